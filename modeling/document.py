@@ -76,14 +76,6 @@ class _Entry:
 
 
 @dataclass(frozen=True)
-class _SlowestRank:
-    point: tuple[Real, ...]
-    mean: Real
-    low: Real
-    high: Real
-
-
-@dataclass(frozen=True)
 class _Document:
     name: str
     parameters: list[_Parameter]
@@ -94,7 +86,7 @@ class _Document:
     over_ranks: str = "mean"
     notes: tuple[str, ...] = ()
     oversubscribed: tuple[tuple[Real, ...], ...] = ()
-    slowest_rank: _SlowestRank | None = None
+    slowest_rank: SlowestRank | None = None
 
 
 def from_document(data: object, source: object = "models") -> Analysis:
@@ -124,7 +116,7 @@ def from_document(data: object, source: object = "models") -> Analysis:
         document.over_ranks,
         document.notes,
         document.oversubscribed,
-        None if slowest is None else SlowestRank(slowest.point, slowest.mean, slowest.low, slowest.high),
+        slowest,
     )
 
 

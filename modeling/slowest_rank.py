@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .documents import Real
+
 # Where the slowest rank takes this many times the mean over ranks, the mean is not how long a run takes.
 DOMINATES = 1.25
 
@@ -21,10 +23,10 @@ class SlowestRank:
     number where the time of each rank is known.
     """
 
-    point: tuple[float, ...]
-    mean: float
-    low: float
-    high: float
+    point: tuple[Real, ...]
+    mean: Real
+    low: Real
+    high: Real
 
     @property
     def ratio(self) -> float:

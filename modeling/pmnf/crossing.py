@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
+from .calibration import EXACT_RESIDUAL, LOOP_DENOMINATOR
 from .criterion.one_process import reproduces
 from .description import length_of
-from .grid_calibration import GRID_ALTERNATIVES, GRID_MOST_DOUBT
+from .grid_calibration import GRID_ALTERNATIVES
+from .grid_terms import limited
 from .hidden import never_together
-from .model import Alternative, Model, Term, collect, evaluate
+from .model import Alternative, Factor, Model, Term, collect
 
 _Flags = NDArray[np.bool_]
 _Sum = tuple[float, tuple[Term, ...]]
@@ -29,8 +31,8 @@ _Sum = tuple[float, tuple[Term, ...]]
 _MOST_PRODUCTS, _MOST_SUMS = 3, 8
 # Length of a coefficient that is no fraction as loops have, and of the choice of two functions to multiply.
 _NO_FRACTION, _CHOICE = 12.0, 0.5
-# Sums with less of the posterior weight are no alternatives.
-_LEAST_WEIGHT = 0.01
+# Digits in which sums with the same coefficients agree.
+_DIGITS = 9
 
 
 def by_crossing(
@@ -42,16 +44,18 @@ def by_crossing(
     weight that their length has.
     """
     result = {}
-    pairs: dict[bytes, list[tuple[int, ...]]] = {}
+    crossings: dict[bytes, list[_Crossing]] = {}
     for path, model in enumerate(models):
         if model is None or not _is_open(model):
             continue
         key = np.packbits(used[path]).tobytes()
-        if key not in pairs:
-            pairs[key] = [pair for pair in never_together(points[used[path]]) if len(pair) == 2]
+        if key not in crossings:
+            own = points[used[path]]
+            pairs = [pair for pair in never_together(own) if len(pair) == 2]
+            crossings[key] = [_Crossing(own, names, pair) for pair in pairs]
         found = model
-        for pair in pairs[key]:
-            found = _shortest(found, [names[index] for index in pair], _crossing(points[used[path]], pair))
+        for crossing in crossings[key]:
+            found = crossing.shortest(found)
         if found is not model:
             result[path] = found
     return result
@@ -60,99 +64,122 @@ def by_crossing(
 def _is_open(model: Model) -> bool:
     """Whether a model is exact, with terms of several parameters, none of them of a process grid or of steps."""
     plain = all(factor.is_plain for term in model.terms for factor in term.factors)
-    return reproduces(model) and not model.covariance and not model.alternatives and plain and len(model.terms) > 1
+    return reproduces(model) and not model.covariance and plain and len(model.terms) > 1
 
 
-def _crossing(points: FloatArray, pair: tuple[int, ...]) -> list[float]:
-    """Return the values of two parameters at which their lines cross, those that most points have."""
-    found = []
-    for index in pair:
-        values, number = np.unique(points[:, index], return_counts=True)
-        found.append(float(values[number.argmax()]))
-    return found
+class _Crossing:
+    """Two parameters that never change together at points (C, m), with the values that most points have of both."""
+
+    def __init__(self, points: FloatArray, names: Sequence[str], pair: tuple[int, ...]) -> None:
+        self.columns = dict(zip(names, points.T, strict=True))
+        self.names = [names[index] for index in pair]
+        self.at = {}
+        for name in self.names:
+            values, number = np.unique(self.columns[name], return_counts=True)
+            self.at[name] = values[[number.argmax()]]
+        self._sizes: dict[tuple[Factor, ...], float] = {}
+        self._peaks: dict[tuple[Factor, ...], float] = {}
+
+    def shortest(self, model: Model) -> Model:
+        """Return the shortest of what is the same as a model at all points.
+
+        It is an alternative where another sum is shorter, and others are with it.
+        """
+        top = float(np.abs(model.evaluate(np.stack(list(self.columns.values()), axis=1))).max())
+        own = self._clean((model.constant, tuple(model.terms)), top)
+        lengths = {_key(form): (_length(form), form) for form in (own, self._clean(self._added(own), top))}
+        newest = [form for _, form in lengths.values()]
+        fractions = max(map(_fractions, newest))
+        for _ in range(_MOST_PRODUCTS):
+            tried = (self._clean(form, top) for before in newest for form in self._with_product(before))
+            more = {_key(form): (_length(form) + _CHOICE, form) for form in tried if _fractions(form) <= fractions}
+            found = sorted(more, key=lambda key: more[key][0])[:_MOST_SUMS]
+            newest = [more[key][1] for key in found if key not in lengths]
+            lengths |= {key: more[key] for key in found if key not in lengths}
+        (least, (constant, terms)), *longer = sorted(lengths.values(), key=lambda one: one[0])
+        others = [Alternative(math.exp(0.5 * (least - length)), *form) for length, form in longer]
+        # of parameters before these; relative to the weight of the model, as the others are
+        known = 1.0 - sum(other.weight for other in model.alternatives)
+        others += [replace(other, weight=other.weight / known) for other in model.alternatives]
+        alternatives = limited(sorted(others, key=lambda other: -other.weight)[:GRID_ALTERNATIVES], 1.0)
+        note = f"{' and '.join(self.names)} never change together: products of their functions have the same counts"
+        notes = (*model.notes, note) if len(alternatives) > len(model.alternatives) else model.notes
+        written = tuple(_written(term, model.parameters) for term in terms)
+        return replace(model, constant=constant, terms=written, alternatives=alternatives, notes=notes)
+
+    def _added(self, form: _Sum) -> _Sum:
+        """Return the sum that is the same without products of the two parameters."""
+        constant, terms = form
+        found: list[Term] = []
+        for term in terms:
+            of_each = [tuple(own for own in term.factors if own.parameter == name) for name in self.names]
+            if not all(of_each) or len(term.factors) != sum(map(len, of_each)):
+                found.append(term)
+                continue
+            first, second = map(self._size, of_each)
+            found += [Term(term.coefficient * second, of_each[0]), Term(term.coefficient * first, of_each[1])]
+            constant -= term.coefficient * first * second
+        return collect(constant, found)
+
+    def _with_product(self, form: _Sum) -> Iterator[_Sum]:
+        """Yield the sums that have one product more of a term of each of two parameters.
+
+        It takes the place of one of the terms, or leaves less than one of the product of it.
+        """
+        constant, terms = form
+        known = {term.shape for term in terms}
+        of_each = [[term for term in terms if {own.parameter for own in term.factors} == {name}] for name in self.names]
+        for first, second in product(*of_each):
+            one, two = Term(1.0, first.factors), Term(1.0, second.factors)
+            both = one.times(two)
+            size, other = self._size(first.factors), self._size(second.factors)
+            if both.shape in known or 0.0 in (size, other):
+                continue
+            wanted = {first.coefficient / other, second.coefficient / size}
+            for factor in sorted({*wanted, *map(float, map(math.floor, wanted))} - {0.0}):
+                rest = (both.scaled(factor), one.scaled(-factor * other), two.scaled(-factor * size))
+                yield collect(constant + factor * size * other, [*terms, *rest])
+
+    def _clean(self, form: _Sum, top: float) -> _Sum:
+        """Return a sum with the fractions of loops that its coefficients are to within rounding of counts up to `top`.
+
+        Terms that are no more than that disappear.
+        """
+        constant, terms = form
+        kept = [
+            Term(_fraction(term.coefficient, EXACT_RESIDUAL * top / self._peak(term)), term.factors) for term in terms
+        ]
+        return collect(_fraction(constant, EXACT_RESIDUAL * top), kept)
+
+    def _size(self, factors: tuple[Factor, ...]) -> float:
+        """Return a product of one of the parameters where the lines cross."""
+        if factors not in self._sizes:
+            self._sizes[factors] = float(Term(1.0, factors).evaluate(self.at, (1,))[0])
+        return self._sizes[factors]
+
+    def _peak(self, term: Term) -> float:
+        """Return the largest value of a term without its coefficient at the points."""
+        if term.shape not in self._peaks:
+            values = Term(1.0, term.factors).evaluate(self.columns, next(iter(self.columns.values())).shape)
+            self._peaks[term.shape] = max(float(np.abs(values).max()), 1e-300)
+        return self._peaks[term.shape]
 
 
-def _shortest(model: Model, names: Sequence[str], at: Sequence[float]) -> Model:
-    """Return the shortest of what is the same as a model on lines in two parameters that cross `at` a configuration.
+def _fraction(coefficient: float, rounding: float) -> float:
+    """Return the fraction as loops have it that a coefficient is to within rounding, else the coefficient."""
+    near = round(LOOP_DENOMINATOR * coefficient) / LOOP_DENOMINATOR
+    return near if abs(near - coefficient) <= rounding else coefficient
 
-    It is an alternative where another sum is shorter, and others are with it.
-    """
-    own = (model.constant, tuple(model.terms))
-    added = _added(own, names, at)
-    lengths = {form: _length(form) for form in (own, added)}
-    newest, fractions = list(lengths), max(map(_fractions, lengths))
-    for _ in range(_MOST_PRODUCTS):
-        more = {
-            form: _length(form) + _CHOICE
-            for before in newest
-            for form in _with_product(before, names, at)
-            if _fractions(form) <= fractions
-        }
-        newest = [form for form in sorted(more, key=lambda form: more[form])[:_MOST_SUMS] if form not in lengths]
-        lengths |= {form: more[form] for form in newest}
-    shortest = min(lengths, key=lambda form: lengths[form])
-    weights = {form: math.exp(0.5 * (lengths[shortest] - length)) for form, length in lengths.items()}
-    whole = sum(weights.values())
-    others = [
-        Alternative(weight / whole, *form)
-        for form, weight in sorted(weights.items(), key=lambda entry: -entry[1])
-        if form != shortest and weight >= _LEAST_WEIGHT * whole
-    ][:GRID_ALTERNATIVES]
-    doubt = sum(other.weight for other in others)
-    if doubt > GRID_MOST_DOUBT:  # so that the median is the shortest
-        others = [replace(other, weight=other.weight * GRID_MOST_DOUBT / doubt) for other in others]
-    shortest = shortest[0], tuple(_written(term, model.parameters) for term in shortest[1])
-    note = f"{' and '.join(names)} never change together: products of their functions have the same counts"
-    notes = (*model.notes, note) if others else model.notes
-    return replace(model, constant=shortest[0], terms=shortest[1], alternatives=tuple(others), notes=notes)
+
+def _key(form: _Sum) -> tuple[object, ...]:
+    """Return what sums have in common whose coefficients differ by rounding only."""
+    constant, terms = form
+    return f"{constant:.{_DIGITS}e}", *((term.shape, f"{term.coefficient:.{_DIGITS}e}") for term in terms)
 
 
 def _written(term: Term, parameters: Sequence[str]) -> Term:
     """Return a term with its factors in the order of the parameters."""
     return replace(term, factors=tuple(sorted(term.factors, key=lambda own: parameters.index(own.parameter))))
-
-
-def _added(form: _Sum, names: Sequence[str], at: Sequence[float]) -> _Sum:
-    """Return the sum that is the same without products of the two parameters."""
-    constant, terms = form
-    found: list[Term] = []
-    for term in terms:
-        of_each = [tuple(own for own in term.factors if own.parameter == name) for name in names]
-        if not all(of_each) or len(term.factors) != sum(map(len, of_each)):
-            found.append(term)
-            continue
-        parts = [Term(1.0, own) for own in of_each]
-        first, second = _sizes(parts, names, at)
-        found += [parts[0].scaled(term.coefficient * second), parts[1].scaled(term.coefficient * first)]
-        constant -= term.coefficient * first * second
-    return collect(constant, found)
-
-
-def _sizes(parts: Sequence[Term], names: Sequence[str], at: Sequence[float]) -> list[float]:
-    """Return terms of one parameter each where the lines cross."""
-    return [
-        float(evaluate((name,), 0.0, (term,), [[value]])[0]) for name, term, value in zip(names, parts, at, strict=True)
-    ]
-
-
-def _with_product(form: _Sum, names: Sequence[str], at: Sequence[float]) -> Iterator[_Sum]:
-    """Yield the sums that have one product more of a term of each of two parameters.
-
-    It takes the place of one of the terms, or leaves less than one of the product of it.
-    """
-    constant, terms = form
-    known = {term.shape for term in terms}
-    of_each = [[term for term in terms if {own.parameter for own in term.factors} == {name}] for name in names]
-    for first, second in product(*of_each):
-        one, two = Term(1.0, first.factors), Term(1.0, second.factors)
-        both = one.times(two)
-        sizes = _sizes((one, two), names, at)
-        if both.shape in known or 0.0 in sizes:
-            continue
-        wanted = {first.coefficient / sizes[1], second.coefficient / sizes[0]}
-        for factor in sorted({*wanted, *map(float, map(math.floor, wanted))} - {0.0}):
-            rest = (both.scaled(factor), one.scaled(-factor * sizes[1]), two.scaled(-factor * sizes[0]))
-            yield collect(constant + factor * sizes[0] * sizes[1], [*terms, *rest])
 
 
 def _length(form: _Sum) -> float:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.model import Model
@@ -37,8 +38,8 @@ _SETTLED, _ROUNDS = 1e-3, 10
 # median over that of a mean.
 _HUBER, _OF_MEDIAN = 1.345, np.pi / 2.0
 _HUBER_ROUNDS = 10
-# Call paths agree on runs where chance makes them agree as much in one of a hundred cases (normal distribution).
-_SIGNIFICANT = 2.326
+# Call paths agree on runs where chance makes them agree as much in one of a hundred cases.
+_SIGNIFICANT = 0.01
 # Below this, most of what call paths seem to share is their own noise; of fewer runs the reliability is not known.
 _LEAST_RELIABILITY, _LEAST_RUNS = 0.5, 12
 # What the runs of a configuration have in common is chance if its variance over the configurations is no more than this
@@ -161,11 +162,7 @@ def _agree(deviations: FloatArray) -> bool:
         scores = ranks[size > 0] / size[size > 0, None]
         total += float((scores.sum(axis=0) ** 2).sum()) * (runs - 1) / (runs * max(len(scores), 1))
         freedom += runs - 1
-    if not freedom:
-        return False
-    # Wilson and Hilferty, Proceedings of the National Academy of Sciences 17, 1931
-    variance = 2.0 / (9.0 * freedom)
-    return bool((total / freedom) ** (1.0 / 3.0) > 1.0 - variance + _SIGNIFICANT * np.sqrt(variance))
+    return freedom > 0 and bool(special.chdtrc(freedom, total) < _SIGNIFICANT)
 
 
 def _one_factor(deviations: FloatArray, telling: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:

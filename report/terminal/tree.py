@@ -223,9 +223,8 @@ def _shares(view: TreeView, columns: Sequence[Column]) -> FloatArray | None:
         return None
     first = columns[0]
     total = float(view.tree.program_total(statistics(view.scoped(first.metric, "exclusive"), view.over).value))
-    if (
-        view.over == "max" or first.metric in view.largest
-    ):  # maxima of call paths do not add up; those of the roots are the whole
+    # maxima of call paths do not add up; those of the roots are the whole
+    if view.over == "max" or first.metric in view.largest:
         roots = [root for root in view.tree.roots if not view.tree.start_and_end[root]]
         total = float(np.nansum(statistics(view.scoped(first.metric, "inclusive"), view.over).value[roots]))
     value = first.statistics.value

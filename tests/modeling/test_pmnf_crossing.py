@@ -47,6 +47,26 @@ def test_a_sum_that_is_hardly_longer_is_a_doubt() -> None:
     assert found.lower == pytest.approx(5000 * 256 + 15 * 20000 - 19993)
 
 
+def test_coefficients_are_known_to_the_rounding_of_counts() -> None:
+    """Half a count in 10^11 is in all of them, and where one is no fraction of loops by that the sum seemed longer."""
+    model = model_of(lambda p, n: 18 * n**3 / p + 12 * n**2 / np.sqrt(p) + 14)
+    truth = 18 * 20000**3 / 256 + 12 * 20000**2 / 16 + 14
+    assert model.predict((256.0, 20000.0)).value == pytest.approx(truth, rel=1e-6)
+
+
+def test_doubts_about_one_pair_of_parameters_stay_beside_those_about_the_next() -> None:
+    points = np.array(
+        [*((p, 1000.0, 10.0) for p in P), *((4.0, n, 10.0) for n in N[1:]), *((4.0, 1000.0, s) for s in P)]
+    )
+    p, n, s = points.T
+    values = (5 * n * (p - 1) + 7 + 2 * s)[None, :, None]
+    (model,) = fit_models(points, values, METRICS["visits"], ("p", "n", "s"))
+    assert isinstance(model, Model)
+    found = model.predict((256.0, 20000.0, 10.0))
+    assert found.value == pytest.approx(5 * 20000 * 255 + 27)
+    assert found.lower == pytest.approx(5000 * 256 + 15 * 20000 - 20000 + 27, rel=0.01)
+
+
 def test_what_is_added_stays_so() -> None:
     model = model_of(lambda p, n: 40 * p + 9 * n + 12)
     assert str(model) == "40·p + 9·n + 12"

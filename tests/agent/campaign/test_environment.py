@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from profile_writer import rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.run import RunArchive
 from quipu.agent.campaign.campaign import Here, run_campaign
 from quipu.agent.campaign.file import read_campaign
-from quipu.agent.campaign.repetition import LaunchOptions
 from quipu.agent.merge.run import merge_run
 
 HEAT = """
@@ -33,13 +32,8 @@ def test_parameters_in_the_environment(tmp_path: Path) -> None:
     """They are use of the parameter; the build, which is for all points, gets only variables without any."""
     sizes = []
 
-    def launch(
-        command: Sequence[str],
-        parameters: Mapping[str, float],
-        repetition: int | None,
-        directory: Path,
-        options: LaunchOptions,
-    ) -> RunArchive:
+    def launch(*given: Any) -> RunArchive:
+        _, parameters, _, directory, options = given
         sizes.append(options.environment["SIZE"])
         raw = tmp_path / "raw"
         raw.mkdir()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from quipu.agent.archive.run import RunArchive
 from quipu.agent.campaign.campaign import CampaignResult, Here, run_campaign
 from quipu.agent.campaign.file import read_campaign
-from quipu.agent.campaign.repetition import LaunchOptions
 from quipu.modeling.errors import FormatError, MeasurementError
 
 HEAT = """
@@ -26,14 +26,8 @@ def campaign(folder: Path, text: str, errors: Mapping[int, Sequence[str]], keep_
     """Run a campaign all of whose runs fail; errors: by p, one after the other."""
     left = {p: list(several) for p, several in errors.items()}
 
-    def launch(
-        command: Sequence[str],
-        parameters: Mapping[str, float],
-        repetition: int | None,
-        directory: Path,
-        options: LaunchOptions,
-    ) -> RunArchive:
-        raise MeasurementError(left[int(parameters["p"])].pop(0))
+    def launch(*given: Any) -> RunArchive:
+        raise MeasurementError(left[int(given[1]["p"])].pop(0))
 
     file = folder / "heat.toml"
     file.write_text(text)
