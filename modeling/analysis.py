@@ -56,7 +56,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         experiment.over_ranks,
         (*experiment.notes, *negative_notes(experiment), *notes),
         tuple(tuple(point) for point in experiment.points[~experiment.dedicated].tolist()),
-        most_dominating(experiment.rank_times, experiment.points),
+        most_dominating(experiment.rank_times, experiment.points, experiment.dedicated),
     )
 
 

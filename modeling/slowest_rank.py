@@ -67,7 +67,13 @@ class RankTimes:
         return SlowestRank(point, mean, low, high)
 
 
-def most_dominating(times: RankTimes | None, points: NDArray[np.float64]) -> SlowestRank | None:
-    """Return the slowest rank at the configuration where it takes most times the mean; None if it dominates nowhere."""
-    found = [] if times is None else [one for one in times.dominating(points) if one is not None]
+def most_dominating(
+    times: RankTimes | None, points: NDArray[np.float64], dedicated: NDArray[np.bool_]
+) -> SlowestRank | None:
+    """Return the slowest rank at the configuration where it takes most times the mean; None if it dominates nowhere.
+
+    dedicated: the configurations with a processor for each rank; in others a rank may take longer for want of one.
+    """
+    each = [] if times is None else zip(times.dominating(points), dedicated.tolist(), strict=True)
+    found = [one for one, own in each if one is not None and own]
     return max(found, key=lambda one: one.ratio, default=None)

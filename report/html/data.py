@@ -101,7 +101,8 @@ def report_data(
 
 
 def _slowest(experiment: Experiment) -> dict[str, str] | None:
-    slowest, over = most_dominating(experiment.rank_times, experiment.points), experiment.over_ranks
+    slowest = most_dominating(experiment.rank_times, experiment.points, experiment.dedicated)
+    over = experiment.over_ranks
     text = None if slowest is None else slowest_rank_text(experiment.parameters, slowest, over)
     return None if text is None else {"text": text, "over": over}
 

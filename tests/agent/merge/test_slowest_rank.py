@@ -56,7 +56,8 @@ def test_it_is_the_largest_sum_of_a_rank_not_the_sum_of_maxima(tmp_path: Path) -
     assert balanced is None
     assert slowest is not None
     assert slowest.point == (4.0,)
-    assert slowest == most_dominating(times, experiment.points)
+    assert slowest == most_dominating(times, experiment.points, experiment.dedicated)
+    assert most_dominating(times, experiment.points, np.array([False, True])) is None  # it waited for a processor
 
 
 def test_statistics_have_bounds(tmp_path: Path) -> None:
@@ -125,4 +126,4 @@ def test_means_of_repetitions_that_were_measured() -> None:
     assert [one is not None for one in found] == [False, True, False, False]
     assert found[1] is not None
     assert found[1].ratio == pytest.approx(1.3)
-    assert most_dominating(None, np.zeros((0, 1))) is None
+    assert most_dominating(None, np.zeros((0, 1)), np.ones(0, dtype=bool)) is None
