@@ -241,6 +241,19 @@ double quipu_computation(void) {
     return rank.sum > 0 ? static_cast<double>(rank.sum) / fs_per_second : 0;
 }
 
+void quipu_begin_computations(void) {
+    using namespace quipu;
+    quipu_thread *thread = running_rank();
+    if (!thread)
+        return;
+    (void)quipu_computation();
+    quipu_computed(0);
+    for (const Frame *frame = own(thread)->frames; frame <= thread->top; frame++) {
+        Grown *node = grown(rank_of(thread), frame->node);
+        node->seen -= node->costs->visit;
+    }
+}
+
 void quipu_operated(double seconds) {
     using namespace quipu;
     quipu_thread *thread = running_rank();

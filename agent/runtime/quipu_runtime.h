@@ -36,6 +36,9 @@ void quipu_share(const struct quipu_ranks *ranks);
 /* Whether the time of ranks is that of their effort: QUIPU_RATES names a file of rates, which is read at the first
  * call. Then `now` is simulated time only. */
 int quipu_compute_by_effort(void);
+/* Simulated time of the running rank begins: what it did before takes none, but the visits of regions that are still
+ * active take the time that a visit of them has besides its effort. */
+void quipu_begin_computations(void);
 /* The seconds that the effort of the running rank since its last quipu_computed stands for. */
 double quipu_computation(void);
 /* After each quipu_computation: it took so many seconds of simulated time, which go to the call paths that had the

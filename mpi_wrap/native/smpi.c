@@ -96,10 +96,8 @@ static void compute_effort(double speed) {
 
 void quipu_mpi_begin_computing(struct quipu_mpi_rank *rank, double speed) {
     rank->speed = speed;
-    if (!by_effort)
-        return;
-    (void)quipu_computation(); /* what was before takes no time */
-    quipu_computed(0);
+    if (by_effort)
+        quipu_begin_computations();
 }
 
 void quipu_mpi_compute(void) {

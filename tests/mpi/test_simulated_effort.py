@@ -124,6 +124,21 @@ def test_calls_of_mpi_take_at_least_what_the_library_needs(program: Path, tmp_pa
     )
 
 
+def test_a_visit_that_began_before_mpi_takes_its_time_after_it(program: Path, tmp_path: Path) -> None:
+    metrics, start, visit = ("instructions", "visits"), 300e-6, 5e-6
+    main = PathRates(("main",), (RATE, start), 1.0, 0.0, 1, "main")
+    work = PathRates(WORK, (RATE, visit), 1.0, 0.0, 1, "main->work")
+    program_rates = Rates(metrics, PathRates((), (RATE, 0.0), 1.0, 0.0, 1, "the program"), callpaths=(main, work))
+    rates = tmp_path / "visits.rates"
+    rates.write_text(json.dumps(to_document(program_rates)), encoding="utf-8")
+    archive = simulated(program, tmp_path, replace(QUIET, rates=rates))
+    times, should = table(archive, "time"), expected(archive, {})
+    for rank in range(3):
+        assert times[("main",), rank] == pytest.approx(should[("main",), rank] + start, abs=60 * RATE)
+        visits = table(archive, "visits")[WORK, rank] - 1  # that before MPI_Init has ended
+        assert times[WORK, rank] == pytest.approx(should[WORK, rank] + visits * visit, abs=2e-9)
+
+
 def test_the_library_of_a_faster_host_needs_less(program: Path, tmp_path: Path) -> None:
     options = replace(QUIET, rates=rates_file(tmp_path, operations=(of_mpi(("MPI_Barrier",), 50e-6),)))
     quick = table(simulated(program, tmp_path, options, "--cfg=smpi/host-speed:5Gf"), "time")
