@@ -22,6 +22,7 @@ from .priors.dedicated import dedicated_times
 from .priors.effort_time import model_time_with_notes
 from .priors.path_model import PathModel
 from .progress import steps
+from .run_scatter import run_scatter
 from .shared_steps import by_shared_steps
 from .slowest_rank import most_dominating
 
@@ -57,6 +58,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         (*experiment.notes, *negative_notes(experiment), *notes),
         tuple(tuple(point) for point in experiment.points[~experiment.dedicated].tolist()),
         most_dominating(experiment.rank_times, experiment.points, experiment.dedicated),
+        run_scatter(experiment),
     )
 
 

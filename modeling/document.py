@@ -37,6 +37,7 @@ def to_document(analysis: Analysis) -> dict[str, Any]:
         "notes": list(analysis.notes),
         "oversubscribed": [list(point) for point in analysis.oversubscribed],
         "slowest_rank": None if analysis.slowest_rank is None else asdict(analysis.slowest_rank),
+        "run_scatter": analysis.run_scatter,
         "metrics": [asdict(metric) for metric in analysis.metrics.values()],
         **tree_json(tree),
         "models": {name: [_to_json(entry) for entry in entries] for name, entries in analysis.exclusive.items()},
@@ -87,6 +88,7 @@ class _Document:
     notes: tuple[str, ...] = ()
     oversubscribed: tuple[tuple[Real, ...], ...] = ()
     slowest_rank: SlowestRank | None = None
+    run_scatter: Real | None = None
 
 
 def from_document(data: object, source: object = "models") -> Analysis:
@@ -106,6 +108,8 @@ def from_document(data: object, source: object = "models") -> Analysis:
     slowest = document.slowest_rank
     if slowest is not None and (len(slowest.point) != len(document.parameters) or not slowest.mean > 0):
         raise FormatError(source, "slowest_rank: no number for each parameter, or a mean that is not above 0")
+    if document.run_scatter is not None and not document.run_scatter >= 0:
+        raise FormatError(source, "run_scatter: not a number of at least 0")
     return Analysis(
         document.name,
         tuple(own.name for own in document.parameters),
@@ -117,6 +121,7 @@ def from_document(data: object, source: object = "models") -> Analysis:
         document.notes,
         document.oversubscribed,
         slowest,
+        document.run_scatter,
     )
 
 

@@ -21,6 +21,8 @@ from .extrapolation import times_beyond
 from .pmnf.model import Model, Prediction
 from .pmnf.modeler import NoModel
 
+# Runs that differ by less than this, relatively, are the same.
+_ALIKE = 1e-9
 _UNKNOWN = Prediction(math.nan, math.nan, math.nan, False)
 
 
@@ -83,6 +85,21 @@ class Evaluation:
         NaN if none has one.
         """
         return self._total(~self.analysis.tree.start_and_end)
+
+    @property
+    def one_run(self) -> tuple[float, float] | None:
+        """What nine of ten runs take: the interval of the program's time, and how far runs are from each other.
+
+        None of other metrics, and where runs do not differ or too few were repeated to tell.
+        """
+        total, apart = self.total, self.analysis.run_scatter
+        if self.metric.name != "time" or apart is None or apart < _ALIKE or not total.value > 0:
+            return None
+        below, above = (
+            math.hypot(apart, math.log(end / total.value)) if 0 < end < math.inf else math.inf
+            for end in (total.lower, total.upper)
+        )
+        return total.value * math.exp(-below), total.value * math.exp(above)
 
     @cached_property
     def start_and_end(self) -> Prediction:

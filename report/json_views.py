@@ -129,7 +129,8 @@ def ranking_json(title: str, point: dict[str, float], view: RankingView) -> dict
     Each entry: "path" (list of region names), "value", "low", "high", "share", "formula", "basis", "extrapolation",
     "beyond" (parameter → how many times the point is beyond what was measured, empty within), "oversubscribed" (it
     rests on runs with more ranks than processors). "program": the sum over the program, null if the metric does not add
-    up; "start_and_end": entries of the start and the end of MPI, which are no part of it, first their sum.
+    up; "one_run": the least and the most that nine of ten runs take, null if it is not known; "start_and_end": entries
+    of the start and the end of MPI, which are no part of it, first their sum.
     """
     return document_json(
         "predict",
@@ -140,6 +141,7 @@ def ranking_json(title: str, point: dict[str, float], view: RankingView) -> dict
         beyond=_factors(view.beyond),
         notes=list(view.notes),
         program=None if view.program is None else _ranked(view.program),
+        one_run=None if view.one_run is None else list(view.one_run),
         ranking=[_ranked(row) for row in view.rows],
         start_and_end=[_ranked(row) for row in view.start_and_end],
     )

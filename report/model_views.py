@@ -107,7 +107,8 @@ class RankingView:
 
     program: the sum over all call paths, None of a metric that does not add up. start_and_end: the start and the end of
     MPI, which are no part of the program; first their sum, if there is one. beyond: how many times the point is beyond
-    the measured range, by parameter. left_out: lines on what is not in the ranking.
+    the measured range, by parameter. left_out: lines on what is not in the ranking. one_run: the least and most that
+    nine of ten runs take, None if it is not known.
     """
 
     metric: Metric
@@ -118,6 +119,7 @@ class RankingView:
     facts: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     left_out: tuple[str, ...]
+    one_run: tuple[float, float] | None = None
 
 
 def ranking_view(
@@ -142,6 +144,8 @@ def ranking_view(
         facts.append(("program", _with_interval(program, evaluation.metric.unit)))
         if shared > 0:
             facts[-1] = ("program", f"{facts[-1][1]}, {percent(shared, 0)} of it from oversubscribed runs")
+        if (one_run := evaluation.one_run) is not None:
+            facts.append(("one run", f"{interval_text(*one_run, evaluation.metric.unit)} in nine of ten"))
         if outside:
             whole, marked = evaluation.start_and_end, any(row.oversubscribed for row in outside)
             ends = (whole.lower, whole.upper, evaluation.beyond)
@@ -167,6 +171,7 @@ def ranking_view(
         tuple(facts),
         (*notes, *analysis.notes),
         left_out,
+        evaluation.one_run,
     )
 
 
