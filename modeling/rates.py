@@ -11,6 +11,7 @@ import msgspec
 from .documents import Count, Number, Real, typed
 from .errors import FormatError
 from .machine import Machine
+from .mpi_handles import built_alike
 
 FORMAT, SCHEMA = "quipu-rates", 1
 _BETWEEN = "\x1f"  # between the names of a path, as in raw profiles
@@ -61,18 +62,19 @@ class Rates:
 
     def without(self, paths: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
         """Return which of the call paths have the rates of their function, and which those of the program."""
-        known, functions = {simulated(e.names) for e in self.callpaths}, {entry.names for entry in self.functions}
+        known, functions = {simulated(e.names) for e in self.callpaths}, {simulated(e.names) for e in self.functions}
         missing = [path for path in paths if simulated(path) not in known]
-        return [p for p in missing if p[-1:] in functions], [p for p in missing if p[-1:] not in functions]
+        of_functions = [path for path in missing if simulated(path[-1:]) in functions]
+        return of_functions, [path for path in missing if path not in set(of_functions)]
 
 
 def simulated(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of a call path as a simulation has them.
+    """Return the names of a call path by which rates of a real run are those of a simulation.
 
     A process of a Fortran program begins in a C main, by which flang starts the main program; SMPI starts the main
-    program of each rank itself (llvm_pass/wrapper/toolchain.cpp).
+    program of each rank itself (llvm_pass/wrapper/toolchain.cpp). MPI's handles are of no type.
     """
-    return names[1:] if names[:2] == _STARTED else names
+    return tuple(map(built_alike, names[1:] if names[:2] == _STARTED else names))
 
 
 def moved(rates: Rates, here: Machine, there: Machine) -> Rates:

@@ -14,6 +14,7 @@
 #include "computation.h"
 
 #include "clock.h"
+#include "mpi_handles.h"
 #include "number_map.h"
 #include "rates.h"
 
@@ -102,6 +103,18 @@ const RegionRecord *record(uint64_t id) {
     return static_cast<const RegionRecord *>(records.find(id));
 }
 
+/* The hash of a path and the region after it, as the file of rates names it. */
+uint64_t with_region(uint64_t path, const RegionRecord *region) {
+    const char *name = region ? region->text : "";
+    const size_t length = strcspn(name, "\x1f");
+    char *alike = static_cast<char *>(malloc(length + 1));
+    if (!alike)
+        no_memory();
+    const uint64_t hash = with_name(path, alike, built_alike(name, length, alike));
+    free(alike);
+    return hash;
+}
+
 uint64_t whole(double fs) { return static_cast<uint64_t>(static_cast<int64_t>(fs < 0 ? fs - 0.5 : fs + 0.5)); }
 
 const Costs *costs_of(const RegionRecord *region, const Rates *rates) {
@@ -146,10 +159,8 @@ Grown *grown(Rank &rank, Node *node) {
             up->quiet = fresh;
         }
     } else {
-        const char *name = region ? region->text : "";
-        const size_t length = strcspn(name, "\x1f");
-        const uint64_t path = region ? with_name(up ? up->path : no_names, name, length) : no_names;
-        const uint64_t alone = with_name(no_names, name, length);
+        const uint64_t path = region ? with_region(up ? up->path : no_names, region) : no_names;
+        const uint64_t alone = with_region(no_names, region);
         *fresh = {node, counting, node,    path,   rates_of(path, alone), nullptr, operation_of(path, alone), 0, 0,
                   0,    0,        nullptr, nullptr};
     }

@@ -71,6 +71,29 @@ def expected(archive: RunArchive, rate_of: dict[tuple[str, ...], float]) -> Time
     return result
 
 
+def test_rates_of_another_mpi_are_those_of_functions_with_communicators(tmp_path: Path) -> None:
+    source, built = tmp_path / "handles.cpp", tmp_path / "handles"
+    source.write_text(
+        "#include <mpi.h>\n#include <vector>\n"
+        "using Vector = std::vector<double>;\n"
+        "__attribute__((noinline)) void sum(const Vector &from, Vector &to, MPI_Comm comm) {\n"
+        "    for (int k = 0; k < 1000; k++) for (auto v : from) to[0] = to[0] * 0.5 + v;\n"
+        "    MPI_Barrier(comm);\n}\n"
+        "int main(int argc, char **argv) {\n    MPI_Init(&argc, &argv);\n    std::vector<double> a(99, 1.0), b(1);\n"
+        "    sum(a, b, MPI_COMM_WORLD);\n    MPI_Finalize();\n    return b[0] < 0;\n}\n"
+    )
+    subprocess.run([native_file("quipu-smpicxx"), "-O1", source, "-o", built], check=True)
+    real = ("main", "_Z3sumRKSt6vectorIdSaIdEERS1_P19ompi_communicator_t")
+    said: list[str] = []
+    options = replace(QUIET, rates=rates_file(tmp_path, PathRates(real, (SLOW_RATE,), 1.0, 0.0, 1)), say=said.append)
+    archive = run(launch_command("smpi", [str(built)], 1, None), {"p": 1}, None, tmp_path / "runs", options)
+    tree = archive.tree
+    path = next(path for path in range(len(tree)) if tree.name(path).startswith("sum"))
+    time, instructions = (float(archive.statistics[name].mean[path]) for name in ("time", "instructions"))
+    assert time == pytest.approx(instructions * SLOW_RATE, abs=1e-9)
+    assert not any("first main->sum" in line for line in said)
+
+
 @pytest.mark.parametrize("filtered", [False, True])
 def test_each_call_path_takes_its_effort(program: Path, tmp_path: Path, filtered: bool) -> None:
     rates = rates_file(tmp_path, PathRates(WORK, (SLOW_RATE,), 1.0, 0.0, 1, "main->work"))

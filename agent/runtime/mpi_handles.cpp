@@ -1,0 +1,103 @@
+/* Linker names without what they say of the MPI that their program was built for: as in modeling/mpi_handles.py. */
+#include "mpi_handles.h"
+
+#include <string.h>
+
+namespace quipu {
+
+namespace {
+
+constexpr char smpi[] = "PN7simgrid4smpi", status[] = "ompi_status_public_t", any_status[] = "10MPI_Status";
+constexpr const char *in_smpi[] = {"Comm", "Datatype", "Errhandler", "File", "Group", "Info", "Op", "Request", "Win"};
+
+/* Part of a name, from `at` to `end`. */
+struct Part {
+    const char *at, *end;
+    bool is(const char *word) const {
+        return strlen(word) == static_cast<size_t>(end - at) && memcmp(at, word, static_cast<size_t>(end - at)) == 0;
+    }
+    bool starts_with(const char *word) const {
+        return strlen(word) <= static_cast<size_t>(end - at) && memcmp(at, word, strlen(word)) == 0;
+    }
+    bool has(const char *word) const {
+        return memmem(at, static_cast<size_t>(end - at), word, strlen(word)) != nullptr;
+    }
+    char first() const { return at < end ? *at : '\0'; }
+    Part after(size_t characters) const { return {at + characters, end}; }
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* The identifier that a name begins with after its length; an empty one if there is none. */
+Part word(Part name) {
+    size_t length = 0;
+    Part rest = name;
+    for (; is_digit(rest.first()) && length < 10000; rest.at++)
+        length = length * 10 + static_cast<size_t>(*rest.at - '0');
+    const bool fits = rest.at > name.at && length <= static_cast<size_t>(rest.end - rest.at);
+    return fits ? Part{rest.at, rest.at + length} : Part{name.at, name.at};
+}
+
+/* Where a repetition of a type (S, a number in base 36, _) ends that a name begins with; its beginning if none does. */
+const char *repetition(Part name) {
+    if (name.first() != 'S')
+        return name.at;
+    Part rest = name.after(1);
+    while (is_digit(rest.first()) || (rest.first() >= 'A' && rest.first() <= 'Z'))
+        rest.at++;
+    return rest.first() == '_' ? rest.at + 1 : name.at;
+}
+
+/* Where a handle of MPI ends that a name begins with; its beginning if none does. */
+const char *handle(Part name) {
+    if (name.starts_with("PN")) {
+        const Part inside = name.after(2);
+        const char *begin = name.starts_with(smpi) ? name.at + strlen(smpi) : repetition(inside);
+        const Part type = word({begin, name.end});
+        for (const char *known : in_smpi)
+            if (begin > inside.at && type.is(known) && type.end < name.end && *type.end == 'E')
+                return type.end + 1;
+    }
+    if (name.first() == 'P') {
+        const Part type = word(name.after(1));
+        if (type.starts_with("ompi_") && type.end[-1] == 't' && type.end[-2] == '_' && !type.is(status))
+            return type.end;
+    }
+    return name.at;
+}
+
+char *append(char *out, const char *from, const char *to) {
+    memmove(out, from, static_cast<size_t>(to - from));
+    return out + (to - from);
+}
+
+} // namespace
+
+size_t built_alike(const char *name, size_t length, char *alike) {
+    Part rest = {name, name + length};
+    if (!rest.starts_with("_Z") || (!rest.has("ompi_") && !rest.has(smpi))) {
+        memcpy(alike, name, length);
+        return length;
+    }
+    char *out = alike;
+    while (rest.at < rest.end) {
+        const Part type = word(rest);
+        const char *end = handle(rest);
+        if (end > rest.at) {
+            *out++ = 'i';
+        } else if ((end = repetition(rest)) > rest.at) {
+            out = append(append(out, "S", "S" + 1), "_", "_" + 1);
+        } else if (type.end > type.at) {
+            end = type.end;
+            out =
+                type.is(status) ? append(out, any_status, any_status + strlen(any_status)) : append(out, rest.at, end);
+        } else {
+            *out++ = *rest.at;
+            end = rest.at + 1;
+        }
+        rest.at = end;
+    }
+    return static_cast<size_t>(out - alike);
+}
+
+} // namespace quipu

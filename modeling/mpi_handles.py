@@ -1,0 +1,63 @@
+"""Linker names of C++ functions without what they say of the MPI they were built for.
+
+A communicator is a `struct ompi_communicator_t *` for Open MPI, a `simgrid::smpi::Comm *` for SMPI and an `int` for
+MPICH, so that a function that takes one has another linker name in each build of a program.
+"""
+
+from __future__ import annotations
+
+_IN_SMPI = ("Comm", "Datatype", "Errhandler", "File", "Group", "Info", "Op", "Request", "Win")
+_SMPI = "PN7simgrid4smpi"
+_STATUS = "ompi_status_public_t"
+
+
+def built_alike(name: str) -> str:
+    """Return a linker name as every MPI's build of the function has it: handles are integers, like MPICH's.
+
+    Names without handles stay. In the others all repetitions of a type (S_, S0_, …) become S_, as handles of
+    different types shift their numbers. The result is for comparing only. agent/runtime/mpi_handles.cpp does the same.
+    """
+    if not name.startswith("_Z") or ("ompi_" not in name and _SMPI not in name):
+        return name
+    parts, at = [], 0
+    while at < len(name):
+        part, at = _next(name, at)
+        parts.append(part)
+    return "".join(parts)
+
+
+def _next(name: str, at: int) -> tuple[str, int]:
+    """Return what the next part of a linker name becomes, and where it ends."""
+    if name.startswith("PN", at):
+        inside = _repetition(name, at + 2) if name[at + 2 : at + 3] == "S" else at + len(_SMPI)
+        known = name.startswith(_SMPI, at) or inside > at + 2
+        word, end = _word(name, inside) if known else ("", at)
+        if word in _IN_SMPI and name[end : end + 1] == "E":
+            return "i", end + 1
+    if name[at] == "P":
+        word, end = _word(name, at + 1)
+        if word.startswith("ompi_") and word.endswith("_t") and word != _STATUS:
+            return "i", end
+    if (end := _repetition(name, at)) > at:
+        return "S_", end
+    word, end = _word(name, at)
+    if word:
+        return "10MPI_Status" if word == _STATUS else name[at:end], end
+    return name[at], at + 1
+
+
+def _word(name: str, at: int) -> tuple[str, int]:
+    """Return the identifier that stands here after its length, and its end; "" if there is none."""
+    begin = at
+    while begin < len(name) and name[begin] in "0123456789":
+        begin += 1
+    end = begin + int(name[at:begin] or 0)
+    return (name[begin:end], end) if begin > at and end <= len(name) else ("", at)
+
+
+def _repetition(name: str, at: int) -> int:
+    """Return where a repetition of a type (S, a number in base 36, _) ends; `at` if there is none."""
+    end = at + 1
+    while end < len(name) and name[end] in "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ":
+        end += 1
+    return end + 1 if name[at : at + 1] == "S" and name[end : end + 1] == "_" else at

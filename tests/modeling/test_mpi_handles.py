@@ -1,0 +1,62 @@
+"""Names of C++ functions are the same for every MPI: what is measured for one counts in simulations for another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from quipu.modeling.mpi_handles import built_alike
+from quipu.modeling.rates import PathRates, Rates, runtime_text
+
+BUILDS = {  # signature: for Open MPI, and for SMPI
+    "void ring<double>(System<double>&, int, MPI_Comm)": (
+        "_Z4ringIdEvR6SystemIT_EiP19ompi_communicator_t",
+        "_Z4ringIdEvR6SystemIT_EiPN7simgrid4smpi4CommE",
+    ),
+    "void both(MPI_Comm, MPI_Request*, MPI_Comm, Grid&, Grid&)": (
+        "_Z4bothP19ompi_communicator_tPP14ompi_request_tS0_R4GridS5_",
+        "_Z4bothPN7simgrid4smpi4CommEPPNS0_7RequestES2_R4GridS7_",
+    ),
+    "void sum(std::vector<double> const&, std::vector<double>&, MPI_Op)": (
+        "_Z3sumRKSt6vectorIdSaIdEERS1_P9ompi_op_t",
+        "_Z3sumRKSt6vectorIdSaIdEERS1_PN7simgrid4smpi2OpE",
+    ),
+    "void got(MPI_Comm, MPI_Status&)": (
+        "_Z3gotP19ompi_communicator_tR20ompi_status_public_t",
+        "_Z3gotPN7simgrid4smpi4CommER10MPI_Status",
+    ),
+}
+
+
+@pytest.mark.parametrize("signature", BUILDS)
+def test_builds_for_two_mpis_have_one_name(signature: str) -> None:
+    real, simulated = BUILDS[signature]
+    assert built_alike(real) == built_alike(simulated) != real
+
+
+def test_handles_are_the_integers_of_mpich() -> None:
+    assert built_alike(BUILDS["void ring<double>(System<double>&, int, MPI_Comm)"][1]) == "_Z4ringIdEvR6SystemIT_Eii"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["main", "MPI_Send", "_QMompi_filesPopen", "_Z3addRKSt6vectorIdSaIdEERS1_S2_", "ompi_file", "_Z", "_Z9999999x"],
+)
+def test_names_without_handles_stay(name: str) -> None:
+    assert built_alike(name) == name
+
+
+@pytest.mark.parametrize("name", ["_Z4openP11ompi_file_", "_Z3oddP99ompi_op_t", "_Z3oddPN7simgrid4smpi", "_Zompi_S0"])
+def test_names_that_end_early_are_read_to_their_end(name: str) -> None:
+    assert built_alike(name)
+
+
+def test_a_simulation_takes_the_rates_of_functions_with_communicators() -> None:
+    real, simulated = BUILDS["void ring<double>(System<double>&, int, MPI_Comm)"]
+    program = PathRates((), (1e-9,), 1.0, 0.0, 1)
+    own = replace(program, names=("main", real))
+    rates = Rates(("instructions",), program, functions=(replace(program, names=(real,)),), callpaths=(own,))
+    assert rates.without([("main", simulated)]) == ([], [])
+    assert rates.without([("other", simulated)]) == ([("other", simulated)], [])
+    assert rates.without([("main", "other")]) == ([], [("main", "other")])
+    assert "\tmain\x1f_Z4ringIdEvR6SystemIT_Eii\t" in f"\t{runtime_text(rates)}"
