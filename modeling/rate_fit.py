@@ -37,6 +37,10 @@ _RARE = 1e-2
 # A rate that takes less of the time than this in all measurements is 0, unless it is near the one that it is drawn to,
 # which may matter at other sizes.
 _NOTHING, _NEAR = 1e-6, 1e-3
+# Seconds per byte that a call of MPI takes at most: ten times a slow copy; noise is not of bytes.
+_SLOWEST_BYTE = 1e-8
+# Messages whose sizes differ less than this tell a time per byte from the time of a call no better than noise does.
+_SIZES_DIFFER = 1.5
 _OF_SEVERAL = (
     "rates are means over ranks that ran side by side and shared the bandwidth of memory; calls of MPI, in which they "
     "waited for each other, have none"
@@ -122,20 +126,33 @@ def _of_mpi(experiment: Experiment, alone: NDArray[np.bool_]) -> tuple[list[Path
     """Return the rates of operations of MPI and of their call paths, those with the most time first."""
     rows, tree = _mpi_rows(experiment, alone), experiment.tree
     nothing = np.zeros(len(OPERATION_METRICS))
-    everything = [_Allowed(np.ones(len(OPERATION_METRICS), dtype=bool), np.full(len(OPERATION_METRICS), np.inf))]
     operations, calls = list[PathRates](), list[PathRates]()
     region = tree.region[rows.path]
     for number in np.unique(region).tolist():
         of_operation = _chosen(rows, region == number)
         name = tree.regions[number].name
-        operations.append(_fit(of_operation, (name,), name, nothing, nothing, 0.0, everything))
+        operations.append(_fit(of_operation, (name,), name, nothing, nothing, 0.0, _of_calls(of_operation, nothing)))
         drawn_to = np.array(operations[-1].rates)
         for path in np.unique(of_operation.path).tolist():
             own = _chosen(of_operation, of_operation.path == path)
-            calls.append(_fit(own, tree.key(path), tree.label(path), drawn_to, nothing, _SHARE, everything))
+            tries = _of_calls(own, drawn_to)
+            calls.append(_fit(own, tree.key(path), tree.label(path), drawn_to, nothing, _SHARE, tries))
     for entries in (operations, calls):
         entries.sort(key=lambda entry: -entry.share)
     return operations, calls
+
+
+def _of_calls(rows: _Rows, drawn_to: FloatArray) -> list[_Allowed]:
+    """Return what may take the time of calls of MPI.
+
+    Where all messages have about one size, time is of calls, and a byte takes no more than `drawn_to` says: half of a
+    call's time per byte would be milliseconds on ranks that gather from thousands.
+    """
+    calls, moved = rows.effort.T
+    sizes = moved[calls > 0] / calls[calls > 0]
+    differ = bool(sizes.size) and float(sizes.max()) > _SIZES_DIFFER * float(sizes.min())
+    per_byte = _SLOWEST_BYTE if differ else float(drawn_to[1])
+    return [_Allowed(np.array([True, per_byte > 0]), np.array([np.inf, per_byte or np.inf]))]
 
 
 def _mpi_rows(experiment: Experiment, alone: NDArray[np.bool_]) -> _Rows:

@@ -109,6 +109,32 @@ def test_calls_of_mpi_have_rates_of_their_own() -> None:
     assert from_document(to_document(rates), "some.rates") == rates
 
 
+def test_messages_of_one_size_take_the_time_of_calls() -> None:
+    """What gathers 4 bytes on one rank gathers thousands on others: its 2 us are of the call, not half of the bytes."""
+    whole = _experiment()
+    visits, sent = np.zeros((5, N.size, 5)), np.zeros((5, N.size, 5))
+    visits[2], sent[2] = 1000.0, 8000.0
+    time = whole.values["time"].copy()
+    time[2] = 2e-6 * visits[2]
+    values = whole.values | {"visits": visits, "bytes_sent": sent, "time": time}
+    metrics = {name: Metric(name, "1", "cost" if name == "time" else "effort") for name in values}
+    rates = fit_rates(replace(whole, metrics=metrics, values=values), EVERYWHERE)
+    assert rates.operations[0].rates == rates.calls[0].rates == pytest.approx((2e-6, 0))
+
+
+def test_bytes_take_no_longer_than_a_slow_copy() -> None:
+    """Calls with 8 to 16 bytes that differ by half a microsecond by chance: a byte takes 10 ns at most."""
+    whole = _experiment()
+    visits, sent = np.full((5, N.size, 5), 0.0), np.zeros((5, N.size, 5))
+    visits[2], sent[2] = 1000.0, np.linspace(8e3, 16e3, N.size)[:, None]
+    time = whole.values["time"].copy()
+    time[2] = 1e-6 * visits[2] + 6e-8 * sent[2]
+    values = whole.values | {"visits": visits, "bytes_sent": sent, "time": time}
+    metrics = {name: Metric(name, "1", "cost" if name == "time" else "effort") for name in values}
+    rates = fit_rates(replace(whole, metrics=metrics, values=values), EVERYWHERE)
+    assert rates.operations[0].rates[1] <= 1e-8 and rates.operations[0].rates[0] > 1e-6
+
+
 def test_what_takes_nothing_of_the_time_has_no_rate() -> None:
     """What rounding leaves of 0 (here: a billionth of the time) is no rate."""
     whole = _experiment()
