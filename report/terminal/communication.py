@@ -9,8 +9,8 @@ from rich.text import Text
 
 from ..communication_views import CommunicationView
 from ..text import percent, quantity
+from .columns import elastic
 from .glyphs import Layout
-from .tables import elastic
 
 # From little to much; each level is a quarter of the next one.
 _SHADES = ("·", "░", "▒", "▓", "█")

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from ..difference_views import DifferenceView, EffortRow, LineRow, by_path
 from ..text import factor, path_text, percent, point_text, quantity
+from .columns import elastic
 from .glyphs import Layout, clean
 from .names import shorten
-from .tables import elastic
 
 _LINES = 3
 _NAME = 48

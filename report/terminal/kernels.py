@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from ..text import percent, quantity
+from .columns import elastic
 from .glyphs import Layout, clean
-from .tables import elastic
 
 if TYPE_CHECKING:
     from ..kernel_views import KernelRow
 
 
-def kernel_table(rows: Sequence[KernelRow], layout: Layout) -> Table:
-    """Return kernels: time at the point, its parts, CPI and BF_mem as measured, residual of the model, what limits."""
+def kernel_table(rows: Sequence[KernelRow], layout: Layout) -> RenderableType:
+    """Return kernels: time at the point, its parts, CPI and BF_mem as measured, residual of the model, what limits.
+
+    Narrow terminals have no residual, and then no BF_mem, CPI and kind.
+    """
     texts = []
     for row in rows:
         span = f"{quantity(row.total.lower, 's')} .. {quantity(row.total.upper, 's')}"
@@ -38,7 +42,8 @@ def kernel_table(rows: Sequence[KernelRow], layout: Layout) -> Table:
         )
     first = ("kernel", "kind", "predicted", "share", "90 % interval", "compute", "memory", "MPI")
     headings = (*first, "CPI", "BF_mem", "residual", "limited by")
-    return elastic(headings, texts, (0, 11), (2, 3, 5, 6, 7, 8, 9, 10), layout)
+    optional = [headings.index(name) for name in ("residual", "BF_mem", "CPI", "kind")]
+    return elastic(headings, texts, (0, 11), (2, 3, 5, 6, 7, 8, 9, 10), layout, optional)
 
 
 def advice_lines(rows: Sequence[KernelRow], most: int, layout: Layout) -> Table:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from quipu.modeling.machine import Machine
 from rich.console import RenderableType
-from rich.table import Table
 
 from ..text import quantity
+from .columns import elastic
 from .glyphs import Layout
 from .summary import head
-from .tables import elastic
 
 
 def machine_tables(machine: Machine, layout: Layout) -> list[RenderableType]:
@@ -44,7 +43,7 @@ def machine_tables(machine: Machine, layout: Layout) -> list[RenderableType]:
     return shown
 
 
-def _levels(machine: Machine, layout: Layout) -> Table:
+def _levels(machine: Machine, layout: Layout) -> RenderableType:
     rows = [
         (f"L{one.level}", f"{one.bytes / 1024:.0f} KiB", f"{one.line} B", str(one.cores), quantity(one.latency, "s"))
         for one in machine.caches

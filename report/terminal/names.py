@@ -25,9 +25,9 @@ def shorten(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
 
     Of a C++ function the type of the result and the arguments go first, then template arguments, then the scopes around
     it; of a Fortran procedure the module. `void fe::solve<Matrix<double>>(Matrix<double>&)` becomes
-    `fe::solve<…>(…)`, `…solve<…>(…)`, `…solve`. Then steps of a call path go, those nearest to the root first but the
-    root; an operation of MPI keeps its caller, which says more than the root. What is still too long is left out in the
-    middle.
+    `fe::solve<…>(…)`, `…solve<…>(…)`, `…solve`. Then steps of a call path go, those nearest to the root first and the
+    root last; an operation of MPI keeps its caller, which says more than the root. Of a last step that is still too
+    long the middle goes.
     """
     if cell_len(text) <= width:
         return text
@@ -62,6 +62,9 @@ def _without_steps(names: Sequence[str], width: int, glyphs: Glyphs) -> Iterator
             yield f"{cut}->{elide(caller, room, glyphs)}->{names[-1]}"
     if len(names) > 2:
         yield "->".join((names[0], cut, names[-1]))
+    if len(names) > 1:
+        yield f"{cut}->{names[-1]}"
+        yield cut + names[-1].removeprefix(cut)
 
 
 def shorten_apart(texts: Sequence[str], width: int, glyphs: Glyphs = UNICODE) -> list[str]:

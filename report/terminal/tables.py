@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from ..text import START_AND_END, beyond_text, core_hours, factor, interval_text, number, path_text, percent, quantity
 from ..views import ChangeRow, Check, ConfigurationRow, ModelRow, NoiseRow, RankedRow
-from .glyphs import Layout, clean, elide
-from .names import shorten_apart
+from .columns import elastic, least_width
+from .glyphs import Layout, clean
 
 if TYPE_CHECKING:
     from quipu.modeling.design.program import Search
@@ -22,11 +23,9 @@ if TYPE_CHECKING:
     from quipu.modeling.refine.selection import RegionSelection
 
 _GAP = 2
-_NARROWEST = 12  # columns of a text that is cut
-_NAMES = ("call path", "region", "function", "kernel")
 
 
-def model_table(rows: Sequence[ModelRow], layout: Layout) -> Table:
+def model_table(rows: Sequence[ModelRow], layout: Layout) -> RenderableType:
     """Return models as a table: call path, metric, formula, fit error (SMAPE), what the model rests on, notes.
 
     Those of the start and the end of MPI come last, below a line that says so.
@@ -37,16 +36,16 @@ def model_table(rows: Sequence[ModelRow], layout: Layout) -> Table:
     ]
     if outside := sum(row.start_and_end for row in rows):
         texts.insert(len(rows) - outside, (f"{START_AND_END}:", "", "", "", "", ""))
-    return elastic(("call path", "metric", "model", "SMAPE", "basis", "note"), texts, (0, 2, 5), (3,), layout)
+    return elastic(("call path", "metric", "model", "SMAPE", "basis", "note"), texts, (0, 2, 4, 5), (3,), layout)
 
 
-def change_table(rows: Sequence[ChangeRow], layout: Layout) -> Table:
+def change_table(rows: Sequence[ChangeRow], layout: Layout) -> RenderableType:
     """Return where behaviour changes: call path, metric, the values between which it does, models on both sides."""
     texts = [(path_text(row.path), row.metric, row.between, row.below, row.above) for row in rows]
     return elastic(("call path", "metric", "changes", "below", "above"), texts, (0, 3, 4), (), layout)
 
 
-def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> Table:
+def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> RenderableType:
     """Return the noise of repetitions: the range of a configuration, quantiles of deviations, the worst one."""
     texts = []
     for row in rows:
@@ -59,12 +58,12 @@ def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> Table:
 
 def ranking_table(
     rows: Sequence[RankedRow], unit: str, layout: Layout, start_and_end: Sequence[RankedRow] = ()
-) -> Table:
+) -> RenderableType:
     """Return a ranking of call paths at a point: predicted value, share, interval, formula.
 
     Each says how far it is beyond what was measured, and whether it rests on oversubscribed runs. Call paths that have
     none of the metric are left out. start_and_end: lines below the ranking, which are no part of the program. Where
-    there is no room, models and then shares are left out.
+    there is no room, models are left out; then names have lines of their own, and shares may be left out, too.
     """
     texts: list[tuple[str, ...]] = []
     rows = [row for row in rows if not row.is_nothing]
@@ -75,13 +74,19 @@ def ranking_table(
         marks = beyond_text(row.beyond), "oversubscribed" if row.oversubscribed else ""
         texts.append((str(place) if inside else "", path_text(row.path), *numbers, *marks, row.formula))
     headings = ("", "call path", "predicted", "share", "90 % interval", "beyond", "", "model")
-    for least in (7, 3):
-        if texts and _least_width(headings, texts, (1, 7)) > layout.width:
-            texts = [(*row[:least], "", *row[least + 1 :]) for row in texts]
+    tried = [texts, _without(texts, 7), _without(_without(texts, 7), 3)]
+    ways = [(tried[0], True), (tried[1], True), *((one, False) for one in tried)]
+    fitting = (one for one, beside in ways if least_width(headings, one, (1, 7), beside=beside) <= layout.width)
+    texts = next(fitting, tried[-1])
     return elastic(headings, texts, (1, 7), (0, 2, 3), layout)
 
 
-def search_table(search: Search, layout: Layout) -> Table:
+def _without(rows: Sequence[tuple[str, ...]], at: int) -> list[tuple[str, ...]]:
+    """Return rows with an empty column, which tables leave out."""
+    return [(*row[:at], "", *row[at + 1 :]) for row in rows]
+
+
+def search_table(search: Search, layout: Layout) -> RenderableType:
     """Return suggested runs: point, repetition, core hours, by how much each reduces the variance, reason."""
     texts = [
         (
@@ -97,7 +102,7 @@ def search_table(search: Search, layout: Layout) -> Table:
     return elastic(("", "point", "repetition", "cost", "gain", "reason"), texts, (1, 5), (0, 2, 3, 4), layout)
 
 
-def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Table:
+def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> RenderableType:
     """Return what a filter keeps, and so many of the regions that it drops, and why."""
     texts = [
         (word, one.region.display, percent(one.share), quantity(one.visits), quantity(one.overhead, "s"), one.reason)
@@ -110,7 +115,7 @@ def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Ta
 
 def refinement_table(
     rows: Sequence[tuple[int, int, int, float, float | None, float | None, float]], layout: Layout
-) -> Table:
+) -> RenderableType:
     """Return iterations: number, regions marked and executed, overhead measured and predicted, coverage, seconds."""
     texts = [
         (
@@ -128,7 +133,7 @@ def refinement_table(
     return elastic(headings, texts, (), tuple(range(7)), layout)
 
 
-def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Table:
+def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> RenderableType:
     """Return what will hurt: call path, cause, time lost at the target, slowdown there and as measured, its growth."""
     waits = any(math.isfinite(one.wait_share) for one in diagnosis.findings[:top])
     texts = [
@@ -149,12 +154,12 @@ def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Table:
     return elastic((*headings, "time from effort"), texts, (0, last), (2, 3, 4, *([6] if waits else [])), layout)
 
 
-def generated_table(rows: Sequence[tuple[str, str, str, str]], layout: Layout) -> Table:
+def generated_table(rows: Sequence[tuple[str, str, str, str]], layout: Layout) -> RenderableType:
     """Return generated functions: name, how often they compute, what they communicate, elements of a message."""
     return elastic(("function", "steps of computation", "MPI", "elements"), rows, (1,), (), layout)
 
 
-def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationRow], layout: Layout) -> Table:
+def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationRow], layout: Layout) -> RenderableType:
     """Return the measured configurations of an experiment: parameter values, repetitions, total of a metric."""
     names = [clean(name, layout.glyphs) for name in parameters]
     outside = any(row.start_and_end for row in rows)
@@ -192,76 +197,29 @@ def check_table(checks: Sequence[Check], layout: Layout) -> Table:
     return table
 
 
-def function_table(rows: Sequence[Sequence[str]], layout: Layout) -> Table:
+def function_table(rows: Sequence[Sequence[str]], layout: Layout) -> RenderableType:
     """Return the functions of a program: size in LLVM IR after inlining, calls, and whether it is a region."""
     return elastic(("function", "source", "blocks", "instructions", "calls", ""), rows, (0, 1), (2, 3, 4), layout)
 
 
-def _least_width(headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: Sequence[int]) -> int:
-    """Return the least width of a table as `elastic` makes it."""
-    widths = []
-    for at, heading in enumerate(headings):
-        if any(row[at] for row in rows):
-            natural = max([cell_len(heading), *(cell_len(row[at]) for row in rows)])
-            widths.append(min(natural, _NARROWEST) if at in elastic else natural)
-    return sum(widths) + _GAP * (len(widths) - 1)
-
-
-def plain_table(headings: Sequence[str], rows: Sequence[Sequence[str]], layout: Layout) -> Table:
+def plain_table(headings: Sequence[str], rows: Sequence[Sequence[str]], layout: Layout) -> RenderableType:
     """Return a table of texts of which the first column gives way."""
     return elastic(headings, rows, (0,), tuple(range(1, len(headings))), layout)
 
 
-def elastic(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: Sequence[int], right: Sequence[int], layout: Layout
-) -> Table:
-    """Return a table in which only the `elastic` columns give way; empty columns are left out."""
-    cleaned = [[clean(text, layout.glyphs) for text in row] for row in rows]
-    natural = [
-        max([cell_len(heading), *(cell_len(row[at]) for row in cleaned)]) if any(row[at] for row in cleaned) else 0
-        for at, heading in enumerate(headings)
-    ]
-    shown = [at for at in range(len(headings)) if natural[at]] or list(range(len(headings)))
-    fixed = sum(natural[at] for at in shown if at not in elastic) + _GAP * (len(shown) - 1)
-    widths = _share([natural[at] for at in elastic], max(0, layout.width - fixed))
-    room = dict(zip(elastic, widths, strict=True))
-    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)
-    for at in shown:
-        side: Literal["right", "left"] = "right" if at in right else "left"
-        table.add_column(headings[at], justify=side, no_wrap=True, width=room.get(at, natural[at] or None))
-    columns = {at: [row[at] for row in cleaned] for at in shown}
-    for at in elastic:
-        if at in columns and headings[at] in _NAMES:
-            columns[at] = shorten_apart(columns[at], room[at], layout.glyphs)
-        elif at in columns:
-            columns[at] = [elide(text, room[at], layout.glyphs) for text in columns[at]]
-    for texts in zip(*columns.values(), strict=True):
-        table.add_row(*map(Text, texts))
-    return table
-
-
-def _share(natural: list[int], room: int) -> list[int]:
-    """Divide `room` columns between texts of these widths: no more than each needs, at least `_NARROWEST`."""
-    widths = [0] * len(natural)
-    for place, at in enumerate(sorted(range(len(natural)), key=lambda at: natural[at])):
-        widths[at] = max(min(natural[at], _NARROWEST), min(natural[at], room // (len(natural) - place)))
-        room -= widths[at]
-    return widths
-
-
-def rates_table(rates: Rates, most: int, layout: Layout) -> Table:
+def rates_table(rates: Rates, most: int, layout: Layout) -> RenderableType:
     """Return seconds per unit of effort: the program and its `most` longest call paths."""
     return _rates_table("call path", rates.metrics, (rates.program, *rates.callpaths[:most]), layout)
 
 
-def operation_rates_table(rates: Rates, most: int, layout: Layout) -> Table:
+def operation_rates_table(rates: Rates, most: int, layout: Layout) -> RenderableType:
     """Return seconds of the processor per call and per byte: the `most` operations of MPI with the most time."""
     from quipu.modeling.rates import OPERATION_METRICS
 
     return _rates_table("operation of MPI", OPERATION_METRICS, rates.operations[:most], layout)
 
 
-def _rates_table(heading: str, metrics: Sequence[str], entries: Sequence[PathRates], layout: Layout) -> Table:
+def _rates_table(heading: str, metrics: Sequence[str], entries: Sequence[PathRates], layout: Layout) -> RenderableType:
     texts = []
     for entry in entries:
         numbers = [f"{1e9 * rate:.3g} ns" if rate else "" for rate in entry.rates]

@@ -84,7 +84,8 @@ def test_noise_and_changes_of_behaviour(quipu_here: Quipu, switching: Path, monk
     assert "noise of time" not in plain
     told = quipu_here("model", switching, "--noise").out
     assert "noise of time  ranges of" in told
-    assert [line.split()[2] for line in told.split("\n\n")[-1].splitlines()[1:]] == ["5", "5"]
+    rows = [line for line in told.split("\n\n")[-1].splitlines()[1:] if not line.startswith(" ")]
+    assert [row.split()[2] for row in rows] == ["5", "5"]
     data = json.loads(quipu_here("model", switching, "--noise", "--json").out)
     assert [own["between"] for own in data["changes"]] == ["from p=32 to 64"]
     gather = next(own for own in data["noise"] if own["path"][-1] == "gather")

@@ -1,0 +1,154 @@
+"""Tables that fit a width: names keep what tells them apart, remarks are wrapped, and no column is pushed out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import groupby
+from typing import Literal
+
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from .glyphs import Layout, clean, elide
+from .names import shorten_apart
+
+Rows = Sequence[Sequence[str]]
+
+_GAP = 2
+_INDENT = "  "
+_MOST_LINES = 3  # of a remark beside other columns
+_NAMES = ("call path", "region", "function", "kernel")
+_REMARKS = ("note", "reason", "limited by")
+_LEAST = {
+    **dict.fromkeys(_NAMES, 24),
+    **dict.fromkeys(("model", "below", "above", "time from effort"), 18),
+    **dict.fromkeys(_REMARKS, 14),
+    "basis": 22,
+}
+_LEAST_TEXT = 12
+
+
+def elastic(
+    headings: Sequence[str],
+    rows: Rows,
+    elastic: Collection[int],
+    right: Collection[int],
+    layout: Layout,
+    optional: Sequence[int] = (),
+) -> RenderableType:
+    """Return a table in which only the `elastic` columns give way; empty columns are left out.
+
+    Names and formulas are cut, remarks are wrapped. Where a name would have too little room to be recognized, it has a
+    line of its own, and the other columns stand below it. What has no room even then of `optional` columns is left out,
+    the first of them first.
+    """
+    cleaned = [[clean(text, layout.glyphs) for text in row] for row in rows]
+    for at in optional:
+        if least_width(headings, cleaned, elastic, beside=False) + len(_INDENT) > layout.width:
+            cleaned = [[*row[:at], "", *row[at + 1 :]] for row in cleaned]
+    shown = _shown(headings, cleaned)
+    name = next((at for at in shown if at in elastic and headings[at] in _NAMES), None)
+    if name is not None and least_width(headings, cleaned, elastic) > layout.width:
+        return _stacked(headings, cleaned, name, elastic, right, layout)
+    widths = _widths(headings, cleaned, shown, elastic, layout.width)
+    return _grid(headings, cleaned, widths, right, layout)
+
+
+def least_width(headings: Sequence[str], rows: Rows, elastic: Collection[int], *, beside: bool = True) -> int:
+    """Return the least width of a table as `elastic` makes it, with names beside the other columns or above them."""
+    shown = [at for at in _shown(headings, rows) if beside or headings[at] not in _NAMES]
+    return sum(_needed(headings, rows, at, elastic) for at in shown) + _GAP * (len(shown) - 1)
+
+
+def _shown(headings: Sequence[str], rows: Rows) -> list[int]:
+    every = range(len(headings))
+    return [at for at in every if any(row[at] for row in rows)] or list(every)
+
+
+def _natural(heading: str, rows: Rows, at: int) -> int:
+    return max([cell_len(heading), *(cell_len(row[at]) for row in rows)])
+
+
+def _needed(headings: Sequence[str], rows: Rows, at: int, elastic: Collection[int]) -> int:
+    natural = _natural(headings[at], rows, at)
+    return min(natural, _LEAST.get(headings[at], _LEAST_TEXT)) if at in elastic else natural
+
+
+def _widths(
+    headings: Sequence[str], rows: Rows, shown: Sequence[int], elastic: Collection[int], width: int
+) -> dict[int, int]:
+    """Return the width of each shown column: elastic ones share what the others leave, each as much as it needs."""
+    widths = {at: _needed(headings, rows, at, elastic) for at in shown}
+    natural = {at: _natural(headings[at], rows, at) for at in shown if at in elastic}
+    room = width - sum(widths.values()) - _GAP * (len(shown) - 1)
+    while room > 0 and (growing := [at for at in natural if widths[at] < natural[at]]):
+        narrowest = min(growing, key=lambda at: widths[at])
+        widths[narrowest] += 1
+        room -= 1
+    return widths
+
+
+def _stacked(
+    headings: Sequence[str],
+    rows: Rows,
+    name: int,
+    elastic: Collection[int],
+    right: Collection[int],
+    layout: Layout,
+) -> Group:
+    """Return a line for each name, once where it stays the same, and below it the other columns, indented.
+
+    What stands before names without a heading (their place) stays before them.
+    """
+    places = [at for at in range(name) if not headings[at]]
+    rest = [at for at in _shown(headings, rows) if at != name and at not in places]
+    lead = [max((cell_len(row[at]) for row in rows), default=0) for at in places]
+    before = ["".join(f"{row[at]:>{wide}}  " for at, wide in zip(places, lead, strict=True)) for row in rows]
+    indent = " " * (sum(lead) + 2 * len(lead)) or _INDENT
+    names = shorten_apart([row[name] for row in rows], layout.width - len(before[0]) if rows else 0, layout.glyphs)
+    widths = _widths(headings, rows, rest, elastic, layout.width - len(indent))
+    shown: list[RenderableType] = [
+        Text(("" if not places else indent) + headings[name], style="bold"),
+        _grid(headings, (), widths, right, layout, indent),
+    ]
+    keyed = zip(before, names, rows, strict=True)
+    for (first, title), group in groupby(keyed, key=lambda one: one[:2]):
+        shown.append(Text(first + title))
+        below = [row for *_, row in group]
+        if any(row[at] for row in below for at in rest):
+            shown.append(_grid(headings, below, widths, right, layout, indent, header=False))
+    return Group(*shown)
+
+
+def _grid(
+    headings: Sequence[str],
+    rows: Rows,
+    widths: dict[int, int],
+    right: Collection[int],
+    layout: Layout,
+    indent: str = "",
+    *,
+    header: bool = True,
+) -> Table:
+    """Return a table of columns of these widths."""
+    table = Table(
+        box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False, show_header=header
+    )
+    if indent:
+        table.add_column("", no_wrap=True, width=len(indent) - _GAP)
+    for at, width in widths.items():
+        side: Literal["right", "left"] = "right" if at in right else "left"
+        table.add_column(headings[at], justify=side, no_wrap=headings[at] not in _REMARKS, width=width)
+    columns = [_fitted(headings[at], [row[at] for row in rows], width, layout) for at, width in widths.items()]
+    for texts in zip(*columns, strict=True):
+        table.add_row(*([""] if indent else []), *map(Text, texts))
+    return table
+
+
+def _fitted(heading: str, texts: list[str], width: int, layout: Layout) -> list[str]:
+    if heading in _NAMES:
+        return shorten_apart(texts, width, layout.glyphs)
+    lines = _MOST_LINES if heading in _REMARKS else 1
+    return [elide(text, lines * width, layout.glyphs) for text in texts]

@@ -1,0 +1,94 @@
+"""Tables in narrow terminals: names and remarks stay readable, and columns keep their places."""
+
+from __future__ import annotations
+
+import pytest
+from quipu.report.terminal import Layout, plain_text, shorten
+from quipu.report.terminal.columns import elastic
+from quipu.report.terminal.tables import model_table, ranking_table
+from quipu.report.views import ModelRow, RankedRow
+from rich.cells import cell_len
+
+HALO = ("main", "solve", "run", "halo_exchange")
+MODELS = [
+    ModelRow((*HALO, "MPI_Waitall"), "time", "1.137e-09·n² + 0.00017", 134.2, "table I: MPI_Waitall", "oversubscribed"),
+    ModelRow((*HALO, "face_pack"), "time", "8.907e-08·n²", 41.1, "effort"),
+    ModelRow((*HALO, "face_pack"), "blocks", "120·n² + 360·n + 240", 0.0, "measured"),
+]
+FAR = {"p": 2048.0, "n": 4.0}
+RANKED = [
+    RankedRow(("main", "solve", "grid_set_sine_mode"), 0.326, 0.625, "3.466e-09·n³ + 1.04e-08", 0.0213, 5.0, FAR),
+    RankedRow((*HALO, "MPI_Isend"), 0.0306, 0.059, "0.002546·log2(p)", 0.00378, 0.247, FAR, oversubscribed=True),
+]
+
+
+def shown(renderable: object, width: int) -> list[str]:
+    text = [line for line in plain_text(renderable, 500).splitlines() if line]
+    assert max(map(cell_len, text)) <= width
+    return text
+
+
+def test_models_below_their_call_paths_where_these_have_no_room_beside() -> None:
+    assert shown(model_table(MODELS, Layout(80)), 80) == [
+        "call path",
+        "  metric  model                    SMAPE  basis                 note",
+        "main->solve->run->halo_exchange->MPI_Waitall",
+        "  time    1.137e-09·n² + 0.00017  134.2%  table I: MPI_Waitall  oversubscribed",
+        "main->solve->run->halo_exchange->face_pack",
+        "  time    8.907e-08·n²             41.1%  effort",
+        "  blocks  120·n² + 360·n + 240      0.0%  measured",
+    ]
+    wide = shown(model_table(MODELS, Layout(120)), 120)
+    assert wide[0].split() == ["call", "path", "metric", "model", "SMAPE", "basis", "note"]
+    assert len(wide) == 1 + len(MODELS)
+
+
+def test_a_ranking_gives_up_models_before_names() -> None:
+    wide = shown(ranking_table(RANKED, "s", Layout(120)), 120)
+    assert wide[0].endswith("model")
+    assert "…->grid_set_sine_mode" in wide[1] or "main->…->grid_set_sine_mode" in wide[1]
+    middle = shown(ranking_table(RANKED, "s", Layout(100)), 100)
+    assert not middle[0].endswith("model")
+    assert "grid_set_sine_mode" in middle[1]
+    narrow = shown(ranking_table(RANKED, "s", Layout(80)), 80)
+    assert narrow[2:4] == [
+        "1  main->solve->grid_set_sine_mode",
+        "      326 ms  62.5%  21.3 ms .. 5.00 s  p 2048×, n 4×",
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_optional_columns_are_left_out_before_numbers_are_cut(width: int) -> None:
+    headings = ("kernel", "kind", "predicted", "interval", "compute", "memory", "MPI", "CPI", "limited by")
+    row = (
+        "sweep",
+        "does not decrease",
+        "60.6 ms",
+        "1.95 ms .. 150 ms",
+        "60.6 ms",
+        "60.6 ms",
+        "60.6 ms",
+        "0.2",
+        "memory",
+    )
+    table = elastic(headings, [row], (0, 8), (2,), Layout(width), (7, 1))
+    text = " ".join(shown(table, width))
+    assert ("CPI" in text) == (width == 120)
+    assert text.count("60.6 ms") == 4
+    assert "…" not in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_remarks_are_wrapped_and_not_cut(width: int) -> None:
+    remark = "executed at p=1 only; without p=16, n=32, where 47.5 was counted and this is 23.75"
+    rows = [("main->solve", "time", remark)]
+    text = " ".join(shown(elastic(("call path", "metric", "note"), rows, (0, 2), (), Layout(width)), width))
+    assert all(word in text.split() for word in remark.split())
+
+
+@pytest.mark.parametrize(
+    ("width", "short"),
+    [(24, "…->grid_set_sine_mode"), (19, "…grid_set_sine_mode"), (17, "…grid_se…ine_mode")],
+)
+def test_a_call_path_keeps_its_last_step_whole_as_long_as_it_can(width: int, short: str) -> None:
+    assert shorten("main->solve->grid_set_sine_mode", width) == short
