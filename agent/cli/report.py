@@ -104,7 +104,7 @@ def command(
         against=before,
         communication=_communication(runs, data.parameters),
         ranks=times_by_rank(runs, data),
-        subtitle=f"How {data.name} scales with {', '.join(data.parameters) or 'nothing: it has no parameters'}",
+        subtitle=_subtitle(data),
         footer=f"Quipu {quipu_version()}. Values of ranks: {over}.",
     )
     write(page)
@@ -112,6 +112,15 @@ def command(
         show_json(document_json("report", data.name, file=str(output), bytes=len(page.encode())))
     else:
         say(f"wrote {output}")
+
+
+def _subtitle(data: Experiment) -> str:
+    """Return what the report is of: a single configuration says nothing of how a program scales."""
+    from quipu.report.text import point_text
+
+    if len(data.points) == 1:
+        return f"One configuration: {point_text(data.parameters, data.points[0])}"
+    return f"How {data.name} scales with {', '.join(data.parameters)}"
 
 
 def _communication(

@@ -40,6 +40,14 @@ def test_against_another_experiment(quipu_here: Quipu, tmp_path: Path) -> None:
     )
 
 
+def test_a_single_run_is_no_statement_about_scaling(quipu_here: Quipu, tmp_path: Path) -> None:
+    write_run(tmp_path / "one", 2, 32)
+    assert quipu_here("report", "one", "-o", "r.html").code == 0
+    page = (tmp_path / "r.html").read_text()
+    assert "One configuration: p=2, n=32" in page
+    assert "scales with" not in page
+
+
 def test_wrong_options_end_in_one_message(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
     for words, code, message in (
         (("--against", "nowhere"), 1, "nowhere: there is no such experiment"),

@@ -8,7 +8,9 @@ const ADVICE = {
 const MOST_ADVICE = 4;
 const WORTH = 0.05; // parts of the program that are worth an item
 
-const overviewPoint = () => (DATA.slowdowns && state.scale ? state.scale : state.target);
+// Of a single configuration nothing says how it scales: the overview is of that.
+const isSingle = DATA.points.length === 1;
+const overviewPoint = () => (isSingle ? DATA.points[0] : DATA.slowdowns && state.scale ? state.scale : state.target);
 
 // The program at a point with its interval, from the models of the metric.
 function programPrediction(metric, point) {
@@ -20,11 +22,11 @@ function overviewFacts(metric, point, findings) {
   const unit = metricByName.get(metric).unit;
   const program = programPrediction(metric, point);
   const facts = [];
-  if (program) facts.push([`${metric} there`, withInterval(program, unit)]);
+  if (program && !isSingle) facts.push([`${metric} there`, withInterval(program, unit)]);
   if (metric === "time" && DATA.slowest) facts.push(["slowest rank", DATA.slowest.text]);
   const sums = measuredTotals(metric);
   const longest = sums.reduce((best, value, at) => (value > (sums[best] ?? -1) ? at : best), 0);
-  if (sums[longest] > 0) facts.push([`largest measured`, `${quantity(sums[longest], unit)} at ${pointText(DATA.parameters, DATA.points[longest])}`]);
+  if (sums[longest] > 0) facts.push([isSingle ? metric : "largest measured", `${quantity(sums[longest], unit)} at ${pointText(DATA.parameters, DATA.points[longest])}`]);
   if (metric === "time" && RANKS >= 0 && measuredLine("time").length > 1) {
     const lowest = Math.min(...DATA.points.map((one) => one[RANKS]));
     const base = programAt(metric, point.map((value, at) => (at === RANKS ? lowest : value)));
@@ -76,7 +78,8 @@ function adviceItems(metric, point, findings, top) {
   for (const [path, share] of top) {
     if (items.length >= MOST_ADVICE || said.has(path) || share < 2 * WORTH) continue;
     const model = modelsOf(metric).own.get(path);
-    items.push([linkTo(path, metric), ` takes ${percent(share, 0)} there and grows as `, formulaNode(model), `: ${remedyOf(path, metric, model)}.`]);
+    const growth = isSingle ? [] : model.terms.length ? [" there and grows as ", formulaNode(model)] : [" there and does not grow"];
+    items.push([linkTo(path, metric), ` takes ${percent(share, 0)}`, ...growth, `: ${remedyOf(path, metric, model)}.`]);
   }
   return items;
 }
@@ -88,12 +91,13 @@ function remedyOf(path, metric, model) {
     if (waiting > 0.5 * all) return `${percent(waiting / all, 0)} of it is waiting for other ranks: balance the work before it, or overlap it with computing`;
   }
   if (regionOf(path).kind === "mpi") return "fewer or larger messages, calls that are made once instead of each time, or overlap with computing help";
-  return model.terms.length ? "an algorithm of lower order, or less work, helps; a faster machine only by a factor" : "it does not grow: only making it faster helps";
+  return model.terms.length ? "an algorithm of lower order, or less work, helps; a faster machine only by a factor" : "only making it faster helps";
 }
 
 // What to measure before the above is believed.
 function doubts(point) {
-  const items = DATA.blind.map((note) => [`Measure more: ${note}.`]);
+  const single = "Measure more: this is one configuration, how the program scales is seen from at least 4 values of each parameter.";
+  const items = isSingle ? [[single]] : DATA.blind.map((note) => [`Measure more: ${note}.`]);
   const beyond = timesBeyond(point, DATA.ranges);
   if (isFar(beyond)) items.push([`Measure nearer: the target is ${beyondText(beyond)} beyond what was measured, and predictions are checked up to ${DATA.far} times beyond. `, element("code", {}, `quipu suggest … --target ${DATA.parameters.map((name, at) => `${name}=${numberText(point[at])}`).join(",")}`), " says what to run."]);
   if (DATA.oversubscribed.every(Boolean) && DATA.oversubscribed.length) items.push(["Measure on more processors: every run had more ranks than processors, so that its times contain waiting for one."]);
@@ -104,7 +108,7 @@ function drawOverview() {
   const point = overviewPoint();
   const metric = metricByName.has("time") && modelsOf("time").own.size ? "time" : state.metric;
   const right = point.every((value) => value > 0) && modelsOf(metric).own.size > 0 && metricByName.get(metric).over_locations !== "max";
-  byId("overview-title").textContent = right && DATA.parameters.length ? `What limits the program at ${pointText(DATA.parameters, point)}` : "What the program does";
+  byId("overview-title").textContent = right && DATA.parameters.length ? `${isSingle ? "Where the time goes" : "What limits the program"} at ${pointText(DATA.parameters, point)}` : "What the program does";
   const top = right ? heaviest(metric, point) : [];
   const findings = right && metric === "time" && DATA.slowdowns ? findingsAt(point).filter((one) => one.lost > 0) : [];
   const facts = right ? overviewFacts(metric, point, findings) : [];
@@ -113,8 +117,8 @@ function drawOverview() {
   if (!top.length) verdict.replaceChildren(right ? "nothing grows" : `There is no model of ${metric} to predict with: the tree below shows what was measured.`);
   else {
     const [path, share, now] = top[0];
-    const before = Number.isFinite(now) ? `, ${percent(now, 0)} at the configuration that is shown` : "";
-    verdict.replaceChildren("Most of the ", metric, " is in ", linkTo(path, metric), `: ${percent(share, 0)} there${before}.`, ...(top[1] && top[1][1] >= WORTH ? [" Then ", linkTo(top[1][0], metric), ` with ${percent(top[1][1], 0)}.`] : []));
+    const before = Number.isFinite(now) && !isSingle ? `, ${percent(now, 0)} at the configuration that is shown` : "";
+    verdict.replaceChildren("Most of the ", metric, " is in ", linkTo(path, metric), `: ${percent(share, 0)}${isSingle ? "" : " there"}${before}.`, ...(top[1] && top[1][1] >= WORTH ? [" Then ", linkTo(top[1][0], metric), ` with ${percent(top[1][1], 0)}.`] : []));
   }
   const items = [...adviceItems(metric, point, findings, top), ...(right ? doubts(point) : [])];
   byId("overview-advice").replaceChildren(...items.map((parts) => element("li", {}, ...parts)));

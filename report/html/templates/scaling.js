@@ -33,11 +33,12 @@ function drawScaling() {
   byId("scaling-status").textContent = "";
   if (line.length < 2 || !(line[0][1] > 0)) return Object.values(frames).forEach((frame) => emptyChart(frame, `fewer than two values of p were measured${place ? ` at ${place}` : ""}`));
   const [base, first] = line[0];
-  const efficiency = (p, time) => (time > 0 ? (weak ? first / time : (first * base) / (time * p)) : NaN);
+  const efficiency = (p, time, one) => (time > 0 ? (weak ? one / time : (one * base) / (time * p)) : NaN);
   const models = programModels("time");
   const places = models.length ? placesOver(RANKS, state.fixed, state.target[RANKS], models.length) : [];
-  const model = places.map((point) => [point[RANKS], efficiency(point[RANKS], programAt("time", point))]).filter(([, value]) => Number.isFinite(value) && value > 0);
-  const points = line.map(([p, time, shared]) => [p, efficiency(p, time), shared]);
+  const least = programAt("time", DATA.parameters.map((name, at) => (at === RANKS ? base : state.fixed[at]))); // each relative to itself: the noise of one run is no efficiency
+  const model = places.map((point) => [point[RANKS], efficiency(point[RANKS], programAt("time", point), least)]).filter(([, value]) => Number.isFinite(value) && value > 0);
+  const points = line.map(([p, time, shared]) => [p, efficiency(p, time, first), shared]);
   const end = Math.max(...points.map(([p]) => p), ...model.map(([p]) => p));
   const logX = isSpread(base, end);
   const most = Math.max(1, ...points.map((one) => one[1]), ...model.map((one) => one[1]));
