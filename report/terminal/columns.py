@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import Literal
@@ -11,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .glyphs import Layout, clean, elide
+from .glyphs import UNICODE, Glyphs, Layout, clean, elide
 from .names import shorten_apart
 
 Rows = Sequence[Sequence[str]]
@@ -20,10 +21,12 @@ _GAP = 2
 _INDENT = "  "
 _MOST_LINES = 3  # of a remark beside other columns
 _NAMES = ("call path", "region", "function", "kernel")
+_FORMULAS = ("model", "below", "above", "time from effort")
 _REMARKS = ("note", "reason", "limited by")
+_NEXT_TERM = re.compile(r" [+-] ")
 _LEAST = {
     **dict.fromkeys(_NAMES, 24),
-    **dict.fromkeys(("model", "below", "above", "time from effort"), 18),
+    **dict.fromkeys(_FORMULAS, 18),
     **dict.fromkeys(_REMARKS, 14),
     "basis": 22,
 }
@@ -40,9 +43,9 @@ def elastic(
 ) -> RenderableType:
     """Return a table in which only the `elastic` columns give way; empty columns are left out.
 
-    Names and formulas are cut, remarks are wrapped. Where a name would have too little room to be recognized, it has a
-    line of its own, and the other columns stand below it. What has no room even then of `optional` columns is left out,
-    the first of them first.
+    Names are cut, formulas lose their last terms, remarks are wrapped. Where a name would have too little room to be
+    recognized, it has a line of its own, and the other columns stand below it. What has no room even then of `optional`
+    columns is left out, the first of them first.
     """
     cleaned = [[clean(text, layout.glyphs) for text in row] for row in rows]
     for at in optional:
@@ -150,5 +153,16 @@ def _grid(
 def _fitted(heading: str, texts: list[str], width: int, layout: Layout) -> list[str]:
     if heading in _NAMES:
         return shorten_apart(texts, width, layout.glyphs)
+    if heading in _FORMULAS:
+        return [first_terms(text, width, layout.glyphs) for text in texts]
     lines = _MOST_LINES if heading in _REMARKS else 1
     return [elide(text, lines * width, layout.glyphs) for text in texts]
+
+
+def first_terms(formula: str, width: int, glyphs: Glyphs = UNICODE) -> str:
+    """Return the terms of a formula that fit, `3·n³ + …`: those that grow fastest stand first."""
+    if cell_len(formula) <= width:
+        return formula
+    ends = [found.start() for found in _NEXT_TERM.finditer(formula)]
+    shorter = (f"{formula[:end]} + {glyphs.ellipsis}" for end in reversed(ends))
+    return next((text for text in shorter if cell_len(text) <= width), elide(formula, width, glyphs))

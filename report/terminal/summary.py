@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
@@ -13,6 +15,7 @@ from ..views import CampaignStep, RunView
 from .glyphs import Layout, clean, elide
 
 _BAR_WIDTH = 20
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[^\W\d]{1,2}(?![^\W_])|%))")
 
 
 def head(title: str, facts: Sequence[tuple[str, str]], notes: Sequence[str], layout: Layout) -> RenderableType:
@@ -20,16 +23,25 @@ def head(title: str, facts: Sequence[tuple[str, str]], notes: Sequence[str], lay
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     label_width = max((len(label) for label, _ in facts), default=0)
     table.add_column(no_wrap=True, style="dim", width=label_width)
-    table.add_column(overflow="fold", max_width=max(20, layout.width - label_width - 4))
+    width = max(20, layout.width - label_width - 4)
+    table.add_column(overflow="fold", max_width=width)
     for label, text in facts:
-        table.add_row(Text(label), Text(clean(text, layout.glyphs)))
+        table.add_row(Text(label), Text(_wrapped(clean(text, layout.glyphs), width)))
     heading = Text(elide(clean(title, layout.glyphs), layout.width, layout.glyphs), style="bold")
     return Group(heading, *([table] if facts else []), *note_lines(notes, layout))
 
 
 def note_lines(notes: Sequence[str], layout: Layout) -> list[RenderableType]:
     """Return notes as lines that start with `note:`."""
-    return [Text(f"note: {clean(note, layout.glyphs)}", style="yellow", overflow="fold") for note in notes]
+    texts = [_wrapped(f"note: {clean(note, layout.glyphs)}", layout.width) for note in notes]
+    return [Text(text, style="yellow", overflow="fold") for text in texts]
+
+
+def _wrapped(text: str, width: int) -> str:
+    """Return text in lines of at most `width` columns, none of which begins with the unit of a number."""
+    together = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
+    lines = textwrap.wrap(together, width, break_on_hyphens=False, break_long_words=False)
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def run_summary(run: RunView, layout: Layout) -> RenderableType:

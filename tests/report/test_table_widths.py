@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from quipu.report.terminal import Layout, plain_text, shorten
-from quipu.report.terminal.columns import elastic
+from quipu.report.terminal import Layout, head, plain_text, shorten
+from quipu.report.terminal.columns import elastic, first_terms
 from quipu.report.terminal.tables import model_table, ranking_table
 from quipu.report.views import ModelRow, RankedRow
 from rich.cells import cell_len
@@ -78,12 +80,28 @@ def test_optional_columns_are_left_out_before_numbers_are_cut(width: int) -> Non
     assert "…" not in text
 
 
+def test_a_number_and_its_unit_stay_in_one_line() -> None:
+    note = "counters 12.4 µs, node agents beside it take 60.0 ms of processor time, 12 % of the run and 34 kB of memory"
+    for width in range(60, 100):
+        text = shown(head("run", [("measuring", note)], [note], Layout(width)), width)
+        assert not [line for line in text if re.match(r"(note:)?\s*(µs|ms|%|kB)\b", line)]
+        assert not [line for line in text if line.endswith(("12.4", "60.0", " 12", "34"))]
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_remarks_are_wrapped_and_not_cut(width: int) -> None:
     remark = "executed at p=1 only; without p=16, n=32, where 47.5 was counted and this is 23.75"
     rows = [("main->solve", "time", remark)]
     text = " ".join(shown(elastic(("call path", "metric", "note"), rows, (0, 2), (), Layout(width)), width))
     assert all(word in text.split() for word in remark.split())
+
+
+@pytest.mark.parametrize(
+    ("width", "short"),
+    [(40, "3·n³ + 12.5·n·log2(p) - 7"), (23, "3·n³ + …"), (12, "3·n³ + …"), (6, "3·n…- 7")],
+)
+def test_a_formula_keeps_what_grows_fastest(width: int, short: str) -> None:
+    assert first_terms("3·n³ + 12.5·n·log2(p) - 7", width + 1) == short
 
 
 @pytest.mark.parametrize(
