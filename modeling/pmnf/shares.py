@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .calibration import FAR_BETTER, INEXACT, SHARE_DIMENSIONS, SHARE_MISSED, SHARE_VALUES, SMOOTH_POWER
+from .calibration import SHARE_DIMENSIONS, SHARE_MISSED, SHARE_VALUES
 from .data.lines import lines
 from .data.preparation import ranges
 from .doubt import open_notes
 from .model import Alternative, Factor, Model, Term, collect
+from .share_bounds import may_explain, may_explain_alone, to_beat
 from .uncertainty import given_the_others
 from .unexplained import Fit, missed, unexplained
 
@@ -52,12 +53,11 @@ class Share:
             result[:, self.parts] = 1.0
         return result
 
-    def may_explain(self, points: FloatArray, values: FloatArray, least: FloatArray) -> _Flags:
-        """Return which counts (N, C) functions of the share may leave less than `least` (N,) of, relative.
-
-        They grow with the whole, and fall as it has more parts. Alone, they are smooth functions of the share, times
-        something for each value of the other parameters; with the parts, mostly sums of what is done for the share, in
-        each step of a tree of it, for each part, and in each step of a tree of parts.
+    def may_explain(
+        self, points: FloatArray, values: FloatArray, left: FloatArray, former: NDArray[np.int64]
+    ) -> _Flags:
+        """Return which counts (N, C) functions of the share may explain better than models of `former` (N,)
+        coefficients that leave `left` (N,), relative. They grow with the whole, and fall as it has more parts.
         """
         result = (values > 0).all(axis=1)
         fall = np.zeros(len(values), dtype=bool)
@@ -66,22 +66,17 @@ class Share:
         for line in lines(points, self.parts, least=2):
             fall |= (np.diff(values[:, line], axis=1) < 0).any(axis=1)
         rows = np.flatnonzero(result & fall)
+        found = np.zeros(len(values), dtype=bool)
         if not rows.size:
-            return np.zeros(len(values), dtype=bool)
-        share, parts = self.of(points), points[:, self.parts]
-        steps, own = np.log2(share), values[rows]
+            return found
+        share, known = self.of(points), (values[rows], left[rows], former[rows])
         if self.alone:
             others = set(range(points.shape[1])) - {self.whole, self.parts}
             levels = [points[:, i] == x for i in others for x in np.unique(points[:, i])[1:].tolist()]
-            basis = np.stack([steps**power for power in range(SMOOTH_POWER + 1)] + levels)
-            left = _residuals(basis, np.log(own))
+            found[rows] = may_explain_alone(share, np.reshape(levels, (-1, len(points))).astype(np.float64), *known)
         else:
-            tree = np.log2(np.maximum(parts, 1.0))
-            sums = np.stack([np.ones_like(share), share, share * steps, parts, tree, parts * tree])
-            left = np.array([_residuals(sums / counts, np.ones((1, len(counts))))[0] for counts in own])
-        result = np.zeros(len(values), dtype=bool)
-        result[rows] = left < least[rows]
-        return result
+            found[rows] = may_explain(share, points[:, self.parts], *known)
+        return found
 
     def expand(self, model: Model, names: Sequence[str], measured: tuple[tuple[float, float], ...]) -> Model:
         """Return a function of the share, which it has as the parameter of the whole, as one of all parameters.
@@ -163,13 +158,14 @@ def by_shares(
     values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed.
     """
     found: dict[int, Model] = {}
-    for at, former in unexplained(models, used):
-        paths, current = np.array(list(former)), dict(former)
+    for at, open_models in unexplained(models, used):
+        paths, current = np.array(list(open_models)), dict(open_models)
         for alone in (True, False):  # the simpler functions first
             better: dict[int, Model] = {}
-            errors = np.array([missed(model) for model in current.values()])
+            left = np.array([missed(model) for model in current.values()])
+            former = np.array([_coefficients(model) for model in current.values()])
             for share in _shares(points[at], alone):
-                shared = paths[share.may_explain(points[at], values[paths][:, at], errors)]
+                shared = paths[share.may_explain(points[at], values[paths][:, at], left, former)]
                 again = fit(share.sizes(points[at]), shared, at, None, False) if shared.size else []
                 for path, model in zip(shared.tolist(), again, strict=True):
                     if not _explains_more(model, current[path], int(at.sum())):
@@ -191,11 +187,7 @@ def _explains_more(model: Model, former: Model, points: int) -> bool:
     """
     if missed(model) > SHARE_MISSED:
         return False
-    more = _coefficients(model) - _coefficients(former)
-    if more > 0 or not 0.0 < missed(model) < math.inf:
-        return missed(model) < FAR_BETTER * missed(former)
-    gain = 2.0 * points * math.log(missed(former) / missed(model)) - INEXACT.coefficient * more
-    return gain > INEXACT.coefficient
+    return missed(model) < to_beat(missed(former), _coefficients(former), _coefficients(model), points)
 
 
 def _of_points(model: Model, share: Share, names: Sequence[str], points: FloatArray) -> Model:
@@ -249,11 +241,3 @@ def _shares(points: FloatArray, alone: bool) -> list[Share]:
         for share, own in zip(shares, sizes, strict=True)
         if own.min() >= 1.0 and np.unique(own).size >= SHARE_VALUES
     ]
-
-
-def _residuals(basis: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the root mean square residuals (N,) of values (N, C) from the span of a basis (K, C)."""
-    own, *_ = np.linalg.svd(basis.T / np.abs(basis).max(axis=1), full_matrices=False)
-    free = values.shape[1] - own.shape[1]
-    left = values - (values @ own) @ own.T
-    return np.asarray(np.sqrt((left**2).sum(axis=1) / free) if free > 0 else np.zeros(len(values)))

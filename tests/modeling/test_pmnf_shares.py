@@ -12,6 +12,7 @@ import pytest
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.pmnf.modeler import NoModel, fit_models
+from quipu.modeling.pmnf.shares import Share
 
 BLOCKS = Metric("blocks", "1", "effort")
 GRIDS = {
@@ -130,3 +131,23 @@ def test_deviations_of_a_share_are_those_of_its_parameters() -> None:
     assert far.value == pytest.approx(alike.value)
     assert (far.lower, far.upper) == pytest.approx((alike.lower, alike.upper))
     assert far.upper / far.lower < 1.05
+
+
+def fitted_shares(counts: FloatArray, left: float, former: int) -> list[bool]:
+    """Return whether shares n/p alone, and with p, are fitted to counts that a model leaves so much of."""
+    points = np.array([(p, n) for p in (1.0, 2, 4, 8, 16) for n in (4099.0, 8191, 16411, 32771, 65521)])
+    own = counts[None], np.array([left]), np.array([former])
+    return [bool(Share(1, 0, 1, alone).may_explain(points, *own)[0]) for alone in (True, False)]
+
+
+def test_shares_are_fitted_only_to_counts_that_they_may_explain_with_as_many_coefficients() -> None:
+    points = np.array([(p, n) for p in (1.0, 2, 4, 8, 16) for n in (4099.0, 8191, 16411, 32771, 65521)])
+    noise = 1 + 0.01 * np.random.default_rng(1).standard_normal((20, len(points)))
+    share, p = points[:, 1] / points[:, 0], points[:, 0]
+    sort, merging = share * np.log2(share), share * np.log2(share) + 100 * p
+    for own in noise:
+        left = float((own - own.mean()).std())
+        assert not any(fitted_shares(30 * share * own, left, 1))  # c·n/p, as near as noise allows
+        assert fitted_shares(sort * own, 1.2 * left, 3)[0]  # three coefficients in place of one
+        assert fitted_shares(sort * own, 5 * left, 1)[0]
+        assert fitted_shares(merging * own, 1.2 * left, 3)[1]
