@@ -39,6 +39,8 @@ def along_p(values: tuple[float, ...], ranks: tuple[float, ...] = RANKS) -> Mode
         ((1270, 850, 520, 300, 190), RANKS, 1300 * 64**-0.69),
         # means over ranks are multiples of 1/16, and log2(p), 1/p² and a constant have these
         ((9, 9.5, 9.25, 8.8125), RANKS[1:], 7.39),
+        # shares of a visit at three numbers of ranks, of which p and 1/p have 1.6 at p = 64
+        ((0.5, 0.4, 0.5), (4.0, 8.0, 16.0), 0.5),
     ],
 )
 def test_what_small_numbers_have_by_luck_is_no_model(

@@ -137,7 +137,7 @@ class ExactLines:
             values = self.values[:, line]
             whole = (values == np.round(values)).all(axis=1)
             top = np.abs(values).max(axis=1)
-            unit = _unit_of(values, EXACT_RESOLUTION * np.where(top > 0, top, 1.0))
+            unit = unit_of(values, EXACT_RESOLUTION * np.where(top > 0, top, 1.0))
             resolution = np.where(whole, 1.0, unit)
             variation = values.max(axis=1) - values.min(axis=1)
             ratio = np.log(np.maximum(variation, 1e-300)) - np.log(np.maximum(resolution, 1e-300))
@@ -171,8 +171,8 @@ class ExactLines:
         """Return the units (S,) that sums of whole parts of the functions of sets (S, K) have, 1 at least."""
         table = self.tables.columns[parameter] * self.tables.scale[parameter][:, None]
         least = EXACT_RESOLUTION * np.abs(table).max(axis=1)
-        own = np.concatenate([np.zeros(1), _unit_of(table, least)])[np.pad(sets + 1, ((0, 0), (1, 0)))]
-        together = _unit_of(own, EXACT_RESOLUTION * own.max(axis=1))
+        own = np.concatenate([np.zeros(1), unit_of(table, least)])[np.pad(sets + 1, ((0, 0), (1, 0)))]
+        together = unit_of(own, EXACT_RESOLUTION * own.max(axis=1))
         result: FloatArray = np.maximum(np.minimum(together, own[:, 1:].min(axis=1)), 1.0)
         return result
 
@@ -281,7 +281,7 @@ class ExactLines:
         return np.array([a.log == 0 and a.exponent.denominator == 1 and a.exponent > 0 for a in terms], dtype=bool)
 
 
-def _unit_of(values: FloatArray, least: FloatArray) -> FloatArray:
+def unit_of(values: FloatArray, least: FloatArray) -> FloatArray:
     """Return the largest numbers (N,) that differences of values (N, C) are multiples of, `least` (N,) if smaller."""
     unit = np.zeros(len(values))
     for column in (values - values[:, :1]).T[1:]:

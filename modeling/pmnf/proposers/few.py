@@ -21,6 +21,7 @@ from ..criterion.criterion import Candidates
 from ..fit.fitter import fit, with_constant
 from ..hypotheses.library import SimpleTerm
 from ..hypotheses.tables import Specification, Tables, tensor
+from .exact_terms import unit_of
 
 _Flags = NDArray[np.bool_]
 _Index = NDArray[np.int64]
@@ -110,9 +111,13 @@ class FewValues:
         return [_family(sets, table, order) for sets in _sets(self.tables.terms[self.parameter])]
 
     def _evidence(self, values: FloatArray, coefficients: FloatArray, columns: FloatArray) -> FloatArray:
-        """Return the evidence of one value, (N, Q): the logarithm of its variation over the resolution."""
+        """Return the evidence of one value, (N, Q): the logarithm of its variation over the resolution.
+
+        The resolution of whole numbers is 1, that of others their unit: shares of 0.4 and 0.5 are tenths.
+        """
         whole = (values == np.round(values)).all(axis=1)
-        resolution = np.where(whole, 1.0, EXACT_RESOLUTION * np.abs(values).max(axis=1))
+        top = np.abs(values).max(axis=1)
+        resolution = np.where(whole, 1.0, unit_of(values, EXACT_RESOLUTION * np.where(top > 0, top, 1.0)))
         variation = np.ptp(coefficients, axis=2) * np.abs(columns).max(axis=2)
         result: FloatArray = np.log(np.maximum(variation / resolution[:, None], 1.0))
         return result
