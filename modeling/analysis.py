@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from .absence import with_absence
 from .by_visits import by_visits
@@ -19,7 +21,7 @@ from .pmnf.model import Model
 from .pmnf.modeler import DEFAULT, NoModel, Options
 from .priors.choices import time_priors
 from .priors.dedicated import dedicated_times
-from .priors.effort_time import model_time_with_notes
+from .priors.effort_time import model_time_and_waiting
 from .priors.path_model import PathModel
 from .progress import steps
 from .run_scatter import run_scatter
@@ -40,12 +42,16 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     if not options.grids:
         options = replace(options, grids=possible_grids(experiment, options.library), ranked=True)
     with_priors = options.selector == "evidence" and "time" in experiment.values
-    alone = [name for name in experiment.metrics if name in experiment.values and not (with_priors and name == "time")]
+    together = ("time", "wait_time") if with_priors else ()
+    alone = [name for name in experiment.metrics if name in experiment.values and name not in together]
     models = fit_metrics(experiment, alone, options)
     exclusive = {name: _measured(experiment, name, found) for name, found in models.items()}
     notes: tuple[str, ...] = ()
     if with_priors:
-        exclusive["time"], notes = model_time_with_notes(experiment, time_priors(experiment, models, options), options)
+        found = model_time_and_waiting(experiment, time_priors(experiment, models, options), options)
+        if "wait_time" in experiment.values:
+            exclusive["wait_time"] = _waiting(experiment, found.waiting, options)
+        exclusive["time"], notes = found.time, found.notes
     exclusive = with_absence(experiment, exclusive)
     return Analysis(
         experiment.name,
@@ -81,6 +87,19 @@ def fit_metrics(
     for name in (name for name in found if experiment.metrics[name].is_effort):
         found[name] = [far_off(model) if isinstance(model, Model) else model for model in found[name]]
     return found
+
+
+def _waiting(experiment: Experiment, known: Mapping[int, PathModel], options: Options) -> tuple[PathModel, ...]:
+    """Return the models of waiting: those that are part of time, and of call paths without, those of its values."""
+    rest = np.array([path for path in range(len(experiment.tree)) if path not in known], dtype=np.int64)
+    values, shared = dedicated_times(experiment, "wait_time")
+    executed = None if experiment.executed is None else experiment.executed[rest]
+    metric, points, parameters = experiment.metric("wait_time"), experiment.points, experiment.parameters
+    models = fit_models(points, values[rest], metric, parameters, options, executed)
+    result = dict(known)
+    for path, model in zip(rest.tolist(), models, strict=True):
+        result[path] = PathModel(model, MEASURED, oversubscribed=bool(shared[path]) and isinstance(model, Model))
+    return tuple(result[path] for path in range(len(experiment.tree)))
 
 
 def _measured(experiment: Experiment, metric: str, models: Sequence[Model | NoModel]) -> tuple[PathModel, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from .run_noise import run_noise
 from .times_at import of_effort_beyond_one, of_several_processes
 from .untimed import with_untimed
 from .waiting import transfer_times, with_waiting
+from .waiting_part import parts_that_wait
 from .whole_grids import whole_grids
 
 
@@ -39,13 +40,25 @@ def model_time(
     beyond effort that the diagnosis finds, are part of the models (`waiting`, `growth`). Where repetitions tell that
     whole runs were disturbed, models are those of times without it (`run_noise`).
     """
-    return model_time_with_notes(experiment, choices, options)[0]
+    return model_time_and_waiting(experiment, choices, options).time
 
 
-def model_time_with_notes(
+@dataclass(frozen=True)
+class TimeModels:
+    """Models of exclusive time, one per call path, and of the waiting in it, of call paths that waited.
+
+    No waiting is longer than the time of its call path, and both grow alike. notes: what is to be said of all of them.
+    """
+
+    time: tuple[PathModel, ...]
+    waiting: Mapping[int, PathModel]
+    notes: tuple[str, ...]
+
+
+def model_time_and_waiting(
     experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
-) -> tuple[tuple[PathModel, ...], tuple[str, ...]]:
-    """Return the same, and what is to be said of all of them."""
+) -> TimeModels:
+    """Return the same, with the waiting in time where it was measured."""
     experiment = with_untimed(experiment)
     several = of_several_processes(experiment)
     left_out = [] if several is None else [several]
@@ -63,14 +76,21 @@ def model_time_with_notes(
     if noise is not None:
         experiment, transfer = noise.without(experiment), noise.without(transfer)
         found = _computing_grown(experiment, choices, options)
+    waits: dict[int, PathModel] = {}
     if any(waiting):
-        apart = fit_time(transfer, [one if waits else () for one, waits in zip(choices, waiting, strict=True)], options)
+        apart = fit_time(transfer, [one if own else () for one, own in zip(choices, waiting, strict=True)], options)
         apart |= with_growth(transfer, {**found, **apart}, options, apart.keys())
-        found |= with_waiting(experiment, found, apart, choices, options)
+        several_parts = with_waiting(experiment, found, apart, choices, options)
+        found |= {path: time for path, (time, _) in several_parts.items()}
+        waits |= {path: wait for path, (_, wait) in several_parts.items()}
     found |= with_growth(experiment, found, options, found.keys() - _computing(experiment))
+    if "wait_time" in experiment.values:
+        rest = {path: entry for path, entry in found.items() if path not in waits}
+        waits |= parts_that_wait(experiment, rest, choices, options)
     for left in left_out:
-        found = left.noted(found)
-    return tuple(found[path] for path in range(len(experiment.tree))), () if noise is None else (noise.note,)
+        found, waits = left.noted(found), left.noted(waits)
+    everywhere = tuple(found[path] for path in range(len(experiment.tree)))
+    return TimeModels(everywhere, waits, () if noise is None else (noise.note,))
 
 
 def _computing_grown(

@@ -72,6 +72,8 @@ def fit_priors(
     trusted = usable.copy()
     fits = _fit_all(everything, owner, priors, columns, repetitions, trusted)
     best = _best(owner, fits)
+    if not best:
+        return [None] * len(choices)
     paths = np.array(list(best), dtype=np.int64)
 
     def fitted_by(members: NDArray[np.int64]) -> FloatArray:
@@ -89,9 +91,8 @@ def fit_priors(
         if not again.size and round_ >= FIRST_ROUNDS:
             break
         fits |= _fit_all(again, owner, priors, columns, repetitions, trusted)
-    if best:
-        fits = _fit_all(everything, owner, priors, columns, repetitions, trusted)
-        best = _best(owner, fits)
+    fits = _fit_all(everything, owner, priors, columns, repetitions, trusted)
+    best = _best(owner, fits)
     result: list[PriorFit | None] = [None] * len(choices)
     for path, number in best.items():
         own = take(built, np.array([path]))

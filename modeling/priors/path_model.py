@@ -16,7 +16,8 @@ class PathModel:
 
     basis: "effort" (time from the block model), "table I: MPI_Bcast" (from a communication model), "time only" or
     "measured" (from the values of the metric alone) or "sum" (inclusive, from the call paths below); with
-    "+ waiting" or "× growth in n" behind it where time grows beyond its effort.
+    "+ waiting" or "× growth in n" behind it where time grows beyond its effort. Of waiting: "waiting", what the model
+    of time has of it, or "part of time", a part of each of its terms.
     prior: the prior as a formula, empty without one.
     oversubscribed: it is a model of time that rests on runs with more ranks than processors, because too few others
     were measured.

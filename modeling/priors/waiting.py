@@ -28,6 +28,7 @@ from .path_model import PathModel, shapes, unit
 from .pipelines import WAITING, Growth, stages, told_apart, waiting_growths
 from .prior import Prior
 from .slowdown import GROWTHS, LEAST_VALUES, rank_parameters
+from .waiting_part import waits_of
 
 # Below this part of a call path's time, waiting is noise of the transfer.
 _LEAST_SHARE = 0.05
@@ -63,8 +64,10 @@ def with_waiting(
     transfers: Mapping[int, PathModel],
     choices: Sequence[Sequence[Prior]],
     options: Options = DEFAULT,
-) -> dict[int, PathModel]:
+) -> dict[int, tuple[PathModel, PathModel]]:
     """Return the models of call paths that waited, transfer and waiting, where that fits better than Table I alone.
+
+    Of each the model of time, and that of the waiting in it.
 
     models: of the time of all call paths. transfers: the same of those that waited, without waiting (`transfer_times`),
     with the growth that transfers have beyond Table I.
@@ -74,8 +77,7 @@ def with_waiting(
         return {}
     works = _computations(experiment, models)
     times, _ = dedicated_times(experiment, "time", choices)
-    waits = np.where(np.isfinite(times), experiment.values["wait_time"], np.nan)  # of the runs that the time rests on
-    waits = _seen(waits, times)
+    waits = _seen(waits_of(experiment, choices), times)
     ranks = rank_parameters(experiment)
     by_growth = {path: _grows_with(experiment, waits[path], ranks) for path in transfers}
     known_grids = [grid for grid in experiment.grids if grid.source]
@@ -120,7 +122,9 @@ def with_waiting(
             whole = replace(
                 whole, quality=quality, ranges=entry.model.ranges, alternatives=doubts, notes=entry.model.notes
             )
-            result[path] = replace(entry, model=whole, basis=f"{transfer.basis} + {WAITING}", lower=entry.model)
+            time = replace(entry, model=whole, basis=f"{transfer.basis} + {WAITING}", lower=entry.model)
+            part = replace(wait, ranges=entry.model.ranges, notes=entry.model.notes)
+            result[path] = time, replace(entry, model=part, basis=WAITING, prior="")
     return result
 
 
