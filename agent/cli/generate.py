@@ -40,7 +40,11 @@ def command(
     smallest: list[str] = typer.Option(["p=128,n=8000"], "--from", metavar="NAME=NUMBER,...", help="Smallest run."),
     largest: list[str] = typer.Option(["p=4096,n=48000"], "--to", metavar="NAME=NUMBER,...", help="Largest run."),
     most_steps: float = typer.Option(
-        3e8, "--most-steps", metavar="NUMBER", help="Steps of one function in the largest run, at most (2 ns each)."
+        3e8,
+        "--most-steps",
+        metavar="NUMBER",
+        show_default="3e8",
+        help="Steps of one function in the largest run, at most (2 ns each).",
     ),
     force: bool = typer.Option(False, "--force", help="Write over files that no generator wrote."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),

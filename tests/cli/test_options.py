@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from quipu.agent.cli.options import over_ranks_of, parse_assignments, point_of, split_names
 from quipu.modeling.errors import UsageError
 
+from .conftest import Quipu
+
 
 def test_assignments() -> None:
     values = parse_assignments("--param", ["p=4", "n=1e6, x = 0.5"])
@@ -60,3 +62,16 @@ def test_choices_and_lists() -> None:
     with pytest.raises(UsageError, match="choose one of mean, max, sum"):
         over_ranks_of("median")
     assert split_names(["time,visits", "time", " blocks "]) == ("time", "visits", "blocks")
+
+
+def test_help_names_each_command_of_tensor_in_one_whole_line(
+    quipu_here: Quipu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    commands = quipu_here("tensor", "--help").out.split("Commands:\n")[1].splitlines()
+    assert [line.split()[0] for line in commands] == ["fit", "predict", "tune", "explain"]
+    assert all(line.endswith(".") and not line.endswith("...") for line in commands)
+
+
+def test_help_writes_large_defaults_as_they_are_typed(quipu_here: Quipu) -> None:
+    assert "300000000" not in quipu_here("generate", "--help").out

@@ -19,9 +19,17 @@ DATA is a CSV file, a Parquet file, or an experiment of Quipu.
 """
 
 
+COMMANDS = {
+    "fit": (fit, "Fit a tensor-completion model to measured times."),
+    "predict": (predict, "Predict times with their intervals."),
+    "tune": (tune, "Find the configuration with the lowest predicted time."),
+    "explain": (explain, "Show how much each parameter matters."),
+}
+
+
 def application() -> typer.Typer:
     """Return the commands below `quipu tensor`."""
     app = typer.Typer(help=HELP, add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
-    for module in (fit, predict, tune, explain):
-        app.command(module.__name__.rsplit(".", 1)[-1], context_settings=CONTEXT)(module.command)
+    for name, (module, summary) in COMMANDS.items():
+        app.command(name, short_help=summary, context_settings=CONTEXT)(module.command)
     return app
