@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .analysis import Analysis
 from .evaluation import evaluate
@@ -132,18 +133,17 @@ def blind_spots(experiment: Experiment) -> tuple[str, ...]:
             "processors, so that their times contain waiting for one"
         )
     for column, name in enumerate(experiment.parameters):
-        longest = max(
-            (
-                np.unique(experiment.points[line][usable[line], column]).size
-                for line in lines(experiment.points, column)
-            ),
-            default=0,
-        )
-        if longest < LEAST_VALUES:
-            notes.append(
-                f"{name}: measure at least {LEAST_VALUES} values of it, with all else equal, to see what grows with it"
-            )
+        if _most_values(experiment, column, usable) < LEAST_VALUES:
+            enough = _most_values(experiment, column, np.ones_like(usable)) >= LEAST_VALUES
+            where = "with a processor for each rank" if enough else "with all else equal"
+            notes.append(f"{name}: measure at least {LEAST_VALUES} values of it, {where}, to see what grows with it")
     return tuple(notes)
+
+
+def _most_values(experiment: Experiment, column: int, usable: NDArray[np.bool_]) -> int:
+    """Return how many values a parameter has at most, all else equal, in the configurations that are usable (C,)."""
+    along = lines(experiment.points, column)
+    return max((np.unique(experiment.points[line][usable[line], column]).size for line in along), default=0)
 
 
 def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, float]) -> Diagnosis:

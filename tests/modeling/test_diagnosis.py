@@ -102,6 +102,7 @@ def test_configurations_that_were_oversubscribed_say_nothing() -> None:
     known = _diagnosis(replace(measured, oversubscribed=P >= 125))
     assert known.findings == ()
     assert [note.split(":")[0] for note in known.notes] == ["10 of 25 configurations are left out", "p"]
+    assert "measure at least 4 values of it, with a processor for each rank" in known.notes[1]
 
 
 def test_waiting_that_no_operation_measured_is_not_known() -> None:

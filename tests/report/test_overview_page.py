@@ -15,7 +15,7 @@ from .browser import document, instrumented
 from .planted import planted
 
 
-def said(experiment: Experiment, identifiers: tuple[str, ...], folder: Path) -> list[str]:
+def said(experiment: Experiment, identifiers: tuple[str, ...], folder: Path, width: int = 1400) -> list[str]:
     """Return the texts of elements of the page, all sections drawn."""
     script = f"""setTimeout(() => {{
       window.dispatchEvent(new Event('beforeprint'));
@@ -25,7 +25,7 @@ def said(experiment: Experiment, identifiers: tuple[str, ...], folder: Path) -> 
     }}, 200);"""
     page = folder / "page.html"
     page.write_text(instrumented(html_report(experiment, planted()[1]), script), encoding="utf-8")
-    dom, console = document(page, folder / "profile")
+    dom, console = document(page, folder / "profile", width)
     assert console == ""
     found = re.search(r'data-found="([^"]*)"', dom)
     assert found is not None
@@ -54,3 +54,9 @@ def test_modeled_efficiency_does_not_have_the_noise_of_the_first_run(tmp_path: P
     disturbed = replace(experiment, values={**experiment.values, "time": time})
     assert "(modeled)" in status[0]
     assert said(disturbed, ("scaling-status",), tmp_path) == status
+
+
+def test_the_legend_of_a_narrow_map_has_one_line(tmp_path: Path) -> None:
+    experiment, _ = planted()
+    assert "stands out" in said(experiment, ("surface",), tmp_path)[0]
+    assert "stands out" not in said(experiment, ("surface",), tmp_path, width=420)[0]
