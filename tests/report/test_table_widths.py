@@ -10,6 +10,7 @@ from quipu.report.terminal.columns import elastic, first_terms
 from quipu.report.terminal.tables import model_table, ranking_table
 from quipu.report.views import ModelRow, RankedRow
 from rich.cells import cell_len
+from rich.console import RenderableType
 
 HALO = ("main", "solve", "run", "halo_exchange")
 MODELS = [
@@ -24,7 +25,7 @@ RANKED = [
 ]
 
 
-def shown(renderable: object, width: int) -> list[str]:
+def shown(renderable: RenderableType, width: int) -> list[str]:
     text = [line for line in plain_text(renderable, 500).splitlines() if line]
     assert max(map(cell_len, text)) <= width
     return text

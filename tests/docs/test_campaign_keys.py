@@ -1,0 +1,31 @@
+"""The reference of campaign files has every key that there is, and no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from quipu.agent.campaign.file import read_campaign
+from quipu.modeling.errors import FormatError
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "formats.md"
+
+
+def refused(folder: Path, text: str) -> str:
+    """Return the message about a campaign file with a key that does not exist."""
+    file = folder / "campaign.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(FormatError) as error:
+        read_campaign(file)
+    return str(error.value)
+
+
+def test_every_key_of_a_campaign_file_is_documented(tmp_path: Path) -> None:
+    section = PAGE.read_text(encoding="utf-8").split("## Campaign files\n")[1].split("\n## ")[0]
+    first = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    documented = {name.strip("[]") for cell in first for name in re.findall("`([^`]+)`", cell)}
+    known = refused(tmp_path, "[experiment]\nnothing = 1\n").split(" has ")[1]
+    tables = refused(tmp_path, "[nothing]\n").split("the tables ")[1]
+    listed = set(re.findall(r"\w+", f"{known} {tables}")) - {"experiment"}
+    assert documented == listed
