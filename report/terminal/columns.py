@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .glyphs import UNICODE, Glyphs, Layout, clean, elide
+from .glyphs import UNICODE, Glyphs, Layout, clean, elide, wrapped
 from .names import shorten_apart
 
 Rows = Sequence[Sequence[str]]
@@ -155,8 +155,9 @@ def _fitted(heading: str, texts: list[str], width: int, layout: Layout) -> list[
         return shorten_apart(texts, width, layout.glyphs)
     if heading in _FORMULAS:
         return [first_terms(text, width, layout.glyphs) for text in texts]
-    lines = _MOST_LINES if heading in _REMARKS else 1
-    return [elide(text, lines * width, layout.glyphs) for text in texts]
+    if heading in _REMARKS:
+        return [wrapped(elide(text, _MOST_LINES * width, layout.glyphs), width) for text in texts]
+    return [elide(text, width, layout.glyphs) for text in texts]
 
 
 def first_terms(formula: str, width: int, glyphs: Glyphs = UNICODE) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from dataclasses import dataclass
 
 from quipu.modeling.printable import one_line
@@ -36,6 +37,7 @@ class Layout:
 _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _DIGITS = str.maketrans(_SUPERSCRIPTS, "0123456789")
 _POWER = re.compile(f"[{_SUPERSCRIPTS}]+")
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[^\W\d]{1,2}(?![^\W_])|%))")
 _SPELLED = str.maketrans(
     {"·": "*", "×": "x", "…": "...", "→": "->", "µ": "u", "−": "-", "–": "-", "α": "a", "β": "b", "γ": "c"}
 )
@@ -61,6 +63,13 @@ def elide(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
         return _head(text, width)
     tail = room // 2
     return _head(text, room - tail) + glyphs.ellipsis + _head(text[::-1], tail)[::-1]
+
+
+def wrapped(text: str, width: int) -> str:
+    """Return text in lines of at most `width` columns, none of which begins with the unit of a number."""
+    together = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
+    lines = textwrap.wrap(together, width, break_on_hyphens=False, break_long_words=False)
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _head(text: str, width: int) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
@@ -12,10 +10,9 @@ from rich.text import Text
 
 from ..text import duration, quantity
 from ..views import CampaignStep, RunView
-from .glyphs import Layout, clean, elide
+from .glyphs import Layout, clean, elide, wrapped
 
 _BAR_WIDTH = 20
-_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:[^\W\d]{1,2}(?![^\W_])|%))")
 
 
 def head(title: str, facts: Sequence[tuple[str, str]], notes: Sequence[str], layout: Layout) -> RenderableType:
@@ -26,22 +23,15 @@ def head(title: str, facts: Sequence[tuple[str, str]], notes: Sequence[str], lay
     width = max(20, layout.width - label_width - 4)
     table.add_column(overflow="fold", max_width=width)
     for label, text in facts:
-        table.add_row(Text(label), Text(_wrapped(clean(text, layout.glyphs), width)))
+        table.add_row(Text(label), Text(wrapped(clean(text, layout.glyphs), width)))
     heading = Text(elide(clean(title, layout.glyphs), layout.width, layout.glyphs), style="bold")
     return Group(heading, *([table] if facts else []), *note_lines(notes, layout))
 
 
 def note_lines(notes: Sequence[str], layout: Layout) -> list[RenderableType]:
     """Return notes as lines that start with `note:`."""
-    texts = [_wrapped(f"note: {clean(note, layout.glyphs)}", layout.width) for note in notes]
+    texts = [wrapped(f"note: {clean(note, layout.glyphs)}", layout.width) for note in notes]
     return [Text(text, style="yellow", overflow="fold") for text in texts]
-
-
-def _wrapped(text: str, width: int) -> str:
-    """Return text in lines of at most `width` columns, none of which begins with the unit of a number."""
-    together = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
-    lines = textwrap.wrap(together, width, break_on_hyphens=False, break_long_words=False)
-    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def run_summary(run: RunView, layout: Layout) -> RenderableType:

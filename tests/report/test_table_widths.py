@@ -10,7 +10,7 @@ from quipu.report.terminal.columns import elastic, first_terms
 from quipu.report.terminal.tables import model_table, ranking_table
 from quipu.report.views import ModelRow, RankedRow
 from rich.cells import cell_len
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 
 HALO = ("main", "solve", "run", "halo_exchange")
 MODELS = [
@@ -84,7 +84,8 @@ def test_optional_columns_are_left_out_before_numbers_are_cut(width: int) -> Non
 def test_a_number_and_its_unit_stay_in_one_line() -> None:
     note = "counters 12.4 µs, node agents beside it take 60.0 ms of processor time, 12 % of the run and 34 kB of memory"
     for width in range(60, 100):
-        text = shown(head("run", [("measuring", note)], [note], Layout(width)), width)
+        table = elastic(("call path", "metric", "note"), [("main", "time", note)], (0, 2), (), Layout(width))
+        text = shown(Group(head("run", [("measuring", note)], [note], Layout(width)), table), width)
         assert not [line for line in text if re.match(r"(note:)?\s*(µs|ms|%|kB)\b", line)]
         assert not [line for line in text if line.endswith(("12.4", "60.0", " 12", "34"))]
 
