@@ -53,11 +53,12 @@ class Finding:
     """One call path that loses time as one parameter grows.
 
     predicted, lost: seconds at the target (exclusive time, and the part of it that it would not take if it were as fast
-    per effort as at the smallest measured value of the parameter). slowdown_measured, slowdown: factors from the
-    smallest to the largest measured value, and to the target. growth: of the slowdown, such as "p^(1/3)".
-    significance: which part of the findings that are as clear is luck. wait_share: part of the time at the largest
-    values of the parameter that was waiting, NaN if it was not measured. effort: the model of time from effort, and
-    basis: what that rests on.
+    per effort as at the smallest measured value of the parameter). in_model: whether the model of time has waiting or
+    growth beyond effort: then `predicted` is what that says, else the time from effort times the slowdown from the
+    measurements. slowdown_measured, slowdown: factors from the smallest to the largest measured value, and to the
+    target. growth: of the slowdown, such as "p^(1/3)". significance: which part of the findings that are as clear is
+    luck. wait_share: part of the time at the largest values of the parameter that was waiting, NaN if it was not
+    measured. effort: the model of time from effort, and basis: what that rests on.
     """
 
     path: int
@@ -73,6 +74,7 @@ class Finding:
     wait_share: float
     effort: str
     basis: str
+    in_model: bool
 
     @property
     def evidence(self) -> str:
@@ -87,14 +89,15 @@ class Finding:
 class Diagnosis:
     """Findings by lost time at a point, largest first.
 
-    total: time of the program there, predicted from effort; start_and_end: time of the start and the end of MPI, which
-    is no part of it. beyond: how many times the point is beyond the measured range, by parameter. oversubscribed_share:
-    which part of `total` is predicted from runs with more ranks than processors. without_effort: which part of it is of
-    call paths without effort, whose growth cannot be told from that of their work. notes: what could not be looked at,
-    and why.
+    predicted: time of the program there, as `evaluate` has it; total: the same from effort alone, without waiting and
+    growth beyond effort. start_and_end: time of the start and the end of MPI, which is no part of them. beyond: how
+    many times the point is beyond the measured range, by parameter. oversubscribed_share: which part of `total` is
+    predicted from runs with more ranks than processors. without_effort: which part of it is of call paths without
+    effort, whose growth cannot be told from that of their work. notes: what could not be looked at, and why.
     """
 
     point: dict[str, float]
+    predicted: float
     total: float
     start_and_end: float
     beyond: dict[str, float]
@@ -103,9 +106,14 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
 
+    @property
+    def not_in_models(self) -> float:
+        """Seconds lost by findings whose growth no model of time has, because it did not predict better with it."""
+        return sum(finding.lost for finding in self.findings if not finding.in_model)
+
     def share(self, finding: Finding) -> float:
-        """Return which part of all time there is lost by a finding."""
-        whole = self.total + sum(other.lost for other in self.findings)
+        """Return which part of all time there is lost by a finding: of what is predicted, and of `not_in_models`."""
+        whole = self.predicted + self.not_in_models
         return finding.lost / whole if whole > 0 else math.nan
 
 
@@ -151,6 +159,7 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
 
     analysis: the models of the experiment. Raises ModelingError if there is no time, or the point does not fit.
     """
+    whole, full = evaluate(analysis, point), analysis.models("time")
     analysis = analysis.from_effort
     grows = slowdowns(experiment, analysis.models("time"))
     time = evaluate(analysis, point)
@@ -159,7 +168,9 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
     for slowdown in grows:
         entry, expected = analysis.models("time")[slowdown.path], time.exclusive[slowdown.path].value
         now, first, there = slowdown.factors(place)
-        if there > first and expected > 0:
+        in_model = full[slowdown.path].lower is not None
+        predicted = whole.exclusive[slowdown.path].value if in_model else expected * there
+        if there > first and expected > 0 and predicted > 0:
             found.append(
                 Finding(
                     slowdown.path,
@@ -167,14 +178,15 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
                     slowdown.cause,
                     experiment.parameters[slowdown.parameter],
                     slowdown.growth,
-                    expected * there,
-                    expected * (there - first),
+                    predicted,
+                    predicted * (1.0 - first / there),
                     now / first,
                     there / first,
                     slowdown.significance,
                     slowdown.wait_share,
                     str(entry.model),
                     entry.basis,
+                    in_model,
                 )
             )
     found.sort(key=lambda finding: (-finding.lost, finding.path, finding.parameter))
@@ -188,11 +200,12 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
     notes = blind_spots(experiment)
     if without_effort >= _WITHOUT_EFFORT:
         notes += _without_effort(experiment, alone, total)
-    least = _LEAST_LOSS * (total + sum(finding.lost for finding in found))
+    least = _LEAST_LOSS * (whole.total.value + sum(one.lost for one in found if not one.in_model))
     return Diagnosis(
         time.point,
+        whole.total.value,
         total,
-        time.start_and_end.value,
+        whole.start_and_end.value,
         time.beyond,
         time.oversubscribed_share,
         without_effort,

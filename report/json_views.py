@@ -198,9 +198,10 @@ def models_json(title: str, rows: Sequence[ModelRow]) -> dict[str, Any]:
 
 
 def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return a diagnosis: "title", "point", "total", "start_and_end" (seconds), "beyond", "notes" and "findings".
+    """Return a diagnosis: "title", "point", "predicted", "total", "start_and_end", "beyond", "notes" and "findings".
 
-    "total": of the program; "oversubscribed_share": which part of it is predicted from runs with more ranks than
+    "predicted": seconds of the program, as `ranking_json` has them; "total": the same from effort alone, without
+    waiting and slowdown; "oversubscribed_share": which part of it is predicted from runs with more ranks than
     processors; "without_effort": which part is of call paths without effort, of which nothing can be found. "beyond":
     as in `ranking_json`. The largest loss comes first.
 
@@ -216,6 +217,7 @@ def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
         "diagnosis",
         title,
         point=diagnosis.point,
+        predicted=json_number(diagnosis.predicted),
         total=json_number(diagnosis.total),
         start_and_end=json_number(diagnosis.start_and_end),
         oversubscribed_share=json_number(diagnosis.oversubscribed_share),

@@ -113,7 +113,8 @@ def kernel_facts(model: ProgramModel, prediction: ProgramPrediction) -> list[tup
         ("point", point_text(model.parameters, [prediction.point[name] for name in model.parameters])),
         (
             "program",
-            f"{quantity(total.value, 's')}, {quantity(total.lower, 's')} .. {quantity(total.upper, 's')} (90 %)",
+            f"{quantity(total.value, 's')}, {quantity(total.lower, 's')} .. {quantity(total.upper, 's')} (90 %), "
+            "the sum of the kernels below; quipu predict has models of each call path",
         ),
         ("of it", ", ".join(f"{name} {percent(value / whole)}" for name, value in parts.items())),
     ]

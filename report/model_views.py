@@ -210,16 +210,19 @@ def _with_interval(row: RankedRow, unit: str) -> str:
 
 def diagnosis_facts(place: str, diagnosis: Diagnosis) -> list[tuple[str, str]]:
     """Return (label, text) pairs for the head of a diagnosis; place: the point as text."""
-    program = quantity(diagnosis.total, "s")
+    program = f"{quantity(diagnosis.predicted, 's')}, as quipu predict has it"
+    if diagnosis.not_in_models > 0:
+        program += f"; {quantity(diagnosis.not_in_models, 's')} more are lost by findings that no model of time has"
+    alone = quantity(diagnosis.total, "s")
     if diagnosis.without_effort < 1.0:
-        program += " from effort"
+        alone += ", without waiting and slowdown"
         if percent(diagnosis.without_effort, 0) != "0%":
-            program += f", {percent(diagnosis.without_effort, 0)} of it from time alone"
+            alone += f", {percent(diagnosis.without_effort, 0)} of it from time alone"
     elif diagnosis.total > 0:
-        program += " from time alone"
+        alone += ", all of it from time alone"
     if diagnosis.oversubscribed_share > 0:
-        program += f", {percent(diagnosis.oversubscribed_share, 0)} of it from oversubscribed runs"
-    facts = [("point", place), ("program", program)]
+        alone += f", {percent(diagnosis.oversubscribed_share, 0)} of it from oversubscribed runs"
+    facts = [("point", place), ("program", program), ("from effort", alone)]
     if diagnosis.start_and_end > 0:
         facts.append((START_AND_END, f"{quantity(diagnosis.start_and_end, 's')}, no part of the program"))
     return facts

@@ -9,8 +9,11 @@ import pytest
 from quipu.modeling.analysis import analyze
 from quipu.modeling.diagnosis import Diagnosis, diagnose
 from quipu.modeling.errors import ModelingError
+from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region, RegionKind
 from quipu.modeling.priors.slowdown import Cause
+from quipu.report.model_views import diagnosis_facts
+from quipu.report.text import quantity
 
 from .waiting_program import GRID, RECEIVE, TREE, WORK, N, P, experiment, normal_noise
 
@@ -133,3 +136,33 @@ def test_advice_on_what_has_no_effort_is_that_of_its_kind(name: str, kind: Regio
 
 def _notes(measured: Experiment) -> list[str]:
     return [note for note in _diagnosis(measured).notes if "of the time is of" in note]
+
+
+def test_the_program_takes_what_predictions_say_and_losses_are_part_of_it() -> None:
+    """Growth that the models of time have is lost once: in the total and the call path that `evaluate` has."""
+    point = {"p": 65536.0, "n": 500.0}
+    analysis = analyze(_experiment(WORK, RECEIVE * P ** (1 / 3)))
+    found = diagnose(_experiment(WORK, RECEIVE * P ** (1 / 3)), analysis, point)
+    time = evaluate(analysis, point)
+    (finding,) = found.findings
+    assert finding.in_model
+    assert found.predicted == time.total.value > found.total == evaluate(analysis.from_effort, point).total.value
+    assert finding.predicted == time.exclusive[finding.path].value
+    assert found.not_in_models == 0.0
+    assert found.share(finding) == pytest.approx(finding.lost / time.total.value)
+    facts = dict(diagnosis_facts("there", found))
+    assert facts["program"] == f"{quantity(time.total.value, 's')}, as quipu predict has it"
+    assert facts["from effort"].startswith(f"{quantity(found.total, 's')}, without waiting and slowdown")
+
+
+def test_losses_that_no_model_of_time_has_are_beside_the_prediction() -> None:
+    point = {"p": 65536.0, "n": 500.0}
+    measured = _experiment(WORK, RECEIVE * P ** (1 / 3))
+    analysis = analyze(measured).from_effort  # as if growth had not predicted better
+    found = diagnose(measured, analysis, point)
+    (finding,) = found.findings
+    assert not finding.in_model
+    assert found.not_in_models == finding.lost > 0
+    assert found.predicted == found.total
+    assert found.share(finding) == pytest.approx(finding.lost / (found.total + finding.lost))
+    assert "are lost by findings that no model of time has" in dict(diagnosis_facts("there", found))["program"]

@@ -198,6 +198,7 @@ def test_of_times_alone_no_cause_is_named() -> None:
     assert (found.compute.value, found.memory.value) == (0, 0) and found.unexplained.value > 0
     assert found.total.value == pytest.approx(STRONG.values["time"][:6, 2].sum(), rel=0.02)
     assert dict(kernel_facts(model, found))["of it"].startswith("communication ")
+    assert "the sum of the kernels below" in dict(kernel_facts(model, found))["program"]
     assert "not known (times without counts) " in dict(kernel_facts(model, found))["of it"]
     assert any(note.startswith("no instructions were counted") for note in kernel_notes(model, found.point))
 

@@ -23,12 +23,15 @@ function fromEffort(point) {
 function findingsAt(point) {
   const times = fromEffort(point);
   const set = modelsOf("time");
+  const whole = set.predictions("exclusive", point);
   return DATA.slowdowns
     .map((one) => {
       const model = set.own.get(one.path);
       const { now, first, there, line } = slowdownFactors(one, point);
       const expected = times[one.path];
-      return { ...one, model, line, measured: now / first, slowdown: there / first, predicted: expected * there, lost: expected * (there - first) };
+      const predicted = model?.lower ? whole[one.path]?.middle ?? 0 : expected * there;
+      const lost = there > first && expected > 0 ? predicted * (1 - first / there) : 0;
+      return { ...one, model, line, measured: now / first, slowdown: there / first, predicted, lost };
     })
     .filter((one) => one.lost > 0)
     .sort((a, b) => b.lost - a.lost || a.path - b.path || a.parameter - b.parameter);
@@ -84,14 +87,16 @@ function drawDiagnosis() {
     if (isStartOrEnd[path]) outside += value;
     else expected += value;
   });
+  const predicted = modelsOf("time").predictions("exclusive", point).reduce((sum, one, path) => sum + (isStartOrEnd[path] ? 0 : one?.middle ?? 0), 0);
+  const notInModels = (several) => several.reduce((sum, one) => sum + (one.model?.lower ? 0 : one.lost), 0);
   const all = findingsAt(point);
-  const whole = expected + all.reduce((sum, one) => sum + one.lost, 0);
-  const found = all.filter((one) => one.lost >= LEAST_LOSS * whole);
+  const found = all.filter((one) => one.lost >= LEAST_LOSS * (predicted + notInModels(all)));
   const lost = found.reduce((sum, one) => sum + one.lost, 0);
   table.hidden = !found.length;
-  table.tBodies[0].replaceChildren(...found.slice(0, 25).map((one, at) => findingRow(one, at, expected + lost)));
-  const parts = [`from effort alone the program takes ${quantity(expected, "s")} there`];
-  if (found.length) parts.push(`${quantity(lost, "s")} more are lost on what grows faster than effort`);
+  table.tBodies[0].replaceChildren(...found.slice(0, 25).map((one, at) => findingRow(one, at, predicted + notInModels(found))));
+  const parts = [`the program is predicted to take ${quantity(predicted, "s")} there, ${quantity(expected, "s")} from effort alone`];
+  if (found.length) parts.push(`${quantity(lost, "s")} are lost on what grows faster than effort`);
+  if (notInModels(found) > 0) parts.push(`${quantity(notInModels(found), "s")} of that is in no model of time, and no part of the prediction`);
   else parts.push("nothing was found that grows faster than effort");
   if (outside > 0) parts.push(`${START_AND_END} take ${quantity(outside, "s")}, no part of the program`);
   const beyond = extrapolationText(point);
