@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from .calibration import SHARE_DIMENSIONS, SHARE_MISSED, SHARE_VALUES
+from .criterion.one_process import rises_beyond
 from .data.lines import lines
 from .data.preparation import ranges
 from .doubt import open_notes
@@ -171,7 +172,7 @@ def by_shares(
                     if not _explains_more(model, current[path], int(at.sum())):
                         continue
                     own = share.expand(_of_points(model, share, names, points[at]), names, ranges(points[at]))
-                    if _determined(share, model, points[at]):
+                    if _determined(share, model, points[at]) and not rises_beyond(own, points[at], values[path, at]):
                         best = better.get(path)
                         better[path] = own if best is None or missed(own) < missed(best) else best
             found |= better

@@ -151,3 +151,12 @@ def test_shares_are_fitted_only_to_counts_that_they_may_explain_with_as_many_coe
         assert fitted_shares(sort * own, 1.2 * left, 3)[0]  # three coefficients in place of one
         assert fitted_shares(sort * own, 5 * left, 1)[0]
         assert fitted_shares(merging * own, 1.2 * left, 3)[1]
+
+
+def test_one_larger_count_at_the_last_size_is_no_power_of_the_share() -> None:
+    """What only one rank does more at one size, such as copying a longer text, is 12·(n/96)⁹/p as well: (n³/p)³·p²."""
+    points = np.array([(p, n) for p in (1.0, 2, 4, 8, 16) for n in (32.0, 48, 64, 96)])
+    counts = 20.0 + 12.0 / points[:, 0] * (points[:, 1] == 96.0)
+    prediction = fitted(points, counts).predict((64.0, 256.0))
+    assert prediction.value < 40.0
+    assert prediction.lower < 20.2 < prediction.upper

@@ -102,7 +102,7 @@ class Deviating(Criterion):
         self.freedom, self.noise = repeated.freedom, repeated.deviation
         self.relative = effort_weights(values)
         super().__init__(tables, values, self.relative * repeated.precision)
-        self.steepest = np.stack([_steepest(points, values, index) for index in range(points.shape[1])], axis=1)
+        self.steepest = np.stack([steepest_rise(points, values, index) for index in range(points.shape[1])], axis=1)
         self.ends = [_columns(tables, points, index) for index in range(points.shape[1])]
 
     @property
@@ -229,7 +229,7 @@ class Deviating(Criterion):
         return np.asarray(hidden.any(axis=2) | hidden_constant | (negative & ~below), dtype=bool)
 
 
-def _steepest(points: FloatArray, values: FloatArray, index: int) -> FloatArray:
+def steepest_rise(points: FloatArray, values: FloatArray, index: int) -> FloatArray:
     """Return the largest power of one parameter that values (N, C) rise by between two points of a line, (N,)."""
     result = np.full(len(values), -np.inf)
     for line in lines(points, index, least=3):
