@@ -14,6 +14,8 @@ from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
 from .options import SMPIRUN, contexts
 
 HOST_SPEED, SIMULATE, STACK_SIZE = "smpi/host-speed", "smpi/simulate-computation", "contexts/stack-size"
+# Seconds of a call of MPI_Test… or MPI_Iprobe that finds nothing; SMPI's own 1e-4 are a hundred messages.
+_POLLS, _POLL = ("smpi/test", "smpi/iprobe"), "1e-6"
 # KiB: what SimGrid gives a rank, and what it gets where the shell sets no limit (address space, not memory).
 _STACK, _UNLIMITED_STACK = 8192, 65536
 _SPEED = re.compile(r"<(?:host|cluster|peer|cabinet)\b[^>]*?\bspeed\s*=\s*[\"']\s*([^\"',\s]+)")
@@ -100,6 +102,10 @@ class Simulated(Launcher):
                     f"{platform}: its hosts are not of one speed; say how fast the machine of the rates is beside "
                     f"them: -- smpirun --cfg={HOST_SPEED}:10Gf …"
                 )
+        polls = [f"--cfg={name}:{_POLL}" for name in _POLLS if not any(f"--cfg={name}:" in word for word in command)]
+        if polls:
+            options += polls
+            notes.append(f"{' '.join(polls)} (seconds of a poll; SMPI's own are 1e-4)")
         stack = next((word for word in command if word.startswith(f"--cfg={STACK_SIZE}:")), "")
         if not stack and (size := _stack_limit()) > _STACK:
             options.append(stack := f"--cfg={STACK_SIZE}:{size}")

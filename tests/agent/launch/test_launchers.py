@@ -118,24 +118,28 @@ def test_slurm_commands(folder: Path, command: str, expected: str, ranks: int | 
     [
         (
             "smpirun -np 8 ./app -np 3",
-            "-np 8 -platform /raw/platform.xml --cfg=smpi/host-speed:10Gf -wrapper SHIM ./app -np 3",
+            "-np 8 -platform /raw/platform.xml --cfg=smpi/host-speed:10Gf POLLS -wrapper SHIM ./app -np 3",
             8,
         ),
-        ("smpirun -np 2 -platform p.xml ./app", "-np 2 -platform p.xml --cfg=smpi/host-speed:3Gf -wrapper SHIM ./app",
-         2),
+        ("smpirun -np 2 -platform p.xml ./app",
+         "-np 2 -platform p.xml --cfg=smpi/host-speed:3Gf POLLS -wrapper SHIM ./app", 2),
         (
             "smpirun -platform p.xml --cfg=smpi/host-speed:1f -map ./app",
-            "-platform p.xml --cfg=smpi/host-speed:1f -map -wrapper SHIM ./app",
+            "-platform p.xml --cfg=smpi/host-speed:1f -map POLLS -wrapper SHIM ./app",
             None,
         ),
-        ("smpirun -n 2 -hostfile h ./app", "-n 2 -hostfile h -wrapper SHIM ./app", 2),
-        ("smpirun -n 2 -hostfile h -wrapper gdb ./app", "-n 2 -hostfile h -wrapper gdb -wrapper SHIM gdb ./app", 2),
+        ("smpirun -n 2 -hostfile h ./app", "-n 2 -hostfile h POLLS -wrapper SHIM ./app", 2),
+        ("smpirun -n 2 -hostfile h -wrapper gdb ./app",
+         "-n 2 -hostfile h -wrapper gdb POLLS -wrapper SHIM gdb ./app", 2),
+        ("smpirun -n 2 -hostfile h --cfg=smpi/test:1e-4 ./app",
+         "-n 2 -hostfile h --cfg=smpi/test:1e-4 --cfg=smpi/iprobe:1e-6 -wrapper SHIM ./app", 2),
     ],
 )  # fmt: skip
 def test_simulated_commands(folder: Path, command: str, expected: str, ranks: int | None) -> None:
     (folder / "p.xml").write_text('<host id="a" speed="3Gf"/><host id="b" speed="3Gf,1Gf"/>')
     planned = plan(folder, command, SIMGRID)
-    assert " ".join(planned.argv[1:]) == expected.replace("SHIM", SHIM)
+    polls = "--cfg=smpi/test:1e-6 --cfg=smpi/iprobe:1e-6"
+    assert " ".join(planned.argv[1:]) == expected.replace("SHIM", SHIM).replace("POLLS", polls)
     assert (planned.ranks, planned.family, planned.rank_processes) == (ranks, "smpi", False)
 
 
