@@ -26,6 +26,24 @@ def built_alike(name: str) -> str:
     return "".join(parts)
 
 
+def of_any_build(name: str) -> str | None:
+    """Return a pattern (with *) that fits the linker name of a function in every MPI's build; None without handles.
+
+    It fits other functions only where they have the same name and differ in handles, or in types that are repeated.
+    """
+    if built_alike(name) == name:
+        return None
+    pattern, at = "", 0
+    while at < len(name):
+        part, end = _next(name, at)
+        if part != name[at:end] or part == "S_":
+            pattern = pattern.removesuffix("*") + "*"
+        else:
+            pattern += part
+        at = end
+    return pattern
+
+
 def _next(name: str, at: int) -> tuple[str, int]:
     """Return what the next part of a linker name becomes, and where it ends."""
     if name.startswith("PN", at):

@@ -19,6 +19,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from quipu.modeling.mpi_handles import of_any_build
+
 from .fnmatch import escape
 
 COMPILERS = ("clang", "gcc")
@@ -36,10 +38,12 @@ def patterns_for(name: str, compiler: str) -> tuple[str, ...]:
     """Return the patterns of a filter that fit a function of clang or flang as another compiler names it.
 
     compiler: one of `COMPILERS`. A pattern fits the function, and more only where names do not say enough: of internal
-    procedures of Fortran those of the same name in other hosts, of lambdas those of the same function.
+    procedures of Fortran those of the same name in other hosts, of lambdas those of the same function. Handles of MPI
+    fit those of every MPI, so that a filter made from a simulation fits the real program.
     """
     if compiler == "clang":
-        return (escape(name),)
+        plain = escape(name)
+        return ((of_any_build(name) if plain == name else None) or plain,)
     if name.startswith("_Z"):
         return _itanium(name)
     if name.startswith("_FortranA"):  # a reduction that flang makes a function of, gfortran a loop

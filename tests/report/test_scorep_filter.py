@@ -128,6 +128,20 @@ def test_written_form() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "real, simulated",
+    [
+        ("_Z4ringIdEvR6SystemIT_EiP19ompi_communicator_t", "_Z4ringIdEvR6SystemIT_EiPN7simgrid4smpi4CommE"),
+        ("_Z3gotP19ompi_communicator_tR4GridS4_", "_Z3gotPN7simgrid4smpi4CommER4GridS6_"),
+    ],
+)
+def test_functions_with_communicators_are_chosen_in_builds_for_every_mpi(real: str, simulated: str) -> None:
+    for measured in (real, simulated):
+        chosen = parse_filter(format_filter(["main", measured]))
+        assert all(chosen.includes(Region(name, "f()")) for name in (real, simulated))
+        assert not chosen.includes(Region("_Z4ringIfEvR6SystemIT_Ei", "g()"))
+
+
 def test_names_that_are_no_linker_names_choose_by_what_people_read() -> None:
     named = Region("_ZN5solve3runISt6vectorIiEEEvPS1_", "void solve::run<vector<int> >(vector<int>*)")
     others = [named.display, "solve()", "a::b", "operator[]", "!$omp parallel @a.c:3"]
