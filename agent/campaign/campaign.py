@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import socket
 import time
 from collections import Counter
@@ -29,6 +30,7 @@ from .same_error import SameError
 from .task import Execution, Outcome, Progress, Silent, Task
 
 LOCK_FILE = ".campaign.lock"
+_SHARE = re.compile(r"\d+(\.\d+)?%")
 
 
 @dataclass(frozen=True)
@@ -158,8 +160,9 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
     said: set[str] = set()
 
     def say_once(text: str) -> None:
-        if text not in said:
-            said.add(text)
+        same = _SHARE.sub("%", text)  # what differs in a share alone is said once, of the first run
+        if same not in said:
+            said.add(same)
             progress.note(text)
 
     options = options or LaunchOptions()
