@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,12 +12,14 @@ from .experiment import Experiment
 from .pmnf.changes import Change, find_changes
 from .pmnf.data.deviation import Deviation, deviations
 from .pmnf.model import Model
-from .pmnf.modeler import DEFAULT, Options
+from .pmnf.modeler import DEFAULT, NoModel, Options
+from .process_grid import ProcessGrid
 
 # Call paths with less of the total at a configuration do not enter the noise of a program (GPR paper, section VI.C).
 LEAST_SHARE = 0.01
-# Models of counts with smaller errors explain everything.
-_EXACT = 1e-9
+# Models of counts, and of costs, with smaller errors explain everything. The same work does not take the same time to
+# more than that (`priors.built`): without noise, any two models fit what is left of it better than one.
+_EXACT, _SAME_TIME = 1e-9, 0.005
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ def behaviour(
     """Return per metric what the measured exclusive values say of every call path, as in the tree of both.
 
     metrics: which of those with models; all of them by default. Changes are looked for where the model of `analysis`
-    is no exact function; those of costs not at oversubscribed configurations, where waiting for a processor begins.
+    leaves something; those of costs not at oversubscribed configurations, where waiting for a processor begins. A model
+    of the extents of a process grid has no changes along its number of ranks: the extents change.
     """
     result: dict[str, list[Behaviour]] = {}
     for name, entries in analysis.exclusive.items():
@@ -56,12 +59,13 @@ def behaviour(
         metric, values = experiment.metrics[name], experiment.values[name]
         found: list[Change | None] = [None] * len(entries)
         measured_at = np.isfinite(values).any(axis=2).sum(axis=1).tolist()
-        open_paths = [path for path, entry in enumerate(entries) if _is_open(entry.model, measured_at[path])]
+        least = _EXACT if metric.is_effort else _SAME_TIME
+        open_paths = [path for path, entry in enumerate(entries) if _is_open(entry.model, measured_at[path], least)]
         where = slice(None) if metric.is_effort else experiment.dedicated
         measured, points = values[open_paths][:, where], experiment.points[where]
         changes = find_changes(points, measured, metric, experiment.parameters, options)
         for path, change in zip(open_paths, changes, strict=True):
-            found[path] = change
+            found[path] = _beside_grids(change, entries[path].model, experiment.grids)
         noise: list[Deviation | None] = [None] * len(entries)
         if not metric.is_effort:
             happened: list[bool] = list(np.any(np.nan_to_num(values), axis=(1, 2)))
@@ -89,8 +93,22 @@ def noise_levels(experiment: Experiment, metric: str) -> list[float]:
     return levels
 
 
-def _is_open(model: object, configurations: int) -> bool:
-    """Whether a model is not exact, or not of all configurations that were measured."""
+def _beside_grids(change: Change | None, model: Model | NoModel, grids: Sequence[ProcessGrid]) -> Change | None:
+    """Return a change with the process grids on both sides of it if their form differs, None if the model has these."""
+    for grid in grids:
+        if change is not None and grid.source and grid.dimensions > 1 and grid.parameter == change.parameter:
+            factors = [factor for term in model.terms for factor in term.factors] if isinstance(model, Model) else []
+            if any(factor.axis is not None and factor.parameter == grid.parameter for factor in factors):
+                return None
+            below, above = (np.array(grid.at(ranks)) for ranks in (change.last, change.first))
+            if not change.grids and not np.allclose(above / below, above[0] / below[0]):
+                shown = [" × ".join(f"{extent:g}" for extent in own.tolist()) for own in (below, above)]
+                change = replace(change, grids=f"{shown[0]}, then {shown[1]}")
+    return change
+
+
+def _is_open(model: object, configurations: int, least: float) -> bool:
+    """Whether a model has errors above the least, or is not of all configurations that were measured."""
     if not isinstance(model, Model) or model.quality is None:
         return False
-    return model.quality.rms_relative > _EXACT or model.quality.points < configurations
+    return model.quality.rms_relative > least or model.quality.points < configurations

@@ -24,6 +24,7 @@ def change_rows(places: Places, observed: Mapping[str, Sequence[Behaviour]]) -> 
         change = observed[metric][node].change if metric in observed else None
         if change is not None:
             between = f"from {change.parameter}={number(change.last)} to {number(change.first)}"
+            between += f", process grid {change.grids}" if change.grids else ""
             rows.append(ChangeRow(path, metric, between, str(change.below), str(change.above)))
     return rows
 

@@ -38,6 +38,7 @@ class Change:
     """Two models with the change between them: up to `last` of the parameter holds `below`, from `first` on `above`.
 
     evidence: by how much twice the logarithm of the likelihood is larger than that of one model, penalties deducted.
+    grids: the process grids at `last` and at `first` where their form is another one, which may be why; else empty.
     """
 
     parameter: str
@@ -46,6 +47,7 @@ class Change:
     below: Model
     above: Model
     evidence: float
+    grids: str = ""
 
     def model_at(self, point: Mapping[str, float]) -> Model:
         """Return the model of the range of a point; that above from the middle between the two values on."""
@@ -55,7 +57,7 @@ class Change:
         """Say where the behaviour changes, and how."""
         return (
             f"changes between {self.parameter}={self.last:g} and {self.parameter}={self.first:g}: "
-            f"{self.below} below, {self.above} above"
+            f"{self.below} below, {self.above} above" + (f" (the process grid: {self.grids})" if self.grids else "")
         )
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from quipu.modeling.analysis import analyze
-from quipu.modeling.behaviour import behaviour, noise_levels
+from quipu.modeling.behaviour import _beside_grids, behaviour, noise_levels
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region
 from quipu.modeling.pmnf import find_changes
+from quipu.modeling.pmnf.changes import Change
+from quipu.modeling.pmnf.model import Factor, Model, Term
+from quipu.modeling.process_grid import ProcessGrid
 from quipu.report.behaviour import unrepeated
 
 P = np.asarray(2.0 ** np.arange(1, 9), np.float64)
@@ -70,3 +76,36 @@ def test_a_sum_of_two_functions_is_no_change(noise: float) -> None:
     values = exact[..., None] * (1 + noise * random.standard_normal((100, 8, 5)))
     found = find_changes(P[:, None], values, Metric("time", "s", "cost"), ("p",))
     assert np.mean([change is None for change in found]) >= 0.92
+
+
+RANKS = np.array([1.0, 2, 4, 8, 16, 32, 64, 128])
+GRID = ProcessGrid("p", "balanced", 2, "MPI_Cart_create")
+
+
+def _in_grid(time: FloatArray, blocks: FloatArray, grids: tuple[ProcessGrid, ...] = (GRID,)) -> Experiment:
+    """A function with this time and these blocks, (C,), in a noise-free simulation."""
+    tree = CallTree((Region("main", "main"),), np.array([0]), np.array([-1]))
+    metrics = {"time": Metric("time", "s", "cost"), "blocks": Metric("blocks", "1", "effort")}
+    values = {"time": time[None, :, None], "blocks": blocks[None, :, None]}
+    return Experiment("x", ("p",), RANKS[:, None], tree, metrics, values, grids=grids)
+
+
+def test_what_the_extents_of_the_process_grid_explain_is_no_change() -> None:
+    """Faces of a block of each rank: two models in p, below and above 2 × 2 × 2 ranks, fit as well."""
+    cube = replace(GRID, dimensions=3)
+    counts = 240.0 * (1 / cube.extents(RANKS)).sum(axis=1)
+    experiment = _in_grid(1e-6 * counts * (1 + 1e-4 * np.cos(RANKS)), counts, (cube,))
+    times = experiment.values["time"]
+    assert find_changes(experiment.points, times, experiment.metrics["time"], ("p",)) != [None]
+    assert behaviour(experiment, analyze(experiment))["time"][0].change is None
+
+
+def test_a_change_says_that_the_process_grid_has_another_form_there() -> None:
+    change = Change("p", 4.0, 8.0, Model(("p",), 1.0), Model(("p",), 2.0), 50.0)
+    alike = replace(change, last=4.0, first=16.0)
+    shown = str(_beside_grids(change, Model(("p",), 1.0), (GRID,)))
+    assert shown.endswith("1 below, 2 above (the process grid: 2 × 2, then 4 × 2)")
+    assert _beside_grids(alike, Model(("p",), 1.0), (GRID,)) == alike  # 2 × 2, then 4 × 4
+    assert _beside_grids(change, Model(("p",), 1.0), (replace(GRID, source=""),)) == change
+    extent = Term(1.0, (Factor("p", Fraction(-1), axis=GRID.axes[0]),))
+    assert _beside_grids(change, Model(("p",), 1.0, (extent,)), (GRID,)) is None
