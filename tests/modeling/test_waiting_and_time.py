@@ -88,3 +88,11 @@ def test_other_forms_of_time_are_other_forms_of_its_waiting() -> None:
 def test_calls_that_never_wait_have_no_part() -> None:
     entry = PathModel(Model(("p", "n"), 1e-5, (BYTES,)), "table I: MPI_Recv")
     assert not parts_that_wait(experiment(WORK, RECEIVE, np.zeros_like(P)), {2: entry}, [[], [], []])
+
+
+def test_configurations_that_hardly_wait_do_not_decide() -> None:
+    """On 64 ranks the wait is a nanosecond, the clock's; a fit to relative errors would follow that alone."""
+    waits = np.where(P == 64, 1e-9, 2e-6 * np.log2(P))
+    models = analyze(experiment(WORK, RECEIVE + waits, waits))
+    predicted = evaluate(models, {"p": 1000.0, "n": 500.0}, "wait_time").exclusive[2]
+    assert 1e-5 < predicted.value < 1e-4
