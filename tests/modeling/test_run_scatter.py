@@ -15,15 +15,15 @@ from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region, 
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.run_scatter import run_scatter
 
-P = 2.0 ** np.arange(1, 7)
+P: FloatArray = np.asarray(2.0 ** np.arange(1, 7), np.float64)
 
 
 def program(runs: FloatArray) -> Experiment:
     """Return a program of two call paths, and MPI_Init that scatters more; runs: factors of times (C, R)."""
     regions = (Region("main", "main"), Region("work", "work"), Region("MPI_Init", "MPI_Init", RegionKind.MPI))
     tree = CallTree(regions, np.arange(3), np.array([-1, 0, 0]))
-    exact = np.stack([np.full(P.size, 0.1), 0.2 * np.log2(P), np.full(P.size, 0.5)])
-    times = exact[:, :, None] * np.stack([runs, runs, runs**9])
+    exact: FloatArray = np.stack([np.full(P.size, 0.1), 0.2 * np.log2(P), np.full(P.size, 0.5)])
+    times: FloatArray = exact[:, :, None] * np.stack([runs, runs, runs**9])
     return Experiment("x", ("p",), P[:, None], tree, {"time": METRICS["time"]}, {"time": times})
 
 
