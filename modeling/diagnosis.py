@@ -9,14 +9,14 @@ significant is named by its cause: MPI waits or is congested, memory and caches 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .analysis import Analysis
-from .evaluation import evaluate
+from .evaluation import Evaluation, evaluate
 from .experiment import Experiment, RegionKind
 from .pmnf.data.lines import lines
 from .priors.path_model import TIME_ONLY
@@ -25,6 +25,8 @@ from .priors.untimed import OF_CALLS
 
 # Losses below this part of all time at the target are not worth a word.
 _LEAST_LOSS = 1e-3
+# What models of time have beyond effort is said of call paths that lose more than this part of the program by it.
+_LEAST_BEYOND = 0.01
 # How many times the largest measured number of ranks a diagnosis is made for if none is given: the furthest
 # that `make bench-modeling_accuracy` and `bench-modeling_layouts` check predictions and intervals at.
 _TIMES_RANKS = 16.0
@@ -86,6 +88,22 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class BeyondEffort:
+    """Waiting and growth that the model of time of a call path has beyond effort, without a finding that shows it.
+
+    The model was chosen by its evidence; the slowdown over one parameter alone is not significant, as where it follows
+    the form of the process grid. predicted, lost: seconds at the target, and those of them that are beyond effort.
+    basis: what the model rests on, such as "table I: MPI_Recv + waiting".
+    """
+
+    path: int
+    label: str
+    predicted: float
+    lost: float
+    basis: str
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """Findings by lost time at a point, largest first.
 
@@ -94,6 +112,7 @@ class Diagnosis:
     many times the point is beyond the measured range, by parameter. oversubscribed_share: which part of `total` is
     predicted from runs with more ranks than processors. without_effort: which part of it is of call paths without
     effort, whose growth cannot be told from that of their work. notes: what could not be looked at, and why.
+    others: what else models of time have beyond effort, where that is 1 % of the program or more, largest first.
     """
 
     point: dict[str, float]
@@ -105,13 +124,14 @@ class Diagnosis:
     without_effort: float
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
+    others: tuple[BeyondEffort, ...] = ()
 
     @property
     def not_in_models(self) -> float:
         """Seconds lost by findings whose growth no model of time has, because it did not predict better with it."""
         return sum(finding.lost for finding in self.findings if not finding.in_model)
 
-    def share(self, finding: Finding) -> float:
+    def share(self, finding: Finding | BeyondEffort) -> float:
         """Return which part of all time there is lost by a finding: of what is predicted, and of `not_in_models`."""
         whole = self.predicted + self.not_in_models
         return finding.lost / whole if whole > 0 else math.nan
@@ -211,7 +231,22 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
         without_effort,
         tuple(one for one in found if one.lost >= least),
         notes,
+        _others(whole, time, {one.path for one in found}),
     )
+
+
+def _others(whole: Evaluation, from_effort: Evaluation, found: Collection[int]) -> tuple[BeyondEffort, ...]:
+    """Return what call paths without a finding take beyond effort; both evaluations are of time at one point."""
+    tree, least = whole.analysis.tree, _LEAST_BEYOND * whole.total.value
+    result = []
+    for path, entry in enumerate(whole.analysis.models("time")):
+        if entry.lower is None or path in found or tree.start_and_end[path]:
+            continue
+        predicted = whole.exclusive[path].value
+        lost = predicted - from_effort.exclusive[path].value
+        if lost > 0 and lost >= least:
+            result.append(BeyondEffort(path, tree.label(path), predicted, lost, entry.basis))
+    return tuple(sorted(result, key=lambda one: (-one.lost, one.path)))
 
 
 def _without_effort(experiment: Experiment, alone: Mapping[int, float], total: float) -> tuple[str, ...]:

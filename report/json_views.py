@@ -208,6 +208,8 @@ def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
     Each finding: "id" (of the call path), "label", "cause" ("waiting", "contention", "cache effects"), "parameter",
     "growth", "predicted" and "lost" in seconds at the point, "slowdown_measured", "slowdown", "significance",
     "wait_share" (null if it was not measured), "effort", "basis", "evidence".
+
+    "others": what models of time have beyond effort without a finding: "id", "label", "predicted", "lost", "basis".
     """
     keys = (
         "id=path label cause parameter growth predicted lost slowdown_measured slowdown significance wait_share effort "
@@ -225,6 +227,7 @@ def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
         beyond=_factors(diagnosis.beyond),
         notes=list(diagnosis.notes),
         findings=[_entry(finding, keys) for finding in diagnosis.findings],
+        others=[_entry(one, "id=path label predicted lost basis") for one in diagnosis.others],
     )
 
 

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 from quipu.modeling.errors import UsageError
 
 from .options import OVER_RANKS_OF_SUMS, over_ranks_of, point_of
 from .output import layout, own_file, say, show, show_json
-
-if TYPE_CHECKING:
-    from quipu.modeling.diagnosis import Diagnosis
-
-# Models of time have waiting or growth if the program takes longer than from effort by more than this part.
-_NOTICEABLE = 0.01
 
 
 def command(
@@ -70,19 +63,13 @@ def command(
     facts = diagnosis_facts(place, found)
     notes = [*beside, *data.notes, *found.notes]
     shown = head(f"{data.name}: what will hurt at {place}", facts, notes, room)
+    found_there = [tables.diagnosis_table(found, top, room)] if found.findings else []
+    others = [tables.beyond_effort_table(found, top, room)] if found.others else []
+    show([shown, *found_there, *others])
     if not found.findings:
-        show([shown])
         if found.without_effort >= 1.0:
             say("there is no effort that growth of time could be compared with")
-        else:
-            say("no call path takes longer per effort as a parameter grows" + _beside(found))
-        return
-    show([shown, tables.diagnosis_table(found, top, room)])
+        elif not others:
+            say("no call path takes longer per effort as a parameter grows")
     if len(found.findings) > top:
         say(f"{len(found.findings) - top} further findings are not shown (--top)")
-
-
-def _beside(found: Diagnosis) -> str:
-    """Return what is to be said of waiting and growth that models of time have although no finding shows them."""
-    more = found.predicted > (1.0 + _NOTICEABLE) * found.total
-    return "; what the models of time have beyond effort is in quipu predict" if more else ""

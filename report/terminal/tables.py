@@ -154,6 +154,16 @@ def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Renderabl
     return elastic((*headings, "time from effort"), texts, (0, last), (2, 3, 4, *([6] if waits else [])), layout)
 
 
+def beyond_effort_table(diagnosis: Diagnosis, top: int, layout: Layout) -> RenderableType:
+    """Return what models of time have beyond effort without a finding: call path, seconds at the target, basis."""
+    texts = [
+        (one.label, quantity(one.lost, "s"), percent(diagnosis.share(one)), quantity(one.predicted, "s"), one.basis)
+        for one in diagnosis.others[:top]
+    ]
+    headings = ("call path", "also beyond effort", "share", "of", "basis")
+    return elastic(headings, texts, (0, 4), (1, 2, 3), layout)
+
+
 def generated_table(rows: Sequence[tuple[str, str, str, str]], layout: Layout) -> RenderableType:
     """Return generated functions: name, how often they compute, what they communicate, elements of a message."""
     return elastic(("function", "steps of computation", "MPI", "elements"), rows, (1,), (), layout)

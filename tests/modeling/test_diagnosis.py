@@ -11,11 +11,16 @@ from quipu.modeling.diagnosis import Diagnosis, diagnose
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region, RegionKind
+from quipu.modeling.pmnf.model import Factor, Model, Term, add
 from quipu.modeling.priors.slowdown import Cause
+from quipu.report.html import html_diagnosis
+from quipu.report.json_views import diagnosis_json
 from quipu.report.model_views import diagnosis_facts
 from quipu.report.text import quantity
 
 from .waiting_program import GRID, RECEIVE, TREE, WORK, N, P, experiment, normal_noise
+
+FAR = {"p": 65536.0, "n": 500.0}
 
 
 def _experiment(
@@ -166,3 +171,23 @@ def test_losses_that_no_model_of_time_has_are_beside_the_prediction() -> None:
     assert found.predicted == found.total
     assert found.share(finding) == pytest.approx(finding.lost / (found.total + finding.lost))
     assert "are lost by findings that no model of time has" in dict(diagnosis_facts("there", found))["program"]
+
+
+def test_waiting_in_a_model_without_a_finding_is_said() -> None:
+    """As where it follows the extents of the process grid, and the slowdown along p alone is not significant."""
+    measured = _experiment(WORK, RECEIVE)
+    analysis = analyze(measured)
+    entry = analysis.models("time")[2]
+    assert isinstance(entry.model, Model)
+    waits = Model(("p", "n"), 0.0, (Term(1e-4, (Factor("p", log=1),)),))
+    waiting = replace(entry, model=add([entry.model, waits]), lower=entry.model, basis="table I: MPI_Recv + waiting")
+    models = (*analysis.models("time")[:2], waiting)
+    found = diagnose(measured, replace(analysis, exclusive={**analysis.exclusive, "time": models}), FAR)
+    assert found.findings == ()
+    (other,) = found.others
+    assert (other.label, other.basis) == ("main->work->MPI_Recv", "table I: MPI_Recv + waiting")
+    assert other.lost == pytest.approx(1.6e-3)
+    assert found.share(other) == pytest.approx(1.6e-3 / found.predicted)
+    assert diagnosis_json("x", found)["others"][0]["lost"] == other.lost
+    assert "also beyond effort" in html_diagnosis("x", "p=65536, n=500", found)
+    assert diagnose(measured, analysis, FAR).others == ()

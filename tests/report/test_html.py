@@ -200,9 +200,10 @@ def test_long_sums_are_behind_a_button_in_a_browser(tmp_path: Path) -> None:
     assert console == ""
     rows = re.findall(r'<tr data-path="(\d+)".*?</tr>', dom[dom.index('<table id="ranked"') :])
     assert len(rows) == paths
-    buttons = re.findall(r'aria-expanded="(\w+)">([^<]*)</button>', dom)  # of the call path, and in the ranking
-    assert buttons == [("false", " + 22 more terms"), ("true", "fewer terms")]
-    assert dom.count('<span hidden="">') == 1
+    buttons = re.findall(r'aria-expanded="(\w+)">([^<]*)</button>', dom)
+    # of the advice, of the call path, and in the ranking
+    assert buttons == [("false", " + 27 more terms"), ("false", " + 22 more terms"), ("true", "fewer terms")]
+    assert dom.count('<span hidden="">') == 2
 
 
 def test_quantiles_of_mixtures_in_the_page_are_those_of_the_models(tmp_path: Path) -> None:

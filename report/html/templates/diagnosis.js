@@ -2,6 +2,8 @@
 // A slowdown is r = a + b·x^power·log2(x)^log on lines in one parameter; the line nearest to the target counts.
 
 const LEAST_LOSS = 1e-3; // losses below this part of all time there are not worth a word
+const LEAST_BEYOND = 0.01; // what models have beyond effort is said from this part of the program on
+const MOST_OTHERS = 3;
 
 function slowdownFactors(one, point) {
   const others = point.filter((_, at) => at !== one.parameter).map(Math.log);
@@ -35,6 +37,18 @@ function findingsAt(point) {
     })
     .filter((one) => one.lost > 0)
     .sort((a, b) => b.lost - a.lost || a.path - b.path || a.parameter - b.parameter);
+}
+
+// What models of time have beyond effort at call paths without a finding, as [path, seconds], the most first.
+function othersAt(point, found, program) {
+  const set = modelsOf("time");
+  const known = new Set(found.map((one) => one.path));
+  const alone = fromEffort(point);
+  return set
+    .predictions("exclusive", point)
+    .map((one, path) => [path, (one?.middle ?? 0) - alone[path]])
+    .filter(([path, seconds]) => set.own.get(path)?.lower && !isStartOrEnd[path] && !known.has(path) && seconds > 0 && seconds >= LEAST_BEYOND * program)
+    .sort((a, b) => b[1] - a[1] || a[0] - b[0]);
 }
 
 // What the call path does: its models of blocks, or of bytes and calls in MPI.
@@ -91,13 +105,15 @@ function drawDiagnosis() {
   const notInModels = (several) => several.reduce((sum, one) => sum + (one.model?.lower ? 0 : one.lost), 0);
   const all = findingsAt(point);
   const found = all.filter((one) => one.lost >= LEAST_LOSS * (predicted + notInModels(all)));
+  const others = othersAt(point, all, predicted);
   const lost = found.reduce((sum, one) => sum + one.lost, 0);
   table.hidden = !found.length;
   table.tBodies[0].replaceChildren(...found.slice(0, 25).map((one, at) => findingRow(one, at, predicted + notInModels(found))));
   const parts = [`the program is predicted to take ${quantity(predicted, "s")} there, ${quantity(expected, "s")} from effort alone`];
   if (found.length) parts.push(`${quantity(lost, "s")} are lost on what grows faster than effort`);
+  else if (!others.length) parts.push("nothing was found that grows faster than effort");
   if (notInModels(found) > 0) parts.push(`${quantity(notInModels(found), "s")} of that is in no model of time, and no part of the prediction`);
-  else parts.push("nothing was found that grows faster than effort");
+  if (others.length) parts.push(`${found.length ? "also " : ""}beyond effort: ${others.slice(0, MOST_OTHERS).map(([path, seconds]) => `${regionOf(path).display} ${quantity(seconds, "s")}`).join(", ")}`);
   if (outside > 0) parts.push(`${START_AND_END} take ${quantity(outside, "s")}, no part of the program`);
   const beyond = extrapolationText(point);
   if (beyond) parts.push(beyond);

@@ -6,6 +6,7 @@ const ADVICE = {
   "cache effects": (one) => `${one} falls out of the caches as its data grows: block or fuse its loops, or make its data smaller`,
 };
 const MOST_ADVICE = 4;
+const MOST_TERMS = 3; // of the growth of a call path, before a button
 const WORTH = 0.05; // parts of the program that are worth an item
 
 // Of a single configuration nothing says how it scales: the overview is of that.
@@ -78,7 +79,7 @@ function adviceItems(metric, point, findings, top) {
   for (const [path, share] of top) {
     if (items.length >= MOST_ADVICE || said.has(path) || share < 2 * WORTH) continue;
     const model = modelsOf(metric).own.get(path);
-    const growth = isSingle ? [] : model.terms.length ? [" there and grows as ", formulaNode(model)] : [" there and does not grow"];
+    const growth = isSingle ? [] : model.terms.length ? [" there and grows as ", formulaNode(model, MOST_TERMS)] : [" there and does not grow"];
     items.push([linkTo(path, metric), ` takes ${percent(share, 0)}`, ...growth, `: ${remedyOf(path, metric, model)}.`]);
   }
   return items;
