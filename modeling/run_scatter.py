@@ -23,7 +23,7 @@ def run_scatter(experiment: Experiment) -> float | None:
     times = np.where(experiment.tree.start_and_end[:, None, None], np.nan, experiment.values["time"])
     known = np.isfinite(times).any(axis=0)
     totals = np.nansum(times, axis=0)
-    known &= totals > 0
+    known &= (totals > 0) & np.isfinite(totals)
     logs = np.where(known, np.log(np.where(known, totals, 1.0)), 0.0)
     runs = known.sum(axis=1)
     mean = logs.sum(axis=1) / np.maximum(runs, 1)
