@@ -55,62 +55,77 @@ def fit(columns: FloatArray, values: FloatArray, weights: FloatArray) -> Fits:
 def _fit_batch(
     columns: FloatArray, values: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    width, points = columns.shape[-2], columns.shape[-1]
-    rest = np.broadcast_to((values * weights)[:, None, :], (values.shape[0], columns.shape[1], points)).copy()
+    width, points = columns.shape[-2:]
+    shape = values.shape[0], columns.shape[1]
+    rest = np.empty((*shape, points))
+    rest[:] = (values * weights)[:, None, :]
     leverage = np.zeros_like(rest)
     basis: list[FloatArray] = []
-    triangle = np.zeros((*rest.shape[:2], width, width))
-    projection = np.zeros((*rest.shape[:2], width))
+    triangle = np.zeros((*shape, width, width))
+    projection = np.zeros((*shape, width))
     peaks = np.ones_like(projection)  # squares of columns times weights may overflow, their ratios do not
-    dependent = np.zeros(rest.shape[:2], dtype=bool)
+    dependent = np.zeros(shape, dtype=bool)
     for k in range(width):
         column = columns[:, :, k, :] * weights[:, None, :]
         peak = np.abs(column).max(axis=2)
-        peak = np.where(peak > 0, peak, 1.0)
+        peak[~(peak > 0)] = 1.0
         peaks[:, :, k] = peak
-        column = column / peak[:, :, None]
-        before = np.sqrt(np.einsum("nhc,nhc->nh", column, column))
-        for _ in range(2 if k else 0):
-            for j, known in enumerate(basis):
-                share = np.einsum("nhc,nhc->nh", known, column)
-                triangle[:, :, j, k] += share
-                column = column - share[:, :, None] * known
-        size = np.sqrt(np.einsum("nhc,nhc->nh", column, column))
+        column /= peak[:, :, None]
+        size = before = np.sqrt(_products(column, column))
+        for known, place in [*zip(basis, range(k), strict=True)] * 2:
+            share = _products(known, column)
+            triangle[:, :, place, k] += share
+            column -= share[:, :, None] * known
+        if k:
+            size = np.sqrt(_products(column, column))
         bad = ~(size > DEPENDENT * before)
-        dependent |= bad
-        size = np.where(bad, 1.0, size)
-        column = column / size[:, :, None]
-        if bool(bad.any()):
+        some_bad = bool(bad.any())
+        if some_bad:
+            dependent |= bad
+            size = np.where(bad, 1.0, size)
+        column /= size[:, :, None]
+        if some_bad:
             column[bad] = 0.0
         triangle[:, :, k, k] = size
         basis.append(column)
         leverage += column * column
         # two passes here as well: the residual of exact data is pure rounding
         for _ in range(2):
-            part = np.einsum("nhc,nhc->nh", column, rest)
+            part = _products(column, rest)
             projection[:, :, k] += part
-            rest = rest - part[:, :, None] * column
+            rest -= part[:, :, None] * column
     coefficients = _back_substitute(triangle, projection) / peaks
     coefficients[dependent] = np.nan
-    residual = np.sqrt(np.einsum("nhc,nhc->nh", rest, rest) / points)
+    residual = np.sqrt(_products(rest, rest) / points)
     residual[dependent] = np.inf
     worst = np.abs(rest).max(axis=2)
     worst[dependent] = np.inf
     remaining = 1.0 - leverage
     open_points = remaining > 1e-9
-    left = np.where(open_points, rest / np.where(open_points, remaining, 1.0), np.inf)
+    if open_points.all():
+        left = rest / remaining
+    else:
+        left = np.where(open_points, rest / np.where(open_points, remaining, 1.0), np.inf)
     with np.errstate(over="ignore"):
         left_out = np.sqrt(np.mean(left * left, axis=2))
     left_out[dependent] = np.inf
     return coefficients, residual, left_out, worst
 
 
+def _products(some: FloatArray, others: FloatArray) -> FloatArray:
+    """Return the scalar products (N, H) of vectors (N, H, C)."""
+    result: FloatArray = np.einsum("nhc,nhc->nh", some, others)
+    return result
+
+
 def _back_substitute(triangle: FloatArray, projection: FloatArray) -> FloatArray:
     width = projection.shape[2]
     result = np.zeros_like(projection)
     for k in range(width - 1, -1, -1):
-        known = np.einsum("nhj,nhj->nh", triangle[:, :, k, k + 1 :], result[:, :, k + 1 :])
-        result[:, :, k] = (projection[:, :, k] - known) / triangle[:, :, k, k]
+        right = projection[:, :, k]
+        if k + 1 < width:
+            right = right - _products(triangle[:, :, k, k + 1 :], result[:, :, k + 1 :])
+        result[:, :, k] = right / triangle[:, :, k, k]
     return result
 
 

@@ -12,7 +12,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from ...experiment import FloatArray
-from ..calibration import SCATTERED_DEGREE, SCATTERED_POINTS
+from ..calibration import BATCH_NUMBERS, SCATTERED_DEGREE, SCATTERED_POINTS
 
 
 def varying_errors(
@@ -37,23 +37,25 @@ def varying_errors(
     orthogonal, _ = np.linalg.qr(free.transpose(0, 2, 1))
     rest = target - (orthogonal @ (orthogonal.transpose(0, 2, 1) @ target[:, :, None]))[:, :, 0]
     with_free, pure = np.empty((len(values), len(terms))), np.empty((len(values), len(terms)))
-    for number, term in enumerate(terms):
-        columns = free * term
-        pure[:, number] = _left(columns, target)
+    step = max(1, BATCH_NUMBERS // free.size)
+    for start in range(0, len(terms), step):
+        part = slice(start, start + step)
+        columns = free * terms[part, None, None]
+        pure[:, part] = _left(columns, target).T
         columns = columns - (columns @ orthogonal) @ orthogonal.transpose(0, 2, 1)
-        with_free[:, number] = _left(columns, rest)
+        with_free[:, part] = _left(columns, rest).T
     return with_free, pure
 
 
 def _left(columns: FloatArray, target: FloatArray) -> FloatArray:
-    """Return the squares (N,) that columns (N, B, C) leave of a target (N, C)."""
-    length = np.sqrt((columns**2).sum(axis=2, keepdims=True))
+    """Return the squares (A, N) that columns (A, N, B, C) leave of a target (N, C)."""
+    length = np.sqrt((columns**2).sum(axis=3, keepdims=True))
     columns = columns / np.maximum(length, 1e-300)
-    normal = columns @ columns.transpose(0, 2, 1)
-    normal += 1e-12 * np.eye(normal.shape[1])
+    normal = columns @ columns.swapaxes(2, 3)
+    normal += 1e-12 * np.eye(normal.shape[2])
     right = columns @ target[:, :, None]
     solution = np.linalg.solve(normal, right)
-    result: FloatArray = np.maximum((target**2).sum(axis=1) - (solution * right).sum(axis=(1, 2)), 0.0)
+    result: FloatArray = np.maximum((target**2).sum(axis=1) - (solution * right).sum(axis=(2, 3)), 0.0)
     return result
 
 

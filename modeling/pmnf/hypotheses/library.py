@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -97,6 +97,14 @@ class Library:
             raise ModelingError("the library of hypotheses needs at least one exponent and one logarithm")
         if any(log < 0 for log in self.logarithms):
             raise ModelingError("exponents of logarithms must not be negative")
+
+    def __hash__(self) -> int:
+        """Return the hash of all fields, made once: that of fractions takes long, and tables are kept by it."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.exponents, self.logarithms, self.negative, self.products))
 
     def terms(self, values: FloatArray) -> tuple[SimpleTerm, ...]:
         """Return the terms that are defined and distinct at the parameter values `values`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, lru_cache, reduce
 from itertools import product
 
 import numpy as np
@@ -34,17 +34,23 @@ class Tables:
 
     def order(self, specification: Specification) -> FloatArray:
         """Return how fast the products of hypotheses grow, shape (..., K): exponents, logarithms a tenth each."""
-        orders = tuple(np.append(self.order_of(index), 0.0) for index in range(len(self.terms)))
-        return reduce(np.add, self._of_terms(orders, specification))
+        return reduce(np.add, self._of_terms(self._orders, specification))
 
     def order_of(self, parameter: int) -> FloatArray:
         """Return how fast the terms of one parameter grow, (A,)."""
-        return np.array([term.order for term in self.terms[parameter]])
+        return self._orders[parameter][:-1]
 
     def steepest(self, specification: Specification) -> FloatArray:
         """Return the largest exponent of a parameter in the products of hypotheses, at least 0, shape (..., K)."""
-        powers = tuple(np.array([*(term.power for term in terms), 0.0]) for terms in self.terms)
-        return np.maximum(reduce(np.maximum, self._of_terms(powers, specification)), 0.0)
+        return np.maximum(reduce(np.maximum, self._of_terms(self._powers, specification)), 0.0)
+
+    @cached_property
+    def _orders(self) -> tuple[FloatArray, ...]:
+        return tuple(np.array([*(term.order for term in terms), 0.0]) for terms in self.terms)
+
+    @cached_property
+    def _powers(self) -> tuple[FloatArray, ...]:
+        return tuple(np.array([*(term.power for term in terms), 0.0]) for terms in self.terms)
 
     @property
     def points(self) -> int:
@@ -83,7 +89,14 @@ class Tables:
 
 
 def make_tables(points: FloatArray, library: Library) -> Tables:
-    """Return the tables of `library` at `points` (C, m)."""
+    """Return the tables of `library` at `points` (C, m), the same ones each time, which nobody changes."""
+    count, parameters = points.shape
+    return _tables_at(np.asarray(points, dtype=np.float64).tobytes(), (count, parameters), library)
+
+
+@lru_cache(maxsize=64)
+def _tables_at(of_points: bytes, shape: tuple[int, int], library: Library) -> Tables:
+    points = np.frombuffer(of_points).reshape(shape)
     terms, columns, scales, costs, twice = [], [], [], [], []
     for index in range(points.shape[1]):
         found = library.terms(points[:, index])
@@ -97,6 +110,8 @@ def make_tables(points: FloatArray, library: Library) -> Tables:
         scales.append(scale)
         costs.append(np.array([*(term.cost for term in found), 0.0]))
         twice.append(np.append(term_columns(found, 2.0 * distinct[-1:])[0], 1.0))
+    for array in (*columns, *scales, *costs, *twice):
+        array.flags.writeable = False
     return Tables(tuple(terms), tuple(columns), tuple(scales), tuple(costs), tuple(twice))
 
 

@@ -43,8 +43,13 @@ _Flags = NDArray[np.bool_]
 
 
 @lru_cache(maxsize=128)
-def _families(terms: tuple[SimpleTerm, ...]) -> tuple[Specification, ...]:
+def _families(tables: Tables, parameter: int) -> tuple[Specification, ...]:
     """Return sets of one, two and three terms, each an array (sets, size), simplest first; of two the shared ones."""
+    return _families_of(tables.terms[parameter])
+
+
+@lru_cache(maxsize=128)
+def _families_of(terms: tuple[SimpleTerm, ...]) -> tuple[Specification, ...]:
     cost = np.array([term.cost for term in terms])
     shared = np.array([term.exponents in SHARED for term in terms], dtype=bool)
     result = []
@@ -54,6 +59,18 @@ def _families(terms: tuple[SimpleTerm, ...]) -> tuple[Specification, ...]:
         costs = np.where((size == 2) & shared[sets].all(axis=1), 0.0, cost[sets].sum(axis=1))
         result.append(sets[np.argsort(costs, kind="stable")])
     return tuple(result)
+
+
+@lru_cache(maxsize=256)
+def _units(tables: Tables, parameter: int, size: int) -> FloatArray:
+    """Return the units (S,) that sums of whole parts of the functions of sets of this size have, 1 at least."""
+    sets = _families(tables, parameter)[size - 1]
+    table = tables.columns[parameter] * tables.scale[parameter][:, None]
+    least = EXACT_RESOLUTION * np.abs(table).max(axis=1)
+    own = np.concatenate([np.zeros(1), unit_of(table, least)])[np.pad(sets + 1, ((0, 0), (1, 0)))]
+    together = unit_of(own, EXACT_RESOLUTION * own.max(axis=1))
+    result: FloatArray = np.maximum(np.minimum(together, own[:, 1:].min(axis=1)), 1.0)
+    return result
 
 
 class ExactLines:
@@ -86,7 +103,7 @@ class ExactLines:
         steepest = np.stack([np.ptp(self.values[:, line], axis=1) for line in found_lines]).argmax(axis=0)
         most = max(np.unique(self.points[line, parameter]).size for line in found_lines)
         simpler: list[tuple[Specification, FloatArray]] = []
-        for sets in _families(self.tables.terms[parameter]):
+        for sets in _families(self.tables, parameter):
             open_paths = np.flatnonzero(~exact)
             if not open_paths.size or not len(sets):
                 break
@@ -97,15 +114,16 @@ class ExactLines:
             fits_all = (freedom * evidence[open_paths][:, None] >= needed) | (freedom <= 0)
             doubted = np.zeros_like(fits_all)
             shows = np.repeat(flat[open_paths][:, None], len(sets), axis=1)
+            fits_all = self._possible_everywhere(parameter, sets, found_lines, open_paths, fits_all)
             for line in found_lines:
-                fits_all &= self._possible(parameter, sets, line, open_paths, fits_all)
                 alive = np.flatnonzero(fits_all.any(axis=1))
                 if not alive.size:
                     break
                 rows = open_paths[alive]
                 if line is found_lines[0] and freedom > 0:
                     # the smallest deviation of fewer functions on the line that varies most, in units
-                    counts, of_sets = np.zeros((rows.size, len(sets))), self._units(parameter, sets)
+                    counts = np.zeros((rows.size, len(sets)))
+                    of_sets = _units(self.tables, parameter, sets.shape[1])
                     for number in np.unique(steepest[rows]).tolist():
                         own = steepest[rows] == number
                         nearest = self._nearest(parameter, simpler, found_lines[number], rows[own], evidence[rows[own]])
@@ -133,17 +151,47 @@ class ExactLines:
         """
         best = np.full(self.values.shape[0], -np.inf)
         units = np.ones(self.values.shape[0])
+        by_size: dict[int, list[NDArray[np.int64]]] = {}
         for line in found_lines:
-            values = self.values[:, line]
-            whole = (values == np.round(values)).all(axis=1)
-            top = np.abs(values).max(axis=1)
-            unit = unit_of(values, EXACT_RESOLUTION * np.where(top > 0, top, 1.0))
-            resolution = np.where(whole, 1.0, unit)
-            variation = values.max(axis=1) - values.min(axis=1)
-            ratio = np.log(np.maximum(variation, 1e-300)) - np.log(np.maximum(resolution, 1e-300))
+            by_size.setdefault(line.size, []).append(line)
+        alike = {size: self._resolved(np.stack(own)) for size, own in by_size.items()}
+        places = dict.fromkeys(alike, 0)
+        for line in found_lines:
+            ratios, several = alike[line.size]
+            ratio, unit = ratios[:, places[line.size]], several[:, places[line.size]]
+            places[line.size] += 1
             units = np.where(ratio > best, unit, units)
             best = np.maximum(best, ratio)
         return best, units
+
+    def _resolved(self, alike: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+        """Return the logarithm of variation over resolution, and the units, (N, L), on lines (L, c)."""
+        values = self.values[:, alike].reshape(-1, alike.shape[1])
+        whole = (values == np.round(values)).all(axis=1)
+        top = np.abs(values).max(axis=1)
+        unit = unit_of(values, EXACT_RESOLUTION * np.where(top > 0, top, 1.0))
+        resolution = np.where(whole, 1.0, unit)
+        variation = values.max(axis=1) - values.min(axis=1)
+        ratio = np.log(np.maximum(variation, 1e-300)) - np.log(np.maximum(resolution, 1e-300))
+        return ratio.reshape(-1, len(alike)), unit.reshape(-1, len(alike))
+
+    def _possible_everywhere(
+        self,
+        parameter: int,
+        sets: Specification,
+        found_lines: list[NDArray[np.int64]],
+        paths: NDArray[np.int64],
+        wanted: _Flags,
+    ) -> _Flags:
+        """Return the same as `_possible` of all lines: most sets that reproduce one do not come near others.
+
+        That takes far less than precise fits to one of them.
+        """
+        for line in found_lines:
+            wanted = wanted & self._possible(parameter, sets, line, paths, wanted)
+            if not wanted.any():
+                break
+        return wanted
 
     def _possible(
         self, parameter: int, sets: Specification, line: NDArray[np.int64], paths: NDArray[np.int64], wanted: _Flags
@@ -165,15 +213,6 @@ class ExactLines:
         for start in range(0, rows.size, step):
             part = rows[start : start + step]
             result[part] = squares_left(bases, values[part]) <= limit[part]
-        return result
-
-    def _units(self, parameter: int, sets: Specification) -> FloatArray:
-        """Return the units (S,) that sums of whole parts of the functions of sets (S, K) have, 1 at least."""
-        table = self.tables.columns[parameter] * self.tables.scale[parameter][:, None]
-        least = EXACT_RESOLUTION * np.abs(table).max(axis=1)
-        own = np.concatenate([np.zeros(1), unit_of(table, least)])[np.pad(sets + 1, ((0, 0), (1, 0)))]
-        together = unit_of(own, EXACT_RESOLUTION * own.max(axis=1))
-        result: FloatArray = np.maximum(np.minimum(together, own[:, 1:].min(axis=1)), 1.0)
         return result
 
     def _nearest(

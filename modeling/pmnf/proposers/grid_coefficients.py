@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import factorial, gcd, lcm, log2
 
 import numpy as np
@@ -138,6 +138,13 @@ class OtherParameters:
         return result
 
     @cached_property
+    def _of_one_size(self) -> list[tuple[list[int], NDArray[np.int64]]]:
+        """Numbers of processes with equally many points, which are fitted together, and their points (P, c)."""
+        sizes = [place.size for place in self.where]
+        alike = [[number for number, size in enumerate(sizes) if size == one] for one in dict.fromkeys(sizes)]
+        return [(numbers, np.stack([self.where[number] for number in numbers])) for numbers in alike]
+
+    @cached_property
     def _powers(self) -> list[NDArray[np.int16]]:
         """The polynomial of one parameter with as many coefficients as values; what these are is the evidence.
 
@@ -158,10 +165,12 @@ class OtherParameters:
             return None
         weights = exact_weights(values[None])
         rounding = rounding_of(values[None], weights)[0]
-        found = [fit(columns[None][:, :, place], values[None, place], weights[:, place]) for place in self.where]
-        if not all(own.worst[0, 0] <= rounding for own in found):
-            return None
-        coefficients = np.stack([own.coefficients[0, 0] for own in found], axis=1)
+        coefficients = np.empty((len(columns), len(self.where)))
+        for numbers, places in self._of_one_size:
+            found = fit(columns[:, places].transpose(1, 0, 2)[:, None], values[places], weights[0, places])
+            if not (found.worst[:, 0] <= rounding).all():
+                return None
+            coefficients[:, numbers] = found.coefficients[:, 0].T
         scale = np.concatenate([np.ones(1), self.tables.divisor(products)])
         top = np.abs(values).max()
         used = (np.abs(coefficients).max(axis=1) * np.abs(columns * weights).max(axis=1)) > FEW_NOTHING * 1e-2
@@ -197,7 +206,11 @@ def _apart(others: FloatArray, where: Sequence[NDArray[np.int64]]) -> FloatArray
 
 def _with_place(tables: Tables, where: Sequence[NDArray[np.int64]]) -> Tables:
     """Return the tables with a further parameter without any terms."""
-    size = sum(own.size for own in where)
+    return _with_parameter(tables, sum(own.size for own in where))
+
+
+@lru_cache(maxsize=64)
+def _with_parameter(tables: Tables, size: int) -> Tables:
     return Tables(
         (*tables.terms, ()),
         (*tables.columns, np.ones((1, size))),

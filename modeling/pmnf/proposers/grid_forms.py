@@ -8,7 +8,7 @@ coefficients, and what domains of so many dimensions do not have. Those that are
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -143,6 +143,11 @@ class GridForms:
         there are different values, which would be the shorter description.
         order: which power of n the values are the coefficients of, None if it is no whole power; highest: of all.
         """
+        return _proposed(self, values.tobytes(), tolerance, order, highest, domain)
+
+    def _proposed(
+        self, values: FloatArray, tolerance: float, order: int | None, highest: bool, domain: Domain | None
+    ) -> Forms | None:
         if np.abs(values).max() <= tolerance:
             return Forms(np.zeros(1), np.zeros((1, self.beyond.shape[1])), [(np.zeros(0, dtype=np.int64), np.zeros(0))])
         single = self._lengths(order, highest, domain)
@@ -178,6 +183,11 @@ class GridForms:
         kept = ranked[_first_of_equals(there[ranked])]
         return Forms(every[kept], there[kept], [rows[i] for i in kept.tolist()])
 
+    @cached_property
+    def _is_share(self) -> NDArray[np.bool_]:
+        """Which functions are shares."""
+        return np.array([grid_function.is_share for grid_function in self.grid_functions])
+
     def _lengths(self, order: int | None, highest: bool, domain: Domain | None) -> FloatArray:
         """Return the lengths of the descriptions of the functions, in a coefficient of n^order."""
         single = np.array([grid_function.length for grid_function in self.grid_functions])
@@ -192,10 +202,17 @@ class GridForms:
         """Return the lengths of the descriptions of coefficients, parts (S, k) of LOOP_DENOMINATOR, of sets, (S,)."""
         size = np.abs(parts).astype(np.int64)
         odd = size // np.maximum(size & -size, 1)
-        share = np.array([grid_function.is_share for grid_function in self.grid_functions])
         length = GRID_FRACTION * (size % int(LOOP_DENOMINATOR) != 0) + GRID_BITS * np.ceil(np.log2(odd + 1.0))
-        result: FloatArray = (length + GRID_NEGATIVE * ((parts < 0) & ~share[sets])).sum(axis=1)
+        result: FloatArray = (length + GRID_NEGATIVE * ((parts < 0) & ~self._is_share[sets])).sum(axis=1)
         return result
+
+
+@lru_cache(maxsize=1024)
+def _proposed(
+    forms: GridForms, values: bytes, tolerance: float, order: int | None, highest: bool, domain: Domain | None
+) -> Forms | None:
+    """Return what `GridForms.propose` does: many counts of a program have the same coefficients."""
+    return forms._proposed(np.frombuffer(values), tolerance, order, highest, domain)
 
 
 def _deviation(design: FloatArray, coefficients: FloatArray, values: FloatArray) -> FloatArray:

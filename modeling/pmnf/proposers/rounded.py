@@ -10,7 +10,7 @@ one set per parameter are the candidates, where they stay within rounding at all
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import combinations, product
 
 import numpy as np
@@ -45,16 +45,19 @@ class RoundedSums:
         self.points, self.tables = points, tables
         self.parameters = points.shape[1]
         self.most_sets = ROUNDED_SETS.get(self.parameters, 1)
+        self._known_groups: dict[int, list[tuple[_Index, list[FloatArray]]]] = {}
 
     def propose(self, values: FloatArray) -> list[Candidates]:
         """Return what follows the whole numbers `values` (N, C) to within rounding, for some call paths nothing."""
         paths = np.flatnonzero((values == np.round(values)).all(axis=1))
         sets: list[NDArray[np.int16]] = []
+        if not paths.size:
+            return []
         for parameter in range(self.parameters):
             chosen, found = self._sets(parameter, values[paths])
             paths, sets = paths[found], [*(kept[found] for kept in sets), chosen[found]]
-        if not paths.size:
-            return []
+            if not paths.size:
+                return []
         # one set per parameter: (N · combinations, functions)
         choices = list(product(range(self.most_sets), repeat=self.parameters))
         places = np.array(choices)
@@ -73,18 +76,15 @@ class RoundedSums:
 
     # --- functions of one parameter -------------------------------------------------------------------------
 
-    @cached_property
-    def _groups(self) -> list[list[tuple[_Index, list[FloatArray]]]]:
-        """By parameter its lines at the same places, each with the residual makers of the families of sets."""
-        result = []
-        for parameter in range(self.parameters):
-            at_same_places = []
+    def _groups(self, parameter: int) -> list[tuple[_Index, list[FloatArray]]]:
+        """Return the lines of a parameter at the same places, each with the residual makers of the families of sets."""
+        if parameter not in self._known_groups:
+            found = []
             for alike in same_places(lines(self.points, parameter), self.points[:, parameter]):
                 table = self.tables.columns[parameter][:, alike[0]]
-                makers = [residual_makers(table, sets) for sets in self._families(parameter)]
-                at_same_places.append((alike, makers))
-            result.append(at_same_places)
-        return result
+                found.append((alike, [residual_makers(table, sets) for sets in self._families(parameter)]))
+            self._known_groups[parameter] = found
+        return self._known_groups[parameter]
 
     def _families(self, parameter: int) -> tuple[_Index, ...]:
         distinct = np.unique(self.points[:, parameter]).size
@@ -97,7 +97,7 @@ class RoundedSums:
         """
         chosen = np.full((len(values), self.most_sets, 2), -1, dtype=np.int16)
         chosen[:, :, 0] = _ABSENT
-        families, groups = self._families(parameter), self._groups[parameter]
+        families, groups = self._families(parameter), self._groups(parameter)
         if not families or not groups:
             return chosen, np.zeros(len(values), dtype=bool)
         padded, factor = self._penalties(parameter)
