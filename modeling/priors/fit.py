@@ -70,7 +70,7 @@ def fit_priors(
     ]
     everything = np.arange(len(priors))
     trusted = usable.copy()
-    fits = _fit_all(everything, owner, priors, columns, repetitions, trusted)
+    fits = at_first = _fit_all(everything, owner, priors, columns, repetitions, trusted)
     best = _best(owner, fits)
     if not best:
         return [None] * len(choices)
@@ -90,8 +90,10 @@ def fit_priors(
         again = np.array([best[path] for path in paths.tolist() if changed[path]], dtype=np.int64)
         if not again.size and round_ >= FIRST_ROUNDS:
             break
-        fits |= _fit_all(again, owner, priors, columns, repetitions, trusted)
-    fits = _fit_all(everything, owner, priors, columns, repetitions, trusted)
+        fits = fits | _fit_all(again, owner, priors, columns, repetitions, trusted)
+    # as all were fitted at first where trust is what it was then
+    again = everything[(trusted != usable).any(axis=1)[owner]]
+    fits = {**at_first, **_fit_all(again, owner, priors, columns, repetitions, trusted)}
     best = _best(owner, fits)
     result: list[PriorFit | None] = [None] * len(choices)
     for path, number in best.items():
@@ -225,53 +227,67 @@ def _nonnegative(
     from the second round on (iteratively reweighted least squares for noise in proportion to the mean).
     known: (N, K) columns whose coefficients are 1. trusted: (N, C) factors of the weights, see `one_sided`.
     """
+    problem = _Problem(columns, repetitions, needed, known, bounded)
     weights = trusted * relative_weights(repetitions.centre)
-    result = _weighted(columns, repetitions, needed, known, bounded, weights)
+    result = problem.fitted(weights)
+    least = _LEAST_FIT * repetitions.centre.mean(axis=1, keepdims=True)
     for _ in range(_ROUNDS):
         fitted = np.einsum("nkc,nk->nc", columns, result[0])
-        weights = trusted / np.maximum(fitted, _LEAST_FIT * repetitions.centre.mean(axis=1, keepdims=True))
-        result = _weighted(columns, repetitions, needed, known, bounded, weights)
+        result = problem.fitted(trusted / np.maximum(fitted, least))
     return result
 
 
-def _weighted(
-    columns: FloatArray, repetitions: Repetitions, needed: _Flags, known: _Flags, bounded: _Flags, weights: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the same for given weights (N, C)."""
-    paths, width, points = columns.shape
-    values = repetitions.centre - np.einsum("nkc,nk->nc", columns, known)
-    scale = np.abs(columns).max(axis=2)
-    scale = np.where(scale > 0, scale, 1.0)
-    scaled = columns / scale[:, :, None]
-    noise = repetitions.uncertainty
-    measured = (repetitions.counts > 0).sum(axis=1)
-    freedom = np.minimum(repetitions.freedom, measured)
-    by = np.sqrt(points / np.maximum(measured, 1))[:, None]  # errors are means of the values that were measured
-    best = np.zeros((paths, width))
-    residual, left_out, best_score, fair = (np.full(paths, np.inf) for _ in range(4))
-    demand = np.asarray(needed.any(axis=1), dtype=bool)
-    rows = np.arange(paths)
-    for size in range(1, min(width, points) + 1):
-        subsets = np.array(list(combinations(range(width), size)))
-        fits = fit(scaled[:, subsets], values, weights)
-        good = (fits.coefficients >= 0).all(axis=2) & np.isfinite(fits.residual) & ~known[:, subsets].any(axis=2)
-        has_lead = needed[:, subsets].any(axis=2) | ~demand[:, None]
-        crossed = np.where(np.isfinite(fits.left_out), fits.left_out, fits.residual)
+class _Problem:
+    """What `_nonnegative` fits with weights that change: its subsets of columns, and what does not depend on these."""
+
+    def __init__(
+        self, columns: FloatArray, repetitions: Repetitions, needed: _Flags, known: _Flags, bounded: _Flags
+    ) -> None:
+        _, width, points = columns.shape
+        self.known = known
+        self.values = repetitions.centre - np.einsum("nkc,nk->nc", columns, known)
+        scale = np.abs(columns).max(axis=2)
+        self.scale = np.where(scale > 0, scale, 1.0)
+        scaled = columns / self.scale[:, :, None]
+        self.noise = repetitions.uncertainty
+        self.measured = (repetitions.counts > 0).sum(axis=1)
+        self.freedom = np.minimum(repetitions.freedom, self.measured)
+        self.by = np.sqrt(points / np.maximum(self.measured, 1))[:, None]  # errors are means of measured values
         # a penalty below zero makes the largest subset that is positive win, which is the non-negative optimum
-        penalty = np.repeat(np.where(bounded, -1e6, NOISY.coefficient)[:, None] * size, len(subsets), axis=1)
-        scores = score(by * fits.residual, by * crossed, measured, noise, freedom, penalty)
-        scores = np.where(good & has_lead, scores, np.inf)
-        first = scores.argmin(axis=1)
-        better = np.asarray(scores[rows, first] < best_score, dtype=bool)
-        chosen = rows[better]
-        index = first[better]
-        best[chosen] = 0.0
-        best[chosen[:, None], subsets[index]] = fits.coefficients[chosen, index]
-        residual[chosen] = fits.residual[chosen, index]
-        fair[chosen] = scores[chosen, index] + (NOISY.coefficient * size - penalty[chosen, 0])
-        left_out[chosen] = fits.left_out[chosen, index]
-        best_score[chosen] = scores[chosen, index]
-    return np.where(known, 1.0, best / scale), residual, left_out, fair
+        self.penalty = np.where(bounded, -1e6, NOISY.coefficient)
+        demand = np.asarray(needed.any(axis=1), dtype=bool)
+        self.subsets = []
+        for size in range(1, min(width, points) + 1):
+            subsets = np.array(list(combinations(range(width), size)))
+            possible = ~known[:, subsets].any(axis=2) & (needed[:, subsets].any(axis=2) | ~demand[:, None])
+            self.subsets.append((subsets, scaled[:, subsets], possible))
+
+    def fitted(self, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return what `_nonnegative` does for given weights (N, C)."""
+        best = np.zeros(self.scale.shape)
+        paths = len(best)
+        residual, left_out, best_score, fair = (np.full(paths, np.inf) for _ in range(4))
+        rows = np.arange(paths)
+        for subsets, columns, possible in self.subsets:
+            size = subsets.shape[1]
+            fits = fit(columns, self.values, weights)
+            good = (fits.coefficients >= 0).all(axis=2) & np.isfinite(fits.residual)
+            crossed = np.where(np.isfinite(fits.left_out), fits.left_out, fits.residual)
+            penalty = np.repeat(self.penalty[:, None] * size, len(subsets), axis=1)
+            errors = self.by * fits.residual, self.by * crossed
+            scores = score(*errors, self.measured, self.noise, self.freedom, penalty)
+            scores = np.where(good & possible, scores, np.inf)
+            first = scores.argmin(axis=1)
+            better = np.asarray(scores[rows, first] < best_score, dtype=bool)
+            chosen = rows[better]
+            index = first[better]
+            best[chosen] = 0.0
+            best[chosen[:, None], subsets[index]] = fits.coefficients[chosen, index]
+            residual[chosen] = fits.residual[chosen, index]
+            fair[chosen] = scores[chosen, index] + (NOISY.coefficient * size - penalty[chosen, 0])
+            left_out[chosen] = fits.left_out[chosen, index]
+            best_score[chosen] = scores[chosen, index]
+        return np.where(self.known, 1.0, best / self.scale), residual, left_out, fair
 
 
 def take(repetitions: Repetitions, paths: NDArray[np.int64]) -> Repetitions:

@@ -10,11 +10,16 @@ from quipu.modeling.pmnf.fit.fitter import fit
 from quipu.modeling.pmnf.fit.scattered import varying_errors
 from quipu.modeling.pmnf.hypotheses.library import Library
 from quipu.modeling.pmnf.hypotheses.tables import make_tables
+from quipu.modeling.pmnf.model import Factor, Model, Term
+from quipu.modeling.pmnf.modeler import DEFAULT
 from quipu.modeling.pmnf.proposers import grid_coefficients, rounded
 from quipu.modeling.pmnf.proposers.exact_terms import ExactLines
 from quipu.modeling.pmnf.proposers.grid_coefficients import OtherParameters
 from quipu.modeling.pmnf.proposers.grid_forms import GridForms
 from quipu.modeling.pmnf.proposers.rounded import RoundedSums
+from quipu.modeling.priors import fit as priors_fit
+from quipu.modeling.priors.measured import centred
+from quipu.modeling.priors.prior import Prior
 
 POINTS = np.array([(p, n) for p in (2.0, 4, 8, 16) for n in (100.0, 200, 400, 800)])
 
@@ -65,6 +70,18 @@ def test_forms_of_the_same_coefficients_are_sought_once() -> None:
     assert found is not None
     assert forms.propose(own[0].copy(), *own[1:]) is found
     assert forms.propose(2.0 * own[0], *own[1:]) is not found
+
+
+def test_priors_of_times_that_are_all_trusted_are_fitted_once() -> None:
+    points = np.array([[1.0], [2], [4], [8]])
+    growing = Model(("n",), 1.0, (Term(1.0, (Factor("n"),)),))
+    priors = [Prior((Model(("n",), 1.0),), "time", "c"), Prior((growing,), "time", "c·(1 + n)")]
+    repetitions = centred(np.full((1, 4, 1), 3.0), DEFAULT)
+    with patch.object(priors_fit, "_fit_all", wraps=priors_fit._fit_all) as calls:
+        (found,) = priors_fit.fit_priors([priors], ("n",), points, repetitions)
+    assert found is not None
+    assert found.model.constant == pytest.approx(3.0)
+    assert sum(len(call.args[0]) for call in calls.call_args_list) == len(priors)
 
 
 def test_sets_that_reproduce_not_nearly_all_lines_are_fitted_to_none() -> None:
