@@ -18,6 +18,7 @@ from quipu.modeling.refine.selection import RegionSelection
 
 from .formats.fnmatch import matches
 from .text import (
+    OPEN_INTERVAL,
     START_AND_END,
     factor,
     interval_text,
@@ -144,8 +145,10 @@ def ranking_view(
         facts.append(("program", _with_interval(program, evaluation.metric.unit)))
         if shared > 0:
             facts[-1] = ("program", f"{facts[-1][1]}, {percent(shared, 0)} of it from oversubscribed runs")
-        if (one_run := evaluation.one_run) is not None:
-            facts.append(("one run", f"{interval_text(*one_run, evaluation.metric.unit)} in nine of ten"))
+        low, high = evaluation.one_run or (None, None)
+        one_run = interval_text(low, high, evaluation.metric.unit)
+        if one_run and one_run != OPEN_INTERVAL:
+            facts.append(("one run", f"{one_run} in nine of ten"))
         if outside:
             whole, marked = evaluation.start_and_end, any(row.oversubscribed for row in outside)
             ends = (whole.lower, whole.upper, evaluation.beyond)

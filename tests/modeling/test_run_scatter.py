@@ -14,6 +14,7 @@ from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region, RegionKind
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.run_scatter import run_scatter
+from quipu.report.model_views import ranking_view
 
 P: FloatArray = np.asarray(2.0 ** np.arange(1, 7), np.float64)
 
@@ -40,6 +41,10 @@ def test_nine_of_ten_runs_are_within() -> None:
     more = 0.1 + 0.2 * 7
     taken = more * np.exp(0.1 * random.standard_normal(2000))
     assert 0.85 < np.mean((low <= taken) & (taken <= high)) < 0.98
+    facts = dict(ranking_view(analysis, seen, {"p": 128.0}, "time", False, 3).facts)
+    assert facts["one run"].endswith(" in nine of ten") and " .. " in facts["one run"]
+    wide = replace(analysis, run_scatter=4.0)
+    assert "one run" not in dict(ranking_view(wide, seen, {"p": 128.0}, "time", False, 3).facts)  # cannot be known
     kept = from_document(to_document(analysis))
     assert evaluate(kept, {"p": 128}).one_run == at_once.one_run
 
