@@ -86,7 +86,8 @@ size_t built_alike(const char *name, size_t length, char *alike) {
         if (end > rest.at) {
             *out++ = 'i';
         } else if ((end = repetition(rest)) > rest.at) {
-            out = append(append(out, "S", "S" + 1), "_", "_" + 1);
+            *out++ = 'S';
+            *out++ = '_';
         } else if (type.end > type.at) {
             end = type.end;
             out =

@@ -57,6 +57,7 @@ def quipu(tmp_path: Path) -> Quipu:
 def quipu_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Quipu:
     """Run `quipu` with arguments in this process, which is faster; the folder is a temporary one."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")  # as in a pipe; workers of pytest have those of a terminal
 
     def run(*arguments: object) -> Answer:
         code = run_command_line([str(argument) for argument in arguments])
