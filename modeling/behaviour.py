@@ -13,13 +13,14 @@ from .pmnf.changes import Change, find_changes
 from .pmnf.data.deviation import Deviation, deviations
 from .pmnf.model import Model
 from .pmnf.modeler import DEFAULT, NoModel, Options
+from .priors.built import LEAST_DEVIATION
 from .process_grid import ProcessGrid
 
 # Call paths with less of the total at a configuration do not enter the noise of a program (GPR paper, section VI.C).
 LEAST_SHARE = 0.01
-# Models of counts, and of costs, with smaller errors explain everything. The same work does not take the same time to
-# more than that (`priors.built`): without noise, any two models fit what is left of it better than one.
-_EXACT, _SAME_TIME = 1e-9, 0.005
+# Models of counts with smaller errors explain everything. So do those of costs with errors below LEAST_DEVIATION:
+# without noise, any two models fit what is left of it better than one.
+_EXACT = 1e-9
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def behaviour(
         metric, values = experiment.metrics[name], experiment.values[name]
         found: list[Change | None] = [None] * len(entries)
         measured_at = np.isfinite(values).any(axis=2).sum(axis=1).tolist()
-        least = _EXACT if metric.is_effort else _SAME_TIME
+        least = _EXACT if metric.is_effort else LEAST_DEVIATION
         open_paths = [path for path, entry in enumerate(entries) if _is_open(entry.model, measured_at[path], least)]
         where = slice(None) if metric.is_effort else experiment.dedicated
         measured, points = values[open_paths][:, where], experiment.points[where]

@@ -64,8 +64,9 @@ class Rates:
         """Return which of the call paths have the rates of their function, and which those of the program."""
         known, functions = {simulated(e.names) for e in self.callpaths}, {simulated(e.names) for e in self.functions}
         missing = [path for path in paths if simulated(path) not in known]
-        of_functions = [path for path in missing if simulated(path[-1:]) in functions]
-        return of_functions, [path for path in missing if path not in set(of_functions)]
+        by_function = [simulated(path[-1:]) in functions for path in missing]
+        parted = list(zip(missing, by_function, strict=True))
+        return [path for path, own in parted if own], [path for path, own in parted if not own]
 
 
 def simulated(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from .experiment import Experiment
 # So many runs of configurations with others like them tell what nine of ten are within.
 _LEAST_RUNS = 10
 # The share of runs that are within.
-WITHIN = 0.9
+_WITHIN = 0.9
 
 
 def run_scatter(experiment: Experiment) -> float | None:
@@ -32,5 +32,5 @@ def run_scatter(experiment: Experiment) -> float | None:
     repeated = known & (runs > 1)[:, None]
     for usable in (repeated & experiment.dedicated[:, None], repeated):
         if usable.sum() >= _LEAST_RUNS:
-            return float(np.quantile(apart[usable], WITHIN))
+            return float(np.quantile(apart[usable], _WITHIN))
     return None

@@ -18,7 +18,7 @@ from .prior import Fitted, Prior, PriorFit, columns_of
 
 # The same work does not take the same time to more than this, relatively: where data are, and in which order work is
 # done, differs between configurations, also where nothing else disturbs them. benchmarks/simulated_time.py
-_LEAST_DEVIATION = 0.005
+LEAST_DEVIATION = 0.005
 # Priors whose score is worse by less than this, a twentieth as likely, are alternatives of the best one.
 _MOST_WORSE = 6.0
 
@@ -36,7 +36,7 @@ def build(
     constant, terms = _summed(prior, coefficients)
     design = columns_of(prior, parameters, points)[None]
     used = np.array([(coefficients > 0).sum()])
-    variance = np.maximum(value_variance(np.array([residual]), repetitions, len(points), used), _LEAST_DEVIATION**2)
+    variance = np.maximum(value_variance(np.array([residual]), repetitions, len(points), used), LEAST_DEVIATION**2)
     lacking = lack_of_fit(np.array([residual]), repetitions, len(points), used)
     known = points, variance, repetitions.centre
     covariance = joint_covariance(design, coefficients[None], *known, BEYOND_EFFORT, lacking)[0]

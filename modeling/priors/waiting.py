@@ -77,7 +77,7 @@ def with_waiting(
         return {}
     works = _computations(experiment, models)
     times, _ = dedicated_times(experiment, "time", choices)
-    waits = _seen(waits_of(experiment, choices), times)
+    waits = _seen(waits_of(experiment, times), times)
     ranks = rank_parameters(experiment)
     by_growth = {path: _grows_with(experiment, waits[path], ranks) for path in transfers}
     known_grids = [grid for grid in experiment.grids if grid.source]

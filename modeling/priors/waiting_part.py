@@ -35,7 +35,7 @@ def parts_that_wait(
     that of time. Where a term is negative all of them have the same part. Call paths without a model of time, or that
     never waited, are left out.
     """
-    waits = waits_of(experiment, choices)
+    waits = waits_of(experiment, dedicated_times(experiment, "time", choices)[0])
     known = {
         path: entry.model
         for path, entry in models.items()
@@ -56,9 +56,8 @@ def parts_that_wait(
     return result
 
 
-def waits_of(experiment: Experiment, choices: Sequence[Sequence[Prior]]) -> FloatArray:
-    """Return waiting (N, C, R) in the runs that models of time rest on, NaN in others. choices: of all call paths."""
-    times, _ = dedicated_times(experiment, "time", choices)
+def waits_of(experiment: Experiment, times: FloatArray) -> FloatArray:
+    """Return waiting (N, C, R) in the runs that models of time rest on, NaN in others, as `times` has them."""
     return np.where(np.isfinite(times), experiment.values["wait_time"], np.nan)
 
 

@@ -39,6 +39,17 @@ function findingsAt(point) {
     .sort((a, b) => b.lost - a.lost || a.path - b.path || a.parameter - b.parameter);
 }
 
+// The program as it is predicted, without the start and the end of MPI.
+function predictedTotal(point) {
+  return modelsOf("time").predictions("exclusive", point).reduce((sum, one, path) => sum + (isStartOrEnd[path] ? 0 : one?.middle ?? 0), 0);
+}
+
+// What findings lose that is in no model of time, and so no part of the prediction.
+const notInModels = (findings) => findings.reduce((sum, one) => sum + (one.model?.lower ? 0 : one.lost), 0);
+
+// What shares of findings are of: the prediction, and what these lose beside it.
+const wholeWith = (point, findings) => predictedTotal(point) + notInModels(findings);
+
 // What models of time have beyond effort at call paths without a finding, as [path, seconds], the most first.
 function othersAt(point, found, program) {
   const set = modelsOf("time");
@@ -101,14 +112,13 @@ function drawDiagnosis() {
     if (isStartOrEnd[path]) outside += value;
     else expected += value;
   });
-  const predicted = modelsOf("time").predictions("exclusive", point).reduce((sum, one, path) => sum + (isStartOrEnd[path] ? 0 : one?.middle ?? 0), 0);
-  const notInModels = (several) => several.reduce((sum, one) => sum + (one.model?.lower ? 0 : one.lost), 0);
+  const predicted = predictedTotal(point);
   const all = findingsAt(point);
-  const found = all.filter((one) => one.lost >= LEAST_LOSS * (predicted + notInModels(all)));
+  const found = all.filter((one) => one.lost >= LEAST_LOSS * wholeWith(point, all));
   const others = othersAt(point, all, predicted);
   const lost = found.reduce((sum, one) => sum + one.lost, 0);
   table.hidden = !found.length;
-  table.tBodies[0].replaceChildren(...found.slice(0, 25).map((one, at) => findingRow(one, at, predicted + notInModels(found))));
+  table.tBodies[0].replaceChildren(...found.slice(0, 25).map((one, at) => findingRow(one, at, wholeWith(point, found))));
   const parts = [`the program is predicted to take ${quantity(predicted, "s")} there, ${quantity(expected, "s")} from effort alone`];
   if (found.length) parts.push(`${quantity(lost, "s")} are lost on what grows faster than effort`);
   else if (!others.length) parts.push("nothing was found that grows faster than effort");

@@ -39,12 +39,8 @@ function overviewFacts(metric, point, findings) {
     }
   }
   const lost = findings.reduce((sum, one) => sum + one.lost, 0);
-  if (program && lost >= 0.01 * program.middle) facts.push(["lost on what grows faster than effort", `${quantity(lost, "s")}, ${percent(lost / (lost + fromEffortTotal(point)), 0)}`]);
+  if (program && lost >= 0.01 * program.middle) facts.push(["lost on what grows faster than effort", `${quantity(lost, "s")}, ${percent(lost / wholeWith(point, findings), 0)}`]);
   return facts;
-}
-
-function fromEffortTotal(point) {
-  return fromEffort(point).reduce((sum, value, path) => (isStartOrEnd[path] ? sum : sum + value), 0);
 }
 
 // Call paths with most of the program there, largest first: [path, share there, share at the largest configuration].
@@ -69,7 +65,7 @@ function linkTo(path, metric) {
 
 function adviceItems(metric, point, findings, top) {
   const items = [];
-  const whole = findings.reduce((sum, one) => sum + one.lost, 0) + (findings.length ? fromEffortTotal(point) : 0);
+  const whole = findings.length ? wholeWith(point, findings) : 0;
   const said = new Set();
   for (const one of findings.filter((own) => own.lost >= WORTH * whole).slice(0, MOST_ADVICE)) {
     said.add(one.path);
