@@ -16,6 +16,7 @@ from ..pmnf.data.preparation import not_executed
 from ..pmnf.hypotheses.library import SLOW_GROWTH
 from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, Options
+from .algorithms import of_one_algorithm
 from .dedicated import dedicated_times
 from .fit import fit_where
 from .growth import with_growth
@@ -71,6 +72,9 @@ def model_time_and_waiting(
     if whole is not None:
         experiment, transfer = whole.only(experiment), whole.only(transfer)
         left_out.append(whole)
+    for one in of_one_algorithm(transfer, choices, options):
+        experiment, transfer = one.only(experiment), one.only(transfer)
+        left_out.append(one)
     found = _computing_grown(experiment, choices, options)
     noise = run_noise(experiment, found)
     if noise is not None:

@@ -102,3 +102,12 @@ def exchanges(region: Region) -> bool:
     """Whether an operation of MPI exchanges messages with single other ranks, or completes that."""
     row = row_of(region.name)
     return row is not None and row.exchanges
+
+
+def values_left(experiment: Experiment, where: NDArray[np.bool_]) -> str:
+    """Return the values of parameters that none of these configurations (C,) has, as text."""
+    return ", ".join(
+        f"{name}={value:g}"
+        for name, values in zip(experiment.parameters, experiment.points.T, strict=True)
+        for value in np.setdiff1d(values, values[where]).tolist()
+    )

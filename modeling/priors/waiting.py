@@ -30,7 +30,7 @@ from .prior import Prior
 from .slowdown import GROWTHS, LEAST_VALUES, rank_parameters
 from .waiting_part import waits_of
 
-# Below this part of a call path's time, waiting is noise of the transfer.
+# Below this part of a call path's time, waiting is noise of the transfer, where there is any.
 _LEAST_SHARE = 0.05
 _MPI = RegionKind.MPI
 # A caller that has a larger part of the computation of the program does what ranks wait for.
@@ -52,7 +52,8 @@ def transfer_times(experiment: Experiment) -> tuple[Experiment, list[bool]]:
     times = experiment.values["time"]
     total, waited = (np.where(np.isfinite(values), values, 0.0).sum(axis=(1, 2)) for values in (times, waits))
     is_mpi = np.array([experiment.tree.region_of(path).kind is _MPI for path in range(paths)])
-    chosen = is_mpi & (waited > _LEAST_SHARE * total)
+    least = 0.0 if experiment.exact_times else _LEAST_SHARE
+    chosen = is_mpi & (waited > least * total)
     left = times.copy()
     left[chosen] = np.maximum(times[chosen] - np.nan_to_num(waits[chosen]), 0.0)
     return replace(experiment, values={**experiment.values, "time": left}), chosen.tolist()

@@ -21,7 +21,7 @@ from .fit import fit_where
 from .measured import centred, one_by_one
 from .prior import Prior
 from .slowdown import LEAST_VALUES
-from .times_at import TimesAt, exchanges
+from .times_at import TimesAt, exchanges, values_left
 
 _Flags = NDArray[np.bool_]
 # Residuals below this are no evidence: clocks scatter so much.
@@ -64,8 +64,7 @@ def whole_grids(
             coefficients = 1 + max(len(prior.columns) for prior in choices[path])
             if there.sum() * np.log(before / after) > NOISY.coefficient * coefficients:
                 better.append(path)
-    left = ", ".join(f"{grid.parameter}={value:g}" for value in np.unique(ranks[~whole]))
-    note = f"without {left}, where the process grid has an extent of 1"
+    note = f"without {values_left(experiment, whole)}, where the process grid has an extent of 1"
     return TimesAt(tuple(better), whole, note) if better else None
 
 
