@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .analysis import Analysis
-from .experiment import Experiment
+from .experiment import Experiment, FloatArray
 from .pmnf.changes import Change, find_changes
 from .pmnf.data.deviation import Deviation, deviations
 from .pmnf.model import Model
@@ -59,9 +59,11 @@ def behaviour(
             continue
         metric, values = experiment.metrics[name], experiment.values[name]
         found: list[Change | None] = [None] * len(entries)
-        measured_at = np.isfinite(values).any(axis=2).sum(axis=1).tolist()
+        at = np.asarray(np.isfinite(values).any(axis=2), dtype=bool)
         least = _EXACT if metric.is_effort else LEAST_DEVIATION
-        open_paths = [path for path, entry in enumerate(entries) if _is_open(entry.model, measured_at[path], least)]
+        open_paths = [
+            path for path, entry in enumerate(entries) if _is_open(entry.model, experiment.points[at[path]], least)
+        ]
         where = slice(None) if metric.is_effort else experiment.dedicated
         measured, points = values[open_paths][:, where], experiment.points[where]
         changes = find_changes(points, measured, metric, experiment.parameters, options)
@@ -108,8 +110,13 @@ def _beside_grids(change: Change | None, model: Model | NoModel, grids: Sequence
     return change
 
 
-def _is_open(model: object, configurations: int, least: float) -> bool:
-    """Whether a model has errors above the least, or is not of all configurations that were measured."""
+def _is_open(model: object, points: FloatArray, least: float) -> bool:
+    """Whether a model has errors above the least, or is not of all configurations (C, m) measured in its range.
+
+    Those below its range follow another formula, which it says.
+    """
     if not isinstance(model, Model) or model.quality is None:
         return False
-    return model.quality.rms_relative > least or model.quality.points < configurations
+    lowest = np.array([low for low, _ in model.ranges])
+    inside = int((points >= lowest).all(axis=1).sum()) if model.ranges else len(points)
+    return model.quality.rms_relative > least or model.quality.points < inside

@@ -348,6 +348,8 @@ LARGEST_FIRST = 4.0
 # --- changes of behaviour: tests/modeling/test_pmnf_changes.py
 # A model of a range needs so many values of the parameter that is divided.
 CHANGE_LEAST_VALUES = 3
+# And so many points more than coefficients, or it must be exact.
+CHANGE_LEAST_FREEDOM = 2
 # So many values, or an exact model, are enough to predict from. benchmarks/modeling_layouts.py, shapes
 CHANGE_FOLLOWED_VALUES = 4
 # Evidence that a change must have beyond the penalties of its coefficients.

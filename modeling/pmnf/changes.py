@@ -18,6 +18,7 @@ from .calibration import (
     CHANGE_EXACT,
     CHANGE_FOLLOWED_VALUES,
     CHANGE_LEAST_EVIDENCE,
+    CHANGE_LEAST_FREEDOM,
     CHANGE_LEAST_VALUES,
     NOISY,
 )
@@ -178,6 +179,8 @@ def _changes(
             for path, (one, low, high) in enumerate(zip(whole, below, above, strict=True)):
                 if isinstance(one, NoModel) or isinstance(low, NoModel) or isinstance(high, NoModel):
                     continue
+                if _is_lucky(low) or _is_lucky(high):
+                    continue
                 known = float(freedom[path]), float(noise[path])
                 gain = divided_score(_fits([one]), *known) - divided_score(_fits([low, high]), *known) - penalty
                 old = best[path]
@@ -197,6 +200,14 @@ def _changes(
         if smooth and divided_score(smooth, *evidence) - changed < CHANGE_LEAST_EVIDENCE:
             best[path] = None
     return best
+
+
+def _is_lucky(model: Model) -> bool:
+    """Whether a model of a range leaves so little freedom that one of all the functions fits any values as well."""
+    quality = model.quality
+    if quality is None or quality.rms_relative < CHANGE_EXACT:
+        return False
+    return quality.points < CHANGE_LEAST_FREEDOM + len(model.terms) + (model.constant != 0.0)
 
 
 def _two_functions(

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from quipu.modeling.analysis import analyze
-from quipu.modeling.behaviour import _beside_grids, behaviour, noise_levels
+from quipu.modeling.behaviour import _beside_grids, _is_open, behaviour, noise_levels
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region
 from quipu.modeling.pmnf import find_changes
 from quipu.modeling.pmnf.changes import Change
@@ -91,9 +91,9 @@ def _in_grid(time: FloatArray, blocks: FloatArray, grids: tuple[ProcessGrid, ...
 
 
 def test_what_the_extents_of_the_process_grid_explain_is_no_change() -> None:
-    """Faces of a block of each rank: two models in p, below and above 2 × 2 × 2 ranks, fit as well."""
+    """Directions in which a rank has neighbours, below and above 2 × 2 × 2 ranks: two models in p fit them."""
     cube = replace(GRID, dimensions=3)
-    counts = 240.0 * (1 / cube.extents(RANKS)).sum(axis=1)
+    counts = 240.0 * (cube.extents(RANKS) > 1).sum(axis=1) + 3.0
     experiment = _in_grid(1e-6 * counts * (1 + 1e-4 * np.cos(RANKS)), counts, (cube,))
     times = experiment.values["time"]
     assert find_changes(experiment.points, times, experiment.metrics["time"], ("p",)) != [None]
@@ -109,3 +109,15 @@ def test_a_change_says_that_the_process_grid_has_another_form_there() -> None:
     assert _beside_grids(change, Model(("p",), 1.0), (replace(GRID, source=""),)) == change
     extent = Term(1.0, (Factor("p", Fraction(-1), axis=GRID.axes[0]),))
     assert _beside_grids(change, Model(("p",), 1.0, (extent,)), (GRID,)) is None
+
+
+def test_values_below_the_range_of_an_exact_model_are_no_change() -> None:
+    """The note of the model says that they follow another formula."""
+    time = np.where(RANKS < 4, 9e-6, 2e-6 * RANKS)
+    experiment = _in_grid(time, np.full(RANKS.size, 10.0), ())
+    (entry,) = analyze(experiment).models("time")
+    assert isinstance(entry.model, Model)
+    exact = Model(("p",), 0.0, (Term(2e-6, (Factor("p", Fraction(1)),)),), ranges=((4.0, 128.0),))
+    quality = replace(entry.model.quality, points=6, rms_relative=0.0) if entry.model.quality else None
+    assert _is_open(replace(exact, ranges=((1.0, 128.0),), quality=quality), experiment.points, 1e-3)
+    assert not _is_open(replace(exact, quality=quality), experiment.points, 1e-3)

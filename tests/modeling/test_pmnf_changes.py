@@ -54,6 +54,15 @@ def test_one_behaviour_is_followed_as_a_whole() -> None:
     assert all(isinstance(model, Model) and model.ranges == ((2.0, 1024.0),) for model in others)
 
 
+def test_single_runs_that_scatter_are_not_divided_where_functions_fit_by_luck() -> None:
+    """Two or three coefficients fit three or four values: with one run each, nothing says that this is luck."""
+    few = P[:7]
+    scattered = few * np.log2(2 * few) * (1 + 0.02 * np.random.default_rng(7).standard_normal((60, few.size)))
+    assert find_changes(few[:, None], scattered[..., None], TIME, ("p",)) == [None] * 60
+    exact = np.where(few <= 8, 5.0, 3 + 2 * few)
+    assert find_changes(few[:, None], exact[None, :, None], TIME, ("p",)) != [None]
+
+
 def test_one_behaviour_is_not_divided() -> None:
     random = np.random.default_rng(2)
     exponents = random.choice([0.5, 1.0, 1.5, 2.0], 100)
