@@ -250,7 +250,7 @@ def extrapolation_notes(analysis: Analysis, point: Mapping[str, float]) -> list[
 
 
 def slowest_rank_notes(analysis: Analysis) -> list[str]:
-    """Return a note on the measured point where the slowest rank takes most times the mean; none if nowhere much."""
+    """Return a note on the measured point where the slowest rank takes most beyond the mean; none if nowhere much."""
     if analysis.slowest_rank is None:
         return []
     return [f"slowest rank: {slowest_rank_text(analysis.parameters, analysis.slowest_rank, analysis.over_ranks)}"]

@@ -98,7 +98,7 @@ def slowest_rank_text(parameters: Sequence[str], slowest: SlowestRank, over: str
     `54.1 ms at p=32, n=192, 8.55× the mean over ranks: the run takes as long (--over-ranks max)`; a range of both
     numbers where only statistics over ranks are known.
     """
-    seconds, times = quantity(slowest.high, "s"), factor(slowest.high / slowest.mean)
+    seconds, times = quantity(slowest.high, "s"), factor(slowest.ratio)
     if slowest.low < slowest.high:
         seconds = f"{quantity(slowest.low, 's')} to {seconds} (of statistics over ranks)"
         times = f"{factor(slowest.low / slowest.mean)} to {times}"
