@@ -43,7 +43,7 @@ def quantity(value: float, unit: str = "1") -> str:
         factor, name = next((entry for entry in _TIMES if magnitude >= entry[0] * 0.9995), _TIMES[-1])
         return f"{_three(value / factor)} {name}"
     suffix = "" if unit == "1" else unit
-    if magnitude < 99999.5 and (value == round(value) or magnitude >= 9999.5):
+    if magnitude < 99999.5 and (value == round(value) or magnitude >= 999.5):
         return f"{value:.0f} {suffix}".rstrip()
     if magnitude < 999.5:
         return f"{_three(value)} {suffix}".rstrip()

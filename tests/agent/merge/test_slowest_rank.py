@@ -97,6 +97,7 @@ def test_inclusive_maxima_are_those_of_one_rank(tmp_path: Path) -> None:
     view = experiment_view(experiment, {})
     np.testing.assert_array_equal(view.scoped("time", "inclusive"), experiment.inclusive("time")[:, 0])
     assert configuration_rows(experiment)[0].total == pytest.approx(SLOWEST)
+    assert np.isnan(configuration_rows(experiment)[0].spread)  # of one repetition nothing is known
     assert "100.0%" in plain_text(call_tree(view, TreeOptions(), Layout(92)))
     assert load_experiment(tmp_path / "runs").largest == {}
 
