@@ -292,7 +292,7 @@ def filter_comments(
     ]
     if selection.start_and_end > 0:
         comments.append(
-            f"shares are of {selection.total:.3g} s, the program without the {START_AND_END}, "
-            f"which take {selection.start_and_end:.3g} s"
+            f"shares are of {quantity(selection.total, 's')}, the program without the {START_AND_END}, "
+            f"which take {quantity(selection.start_and_end, 's')}"
         )
     return comments + extrapolation_notes(analysis, point) + oversubscription_notes(analysis)

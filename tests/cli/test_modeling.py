@@ -162,7 +162,7 @@ def test_a_filter_says_which_program_shares_are_of(quipu_here: Quipu, tmp_path: 
     assert [entry["path"][-1] for entry in data["start_and_end"]] == ["start and end", "MPI_Init"]
     assert data["start_and_end"][0]["value"] == pytest.approx(4096, rel=0.01)
     answer = quipu_here("filter", "start.txt", "--at", "p=4096", "--json")
-    note = "shares are of 0.0501 s, the program without the start and end of MPI, which take 4.1e+03 s"
+    note = "shares are of 50.1 ms, the program without the start and end of MPI, which take 4096 s"
     assert note in answer.err and f"# {note}" in (tmp_path / "score-p.filter").read_text()
     regions = {entry["region"]: entry["share"] for entry in json.loads(answer.out)["regions"]}
     assert regions["work"] == pytest.approx(0.998, abs=0.001) == shares["work"]
@@ -234,7 +234,7 @@ def test_a_file_of_models_keeps_what_is_oversubscribed(quipu_here: Quipu, crowde
 def test_a_rank_that_takes_much_longer_is_said_in_every_view(quipu_here: Quipu, tmp_path: Path) -> None:
     for p in (1, 2, 4, 8):
         for n in (32, 64, 128):
-            write_run(tmp_path / "runs", p, n, first=1e-3 * p)
+            write_run(tmp_path / "runs", p, n, first=1e-3 * p * 32 / n)
     note = re.compile(
         r"slowest rank: 9\.\d+ ms at p=8, n=32, 4\.\d+× the mean over ranks: the run takes as long( .*)?$"
     )
