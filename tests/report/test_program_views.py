@@ -118,6 +118,34 @@ def test_the_slowest_rank_stands_beside_the_mean(tmp_path: Path) -> None:
     assert "slowest" not in alike["overview-facts"] + alike["scaling-status"]
 
 
+def test_most_of_the_time_is_more_than_half(tmp_path: Path) -> None:
+    verdict = seen(report(), TEXTS, tmp_path)["overview-verdict"]
+    share = re.search(r": (\d+)% there", verdict)
+    assert share is not None
+    assert verdict.startswith("Most of the time" if int(share[1]) > 50 else "The largest part of the time")
+
+
+def test_only_tables_with_rows_can_be_saved(tmp_path: Path) -> None:
+    script = """
+const bars = [...document.querySelectorAll('.card .scroll > table')].filter((one) => one.id);
+give(bars.map((one) => [one.id, one.hidden, getComputedStyle(one.parentNode.nextElementSibling).display]));
+"""
+    found = seen(report(), script, tmp_path)
+    assert {hidden for _, hidden, _ in found} == {True, False}
+    assert all((display == "none") == hidden for _, hidden, display in found), found
+
+
+def test_call_paths_of_one_name_have_their_callers_in_the_map_of_ranks(tmp_path: Path) -> None:
+    experiment, models = planted()
+    region = experiment.tree.region.copy()
+    region[4] = region[3]  # MPI_Sendrecv in main, too
+    several = replace(experiment, tree=CallTree(experiment.tree.regions, region, experiment.tree.parent))
+    times = np.ones((len(region), 4))
+    page = html_report(several, models, target=TARGET, ranks={tuple(experiment.points[-1].tolist()): times})
+    names = seen(page, "give([...document.querySelectorAll('#ranks text')].map((one) => one.textContent))", tmp_path)
+    assert {"exchange_halo → MPI_Sendrecv", "main → MPI_Sendrecv", "MPI_Allreduce"} <= set(names)
+
+
 def test_nothing_to_show_is_said(tmp_path: Path) -> None:
     experiment, _ = planted()
     values = {"comm_size": experiment.values["comm_size"]}

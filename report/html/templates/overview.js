@@ -115,7 +115,7 @@ function drawOverview() {
   else {
     const [path, share, now] = top[0];
     const before = Number.isFinite(now) && !isSingle ? `, ${percent(now, 0)} at the configuration that is shown` : "";
-    verdict.replaceChildren("Most of the ", metric, " is in ", linkTo(path, metric), `: ${percent(share, 0)}${isSingle ? "" : " there"}${before}.`, ...(top[1] && top[1][1] >= WORTH ? [" Then ", linkTo(top[1][0], metric), ` with ${percent(top[1][1], 0)}.`] : []));
+    verdict.replaceChildren(share > 0.5 ? "Most of the " : "The largest part of the ", metric, " is in ", linkTo(path, metric), `: ${percent(share, 0)}${isSingle ? "" : " there"}${before}.`, ...(top[1] && top[1][1] >= WORTH ? [" Then ", linkTo(top[1][0], metric), ` with ${percent(top[1][1], 0)}.`] : []));
   }
   const items = [...adviceItems(metric, point, findings, top), ...(right ? doubts(point) : [])];
   byId("overview-advice").replaceChildren(...items.map((parts) => element("li", {}, ...parts)));
