@@ -261,10 +261,14 @@ def oversubscription_notes(analysis: Analysis) -> list[str]:
     if not analysis.oversubscribed:
         return []
     which = points_text(analysis.parameters, analysis.oversubscribed)
-    return [
-        f"oversubscribed (more ranks than processors): {which}; models of time leave them out where enough others were "
-        "measured, and are marked where not"
-    ]
+    times = [entry for entry in analysis.exclusive.get("time", ()) if isinstance(entry.model, Model)]
+    follows = "models of time leave them out where enough others were measured, and are marked where not"
+    if times and all(entry.oversubscribed for entry in times):
+        follows = (
+            "all models of time rest on them and contain waiting for a processor: measure with a processor for each "
+            'rank, or simulate the ranks (launcher = "smpi")'
+        )
+    return [f"oversubscribed (more ranks than processors): {which}; {follows}"]
 
 
 def _changes(

@@ -55,7 +55,7 @@ def quantity(value: float, unit: str = "1") -> str:
 
 def core_hours(hours: float) -> str:
     """Return core hours, small ones as core seconds: `1.23 core h`, `45.6 core s`."""
-    return quantity(hours, "core h") if hours >= 0.1 else f"{_three(3600.0 * hours)} core s"
+    return quantity(hours, "core h") if hours >= 1.0 else f"{_three(3600.0 * hours)} core s"
 
 
 def _three(value: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -223,6 +224,20 @@ def test_oversubscribed_runs_are_marked_in_every_view(quipu_here: Quipu, crowded
     page = json.loads((tmp_path / "report.html").read_text().split('id="quipu-data">')[1].split("</script>")[0])
     assert page["oversubscribed"] == [False] * 8 + [True] * 8
     assert "oversubscribed" in quipu_here("export", crowded, "-o", "crowded.json").err
+
+
+def test_where_all_runs_are_oversubscribed_no_model_is_said_to_leave_them_out(
+    quipu_here: Quipu, crowded: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "all").mkdir()
+    for run in (*crowded.glob("p=4,*"), *crowded.glob("p=8,*")):
+        shutil.copytree(run, tmp_path / "all" / run.name)
+    for command in (("model", "all"), ("predict", "all", "--at", "p=64,n=128")):
+        text = quipu_here(*command).out.replace("\n", " ")
+        assert "all models of time rest on them" in text
+        assert "leave them out" not in text
+    diagnosis = quipu_here("diagnose", "all", "--at", "p=64,n=128").out.replace("\n", " ")
+    assert "p: measure at least 4 values of it, with a processor for each rank" in diagnosis
 
 
 def test_a_file_of_models_keeps_what_is_oversubscribed(quipu_here: Quipu, crowded: Path) -> None:

@@ -93,6 +93,13 @@ def test_a_number_and_its_unit_stay_in_one_line() -> None:
         assert not [line for line in text if line.endswith(("12.4", "60.0", " 12", "34"))]
 
 
+def test_a_parameter_and_its_values_stay_in_one_line() -> None:
+    note = "oversubscribed: 4 configurations: p = 4, 8; n = 1000, 2000; models leave them out"
+    for width in range(40, 80):
+        text = shown(head("runs", [], [note], Layout(width)), width)
+        assert not [line for line in text if line.startswith("=") or line.endswith((" p", " n", "="))]
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_remarks_are_wrapped_and_not_cut(width: int) -> None:
     remark = "executed at p=1 only; without p=16, n=32, where 47.5 was counted and this is 23.75"
