@@ -344,6 +344,16 @@ def test_many_configurations_keep_those_of_most_ranks() -> None:
     assert rank_data({(7.0,): np.ones((3, 1)), (9.5,): np.ones((3, 4))}, points) == []
 
 
+def test_text_of_charts_has_its_size_in_wide_cards(tmp_path: Path) -> None:
+    script = """
+const drawn = [...document.querySelectorAll('.plot > svg')].map((one) => [one, one.getBoundingClientRect().width]);
+give(drawn.filter(([, wide]) => wide > 0).map(([one, wide]) => [one.id, wide / one.viewBox.baseVal.width]));
+"""
+    scales = dict(seen(report(), script, tmp_path))
+    assert {"surface", "matrix", "ranks"} <= set(scales)
+    assert all(0.95 < scale < 1.05 for scale in scales.values()), scales
+
+
 SURFACE = """
 const node = (id) => document.getElementById(id);
 const press = (key) => {

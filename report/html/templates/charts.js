@@ -52,7 +52,7 @@ function placesOver(axis, fixed, reach, parts) {
 
 function chartFrame(id) {
   const svg = byId(id);
-  const width = Math.max(300, Math.min(900, svg.parentNode.clientWidth || 600));
+  const width = Math.max(300, Math.min(WIDEST, svg.parentNode.clientWidth || 600));
   const height = width < 460 ? 250 : 300;
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.replaceChildren();
