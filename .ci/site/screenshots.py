@@ -20,7 +20,7 @@ IMAGES = ROOT / "docs" / "images"
 SCRIPTS = Path(sys.executable).parent
 RANKS, SIZES, STEPS, REPETITIONS = (1, 8, 27, 64), (12, 16, 24, 32), "4 2", 3
 SCREEN = "1400,1000"  # of the picture of the first screen, in the README
-WIDTH, MOST = 1000, 1000  # pixels; longer parts are cut
+WIDTH, LEAST, MOST = 1000, 150, 1000  # pixels; longer parts are cut, and lower windows are not drawn right
 TARGET = "p=1024,n=48"
 CYCLE = f"""[experiment]
 name = "cycle"
@@ -72,7 +72,7 @@ def take(report: str, part: str, image: Path, first: str = "") -> None:
     found = re.search(r'data-height="(\d+)"', chromium(page, "--dump-dom", f"--window-size={WIDTH},900"))
     if found is None:
         sys.exit(f"screenshots: {part} was not drawn")
-    chromium(page, f"--screenshot={image}", f"--window-size={WIDTH},{min(MOST, int(found[1]))}")
+    chromium(page, f"--screenshot={image}", f"--window-size={WIDTH},{min(MOST, max(LEAST, int(found[1])))}")
     print(f"wrote {image.relative_to(ROOT)}")
 
 
