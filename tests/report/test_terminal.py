@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,19 +29,9 @@ from quipu.report.terminal import (
     shorten,
     shorten_apart,
 )
-from quipu.report.terminal.tables import check_table, configuration_table, model_table, ranking_table
+from quipu.report.terminal.tables import check_table, model_table, ranking_table
 from quipu.report.text import quantity
-from quipu.report.views import (
-    CampaignStep,
-    Check,
-    ConfigurationRow,
-    ModelRow,
-    RankedRow,
-    RunView,
-    TreeOptions,
-    TreeView,
-    statistics,
-)
+from quipu.report.views import CampaignStep, Check, ModelRow, RankedRow, RunView, TreeOptions, TreeView, statistics
 from rich.cells import cell_len
 
 REGIONS = (
@@ -155,32 +144,6 @@ def test_spread_over_ranks() -> None:
     assert "1.62 s" in solver
     assert "2.22 s" in solver
     assert "54.1%" in solver  # (2.22 - 1.62) / 2.22 * 2 / 1
-
-
-def test_metrics_without_room_are_named_whole() -> None:
-    names = [f"a_metric_with_a_long_name_{at}" for at in range(4)]
-    added = dict.fromkeys(names, np.ones_like(VIEW.values["time"]))
-    metrics = {**VIEW.metrics, **{name: Metric(name, "1") for name in names}}
-    view = replace(VIEW, values={**VIEW.values, **added}, metrics=metrics)
-    text = plain_text(call_tree(view, TreeOptions(metrics=("time", *names), scope="exclusive"), Layout(80)))
-    below = " ".join(text.splitlines()).partition("no room for: ")[2]
-    assert below
-    assert "…" not in below
-    assert names[-1] in below
-
-
-def test_a_single_repetition_has_no_spread() -> None:
-    rows = [ConfigurationRow((2.0,), 1, 1.5, "s", float("nan")), ConfigurationRow((4.0,), 2, 1.5, "s", 0.25)]
-    assert lines(plain_text(configuration_table(("p",), rows, Layout(80)))) == lines("""
-p  repetitions  program  spread
-2            1   1.50 s
-4            2   1.50 s   25.0%
-""")
-
-
-def test_counts_of_a_column_have_one_unit() -> None:
-    assert [quantity(value) for value in (999.4, 1250.5, 9632.3, 12128.4)] == ["999", "1250", "9632", "12128"]
-    assert quantity(7281.8, "B") == "7282 B"
 
 
 def test_an_unknown_metric_lists_those_there_are() -> None:
