@@ -42,7 +42,7 @@ lint: packages-test build
 docs: build
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet && echo "build/site/index.html"
 
-# docs/images: about two minutes
+# docs/images: about five minutes
 screenshots: packages-test build
 	@$(PY) .ci/site/screenshots.py
 

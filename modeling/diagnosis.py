@@ -163,7 +163,7 @@ def blind_spots(experiment: Experiment) -> tuple[str, ...]:
     for column, name in enumerate(experiment.parameters):
         if _most_values(experiment, column, usable) < LEAST_VALUES:
             enough = _most_values(experiment, column, np.ones_like(usable)) >= LEAST_VALUES
-            where = "with a processor for each rank" if enough else "with all else equal"
+            where = "with a processor for each rank" if enough or not usable.any() else "with all else equal"
             notes.append(f"{name}: measure at least {LEAST_VALUES} values of it, {where}, to see what grows with it")
     return tuple(notes)
 

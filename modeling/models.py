@@ -22,7 +22,7 @@ class Analysis:
 
     exclusive: per metric one entry per call path, as in `tree`. ranges: per parameter the measured range.
     oversubscribed: the measured points with more ranks than processors. slowest_rank: that of the measured point where
-    it takes most times the mean over ranks, None if it dominates nowhere or is not known. run_scatter: what nine of
+    it takes most beyond the mean over ranks, None if it dominates nowhere or is not known. run_scatter: what nine of
     ten runs are within, of ln(time of the program), None if it is not known.
     """
 

@@ -70,10 +70,11 @@ class RankTimes:
 def most_dominating(
     times: RankTimes | None, points: NDArray[np.float64], dedicated: NDArray[np.bool_]
 ) -> SlowestRank | None:
-    """Return the slowest rank at the configuration where it takes most times the mean; None if it dominates nowhere.
+    """Return the slowest rank at the configuration where it takes most beyond the mean; None if it dominates nowhere.
 
+    Seconds decide, not ratios, which in short runs are mostly noise and say little of the long ones that are predicted.
     dedicated: the configurations with a processor for each rank; in others a rank may take longer for want of one.
     """
     each = [] if times is None else zip(times.dominating(points), dedicated.tolist(), strict=True)
     found = [one for one, own in each if one is not None and own]
-    return max(found, key=lambda one: one.ratio, default=None)
+    return max(found, key=lambda one: one.high - one.mean, default=None)

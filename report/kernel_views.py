@@ -123,7 +123,7 @@ def kernel_facts(model: ProgramModel, prediction: ProgramPrediction) -> list[tup
     if model.blocking is not None:
         facts.append(("BF_comm", f"{model.blocking:.3g} of what the network takes for the messages"))
     clock = model.clock_at(prediction.point)
-    facts.append(("cycles of", f"{clock / 1e9:.4g} GHz" if clock is not None else "1 ns: no clock is known"))
+    facts.append(("clock", f"{clock / 1e9:.4g} GHz" if clock is not None else "not known: a cycle is 1 ns"))
     return facts
 
 

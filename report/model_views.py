@@ -250,7 +250,7 @@ def extrapolation_notes(analysis: Analysis, point: Mapping[str, float]) -> list[
 
 
 def slowest_rank_notes(analysis: Analysis) -> list[str]:
-    """Return a note on the measured point where the slowest rank takes most times the mean; none if nowhere much."""
+    """Return a note on the measured point where the slowest rank takes most beyond the mean; none if nowhere much."""
     if analysis.slowest_rank is None:
         return []
     return [f"slowest rank: {slowest_rank_text(analysis.parameters, analysis.slowest_rank, analysis.over_ranks)}"]
@@ -261,10 +261,14 @@ def oversubscription_notes(analysis: Analysis) -> list[str]:
     if not analysis.oversubscribed:
         return []
     which = points_text(analysis.parameters, analysis.oversubscribed)
-    return [
-        f"oversubscribed (more ranks than processors): {which}; models of time leave them out where enough others were "
-        "measured, and are marked where not"
-    ]
+    times = [entry for entry in analysis.exclusive.get("time", ()) if isinstance(entry.model, Model)]
+    follows = "models of time leave them out where enough others were measured, and are marked where not"
+    if times and all(entry.oversubscribed for entry in times):
+        follows = (
+            "all models of time rest on them and contain waiting for a processor: measure with a processor for each "
+            'rank, or simulate the ranks (launcher = "smpi")'
+        )
+    return [f"oversubscribed (more ranks than processors): {which}; {follows}"]
 
 
 def _changes(
@@ -292,7 +296,7 @@ def filter_comments(
     ]
     if selection.start_and_end > 0:
         comments.append(
-            f"shares are of {selection.total:.3g} s, the program without the {START_AND_END}, "
-            f"which take {selection.start_and_end:.3g} s"
+            f"shares are of {quantity(selection.total, 's')}, the program without the {START_AND_END}, "
+            f"which take {quantity(selection.start_and_end, 's')}"
         )
     return comments + extrapolation_notes(analysis, point) + oversubscription_notes(analysis)

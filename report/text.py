@@ -43,7 +43,7 @@ def quantity(value: float, unit: str = "1") -> str:
         factor, name = next((entry for entry in _TIMES if magnitude >= entry[0] * 0.9995), _TIMES[-1])
         return f"{_three(value / factor)} {name}"
     suffix = "" if unit == "1" else unit
-    if magnitude < 99999.5 and (value == round(value) or magnitude >= 9999.5):
+    if magnitude < 99999.5 and (value == round(value) or magnitude >= 999.5):
         return f"{value:.0f} {suffix}".rstrip()
     if magnitude < 999.5:
         return f"{_three(value)} {suffix}".rstrip()
@@ -55,7 +55,7 @@ def quantity(value: float, unit: str = "1") -> str:
 
 def core_hours(hours: float) -> str:
     """Return core hours, small ones as core seconds: `1.23 core h`, `45.6 core s`."""
-    return quantity(hours, "core h") if hours >= 0.1 else f"{_three(3600.0 * hours)} core s"
+    return quantity(hours, "core h") if hours >= 1.0 else f"{_three(3600.0 * hours)} core s"
 
 
 def _three(value: float) -> str:
@@ -98,7 +98,7 @@ def slowest_rank_text(parameters: Sequence[str], slowest: SlowestRank, over: str
     `54.1 ms at p=32, n=192, 8.55× the mean over ranks: the run takes as long (--over-ranks max)`; a range of both
     numbers where only statistics over ranks are known.
     """
-    seconds, times = quantity(slowest.high, "s"), factor(slowest.high / slowest.mean)
+    seconds, times = quantity(slowest.high, "s"), factor(slowest.ratio)
     if slowest.low < slowest.high:
         seconds = f"{quantity(slowest.low, 's')} to {seconds} (of statistics over ranks)"
         times = f"{factor(slowest.low / slowest.mean)} to {times}"

@@ -200,7 +200,9 @@ def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
     for where, point in enumerate(experiment.points):
         known = totals[where][measured[where]]
         found = statistics(known.reshape(1, -1), "mean")
-        spread = float((found.max[0] - found.min[0]) / found.mean[0]) if known.size > 1 and found.mean[0] else 0.0
+        spread = np.nan if known.size < 2 else 0.0
+        if known.size > 1 and found.mean[0]:
+            spread = float((found.max[0] - found.min[0]) / found.mean[0])
         start = float(outside[where][measured[where]].mean()) if known.size else 0.0
         place, unit, shared = tuple(point.tolist()), experiment.metrics[name].unit, not experiment.dedicated[where]
         rows.append(ConfigurationRow(place, int(known.size), float(found.mean[0]), unit, spread, start, shared))

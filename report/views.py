@@ -203,8 +203,8 @@ class RankedRow:
 class ConfigurationRow:
     """A measured configuration: total of a metric over the program, and its relative spread over repetitions.
 
-    start_and_end: the same metric of the start and the end of MPI, mean over repetitions. oversubscribed: it had more
-    ranks than processors.
+    spread: (largest - smallest) / mean, NaN of a single repetition. start_and_end: the same metric of the start and the
+    end of MPI, mean over repetitions. oversubscribed: it had more ranks than processors.
     """
 
     point: tuple[float, ...]

@@ -1,7 +1,8 @@
 """make screenshots: pictures of every part of a report, for docs/images.
 
-Simulates heat with up to 64 ranks, and the same program built without optimization as the earlier state; then takes a
-picture of each part of the report with headless Chromium, and of the iterations of a refinement.
+Simulates heat with up to 64 ranks, and the same program built without optimization as the earlier state, both by
+effort, so that what else the machine does is in no picture. Then takes a picture of the first screen of the report and
+of each of its parts with headless Chromium, and of the iterations of a refinement.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build" / "screenshots"
 IMAGES = ROOT / "docs" / "images"
 SCRIPTS = Path(sys.executable).parent
-RANKS, SIZES, STEPS = (1, 8, 27, 64), (16, 24, 32), "4 2"
-WIDTH, MOST = 1000, 1000  # pixels; longer parts are cut
+RANKS, SIZES, STEPS, REPETITIONS = (1, 8, 27, 64), (12, 16, 24, 32), "4 2", 3
+SCREEN = "1400,1000"  # of the picture of the first screen, in the README
+WIDTH, LEAST, MOST = 1000, 150, 1000  # pixels; longer parts are cut, and lower windows are not drawn right
 TARGET = "p=1024,n=48"
 CYCLE = f"""[experiment]
 name = "cycle"
@@ -32,12 +34,13 @@ program = "hydro"
 seconds = 0.01
 """
 
-# Only one part is left, drawn; its height is the answer.
+# Only one part is left, drawn for the width that it then has; its height is the answer.
 _ALONE = """
-window.dispatchEvent(new Event('beforeprint'));
 for (const one of document.querySelectorAll('body > header, .controls, main > section, footer'))
   if (one.id !== PART) one.style.display = 'none';
 document.querySelector('main').style.display = 'block';
+window.dispatchEvent(new Event('resize'));
+window.dispatchEvent(new Event('beforeprint'));
 document.documentElement.dataset.height = Math.ceil(document.querySelector('main').getBoundingClientRect().bottom + 12);
 """
 
@@ -69,23 +72,37 @@ def take(report: str, part: str, image: Path, first: str = "") -> None:
     found = re.search(r'data-height="(\d+)"', chromium(page, "--dump-dom", f"--window-size={WIDTH},900"))
     if found is None:
         sys.exit(f"screenshots: {part} was not drawn")
-    chromium(page, f"--screenshot={image}", f"--window-size={WIDTH},{min(MOST, int(found[1]))}")
+    chromium(page, f"--screenshot={image}", f"--window-size={WIDTH},{min(MOST, max(LEAST, int(found[1])))}")
     print(f"wrote {image.relative_to(ROOT)}")
 
 
-def measure(name: str, flags: str) -> Path:
-    """Build heat for the simulator with these flags, run it, and return the folder of its runs."""
-    folder, runs = WORK / name, WORK / f"{name}.runs"
+def build(name: str, flags: str, compiler: str) -> Path:
+    """Build heat in a folder of its own and return that."""
+    folder = WORK / name
     shutil.copytree(
         ROOT / "examples" / "heat", folder, ignore=shutil.ignore_patterns("*.o", "*.d", ".compiler", "heat")
     )
-    subprocess.run(["make", "--silent", f"CC={SCRIPTS / 'quipu-smpicc'}", f"CFLAGS={flags}"], cwd=folder, check=True)
+    flags += f" -ffile-prefix-map={folder}=heat"
+    subprocess.run(["make", "--silent", f"CC={SCRIPTS / compiler}", f"CFLAGS={flags}"], cwd=folder, check=True)
+    return folder
+
+
+def quipu(arguments: str, folder: Path) -> None:
+    """Run a command of Quipu in a folder."""
+    subprocess.run([SCRIPTS / "quipu", *arguments.split()], cwd=folder, check=True, capture_output=True)
+
+
+def measure(name: str, flags: str) -> Path:
+    """Fit rates to one rank of heat built with these flags, simulate it by them, and return the folder of its runs."""
+    one, runs, rates = build(f"{name}-one", flags, "quipu-mpicc"), WORK / f"{name}.runs", WORK / f"{name}.rates"
+    for size in SIZES:
+        quipu(f"run --rep {REPETITIONS} --param n={size} -o one.runs -- ./heat {size} {STEPS}", one)
+    quipu(f"rates one.runs -o {rates}", one)
+    folder = build(name, flags, "quipu-smpicc")
+    simulated = f"run --launcher smpi --compute effort --rates {rates} -o {runs}"
     for ranks in RANKS:
         for size in SIZES:
-            command = (
-                f"run --launcher smpi -n {ranks} --param p={ranks} --param n={size} -o {runs} -- ./heat {size} {STEPS}"
-            )
-            subprocess.run([SCRIPTS / "quipu", *command.split()], cwd=folder, check=True, capture_output=True)
+            quipu(f"{simulated} -n {ranks} --param p={ranks} --param n={size} -- ./heat {size} {STEPS}", folder)
     return runs
 
 
@@ -94,7 +111,7 @@ def refined() -> Path:
     folder = WORK / "refined"
     shutil.copytree(ROOT / "benchmarks" / "programs" / "refinement", folder)
     (folder / "cycle.toml").write_text(CYCLE, encoding="utf-8")
-    subprocess.run([SCRIPTS / "quipu", "refine", "cycle.toml"], cwd=folder, check=True, capture_output=True)
+    quipu("refine cycle.toml", folder)
     return folder / "cycle"
 
 
@@ -103,7 +120,9 @@ def main() -> None:
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
     runs, before = measure("heat", "-O2 -g"), measure("before", "-O0 -g")
-    report = written(f"{runs} --against {before} --kernels --at {TARGET}")
+    written(f"{runs.name} --at {TARGET}")
+    chromium(WORK / "report.html", f"--screenshot={IMAGES / 'report.png'}", f"--window-size={SCREEN}")
+    report = written(f"{runs.name} --against {before.name} --kernels --at {TARGET}")
     for part in re.findall(r'<section class="card[^"]*" id="([\w-]+)"', report):
         name = part.removesuffix("-card")
         first = "document.getElementById('surface-extend').click();" if name == "surface" else ""
@@ -114,7 +133,7 @@ def main() -> None:
 def written(arguments: str) -> str:
     """Return the report that these arguments ask for."""
     page = WORK / "report.html"
-    subprocess.run([SCRIPTS / "quipu", "report", *arguments.split(), "-o", page], check=True)
+    quipu(f"report {arguments} -o {page}", WORK)
     return page.read_text(encoding="utf-8")
 
 

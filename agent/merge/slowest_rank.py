@@ -15,10 +15,19 @@ from ..archive.run import RankStatistics, RunArchive
 
 
 def rank_times(archives: Sequence[RunArchive], configuration: Sequence[int], repetition: Sequence[int]) -> RankTimes:
-    """Return the seconds of the program in the ranks of runs, each at its place of configurations and repetitions."""
+    """Return the seconds of the program in the ranks of runs, each at its place of configurations and repetitions.
+
+    Values of single ranks are read of all repetitions of a configuration where the statistics leave open whether the
+    slowest rank dominates in their mean, so that none of these has bounds beside the numbers of the others.
+    """
     times = np.full((3, max(configuration) + 1, max(repetition) + 1), np.nan)
     for archive, where, count in zip(archives, configuration, repetition, strict=True):
-        times[:, where, count] = program_times(archive)
+        times[:, where, count] = _statistics(archive)
+    known = np.where(np.isnan(times[0]), 0.0, times)
+    open_ones = known[2].sum(axis=1) > DOMINATES * known[0].sum(axis=1)
+    for archive, where, count in zip(archives, configuration, repetition, strict=True):
+        if open_ones[where]:
+            times[:, where, count] = _exactly(archive, times[:, where, count])
     return RankTimes(*times)
 
 
@@ -28,20 +37,23 @@ def slowest_rank(archive: RunArchive) -> SlowestRank | None:
     return rank_times([archive], [0], [0]).dominating(point)[0]
 
 
-def program_times(archive: RunArchive) -> tuple[float, float, float]:
-    """Return the mean over ranks of the time of the program, and what its slowest rank takes at least and at most.
-
-    NaN without time. Values of single ranks are read only where the statistics leave open whether a rank dominates;
-    where those are damaged, the statistics have to do.
-    """
+def _statistics(archive: RunArchive) -> tuple[float, float, float]:
+    """Return what the statistics over ranks say of the program's time, without reading values of single ranks."""
     if "time" not in archive.statistics:
         return np.nan, np.nan, np.nan
-    program = ~archive.tree.start_and_end
-    mean, low, high = _bounds(archive.statistics["time"], program)
-    if not archive.metadata.rank_columns or low == high or high <= DOMINATES * mean:
+    return _bounds(archive.statistics["time"], ~archive.tree.start_and_end)
+
+
+def _exactly(archive: RunArchive, times: Sequence[float] | FloatArray) -> tuple[float, float, float]:
+    """Return these mean, least and most with what the slowest rank takes in place of bounds, where that is known.
+
+    Where the values of single ranks are damaged, the statistics have to do.
+    """
+    mean, low, high = map(float, times)
+    if not archive.metadata.rank_columns or not low < high:
         return mean, low, high
     try:
-        slowest = _slowest(archive, program)
+        slowest = _slowest(archive, ~archive.tree.start_and_end)
     except FormatError:
         return mean, low, high
     return mean, slowest, slowest

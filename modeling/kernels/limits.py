@@ -100,9 +100,14 @@ def _unexplained(kernel: KernelModel) -> Limit:
 def _too_long(kernel: KernelModel) -> Limit:
     return Limit(
         "uncounted",
-        f"its instructions take {typical_cpi(kernel):.3g} cycles each, more than any do by themselves: it waits for "
-        "memory, calls functions without counts (libraries), or the system works for it (threads, files, page faults)",
+        f"its instructions take {_cycles(typical_cpi(kernel))} cycles each, more than any do by themselves: it waits "
+        "for memory, calls functions without counts (libraries), or the system works for it (threads, files, page "
+        "faults)",
     )
+
+
+def _cycles(count: float) -> str:
+    return f"{count:.3g}" if count < 1000 else f"{count:.0f}"
 
 
 def limit_of_group(prediction: GroupPrediction, point: Mapping[str, float]) -> Limit:

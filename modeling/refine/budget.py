@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 
 from ..errors import ModelingError
 from .costs import HookCost, PathCosts, is_main
-from .selection import Choice, RegionSelection
+from .selection import Choice, RegionSelection, tenths
 
 RELEVANT = 0.001
 """Part of the whole program from which on a region is worth looking at, as default."""
@@ -107,9 +107,9 @@ def _selection(
         if number in reasons:
             reason = reasons[number]
         elif part < threshold:
-            reason = f"{_percent(part)} of the program, less than {_percent(threshold)}"
+            reason = f"{tenths(part)} of the program, less than {100 * threshold:.3g} %"
         else:
-            reason = f"{_percent(part)} of the program, but measuring it takes {_percent(cost[number] / costs.total)}"
+            reason = f"{tenths(part)} of the program, but measuring it takes {tenths(cost[number] / costs.total)}"
         choice = Choice(region, reason, shares.get(number, 0.0), visits, cost[number])
         (kept if number in reasons else dropped).append(choice)
     explained = costs.always_measured + sum(regions[number][0] for number in reasons)
@@ -129,9 +129,5 @@ def _ordered(choices: list[Choice]) -> tuple[Choice, ...]:
 
 
 def _share(exclusive: float, worth: float, total: float) -> str:
-    share, whole = _percent(exclusive / total), _percent(worth / total)
+    share, whole = tenths(exclusive / total), tenths(worth / total)
     return f"{share} of the program" + (f", {whole} with callees too costly to measure" if whole != share else "")
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"

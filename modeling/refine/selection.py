@@ -131,6 +131,11 @@ def _candidates(time: Evaluation, visits: Evaluation | None, cost_per_visit: flo
     return result
 
 
+def tenths(share: float) -> str:
+    """Return a share for the reason of a choice, in percent with a decimal at most, as tables have it."""
+    return f"{round(100 * share, 1):.3g} %"
+
+
 def _decide(
     candidates: Mapping[int, _Candidate], threshold: float, most_overhead: float
 ) -> tuple[dict[int, str], dict[int, str]]:
@@ -138,7 +143,7 @@ def _decide(
     kept: dict[int, str] = {}
     dropped: dict[int, str] = {}
     for number, candidate in candidates.items():
-        share = f"{100 * candidate.share:.3g} % of the program"
+        share = f"{tenths(candidate.share)} of the program"
         if "main" in (candidate.region.name, candidate.region.display):
             kept[number] = "main is always kept"
         elif candidate.share < threshold:

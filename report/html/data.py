@@ -6,7 +6,8 @@ checked); "open" (upper over lower end of intervals that leave a value open);
 "repetitions" per metric and configuration;
 "target" (one number per parameter: where the ranking and the diagnosis start); "slowdowns" (null: no
 diagnosis) and "blind" (what the diagnosis cannot see); "metrics"; "regions"; "region" and "parent" per call path;
-"slowest" (null, or what the slowest rank takes where it dominates most: "text", and "over": how ranks are combined);
+"slowest" (null, or what the slowest rank takes where that is most beyond the mean: "text", and "over": how ranks are
+combined);
 "start_and_end" (call paths that are no part of the program);
 "values" per metric and call path; "against" (null, or the name of another experiment and its values, one number each);
 "models" ("absent": [parameter, value] at which they are 0; "summed": their form in sums); "products" (lists of factors,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
@@ -121,10 +122,15 @@ def html_diagnosis(title: str, place: str, diagnosis: Diagnosis, notes: Sequence
 def render(template: str, more_style: str = "", **content: Any) -> str:
     """Return a template as the text of an HTML file with the style of the report, and more style after it."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"factor": factor, "percent": percent, "quantity": quantity}
+    environment.filters |= {"factor": factor, "percent": percent, "quantity": quantity, "arrows": _arrows}
     style = Markup("\n" + read_template("report.css") + more_style)
     page = environment.from_string(read_template(template))
     return printable(page.render(style=style, style_hash=content_hash(style), **content))
+
+
+def _arrows(path: str) -> str:
+    """Return a call path as the other parts of the page write it, with places at which a line can end."""
+    return re.sub("(?<!operator)->", " → ", path)
 
 
 def script_json(data: Any) -> str:

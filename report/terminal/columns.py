@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Collection, Sequence
 from itertools import groupby
 from typing import Literal
@@ -24,6 +25,7 @@ _NAMES = ("call path", "region", "function", "kernel")
 _FORMULAS = ("model", "below", "above", "time from effort")
 _REMARKS = ("note", "reason", "limited by")
 _NEXT_TERM = re.compile(r" [+-] ")
+_COEFFICIENT = re.compile(r"[\d.]+(e[+-]?\d+)?(?=[·*/])")
 _LEAST = {
     **dict.fromkeys(_NAMES, 24),
     **dict.fromkeys(_FORMULAS, 18),
@@ -45,12 +47,28 @@ def elastic(
 
     Names are cut, formulas lose their last terms, remarks are wrapped. Where a name would have too little room to be
     recognized, it has a line of its own, and the other columns stand below it. What has no room even then of `optional`
-    columns is left out, the first of them first.
+    columns is left out, the first of them first, which the last line says.
     """
     cleaned = [[clean(text, layout.glyphs) for text in row] for row in rows]
+    hidden = []
     for at in optional:
         if least_width(headings, cleaned, elastic, beside=False) + len(_INDENT) > layout.width:
+            hidden += [headings[at]] if any(row[at] for row in cleaned) else []
             cleaned = [[*row[:at], "", *row[at + 1 :]] for row in cleaned]
+    return with_left_out(_fitting(headings, cleaned, elastic, right, layout), hidden, layout)
+
+
+def with_left_out(table: RenderableType, hidden: Sequence[str], layout: Layout) -> RenderableType:
+    """Return a table with a line below it that names the columns that had no room."""
+    if not hidden:
+        return table
+    line = wrapped(f"no room for: {', '.join(hidden)} (a wider terminal or --json has all)", layout.width)
+    return Group(table, Text(line, style="dim"))
+
+
+def _fitting(
+    headings: Sequence[str], cleaned: Rows, elastic: Collection[int], right: Collection[int], layout: Layout
+) -> RenderableType:
     shown = _shown(headings, cleaned)
     name = next((at for at in shown if at in elastic and headings[at] in _NAMES), None)
     if name is not None and least_width(headings, cleaned, elastic) > layout.width:
@@ -103,7 +121,8 @@ def _stacked(
 ) -> Group:
     """Return a line for each name, once where it stays the same, and below it the other columns, indented.
 
-    What stands before names without a heading (their place) stays before them.
+    What stands before names without a heading (their place) stays before them. Remarks for which the columns would be
+    cut follow below, over the whole width.
     """
     places = [at for at in range(name) if not headings[at]]
     rest = [at for at in _shown(headings, rows) if at != name and at not in places]
@@ -111,7 +130,11 @@ def _stacked(
     before = ["".join(f"{row[at]:>{wide}}  " for at, wide in zip(places, lead, strict=True)) for row in rows]
     indent = " " * (sum(lead) + 2 * len(lead)) or _INDENT
     names = shorten_apart([row[name] for row in rows], layout.width - len(before[0]) if rows else 0, layout.glyphs)
-    widths = _widths(headings, rows, rest, elastic, layout.width - len(indent))
+    room = layout.width - len(indent)
+    natural = sum(_natural(headings[at], rows, at) for at in rest) + _GAP * (len(rest) - 1)
+    below = [at for at in rest if headings[at] in _REMARKS and natural > room]
+    rest = [at for at in rest if at not in below]
+    widths = _widths(headings, rows, rest, elastic, room)
     shown: list[RenderableType] = [
         Text(("" if not places else indent) + headings[name], style="bold"),
         _grid(headings, (), widths, right, layout, indent),
@@ -119,9 +142,11 @@ def _stacked(
     keyed = zip(before, names, rows, strict=True)
     for (first, title), group in groupby(keyed, key=lambda one: one[:2]):
         shown.append(Text(first + title))
-        below = [row for *_, row in group]
-        if any(row[at] for row in below for at in rest):
-            shown.append(_grid(headings, below, widths, right, layout, indent, header=False))
+        for *_, row in group:
+            if any(row[at] for at in rest):
+                shown.append(_grid(headings, [row], widths, right, layout, indent, header=False))
+            texts = [wrapped(f"{headings[at]}: {row[at]}", room - len(_INDENT)) for at in below if row[at]]
+            shown += [Text(textwrap.indent(text, indent + _INDENT)) for text in texts]
     return Group(*shown)
 
 
@@ -161,9 +186,15 @@ def _fitted(heading: str, texts: list[str], width: int, layout: Layout) -> list[
 
 
 def first_terms(formula: str, width: int, glyphs: Glyphs = UNICODE) -> str:
-    """Return the terms of a formula that fit, `3·n³ + …`: those that grow fastest stand first."""
+    """Return the terms of a formula that fit, `3·n³ + …`: those that grow fastest stand first.
+
+    Where not even the first fits, how it grows without its coefficient, `…·n³ + …`, or as much of that as fits.
+    """
     if cell_len(formula) <= width:
         return formula
     ends = [found.start() for found in _NEXT_TERM.finditer(formula)]
-    shorter = (f"{formula[:end]} + {glyphs.ellipsis}" for end in reversed(ends))
-    return next((text for text in shorter if cell_len(text) <= width), elide(formula, width, glyphs))
+    rest = f" + {glyphs.ellipsis}" if ends else ""
+    growth = _COEFFICIENT.sub(glyphs.ellipsis, formula[: ends[0] if ends else None], count=1)
+    shorter = [*(f"{formula[:end]} + {glyphs.ellipsis}" for end in reversed(ends)), growth + rest, growth]
+    fitting = (text for text in shorter if cell_len(text) <= width)
+    return next(fitting, growth[: max(0, width - len(glyphs.ellipsis))] + glyphs.ellipsis)

@@ -66,8 +66,8 @@ def elide(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
 
 
 def wrapped(text: str, width: int) -> str:
-    """Return text in lines of at most `width` columns, none of which begins with the unit of a number."""
-    together = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
+    """Return text in lines of at most `width` columns, none of which begins with the unit of a number or `= 8`."""
+    together = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text).replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
     lines = textwrap.wrap(together, width, break_on_hyphens=False, break_long_words=False)
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 

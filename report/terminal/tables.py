@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ..text import START_AND_END, beyond_text, core_hours, factor, interval_text, number, path_text, percent, quantity
 from ..views import ChangeRow, Check, ConfigurationRow, ModelRow, NoiseRow, RankedRow
-from .columns import elastic, least_width
+from .columns import elastic, least_width, with_left_out
 from .glyphs import Layout, clean
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def ranking_table(
 
     Each says how far it is beyond what was measured, and whether it rests on oversubscribed runs. Call paths that have
     none of the metric are left out. start_and_end: lines below the ranking, which are no part of the program. Where
-    there is no room, models are left out; then names have lines of their own, and shares may be left out, too.
+    there is no room, models are left out; then names have lines of their own, and shares may be left out, too. A line
+    below the table says so.
     """
     texts: list[tuple[str, ...]] = []
     rows = [row for row in rows if not row.is_nothing]
@@ -74,16 +75,21 @@ def ranking_table(
         marks = beyond_text(row.beyond), "oversubscribed" if row.oversubscribed else ""
         texts.append((str(place) if inside else "", path_text(row.path), *numbers, *marks, row.formula))
     headings = ("", "call path", "predicted", "share", "90 % interval", "beyond", "", "model")
-    tried = [texts, _without(texts, 7), _without(_without(texts, 7), 3)]
+    tried: list[tuple[int, ...]] = [(), (7,), (7, 3)]
     ways = [(tried[0], True), (tried[1], True), *((one, False) for one in tried)]
-    fitting = (one for one, beside in ways if least_width(headings, one, (1, 7), beside=beside) <= layout.width)
-    texts = next(fitting, tried[-1])
-    return elastic(headings, texts, (1, 7), (0, 2, 3), layout)
+    fitting = (
+        one
+        for one, beside in ways
+        if least_width(headings, _without(texts, one), (1, 7), beside=beside) <= layout.width
+    )
+    hidden = next(fitting, tried[-1]) if texts else ()
+    table = elastic(headings, _without(texts, hidden), (1, 7), (0, 2, 3), layout)
+    return with_left_out(table, [headings[at] for at in hidden], layout)
 
 
-def _without(rows: Sequence[tuple[str, ...]], at: int) -> list[tuple[str, ...]]:
-    """Return rows with an empty column, which tables leave out."""
-    return [(*row[:at], "", *row[at + 1 :]) for row in rows]
+def _without(rows: Sequence[tuple[str, ...]], columns: Collection[int]) -> list[tuple[str, ...]]:
+    """Return rows with empty columns, which tables leave out."""
+    return [tuple("" if at in columns else text for at, text in enumerate(row)) for row in rows]
 
 
 def search_table(search: Search, layout: Layout) -> RenderableType:
@@ -179,7 +185,7 @@ def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationR
             *map(number, row.point),
             str(row.repetitions),
             quantity(row.total, row.unit),
-            percent(row.spread),
+            "" if math.isnan(row.spread) else percent(row.spread),
             quantity(row.start_and_end, row.unit) if outside else "",
             "oversubscribed" if row.oversubscribed else "",
         )

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from ..text import START_AND_END, percent, quantity
 from ..views import Scope, Statistics, TreeOptions, TreeView, statistics
-from .glyphs import Layout, clean, elide
+from .glyphs import Layout, clean, elide, wrapped
 from .names import shorten
 
 _FIRST = ("time", "visits", "blocks", "bytes_sent", "bytes_received")
@@ -153,7 +153,7 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
         hidden = ", ".join(dict.fromkeys(head.split("\n")[0] for head, _ in numeric[len(kept) :]))
         notes.append(f"no room for: {hidden} (--metric chooses)")
     if notes:
-        lines = "\n".join(elide(note, layout.width, layout.glyphs) for note in notes)
+        lines = "\n".join(wrapped(note, layout.width) for note in notes)
         table.caption, table.caption_justify = Text(lines, style="dim"), "left"
     return table
 

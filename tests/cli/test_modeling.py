@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -162,7 +163,7 @@ def test_a_filter_says_which_program_shares_are_of(quipu_here: Quipu, tmp_path: 
     assert [entry["path"][-1] for entry in data["start_and_end"]] == ["start and end", "MPI_Init"]
     assert data["start_and_end"][0]["value"] == pytest.approx(4096, rel=0.01)
     answer = quipu_here("filter", "start.txt", "--at", "p=4096", "--json")
-    note = "shares are of 0.0501 s, the program without the start and end of MPI, which take 4.1e+03 s"
+    note = "shares are of 50.1 ms, the program without the start and end of MPI, which take 4096 s"
     assert note in answer.err and f"# {note}" in (tmp_path / "score-p.filter").read_text()
     regions = {entry["region"]: entry["share"] for entry in json.loads(answer.out)["regions"]}
     assert regions["work"] == pytest.approx(0.998, abs=0.001) == shares["work"]
@@ -225,6 +226,20 @@ def test_oversubscribed_runs_are_marked_in_every_view(quipu_here: Quipu, crowded
     assert "oversubscribed" in quipu_here("export", crowded, "-o", "crowded.json").err
 
 
+def test_where_all_runs_are_oversubscribed_no_model_is_said_to_leave_them_out(
+    quipu_here: Quipu, crowded: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "all").mkdir()
+    for run in (*crowded.glob("p=4,*"), *crowded.glob("p=8,*")):
+        shutil.copytree(run, tmp_path / "all" / run.name)
+    for command in (("model", "all"), ("predict", "all", "--at", "p=64,n=128")):
+        text = quipu_here(*command).out.replace("\n", " ")
+        assert "all models of time rest on them" in text
+        assert "leave them out" not in text
+    diagnosis = quipu_here("diagnose", "all", "--at", "p=64,n=128").out.replace("\n", " ")
+    assert "p: measure at least 4 values of it, with a processor for each rank" in diagnosis
+
+
 def test_a_file_of_models_keeps_what_is_oversubscribed(quipu_here: Quipu, crowded: Path) -> None:
     assert quipu_here("model", crowded, "-o", "models.json").code == 0
     answers = [quipu_here("predict", of, "--at", "p=64,n=128", "--json").out for of in (crowded, "models.json")]
@@ -234,7 +249,7 @@ def test_a_file_of_models_keeps_what_is_oversubscribed(quipu_here: Quipu, crowde
 def test_a_rank_that_takes_much_longer_is_said_in_every_view(quipu_here: Quipu, tmp_path: Path) -> None:
     for p in (1, 2, 4, 8):
         for n in (32, 64, 128):
-            write_run(tmp_path / "runs", p, n, first=1e-3 * p)
+            write_run(tmp_path / "runs", p, n, first=1e-3 * p * 32 / n)
     note = re.compile(
         r"slowest rank: 9\.\d+ ms at p=8, n=32, 4\.\d+× the mean over ranks: the run takes as long( .*)?$"
     )

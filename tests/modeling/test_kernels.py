@@ -210,6 +210,10 @@ def test_what_takes_longer_than_instructions_do_is_not_limited_by_them() -> None
     found = model.at({"p": 128.0, "D": 1e6})
     limits = {kernel.kernel.name: limit_of_kernel(model, kernel, found.point) for kernel in found.kernels}
     assert limits["sweep"].cause == "uncounted" and "20 cycles each" in limits["sweep"].advice
+    waits[1] = 4e4
+    model = model_program(replace(STRONG, values=STRONG.values | {"time": waits * STRONG.values["time"]}), clock=GHZ)
+    advice = [limit_of_kernel(model, kernel, found.point).advice for kernel in model.at(found.point).kernels]
+    assert any("20000 cycles each" in one for one in advice)
     assert limits["all other functions"].cause == "instructions"
 
 

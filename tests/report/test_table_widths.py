@@ -50,8 +50,10 @@ def test_a_ranking_gives_up_models_before_names() -> None:
     wide = shown(ranking_table(RANKED, "s", Layout(120)), 120)
     assert wide[0].endswith("model")
     assert "…->grid_set_sine_mode" in wide[1] or "main->…->grid_set_sine_mode" in wide[1]
+    assert not wide[-1].startswith("no room")
     middle = shown(ranking_table(RANKED, "s", Layout(100)), 100)
     assert not middle[0].endswith("model")
+    assert middle[-1] == "no room for: model (a wider terminal or --json has all)"
     assert "grid_set_sine_mode" in middle[1]
     narrow = shown(ranking_table(RANKED, "s", Layout(80)), 80)
     assert narrow[2:4] == [
@@ -76,7 +78,8 @@ def test_optional_columns_are_left_out_before_numbers_are_cut(width: int) -> Non
     )
     table = elastic(headings, [row], (0, 8), (2,), Layout(width), (7, 1))
     text = " ".join(shown(table, width))
-    assert ("CPI" in text) == (width == 120)
+    assert ("CPI" in text.split("no room")[0]) == (width == 120)
+    assert ("no room for: CPI" in text) == (width == 80)
     assert text.count("60.6 ms") == 4
     assert "…" not in text
 
@@ -90,6 +93,13 @@ def test_a_number_and_its_unit_stay_in_one_line() -> None:
         assert not [line for line in text if line.endswith(("12.4", "60.0", " 12", "34"))]
 
 
+def test_a_parameter_and_its_values_stay_in_one_line() -> None:
+    note = "oversubscribed: 4 configurations: p = 4, 8; n = 1000, 2000; models leave them out"
+    for width in range(40, 80):
+        text = shown(head("runs", [], [note], Layout(width)), width)
+        assert not [line for line in text if line.startswith("=") or line.endswith((" p", " n", "="))]
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_remarks_are_wrapped_and_not_cut(width: int) -> None:
     remark = "executed at p=1 only; without p=16, n=32, where 47.5 was counted and this is 23.75"
@@ -100,10 +110,32 @@ def test_remarks_are_wrapped_and_not_cut(width: int) -> None:
 
 @pytest.mark.parametrize(
     ("width", "short"),
-    [(40, "3·n³ + 12.5·n·log2(p) - 7"), (23, "3·n³ + …"), (12, "3·n³ + …"), (6, "3·n…- 7")],
+    [(40, "3·n³ + 12.5·n·log2(p) - 7"), (23, "3·n³ + …"), (12, "3·n³ + …"), (6, "…·n³")],
 )
 def test_a_formula_keeps_what_grows_fastest(width: int, short: str) -> None:
     assert first_terms("3·n³ + 12.5·n·log2(p) - 7", width + 1) == short
+
+
+@pytest.mark.parametrize(
+    ("width", "short"),
+    [(27, "4.947e-08·n·log2(n)/p + …"), (19, "…·n·log2(n)/p + …"), (14, "…·n·log2(n)/p"), (9, "…·n·log2…")],
+)
+def test_a_formula_that_is_cut_is_no_other_formula(width: int, short: str) -> None:
+    assert first_terms("4.947e-08·n·log2(n)/p - 4.947e-08·n·log2(p)/p", width) == short
+
+
+def test_long_notes_stand_below_and_leave_formulas_their_room() -> None:
+    note = "oversubscribed; without p=1, where nobody else takes part"
+    row = ModelRow(
+        ("main", "MPI_Allgather"), "time", "0.0002334·n·(p-1)/p + 5e-09", 30.6, "table I: MPI_Allgather", note
+    )
+    assert shown(model_table([row], Layout(80)), 80) == [
+        "call path",
+        "  metric  model                        SMAPE  basis",
+        "main->MPI_Allgather",
+        "  time    0.0002334·n·(p-1)/p + 5e-09  30.6%  table I: MPI_Allgather",
+        f"    note: {note}",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ function placesOver(axis, fixed, reach, parts) {
 
 function chartFrame(id) {
   const svg = byId(id);
-  const width = Math.max(300, Math.min(900, svg.parentNode.clientWidth || 600));
+  const width = Math.max(300, Math.min(WIDEST, svg.parentNode.clientWidth || 600));
   const height = width < 460 ? 250 : 300;
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.replaceChildren();
@@ -64,10 +64,12 @@ function emptyChart({ svg, width, height }, text) {
   svg.setAttribute("aria-label", text);
 }
 
+const percentTick = (value) => percent(value, Math.abs(100 * value - Math.round(100 * value)) < 1e-6 ? 0 : 1);
+
 function axesFor({ svg, width, height }, [low, high], [bottom, top], { logX, logY, label, unit, xUnit, percentages }) {
   const x = axisOf(low, high, logX, FRAME.left, width - FRAME.right);
   const y = axisOf(bottom, top, logY, height - FRAME.bottom, FRAME.top);
-  drawAxes(svg, x, y, width, height, label, (value) => (percentages ? percent(value, 0) : quantity(value, unit)), xUnit ? (value) => quantity(value, xUnit) : numberText);
+  drawAxes(svg, x, y, width, height, label, (value) => (percentages ? percentTick(value) : quantity(value, unit)), xUnit ? (value) => quantity(value, xUnit) : numberText);
   return { x, y };
 }
 

@@ -75,20 +75,23 @@ function adviceItems(metric, point, findings, top) {
   for (const [path, share] of top) {
     if (items.length >= MOST_ADVICE || said.has(path) || share < 2 * WORTH) continue;
     const model = modelsOf(metric).own.get(path);
-    const growth = isSingle ? [] : model.terms.length ? [" there and grows as ", formulaNode(model, MOST_TERMS)] : [" there and does not grow"];
-    items.push([linkTo(path, metric), ` takes ${percent(share, 0)}`, ...growth, `: ${remedyOf(path, metric, model)}.`]);
+    const growth = isSingle ? [] : growsTo(model, point) ? [" there and grows as ", formulaNode(model, MOST_TERMS)] : [" there and does not grow"];
+    items.push([linkTo(path, metric), ` takes ${percent(share, 0)}`, ...growth, `: ${remedyOf(path, metric, model, point)}.`]);
   }
   return items;
 }
 
+// Whether the terms of a model matter there beside its constant.
+const growsTo = (model, point) => Math.abs(evaluate(model, point) - model.constant) >= 0.01 * Math.abs(evaluate(model, point));
+
 // What helps a call path that takes long, but no longer than its effort explains.
-function remedyOf(path, metric, model) {
+function remedyOf(path, metric, model, point) {
   if (metric === "time" && metricByName.has("wait_time")) {
     const [waiting, all] = ["wait_time", "time"].map((name) => meansAt(name, "exclusive", state.configuration)[path]);
     if (waiting > 0.5 * all) return `${percent(waiting / all, 0)} of it is waiting for other ranks: balance the work before it, or overlap it with computing`;
   }
   if (regionOf(path).kind === "mpi") return "fewer or larger messages, calls that are made once instead of each time, or overlap with computing help";
-  return model.terms.length ? "an algorithm of lower order, or less work, helps; a faster machine only by a factor" : "only making it faster helps";
+  return growsTo(model, point) ? "an algorithm of lower order, or less work, helps; a faster machine only by a factor" : "only making it faster helps";
 }
 
 // What to measure before the above is believed.
@@ -115,7 +118,7 @@ function drawOverview() {
   else {
     const [path, share, now] = top[0];
     const before = Number.isFinite(now) && !isSingle ? `, ${percent(now, 0)} at the configuration that is shown` : "";
-    verdict.replaceChildren("Most of the ", metric, " is in ", linkTo(path, metric), `: ${percent(share, 0)}${isSingle ? "" : " there"}${before}.`, ...(top[1] && top[1][1] >= WORTH ? [" Then ", linkTo(top[1][0], metric), ` with ${percent(top[1][1], 0)}.`] : []));
+    verdict.replaceChildren(share > 0.5 ? "Most of the " : "The largest part of the ", metric, " is in ", linkTo(path, metric), `: ${percent(share, 0)}${isSingle ? "" : " there"}${before}.`, ...(top[1] && top[1][1] >= WORTH ? [" Then ", linkTo(top[1][0], metric), ` with ${percent(top[1][1], 0)}.`] : []));
   }
   const items = [...adviceItems(metric, point, findings, top), ...(right ? doubts(point) : [])];
   byId("overview-advice").replaceChildren(...items.map((parts) => element("li", {}, ...parts)));

@@ -1,6 +1,7 @@
 // Measured points and model of one call path over one parameter, the others fixed.
 
 const FRAME = { left: 66, right: 14, top: 30, bottom: 40 };
+const WIDEST = 1800; // pixels of a chart; a wider page enlarges it, its text too
 
 function niceTicks(low, high, count) {
   const raw = (high - low) / Math.max(1, count);
@@ -107,7 +108,7 @@ function curveOf(axis, fixed, low, high, log, count) {
 
 function drawPlot() {
   const svg = document.querySelector("#plot svg");
-  const width = Math.max(300, Math.min(900, byId("plot").clientWidth || 600));
+  const width = Math.max(300, Math.min(WIDEST, byId("plot").clientWidth || 600));
   const height = width < 460 ? 250 : 310;
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.replaceChildren();

@@ -24,12 +24,12 @@ function drawRanks() {
   const values = found.cells.map((row, at) => row.map((value) => (relative ? value / (means[at] || 1) : value)));
   const limits = colourLimits([0, ...values.flat()]);
   const text = (value) => (relative ? timesMean(value) : quantity(value, "s"));
+  const labels = labelsApart(found.paths);
   values.forEach((row, at) => {
     const top = FRAME.top + at * RANK_ROW;
     row.forEach((value, block) => frame.svg.append(shape("rect", { class: colourOf(limits, value), x: (names + block * size).toFixed(2), y: top, width: (size + 0.2).toFixed(2), height: RANK_ROW + 0.2 })));
-    const label = regionOf(found.paths[at]).short;
     const fits = Math.max(4, Math.floor(names / 7) - 1);
-    frame.svg.append(shape("text", { x: names - 7, y: top + 14, "text-anchor": "end" }, label.length > fits ? `${label.slice(0, fits - 1)}…` : label));
+    frame.svg.append(shape("text", { x: names - 7, y: top + 14, "text-anchor": "end" }, labels[at].length > fits ? `${labels[at].slice(0, fits - 1)}…` : labels[at]));
     frame.svg.append(shape("text", { x: names + side + RANK_SHARES - 8, y: top + 14, "text-anchor": "end" }, percent(found.imbalance[at])));
   });
   for (const block of new Set([0, blocks >> 2, blocks >> 1, (3 * blocks) >> 2, blocks - 1]))
@@ -45,6 +45,13 @@ function drawRanks() {
   moveRankCursor(rankCursor);
   const most = found.imbalance.indexOf(Math.max(...found.imbalance));
   frame.svg.setAttribute("aria-label", `time of ${found.ranks} ranks in ${rows} call paths; most uneven: ${regionOf(found.paths[most]).display}, ${percent(found.imbalance[most])}`);
+}
+
+// The names of call paths; of those that would have the same, the caller in front.
+function labelsApart(paths) {
+  const names = paths.map((path) => regionOf(path).short);
+  const callers = paths.map((path) => ancestry(path).at(-2));
+  return names.map((name, at) => (callers[at] === undefined || names.indexOf(name) === names.lastIndexOf(name) ? name : `${regionOf(callers[at]).short} → ${name}`));
 }
 
 const timesMean = (value) => `${Number(value.toPrecision(3))} × mean`;

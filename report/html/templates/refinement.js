@@ -20,7 +20,7 @@ function drawIterations(id, title, lines, percentages, limit) {
   const x = axisOf(...range, false, FRAME.left, width - FRAME.right);
   const y = axisOf(Math.min(0, ...values) * 1.08, top, false, height - FRAME.bottom, FRAME.top);
   x.ticks = numbers;
-  const text = (value) => (percentages ? percent(value, top < 0.1 ? 1 : 0) : numberText(value));
+  const text = (value) => (percentages ? percentTick(value) : numberText(value));
   drawAxes(svg, x, y, width, height, "iteration", text);
   const keys = [];
   if (limit !== null) {

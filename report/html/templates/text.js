@@ -54,7 +54,7 @@ function quantity(value, unit) {
   }
   const suffix = unit === "1" ? "" : unit;
   const spaced = suffix ? " " + suffix : "";
-  if (size < 99999.5 && (Number.isInteger(value) || size >= 9999.5)) return decimal(value, 0) + spaced;
+  if (size < 99999.5 && (Number.isInteger(value) || size >= 999.5)) return decimal(value, 0) + spaced;
   if (size < 999.5) return three(value) + spaced;
   if (size >= 1e18) return exponential(value, 2) + spaced;
   const prefixes = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];

@@ -14,7 +14,7 @@ from quipu.agent.archive.run import RunArchive
 from quipu.agent.compare.sides import Side, paired
 from quipu.agent.merge.experiment import load_experiment
 from quipu.agent.merge.run import merge_run
-from quipu.agent.merge.slowest_rank import program_times, slowest_rank
+from quipu.agent.merge.slowest_rank import rank_times, slowest_rank
 from quipu.modeling.slowest_rank import RankTimes, most_dominating
 from quipu.report.terminal import Layout, call_tree, plain_text
 from quipu.report.tree_views import configuration_rows, experiment_view
@@ -63,7 +63,24 @@ def test_it_is_the_largest_sum_of_a_rank_not_the_sum_of_maxima(tmp_path: Path) -
 def test_statistics_have_bounds(tmp_path: Path) -> None:
     archive = store(tmp_path / "runs", column_ranks=1, p=4)
     assert not archive.metadata.rank_columns
-    np.testing.assert_allclose(program_times(archive), [MEAN, SLOWEST, MAXIMA], rtol=1e-6)
+    found = slowest_rank(archive)
+    assert found is not None
+    np.testing.assert_allclose([found.mean, found.low, found.high], [MEAN, SLOWEST, MAXIMA], rtol=1e-6)
+
+
+def test_repetitions_have_no_bounds_beside_the_numbers_of_others(tmp_path: Path) -> None:
+    even = [(5, 5, 5), (5, 5, 6), (5, 6, 5), (6, 5, 5)]  # the maxima, 18, are of several ranks, and close to the mean
+    archives = [store(tmp_path / "runs", times, p=4) for times in (even, UNEVEN)]
+    times = rank_times(archives, [0, 0], [0, 1])
+    np.testing.assert_allclose(times.high[0], [16e-6, SLOWEST], rtol=1e-6)
+    np.testing.assert_array_equal(times.low, times.high)
+
+
+def test_seconds_beyond_the_mean_decide_not_ratios_of_short_runs() -> None:
+    mean, high = np.array([[1e-3], [1.0]]), np.array([[3e-3], [1.5]])
+    found = most_dominating(RankTimes(mean, high, high), np.array([[1.0], [2.0]]), np.ones(2, dtype=bool))
+    assert found is not None
+    assert found.point == (2.0,)
 
 
 def test_inclusive_maxima_are_those_of_one_rank(tmp_path: Path) -> None:
@@ -80,6 +97,7 @@ def test_inclusive_maxima_are_those_of_one_rank(tmp_path: Path) -> None:
     view = experiment_view(experiment, {})
     np.testing.assert_array_equal(view.scoped("time", "inclusive"), experiment.inclusive("time")[:, 0])
     assert configuration_rows(experiment)[0].total == pytest.approx(SLOWEST)
+    assert np.isnan(configuration_rows(experiment)[0].spread)  # of one repetition nothing is known
     assert "100.0%" in plain_text(call_tree(view, TreeOptions(), Layout(92)))
     assert load_experiment(tmp_path / "runs").largest == {}
 
@@ -105,7 +123,9 @@ def test_where_the_values_are_damaged_statistics_have_to_do(tmp_path: Path) -> N
     path = store(tmp_path / "runs", p=4).path
     content = (path / "values.parquet").read_bytes()
     (path / "values.parquet").write_bytes(content[:40] + bytes([content[40] ^ 1]) + content[41:])
-    np.testing.assert_allclose(program_times(read_archive(path, values=False))[1:], [SLOWEST, MAXIMA], rtol=1e-6)
+    found = slowest_rank(read_archive(path, values=False))
+    assert found is not None
+    np.testing.assert_allclose([found.low, found.high], [SLOWEST, MAXIMA], rtol=1e-6)
 
 
 def test_a_comparison_has_those_of_its_configurations(tmp_path: Path) -> None:

@@ -1,0 +1,40 @@
+"""What terminal views leave out is named, and what they show has one form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from quipu.modeling.experiment import Metric
+from quipu.report.terminal import Layout, call_tree, plain_text
+from quipu.report.terminal.tables import configuration_table
+from quipu.report.text import quantity
+from quipu.report.views import ConfigurationRow, TreeOptions
+
+from .test_terminal import VIEW, lines
+
+
+def test_metrics_without_room_are_named_whole() -> None:
+    names = [f"a_metric_with_a_long_name_{at}" for at in range(4)]
+    added = dict.fromkeys(names, np.ones_like(VIEW.values["time"]))
+    metrics = {**VIEW.metrics, **{name: Metric(name, "1") for name in names}}
+    view = replace(VIEW, values={**VIEW.values, **added}, metrics=metrics)
+    text = plain_text(call_tree(view, TreeOptions(metrics=("time", *names), scope="exclusive"), Layout(80)))
+    below = " ".join(text.splitlines()).partition("no room for: ")[2]
+    assert below
+    assert "…" not in below
+    assert names[-1] in below
+
+
+def test_a_single_repetition_has_no_spread() -> None:
+    rows = [ConfigurationRow((2.0,), 1, 1.5, "s", float("nan")), ConfigurationRow((4.0,), 2, 1.5, "s", 0.25)]
+    assert lines(plain_text(configuration_table(("p",), rows, Layout(80)))) == lines("""
+p  repetitions  program  spread
+2            1   1.50 s
+4            2   1.50 s   25.0%
+""")
+
+
+def test_counts_of_a_column_have_one_unit() -> None:
+    assert [quantity(value) for value in (999.4, 1250.5, 9632.3, 12128.4)] == ["999", "1250", "9632", "12128"]
+    assert quantity(7281.8, "B") == "7282 B"
