@@ -17,6 +17,11 @@ from .fit import MOST_COLUMNS
 from .prior import Prior
 
 BASIS = "effort"
+# Metrics beyond blocks must predict time that much better (score, in units of 2 log likelihood), so that noise
+# does not choose among many; a change of the order of growth has the same penalty again.
+_OTHER_METRIC = 6.0
+# Seconds that effort takes at least, where noise hides that it takes any: no processor executes more blocks at once.
+_LEAST = 1e-12
 
 
 def skeleton(effort: Model) -> tuple[Term, ...]:
@@ -30,6 +35,7 @@ def priors(effort: Model) -> list[Prior]:
     1. Time in proportion to effort: every block costs the same.
     2. The same with a constant, such as the cost of measuring and of cold caches.
     3. The skeleton: every term with a coefficient of its own, because blocks of different loops cost differently.
+    4. The second with effort so small that noise hides it, in place of effort alone where that fits no better by far.
     More coefficients must lower the cross-validated error by more than their penalty. The third needs a term of the
     highest order, else it would lose what the effort says about growth.
     """
@@ -54,12 +60,10 @@ def priors(effort: Model) -> list[Prior]:
         )
         if lead:
             found.append(Prior(columns, BASIS, " + ".join(["c0", *names]), needed=lead))
-    return found
+    hidden = Prior((constant, whole), BASIS, f"c0 + {formula}", least=(0.0, _LEAST), penalty=2.0 * _OTHER_METRIC)
+    return [*found, hidden]
 
 
-# Metrics beyond blocks must predict time that much better (score, in units of 2 log likelihood), so that noise
-# does not choose among many; a change of the order of growth has the same penalty again.
-_OTHER_METRIC = 6.0
 # Metrics that say something of their own per call path, and how near to each other two are that say the same, and their
 # constants as parts of the smallest counts.
 _MOST_METRICS, _ALIKE, _SMALLER = 4, 1e-3, 0.01

@@ -234,3 +234,18 @@ def test_loops_whose_blocks_cost_differently() -> None:
     assert isinstance(entry.model, Model)
     assert entry.model.at(n=100000) == pytest.approx(100.1, rel=1e-6)
     assert entry.prior == "c0 + c1·n² + c2·n"
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_effort_may_take_less_time_than_noise_shows(seed: int) -> None:
+    """A call takes as long whatever it does: a fit that makes effort alone take it is 60 % off."""
+    n, p = (axis.ravel() for axis in np.meshgrid([8.0, 12, 16, 20, 24], [4.0, 8, 16, 32, 64]))
+    tree = CallTree((Region("work", "work"),), np.array([0]), np.array([-1]))
+    noise = np.random.default_rng(seed).uniform(-0.05, 0.05, (1, n.size, 4))
+    metrics = {"blocks": Metric("blocks", "1", "effort"), "time": Metric("time", "s", "cost")}
+    values = {"blocks": (2 * n**3 + 4 * n**2)[None, :, None], "time": 3e-5 * (1 + noise)}
+    (entry,) = _time_models(Experiment("call", ("p", "n"), np.stack([p, n], axis=1), tree, metrics, values))
+    assert isinstance(entry.model, Model)
+    assert entry.basis == "effort"
+    np.testing.assert_allclose(entry.model.evaluate(np.array([[4.0, 8.0], [128.0, 24.0]])), 3e-5, rtol=0.04)
+    assert entry.model.leading["n"] == (3, 0)
