@@ -150,6 +150,19 @@ def test_the_computation_of_a_stage_is_known_from_the_rank_itself(seed: int) -> 
     assert float(model.evaluate([[343.0, 900.0]])[0]) == pytest.approx(truth, rel=0.05)
 
 
+def test_waiting_that_does_not_grow_along_the_process_grid_of_a_program_must_explain_much_more() -> None:
+    """Of the cubes from 8 to 216 ranks, log2(p)² is nearly the steps through them; one run of each tells nothing."""
+    cubes = np.array([(8.0, 100), (8, 200), (8, 300), (8, 400), (27, 100), (27, 200), (64, 100), (125, 100)])
+    for seed in range(12):
+        runs = sweeping(3, True, seed, cubes)
+        values = {name: own.copy() for name, own in runs.values.items()}
+        noise = 0.03 * np.random.default_rng(seed).normal(size=len(cubes))
+        for name in ("time", "wait_time"):
+            values[name][2, :, 0] += noise * values["wait_time"][2, :, 0]
+        model = analyze(replace(runs, values=values)).models("time")[2].model
+        assert "log2(p)" not in str(model)
+
+
 def waits(shape: tuple[int, ...], sets: int, stage: float, message: float) -> float:
     """Return how long a rank waits on average in so many sets of waves from all corners, step by step.
 
