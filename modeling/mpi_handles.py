@@ -6,8 +6,13 @@ MPICH, so that a function that takes one has another linker name in each build o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 _IN_SMPI = ("Comm", "Datatype", "Errhandler", "File", "Group", "Info", "Op", "Request", "Win")
 _SMPI = "PN7simgrid4smpi"
+_MOST_DIGITS = 9  # of numbers in linker names: lengths of identifiers and repetitions
+_DIGITS = frozenset("0123456789")
+_DIGITS_AND_LETTERS = _DIGITS | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _STATUS = "ompi_status_public_t"
 
 
@@ -15,15 +20,12 @@ def built_alike(name: str) -> str:
     """Return a linker name as every MPI's build of the function has it: handles are integers, like MPICH's.
 
     Names without handles stay. In the others all repetitions of a type (S_, S0_, …) become S_, as handles of
-    different types shift their numbers. The result is for comparing only. agent/runtime/mpi_handles.cpp does the same.
+    different types shift their numbers. The result is for comparing only. agent/runtime/mpi_handles.cpp does the same
+    (tests/native/test_mpi_handles.py).
     """
     if not name.startswith("_Z") or ("ompi_" not in name and _SMPI not in name):
         return name
-    parts, at = [], 0
-    while at < len(name):
-        part, at = _next(name, at)
-        parts.append(part)
-    return "".join(parts)
+    return _text("".join(became for _, became in _parts(name)))
 
 
 def of_any_build(name: str) -> str | None:
@@ -33,23 +35,34 @@ def of_any_build(name: str) -> str | None:
     """
     if built_alike(name) == name:
         return None
-    pattern, at = "", 0
-    while at < len(name):
-        part, end = _next(name, at)
-        if part != name[at:end] or part == "S_":
-            pattern = pattern.removesuffix("*") + "*"
-        else:
-            pattern += part
+    pattern = ""
+    for was, became in _parts(name):
+        pattern = pattern.removesuffix("*") + "*" if became != was or was == "S_" else pattern + was
+    return _text(pattern)
+
+
+def _parts(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a linker name and what they become; a character is a byte, as lengths in the name count these.
+
+    Only bytes of ASCII become others, so that what comes of the parts is UTF-8 again.
+    """
+    octets, at = name.encode("utf-8", "surrogatepass").decode("latin-1"), 0
+    while at < len(octets):
+        became, end = _next(octets, at)
+        yield octets[at:end], became
         at = end
-    return pattern
+
+
+def _text(octets: str) -> str:
+    """Return the text of which `octets` has one byte a character."""
+    return octets.encode("latin-1").decode("utf-8", "surrogatepass")
 
 
 def _next(name: str, at: int) -> tuple[str, int]:
     """Return what the next part of a linker name becomes, and where it ends."""
     if name.startswith("PN", at):
-        inside = _repetition(name, at + 2) if name[at + 2 : at + 3] == "S" else at + len(_SMPI)
-        known = name.startswith(_SMPI, at) or inside > at + 2
-        word, end = _word(name, inside) if known else ("", at)
+        inside = at + len(_SMPI) if name.startswith(_SMPI, at) else _repetition(name, at + 2)
+        word, end = _word(name, inside) if inside > at + 2 else ("", at)
         if word in _IN_SMPI and name[end : end + 1] == "E":
             return "i", end + 1
     if name[at] == "P":
@@ -67,15 +80,15 @@ def _next(name: str, at: int) -> tuple[str, int]:
 def _word(name: str, at: int) -> tuple[str, int]:
     """Return the identifier that stands here after its length, and its end; "" if there is none."""
     begin = at
-    while begin < len(name) and name[begin] in "0123456789":
+    while name[begin : begin + 1] in _DIGITS and begin - at <= _MOST_DIGITS:
         begin += 1
-    end = begin + int(name[at:begin] or 0)
-    return (name[begin:end], end) if begin > at and end <= len(name) else ("", at)
+    end = begin + int(name[at:begin]) if 0 < begin - at <= _MOST_DIGITS else len(name) + 1
+    return (name[begin:end], end) if end <= len(name) else ("", at)
 
 
 def _repetition(name: str, at: int) -> int:
     """Return where a repetition of a type (S, a number in base 36, _) ends; `at` if there is none."""
     end = at + 1
-    while end < len(name) and name[end] in "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ":
+    while name[end : end + 1] in _DIGITS_AND_LETTERS and end - at <= _MOST_DIGITS:
         end += 1
     return end + 1 if name[at : at + 1] == "S" and name[end : end + 1] == "_" else at

@@ -7,6 +7,7 @@ namespace quipu {
 
 namespace {
 
+constexpr long most_digits = 9; /* of numbers in linker names: lengths of identifiers and repetitions */
 constexpr char smpi[] = "PN7simgrid4smpi", status[] = "ompi_status_public_t", any_status[] = "10MPI_Status";
 constexpr const char *in_smpi[] = {"Comm", "Datatype", "Errhandler", "File", "Group", "Info", "Op", "Request", "Win"};
 
@@ -32,9 +33,10 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 Part word(Part name) {
     size_t length = 0;
     Part rest = name;
-    for (; is_digit(rest.first()) && length < 10000; rest.at++)
+    for (; is_digit(rest.first()) && rest.at - name.at <= most_digits; rest.at++)
         length = length * 10 + static_cast<size_t>(*rest.at - '0');
-    const bool fits = rest.at > name.at && length <= static_cast<size_t>(rest.end - rest.at);
+    const long digits = rest.at - name.at;
+    const bool fits = digits > 0 && digits <= most_digits && length <= static_cast<size_t>(rest.end - rest.at);
     return fits ? Part{rest.at, rest.at + length} : Part{name.at, name.at};
 }
 
@@ -43,7 +45,7 @@ const char *repetition(Part name) {
     if (name.first() != 'S')
         return name.at;
     Part rest = name.after(1);
-    while (is_digit(rest.first()) || (rest.first() >= 'A' && rest.first() <= 'Z'))
+    while ((is_digit(rest.first()) || (rest.first() >= 'A' && rest.first() <= 'Z')) && rest.at - name.at <= most_digits)
         rest.at++;
     return rest.first() == '_' ? rest.at + 1 : name.at;
 }
