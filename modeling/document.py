@@ -9,7 +9,7 @@ from .analysis import Analysis
 from .documents import Real, typed
 from .errors import FormatError
 from .experiment import Metric
-from .pmnf import from_json, to_json
+from .pmnf import Model, from_json, to_json
 from .pmnf.modeler import NoModel
 from .priors.path_model import PathModel
 from .slowest_rank import SlowestRank
@@ -100,6 +100,9 @@ def from_document(data: object, source: object = "models") -> Analysis:
     document = typed(data, _Document, source)
     tree = tree_of(document.regions, document.callpaths, source)
     metrics = {metric.name: metric for metric in document.metrics}
+    parameters = tuple(own.name for own in document.parameters)
+    if len(set(parameters)) < len(parameters):
+        raise FormatError(source, "parameters: one is named twice")
     for name, entries in document.models.items():
         if name not in metrics or len(entries) != len(tree):
             raise FormatError(source, f"models of {name!r}: unknown metric, or not one entry per call path")
@@ -112,11 +115,14 @@ def from_document(data: object, source: object = "models") -> Analysis:
         raise FormatError(source, "run_scatter: not a number of at least 0")
     return Analysis(
         document.name,
-        tuple(own.name for own in document.parameters),
+        parameters,
         tuple((own.lowest, own.highest) for own in document.parameters),
         tree,
         {name: metrics[name] for name in document.models},
-        {name: tuple(_path_model(own, source) for own in entries) for name, entries in document.models.items()},
+        {
+            name: tuple(_path_model(own, parameters, source) for own in entries)
+            for name, entries in document.models.items()
+        },
         document.over_ranks,
         document.notes,
         document.oversubscribed,
@@ -125,7 +131,9 @@ def from_document(data: object, source: object = "models") -> Analysis:
     )
 
 
-def _path_model(entry: _Entry, source: object) -> PathModel:
+def _path_model(entry: _Entry, parameters: tuple[str, ...], source: object) -> PathModel:
     model = from_json(entry.model, source) if entry.no_model is None else NoModel(entry.no_model)
     lower = None if entry.from_effort is None else from_json(entry.from_effort, source)
+    if any(isinstance(own, Model) and own.parameters != parameters for own in (model, lower)):
+        raise FormatError(source, f"models: one is not of the parameters {', '.join(parameters)}, in this order")
     return PathModel(model, entry.basis, entry.prior, entry.oversubscribed, lower)

@@ -107,6 +107,8 @@ def test_document_round_trip(analysis: Analysis) -> None:
         ({"format": "other"}, "not a file of models"),
         ({"schema": 2}, "reads schema 1"),
         ({"callpaths": [{"region": 99, "parent": -1}]}, "not in the table"),
+        ({"parameters": [{"name": "p", "lowest": 1, "highest": 2}] * 2}, "parameters: one is named twice"),
+        ({"parameters": [{"name": "q", "lowest": 1, "highest": 2}]}, "is not of the parameters q"),
         ({"callpaths": 3}, "callpaths must be a list"),
         ({"models": {"flops": []}}, "flops"),
         ({"models": {"time": [{}]}}, "time"),
