@@ -17,6 +17,7 @@ METRICS = (
 CHUNK = 4096
 Content = bytes  # inside of Profile this name is a method
 NODE = 64 + 8 * len(METRICS)
+_MOST_WRITTEN = 1 << 20  # of one chunk: a header may claim more than a disk holds
 
 
 @dataclass
@@ -177,7 +178,7 @@ class Profile:
         for record in [*records, None]:
             if record is None or len(content) + len(record) > room:
                 header = struct.pack("<IIIIQ40x", kind, location, len(content), 0, self._mapped(kind, location, count))
-                chunks += header + content.ljust(room, b"\0")
+                chunks += header + content.ljust(min(room, _MOST_WRITTEN), b"\0")
                 count += 1
                 content = b""
             content += record or b""

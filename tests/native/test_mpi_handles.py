@@ -37,7 +37,7 @@ def test_both_make_the_same_of_all_names(tmp_path: Path) -> None:
     names += ["main", "ompi_file", "_Z4openP11ompi_file_", LONG]
     (tmp_path / "alike.cpp").write_text(PROGRAM, encoding="utf-8")
     command = ["clang++-19", "-std=c++17", "-D_GNU_SOURCE", "-fsanitize=address,undefined", "-fno-sanitize-recover"]
-    sources = ["alike.cpp", RUNTIME / "mpi_handles.cpp"]
+    sources = ["alike.cpp", str(RUNTIME / "mpi_handles.cpp")]
     subprocess.run([*command, f"-I{RUNTIME}", *sources, "-o", "alike"], cwd=tmp_path, check=True)
     done = subprocess.run(
         ["./alike"], cwd=tmp_path, input="\n".join(names).encode(), stdout=subprocess.PIPE, check=True
