@@ -85,7 +85,9 @@ def encode(name: str) -> Encoding | str:
         return f"libpfm4, which knows the names of events, is not installed: {INSTALL}"
     attributes = _Attributes()
     argument = _Argument(ctypes.pointer(attributes), None, ctypes.sizeof(_Argument), 0, 0, 0, 0)
-    code = found.pfm_get_os_event_encoding(name.encode(), _USER, _PERF_EVENT, ctypes.byref(argument))
+    code = found.pfm_get_os_event_encoding(
+        name.encode("utf-8", "surrogateescape"), _USER, _PERF_EVENT, ctypes.byref(argument)
+    )
     if code != _SUCCESS:
         return f"libpfm4 knows no event {name} of this processor ({found.pfm_strerror(code).decode()})"
     return Encoding(attributes.type, attributes.config, attributes.config1, attributes.config2)

@@ -66,6 +66,7 @@ def test_names_of_events_are_those_of_the_vendor(pmu: str, row: int, numbers: di
 
 def test_an_event_that_nobody_knows() -> None:
     assert isinstance(encode("NO_SUCH_EVENT.AT_ALL"), str)
+    assert isinstance(encode("\udcff"), str)  # a byte of the command line that is no UTF-8
     with pytest.raises(UsageError, match="NO_SUCH_EVENT"):
         choose("NO_SUCH_EVENT.AT_ALL")
 
