@@ -120,12 +120,17 @@ def check_document(content: bytes) -> None:
 
 def _fraction(_kind: type[Fraction], value: str) -> Fraction:
     """Return the value of a field that msgspec does not know the type of: exponents, as text."""
+    return fraction_of(value)
+
+
+def fraction_of(text: str) -> Fraction:
+    """Return the fraction that a text such as 2/3 is. Raises ValueError if it is none, or not short."""
     try:
-        if len(value) > _LONGEST_FRACTION or "e" in value.lower():  # 1e999999999 has as many digits
+        if len(text) > _LONGEST_FRACTION or "e" in text.lower():  # 1e999999999 has as many digits
             raise ValueError
-        return Fraction(value)
+        return Fraction(text)
     except (TypeError, ValueError, ZeroDivisionError):
-        raise ValueError(f"{value!r} is no fraction such as 2/3") from None
+        raise ValueError(f"{text!r} is no fraction such as 2/3") from None
 
 
 def _named(content: object, kind: type[object], path: str) -> str:

@@ -25,9 +25,19 @@ _FREE = 256 << 20  # bytes that any file may take, however small it is
 def limit(variable: str) -> int:
     """Return the limit of an environment variable of `DEFAULTS`. Raises UsageError if that is no number above 0."""
     text = os.environ.get(variable, "") or str(DEFAULTS[variable])
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
+    number = whole_number(text, 9)
+    if not number:
         raise UsageError(f"{variable}={text[:40]}: give a whole number above 0")
-    return int(text)
+    return number
+
+
+def whole_number(text: str, digits: int = 18) -> int | None:
+    """Return the whole number that a text is: at most so many digits and nothing else; None if it is none.
+
+    int() reads more (signs, spaces, `_`, digits of all alphabets), and raises at thousands of digits; str.isdigit
+    takes ², which is none. 18 digits fit into 64 bits.
+    """
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 
 
 class Reading:

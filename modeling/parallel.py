@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from .errors import EnvironmentProblem, UsageError
+from .limits import whole_number
 
 # Fewer call paths per batch are not worth the way to a worker.
 LEAST_BATCH = 250
@@ -59,18 +60,17 @@ def jobs(number: str) -> Iterator[Workers | None]:
                 return
             with modeling_by(Workers(max(executor.num_workers, 1), executor.map)) as workers:
                 yield workers
-    elif number.isascii() and number.isdigit() and int(number) > 1:
+    elif (count := whole_number(number) or 0) > 1:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
         # not forked: threads of the linear algebra library would be missing in the children
-        count = int(number)
         with ProcessPoolExecutor(count, get_context("spawn")) as pool, modeling_by(Workers(count, pool.map)) as workers:
             yield workers
     elif number == "1":
         yield ALONE
     else:
-        raise UsageError(f"--jobs must be a number of processes above 0, or mpi, not {number!r}")
+        raise UsageError(f"--jobs must be a number of processes above 0, or mpi, not {number[:40]!r}")
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def modeling_by(workers: Workers) -> Iterator[Workers]:
 def started_by_mpi() -> bool:
     """Whether a launcher of MPI started this process as one of several."""
     sizes = (os.environ.get(name, "") for name in _SIZES)
-    return any(size.isdigit() and int(size) > 1 for size in sizes)
+    return any((whole_number(size) or 0) > 1 for size in sizes)
 
 
 def _mpi_executor() -> AbstractContextManager[Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from quipu.modeling.documents import is_parameter, toml_of
 from quipu.modeling.errors import FormatError, MeasurementError
-from quipu.modeling.limits import reading_file
+from quipu.modeling.limits import reading_file, whole_number
 from quipu.modeling.process_grid import MOST_DIMENSIONS, RULES, ProcessGrid
 
 from ..launch.launchers import launch_command
@@ -85,10 +85,10 @@ class Campaign:
         command = tuple(self._filled(word, point) for word in self.command)
         if self.launcher is None:
             return command
-        ranks = self._filled(self.ranks, point)
-        if ranks and not (ranks.isascii() and ranks.isdigit()):
-            raise FormatError(self.path, f"ranks: {ranks} is no number of ranks")
-        return launch_command(self.launcher, command, int(ranks) if ranks else None, self.platform)
+        number = whole_number(ranks := self._filled(self.ranks, point))
+        if ranks and number is None:
+            raise FormatError(self.path, f"ranks: {ranks[:40]} is no number of ranks")
+        return launch_command(self.launcher, command, number, self.platform)
 
     def environment_at(self, point: Point) -> dict[str, str]:
         """Return the environment variables for the program at a point."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 from quipu.modeling.errors import UsageError
+from quipu.modeling.limits import whole_number
 
 from .options import parse_assignments, split_names
 from .output import layout, say, show, show_json, write_own
@@ -98,8 +99,7 @@ def _choices(
     largest: list[str],
     most_steps: float,
 ) -> Choices:
-    from fractions import Fraction
-
+    from quipu.modeling.documents import fraction_of
     from quipu.modeling.generator import Choices, Operation
 
     known = {operation.value: operation for operation in Operation}
@@ -107,11 +107,11 @@ def _choices(
     if unknown := [name for name in names if name not in known]:
         raise UsageError(f"--operation {unknown[0]!r}: choose among {', '.join(known)}")
     try:
-        powers = [Fraction(text) for text in split_names(exponents)]
-    except (ValueError, ZeroDivisionError):
+        powers = [fraction_of(text) for text in split_names(exponents)]
+    except ValueError:
         raise UsageError(f"--exponents {','.join(exponents)!r}: write numbers or fractions, such as 1/2,1,2") from None
-    logs = split_names(logarithms)
-    if not all(text.isascii() and text.isdigit() and int(text) <= 4 for text in logs):
+    logs = [number for text in split_names(logarithms) if (number := whole_number(text, 1)) is not None]
+    if len(logs) < len(split_names(logarithms)) or max(logs, default=0) > 4:
         raise UsageError(f"--logarithms {','.join(logarithms)!r}: write whole numbers from 0 to 4, such as 0,1,2")
     low, high = _range_end("--from", smallest), _range_end("--to", largest)
     if any(low[name] >= high[name] for name in low):
@@ -123,7 +123,7 @@ def _choices(
         low,
         high,
         powers or default.exponents,
-        [int(text) for text in logs] or default.logarithms,
+        logs or default.logarithms,
         [known[name] for name in names] or default.operations,
         most_steps=most_steps,
     )

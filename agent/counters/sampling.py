@@ -9,6 +9,7 @@ from typing import Any
 
 from quipu.modeling.counters import COUNTERS
 from quipu.modeling.experiment import CallTree, Metric
+from quipu.modeling.limits import whole_number
 
 from .source import Counted, CounterSource, Wanted
 
@@ -79,4 +80,4 @@ def described(attributes: Iterable[Mapping[str, str]]) -> tuple[dict[str, Any], 
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+    return whole_number(text) or 0

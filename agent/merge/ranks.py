@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from quipu.modeling.limits import whole_number
+
 from ..archive.run import RankRecord
 from ..launch.raw_folder import RankFile, ranges_text
 from ..profile.reader import ProcessProfile, ProfileState
@@ -43,18 +45,19 @@ def assign_ranks(profiles: Iterable[ProcessProfile], files: Iterable[RankFile]) 
         host, text = profile.attributes.get("host", ""), profile.attributes.get("rank", "")
         if profile.attributes.get("spawned") == "1":
             continue
-        if text.isascii() and text.isdigit() and len(text) < 20 and int(text) < 1 << 31:
-            known.append(RankedProcess(int(text), host, profile))
-            by_process.setdefault((host, profile.pid), int(text))
+        number = whole_number(text)
+        if number is not None and number < 1 << 31:
+            known.append(RankedProcess(number, host, profile))
+            by_process.setdefault((host, profile.pid), number)
         else:
             unknown.append(profile)
     unknown.sort(key=lambda profile: (profile.started_epoch_ns, profile.pid))
     rest = []
     for profile in unknown:  # parents begin before their children
-        host, parent = profile.attributes.get("host", ""), profile.attributes.get("forked_from", "")
+        host, parent = profile.attributes.get("host", ""), whole_number(profile.attributes.get("forked_from", ""))
         rank = by_process.get((host, profile.pid))
-        if rank is None and parent.isascii() and parent.isdigit():
-            rank = by_process.get((host, int(parent[:20])))
+        if rank is None and parent is not None:
+            rank = by_process.get((host, parent))
         if rank is None:
             rest.append(profile)
             continue
@@ -84,9 +87,7 @@ def judge(
     expected = 0
     for process in processes:
         profile = process.profile
-        announced = profile.attributes.get("ranks", "")
-        if announced.isascii() and announced.isdigit():
-            expected = max(expected, int(announced[:9]))
+        expected = max(expected, whole_number(profile.attributes.get("ranks", ""), 9) or 0)
         child = id(profile) in children
         end = "" if child else _early_end(profile)
         if end:
@@ -133,8 +134,8 @@ def _beside_mpi(processes: Iterable[RankedProcess]) -> set[int]:
     ranks = {(process.host, process.profile.pid): process.profile for process in processes}
     found = set()
     for process in processes:
-        parent = process.profile.attributes.get("forked_from", "")
-        of = ranks.get((process.host, int(parent[:20]))) if parent.isascii() and parent.isdigit() else None
+        parent = whole_number(process.profile.attributes.get("forked_from", ""))
+        of = None if parent is None else ranks.get((process.host, parent))
         if of is not None and of is not process.profile and "mpi_library" in of.attributes:
             found.add(id(process.profile))
     return found

@@ -13,6 +13,7 @@ from typing import Any
 
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 from quipu.modeling.experiment import Metric
+from quipu.modeling.limits import whole_number
 from quipu.modeling.parallel import ALONE, Workers
 from quipu.modeling.progress import steps
 
@@ -162,8 +163,8 @@ def _numbers_of(processes: Iterable[RankedProcess], attribute: str) -> tuple[int
     """Return the numbers of the process grid that the program made, as the first rank says it; () without one."""
     texts = (process.profile.attributes.get(attribute, "") for process in processes)
     parts = next((text.split("x") for text in texts if text), [])
-    whole = all(part.isascii() and part.isdigit() and 0 < len(part) < 10 for part in parts)
-    return tuple(map(int, parts)) if whole else ()
+    numbers = [number for part in parts if (number := whole_number(part, 9)) is not None]
+    return tuple(numbers) if len(numbers) == len(parts) else ()
 
 
 def column_ranks_wanted() -> int:
@@ -172,9 +173,10 @@ def column_ranks_wanted() -> int:
     Raises UsageError if the variable is no whole number.
     """
     text = os.environ.get("QUIPU_RANK_COLUMNS", "") or str(COLUMN_RANKS)
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise UsageError(f"QUIPU_RANK_COLUMNS={text}: give a whole number of ranks")
-    return int(text)
+    number = whole_number(text, 9)
+    if number is None:
+        raise UsageError(f"QUIPU_RANK_COLUMNS={text[:40]}: give a whole number of ranks")
+    return number
 
 
 def _reduced(
@@ -271,5 +273,4 @@ def _record(process: RankedProcess) -> RankRecord:
 
 
 def _number(profile: ProcessProfile, key: str) -> int:
-    text = profile.attributes.get(key, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+    return whole_number(profile.attributes.get(key, "")) or 0

@@ -10,6 +10,7 @@ from typing import Literal, cast
 import numpy as np
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import IntArray, Metric, Region, RegionKind
+from quipu.modeling.limits import whole_number
 
 from ..archive.metadata import RESERVED
 from ..layout import LAYOUT
@@ -90,7 +91,8 @@ class ProfileTexts:
         fields = text.split("\x1f")
         if kind == REGION and len(fields) == 6 and 0 < number < 1 << 62 and fields[0]:
             name, display, file, line, region_kind, hook = fields
-            if not (line.isascii() and line.isdigit() and len(line) < 10):
+            number_of_line = whole_number(line, 9)
+            if number_of_line is None:
                 return False
             if region_kind not in _KINDS or hook not in _HOOKS:
                 return False
@@ -98,7 +100,7 @@ class ProfileTexts:
                 self.left_out.add(number)
             if hook != _HOOKED:
                 self.without_hook.add(number)
-            self.regions[number] = Region(name, display or name, _KINDS[region_kind], file, int(line))
+            self.regions[number] = Region(name, display or name, _KINDS[region_kind], file, number_of_line)
             return True
         if kind == _ATTRIBUTE and len(fields) == 2 and fields[0]:
             owner = self.attributes if number == 0 else self.location_attributes.setdefault(number - 1, {})

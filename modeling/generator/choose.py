@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import prod
+from math import inf, prod
 
 from ..errors import ModelingError
 from ..pmnf.hypotheses.library import EXPONENTS, LOGARITHMS
@@ -65,7 +65,12 @@ def _element(source: random.Random, choices: Choices, parameter: str) -> Term:
 
 
 def _ratio(term: Term, choices: Choices) -> float:
-    return exact_value(term, choices.largest) / exact_value(term, choices.smallest)
+    """Return how much a term grows from the smallest to the largest point: inf where floating point has no number."""
+    try:
+        ratio = exact_value(term, choices.largest) / exact_value(term, choices.smallest)
+    except (OverflowError, ZeroDivisionError):
+        return inf
+    return ratio or inf
 
 
 def _computation(source: random.Random, choices: Choices) -> Computation:

@@ -14,6 +14,7 @@ from ..callgraph import CallGraph, Function
 from ..errors import ModelingError
 from ..evaluation import evaluate
 from ..experiment import FloatArray
+from ..limits import whole_number
 
 Threshold = Literal["unique-median", "median", "maximum"] | int
 """How many aggregated statements a function needs: the median of the distinct values of all functions, that of all
@@ -35,9 +36,7 @@ def threshold_of(value: str | int) -> Threshold | None:
     """Return a threshold by its name or number, also a number as text; None if there is none of that name."""
     if isinstance(value, int):
         return value
-    if value.isascii() and value.isdigit():
-        return int(value)
-    return next((name for name in THRESHOLDS if name == value), None)
+    return next((name for name in THRESHOLDS if name == value), whole_number(value))
 
 
 def statement_threshold(graph: CallGraph, threshold: Threshold, among: NDArray[np.bool_] | None = None) -> float:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TextIO
 
+from quipu.modeling.limits import whole_number
 from quipu.modeling.printable import printable
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -14,7 +15,7 @@ from rich.segment import Segment
 from .glyphs import ASCII, UNICODE, Layout
 
 _NARROWEST = 60
-_PLAIN_WIDTH = 120
+_PLAIN_WIDTH, _LEAST_PLAIN_WIDTH = 120, 80
 
 
 class _Console(Console):
@@ -32,10 +33,10 @@ def console_for(stream: TextIO, environment: Mapping[str, str] = os.environ) -> 
     NO_COLOR (https://no-color.org) and TERM=dumb are honoured.
     """
     terminal = stream.isatty()
-    columns = environment.get("COLUMNS", "")
+    columns = whole_number(environment.get("COLUMNS", ""), 5)
     width = None
     if not terminal:
-        width = max(80, int(columns)) if columns.isdigit() and int(columns) else _PLAIN_WIDTH
+        width = max(_LEAST_PLAIN_WIDTH, columns) if columns else _PLAIN_WIDTH
     return _Console(
         file=stream,
         width=width,

@@ -46,7 +46,7 @@ def test_batches_hold_every_path_once() -> None:
         assert (found == np.arange(paths)).all()
 
 
-@pytest.mark.parametrize("number", ["0", "-1", "many", "", "٣"])
+@pytest.mark.parametrize("number", ["0", "-1", "many", "", "٣", "²", "9" * 5000])
 def test_bad_numbers_of_jobs(number: str) -> None:
     with pytest.raises(UsageError, match="number of processes"), jobs(number):
         pass

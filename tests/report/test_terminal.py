@@ -229,7 +229,7 @@ class Stream(io.TextIOWrapper):
 
 @pytest.mark.parametrize(
     ("encoding", "columns", "width", "unicode"),
-    [("utf-8", "", 120, True), ("ascii", "200", 200, False), ("latin-1", "20", 80, False), ("UTF-8", "x", 120, True)],
+    [("utf-8", "", 120, True), ("ascii", "200", 200, False), ("latin-1", "20", 80, False), ("UTF-8", "²", 120, True)],
 )
 def test_plain_streams(encoding: str, columns: str, width: int, unicode: bool) -> None:
     console = console_for(Stream(encoding, False), {"COLUMNS": columns})

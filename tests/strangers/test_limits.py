@@ -29,7 +29,7 @@ from quipu.agent.profile.reader import read_profile
 from quipu.modeling.analysis import analyze
 from quipu.modeling.document import from_document, to_document
 from quipu.modeling.errors import FormatError, UsageError
-from quipu.modeling.limits import current, reading
+from quipu.modeling.limits import current, reading, whole_number
 from quipu.report.formats.detect import read_experiment
 
 from .hostile import experiment
@@ -156,6 +156,12 @@ def test_a_limit_is_raised_by_the_variable_that_the_error_names(whole: Path, tmp
     assert "QUIPU_READ_EXPANSION" in refused("show", run)
     assert "column region does not count from 0" in refused("show", run, QUIPU_READ_EXPANSION="100000")
     assert "takes more than 8 MiB of memory" in refused("show", run, QUIPU_READ_MIB="8")
+
+
+@pytest.mark.parametrize("text", ["", "-1", "+1", " 1", "1_0", "²", "٣", "1" * 19, "1" * 5000])
+def test_what_is_no_whole_number(text: str) -> None:
+    assert whole_number(text) is None
+    assert (whole_number("007"), whole_number("9" * 18), whole_number("10", 1)) == (7, 10**18 - 1, None)
 
 
 def test_a_limit_that_is_no_number_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

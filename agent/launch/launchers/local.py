@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from quipu.modeling.errors import MeasurementError
+from quipu.modeling.limits import whole_number
 from quipu.mpi_wrap.installation import SMPI
 from quipu.mpi_wrap.program import mpi_of_program
 
@@ -127,8 +128,8 @@ class Slurm(Launcher):
 
 def _in_a_job(request: LaunchRequest) -> bool:
     """Whether a batch system gave this launch several nodes, or may have."""
-    nodes = request.environment.get("SLURM_JOB_NUM_NODES", "1")
-    return (nodes.isdigit() and int(nodes) > 1) or "PBS_NODEFILE" in request.environment
+    nodes = whole_number(request.environment.get("SLURM_JOB_NUM_NODES", ""))
+    return (nodes or 1) > 1 or "PBS_NODEFILE" in request.environment
 
 
 def _exists(request: LaunchRequest) -> Callable[[str], bool]:
@@ -139,10 +140,10 @@ def _ranks(programs: list[Context], names: tuple[str, ...]) -> int | None:
     """Return the number of processes of all programs together; None if it is not said for each of them."""
     total = 0
     for context in programs:
-        value = context.last(*names)
-        if value is None or not value.isdigit():
+        value = whole_number(context.last(*names) or "")
+        if value is None:
             return None
-        total += int(value)
+        total += value
     return total
 
 

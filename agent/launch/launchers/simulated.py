@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quipu.modeling.errors import MeasurementError
+from quipu.modeling.limits import whole_number
 
 from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
 from .options import SMPIRUN, contexts
@@ -78,8 +79,7 @@ class Simulated(Launcher):
         if context.has("replay"):
             raise MeasurementError("smpirun -replay: no program runs, so there is nothing to count")
         program = find_program(command[context.program], request.environment, (request.folder,))
-        number = context.last("np", "n")
-        ranks = int(number) if number is not None and number.isdigit() and int(number) > 0 else None
+        ranks = whole_number(context.last("np", "n") or "") or None
         options = list(command[1 : context.program])
         files: dict[Path, str] = {}
         notes = []

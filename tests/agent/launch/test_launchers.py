@@ -173,6 +173,7 @@ def test_hosts_of_several_speeds_need_a_decision(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
+        ("smpirun -np ² ./app", r"how many ranks\? Give -np N, or -platform FILE"),
         ("smpirun ./app", r"how many ranks\? Give -np N, or -platform FILE"),
         ("smpirun -np 2 -replay trace ./app", "no program runs"),
         ("smpirun -np 2 ./missing", r"\./missing: no such program"),
