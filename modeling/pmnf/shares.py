@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from .calibration import SHARE_DIMENSIONS, SHARE_MISSED, SHARE_VALUES
-from .criterion.one_process import rises_beyond
+from .criterion.deviating import rises_beyond
 from .data.lines import lines
 from .data.preparation import ranges
 from .doubt import open_notes

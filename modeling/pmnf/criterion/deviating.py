@@ -51,7 +51,7 @@ from ..data.noise import Repetitions
 from ..hypotheses.library import make_term, term_columns
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Specification, Tables
-from ..model import Term
+from ..model import Model, Term
 from .criterion import ALL, Criterion, Rows
 from .repeated import means, student
 
@@ -123,10 +123,10 @@ class Deviating(Criterion):
         scores = np.where(np.isfinite(fitted.residual), posterior, np.inf)
         if fitted.specification.shape[-2]:
             scores[self.incredible(fitted, rows)] = np.inf
-            scores[self.turns(fitted, rows)] = np.inf
+            scores[self.rise_beyond(fitted, rows)] = np.inf
         return scores
 
-    def turns(self, fitted: Fitted, rows: Rows = ALL) -> _Flags:
+    def rise_beyond(self, fitted: Fitted, rows: Rows = ALL) -> _Flags:
         """Return hypotheses (M, H) that rise beyond the points by another power than anywhere between two of them.
 
         A sum of as many functions as there are values has these whatever they are, and then goes its own way.
@@ -143,9 +143,7 @@ class Deviating(Criterion):
         result = np.zeros(here.shape, dtype=bool)
         for index in parameters:
             if np.isfinite(self.steepest[rows, index]).any():
-                with np.errstate(all="ignore"):
-                    power = np.log(at(index) / here) / np.log(TURN_AT)
-                result |= (here > 0) & (power > np.maximum(self.steepest[rows, index], 0.0)[:, None] + TURN_POWER)
+                result |= _steeper(here, at(index), self.steepest[rows, index][:, None])
         return result
 
     def posterior(
@@ -241,6 +239,25 @@ def steepest_rise(points: FloatArray, values: FloatArray, index: int) -> FloatAr
             rise = np.log(np.where(known, y[:, 1:], 1.0) / np.where(known, y[:, :-1], 1.0)) / steps
             result = np.maximum(result, np.where(known, rise, -np.inf).max(axis=1))
     return np.where(np.isfinite(result), result, np.inf)
+
+
+def rises_beyond(model: Model, points: FloatArray, values: FloatArray) -> bool:
+    """Whether a model rises beyond the points (C, m) by another power than values (C,) between any two of them.
+
+    So does n⁹ that has one larger count at the last size; `Deviating.rise_beyond` says the same of hypotheses.
+    """
+    top = points.max(axis=0)
+    further = np.tile(top, (points.shape[1], 1))
+    np.fill_diagonal(further, TURN_AT * top)
+    steepest = np.concatenate([steepest_rise(points, values[None], index) for index in range(points.shape[1])])
+    return bool(_steeper(model.evaluate(top[None]), model.evaluate(further), steepest).any())
+
+
+def _steeper(here: FloatArray, there: FloatArray, steepest: FloatArray) -> _Flags:
+    """Return where values rise from the largest points to TURN_AT times these by far more than the power `steepest`."""
+    with np.errstate(all="ignore"):
+        power = np.log(there / here) / np.log(TURN_AT)
+    return np.asarray((here > 0.0) & (power > np.maximum(steepest, 0.0) + TURN_POWER))
 
 
 def _columns(tables: Tables, points: FloatArray, index: int) -> FloatArray:

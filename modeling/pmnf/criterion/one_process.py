@@ -11,15 +11,13 @@ from ..calibration import (
     INEXACT,
     LARGE_ERROR,
     OTHER_FORMULA_ODDS,
-    TURN_AT,
-    TURN_POWER,
     UNUSUAL_COMPLEXITY,
 )
 from ..data.lines import lines
 from ..grid_calibration import FURTHER
 from ..hypotheses.library import make_term
 from ..model import Model
-from .deviating import penalty_of, small_sample, steepest_rise
+from .deviating import penalty_of, small_sample
 from .repeated import student
 
 # Relative errors of models that reproduce the counts are rounding.
@@ -65,23 +63,6 @@ def turns(model: Model, parameter: str, points: FloatArray, values: FloatArray) 
     further = points[points[:, place] == points[:, place].max()].copy()
     further[:, place] *= max(FURTHER)
     return bool(model.evaluate(further).max() > values.max())
-
-
-def rises_beyond(model: Model, points: FloatArray, values: FloatArray) -> bool:
-    """Whether a model rises beyond the points (C, m) by a much larger power than values (C,) between any two of them.
-
-    So does n⁹ that has one larger count at the last size, as `Deviating.turns` says of hypotheses.
-    """
-    top = points.max(axis=0)
-    here = float(model.evaluate(top[None])[0])
-    for index in range(points.shape[1]):
-        steepest = float(steepest_rise(points, values[None], index)[0])
-        further = top.copy()
-        further[index] *= TURN_AT
-        there = float(model.evaluate(further[None])[0])
-        if min(here, there) > 0.0 and np.log(there / here) > (max(steepest, 0.0) + TURN_POWER) * np.log(TURN_AT):
-            return True
-    return False
 
 
 def _score(model: Model, parameter: str, values: int, apart: bool) -> float:
