@@ -17,6 +17,7 @@
 #include "mpi_handles.h"
 #include "number_map.h"
 #include "rates.h"
+#include "settings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -225,7 +226,7 @@ extern "C" {
 
 int quipu_compute_by_effort(void) {
     using namespace quipu;
-    const char *path = getenv("QUIPU_RATES");
+    const char *path = setting("QUIPU_RATES");
     if (!by_effort && active && path && *path) {
         read_rates(path);
         by_effort = true;

@@ -1,6 +1,7 @@
 /* The life of a measured process: start, regions, attributes, flush, end, fork. */
 #include "behind.h"
 #include "clock.h"
+#include "settings.h"
 #include "tree.h"
 
 #include <errno.h>
@@ -155,8 +156,8 @@ bool is_unknown_child() {
 
 void identify() {
     char text[512];
-    const char *rank = ranks ? nullptr : getenv("QUIPU_RANK");
-    const char *size = ranks ? nullptr : getenv("QUIPU_RANKS");
+    const char *rank = ranks ? nullptr : setting("QUIPU_RANK");
+    const char *size = ranks ? nullptr : setting("QUIPU_RANKS");
     if (rank)
         set_attribute("rank", rank);
     if (size)
@@ -195,7 +196,7 @@ void first_calibration() {
 /* Bytes; QUIPU_PROFILE_LIMIT is in MiB, 0: no limit. */
 uint64_t profile_limit() {
     constexpr uint64_t usual = 256, most = uint64_t{1} << 40;
-    const char *text = getenv("QUIPU_PROFILE_LIMIT");
+    const char *text = setting("QUIPU_PROFILE_LIMIT");
     char *end = nullptr;
     if (!text || !*text)
         return usual << 20;
@@ -218,9 +219,9 @@ bool make_profile() {
         metric_count = QUIPU_METRIC_COUNT + sampled_metrics();
         node_size = static_cast<uint32_t>(sizeof(Node) + sizeof(uint64_t) * sampled_metrics());
     }
-    if (!profile.create(getenv("QUIPU_DIR"), profile_limit(), node_size, metric_count, metric_table()))
+    if (!profile.create(setting("QUIPU_DIR"), profile_limit(), node_size, metric_count, metric_table()))
         return false;
-    clock_kind = choose_clock(getenv("QUIPU_CLOCK"));
+    clock_kind = choose_clock(setting("QUIPU_CLOCK"));
     profile.header->clock = clock_kind;
     if (ranks && clock_kind != QUIPU_CLOCK_NONE) {
         profile.header->clock = QUIPU_CLOCK_NANOSECONDS;
@@ -238,6 +239,10 @@ __attribute__((constructor(200))) void start() {
     const char *folder = secure_getenv("QUIPU_DIR"); /* a program with more rights than its caller is not measured */
     if (!folder || !*folder)
         return;
+    if (!keep_settings()) {
+        say("quipu: no memory; this process is not measured\n");
+        return;
+    }
     active = true; /* the file is made at first use: shells and wrappers in between leave none */
     may_fork = pthread_atfork(before_fork, parent_after_fork, child_after_fork) == 0;
     if (samples_functions())

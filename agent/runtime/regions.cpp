@@ -1,5 +1,6 @@
 /* What the process knows of its regions, and their place in the profile. */
 #include "filter.h"
+#include "settings.h"
 #include "tree.h"
 
 #include <stdio.h>
@@ -189,7 +190,7 @@ KnownRegion *known_whole(const quipu_region *region, uint64_t first, uint32_t ro
 } // namespace
 
 void read_run_filter() {
-    const char *path = getenv("QUIPU_FILTER");
+    const char *path = setting("QUIPU_FILTER");
     if (!path || !*path)
         return;
     FilterError error;

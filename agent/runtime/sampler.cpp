@@ -8,6 +8,7 @@
  */
 #include "clock.h"
 #include "counting.h"
+#include "settings.h"
 #include "signals.h"
 #include "tree.h"
 
@@ -222,7 +223,7 @@ bool find_signal() {
 } // namespace
 
 void read_sampling_options() {
-    const char *wrong = read_sample_options(getenv("QUIPU_SAMPLE"), getenv("QUIPU_COUNTERS"), &options);
+    const char *wrong = read_sample_options(setting("QUIPU_SAMPLE"), setting("QUIPU_COUNTERS"), &options);
     if (wrong) {
         say("quipu: error: %s\n", wrong);
         _exit(1);

@@ -72,3 +72,39 @@ def test_a_child_of_a_call_of_the_system_does_not_end_the_profile(workshop) -> N
     done, (profile,) = profiles_of(raw_folder(workshop), program, "clone")
     assert (done.returncode, done.stderr) == (0, "")
     assert (profile.state, profile.problems) == (ProfileState.ENDED, ())
+
+
+EMPTIES_ITS_ENVIRONMENT = """#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+static volatile int done;
+__attribute__((noinline)) void of_all(void) { done++; }
+__attribute__((constructor(300), no_instrument_function)) static void overwrite(void) {
+    for (char **one = environ; *one; one++)
+        memset(*one, 'x', strlen(*one));
+    clearenv();
+}
+int main(void) {
+    of_all();
+    if (fork() == 0) {
+        of_all();
+        return 0;
+    }
+    int status;
+    return wait(&status) < 0 || status != 0;
+}
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-static",)], ids=["shared", "static"])
+def test_a_program_that_empties_its_environment(workshop, options: tuple[str, ...]) -> None:
+    """What the runtime was told at the start holds for the profile at first use, and for those of children."""
+    source = workshop.folder / "empties_its_environment.c"
+    source.write_text(EMPTIES_ITS_ENVIRONMENT)
+    program = workshop.build(source, "-O1", "--quipu-all", *options)
+    done, profiles = profiles_of(raw_folder(workshop), program)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [visits_of(profile, "of_all") for profile in profiles] == [1, 1]

@@ -1,0 +1,47 @@
+/* Profiles are made at first use and again in each child of fork. Until then a program may have emptied its
+ * environment, or written over where it was, as daemons do that show their state in the list of processes. */
+#include "settings.h"
+#include "tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+namespace quipu {
+
+namespace {
+
+struct Setting {
+    const char *name;
+    char *value;
+};
+
+Setting settings[] = {
+    {"QUIPU_CLOCK", nullptr},  {"QUIPU_COUNTERS", nullptr},      {"QUIPU_DIR", nullptr},
+    {"QUIPU_FILTER", nullptr}, {"QUIPU_PROFILE_LIMIT", nullptr}, {"QUIPU_RANK", nullptr},
+    {"QUIPU_RANKS", nullptr},  {"QUIPU_RATES", nullptr},         {"QUIPU_SAMPLE", nullptr},
+};
+
+} // namespace
+
+bool keep_settings() {
+    for (Setting &own : settings) {
+        const char *value = getenv(own.name);
+        if (!value)
+            continue;
+        const size_t size = strlen(value) + 1;
+        own.value = static_cast<char *>(keep(size));
+        if (!own.value)
+            return false;
+        memcpy(own.value, value, size);
+    }
+    return true;
+}
+
+const char *setting(const char *name) {
+    for (const Setting &own : settings)
+        if (strcmp(own.name, name) == 0)
+            return own.value;
+    return nullptr;
+}
+
+} // namespace quipu
