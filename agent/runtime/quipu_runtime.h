@@ -13,6 +13,10 @@ extern "C" {
  * is measured or no time is kept. */
 uint64_t quipu_ticks(void);
 
+/* What an environment variable of the runtime or of the MPI library said when this process started: the same in all
+ * ranks, whatever a rank has made of its environment since. NULL if it was not set. */
+const char *quipu_setting(const char *name);
+
 /* A fact about this process ("rank", "mpi_size", "mpi_library" …); the last value of a key holds. */
 void quipu_attribute(const char *key, const char *value);
 /* A fact about the calling thread; after quipu_share, about the running rank. */

@@ -1,6 +1,7 @@
 /* Profiles are made at first use and again in each child of fork. Until then a program may have emptied its
  * environment, or written over where it was, as daemons do that show their state in the list of processes. */
 #include "settings.h"
+#include "quipu_runtime.h"
 #include "tree.h"
 
 #include <stdlib.h>
@@ -16,9 +17,10 @@ struct Setting {
 };
 
 Setting settings[] = {
-    {"QUIPU_CLOCK", nullptr},  {"QUIPU_COUNTERS", nullptr},      {"QUIPU_DIR", nullptr},
-    {"QUIPU_FILTER", nullptr}, {"QUIPU_PROFILE_LIMIT", nullptr}, {"QUIPU_RANK", nullptr},
-    {"QUIPU_RANKS", nullptr},  {"QUIPU_RATES", nullptr},         {"QUIPU_SAMPLE", nullptr},
+    {"QUIPU_CLOCK", nullptr},        {"QUIPU_COUNTERS", nullptr},      {"QUIPU_DIR", nullptr},
+    {"QUIPU_FILTER", nullptr},       {"QUIPU_MPI_REDUCE", nullptr},    {"QUIPU_MPI_WAIT", nullptr},
+    {"QUIPU_RANK_COLUMNS", nullptr}, {"QUIPU_PROFILE_LIMIT", nullptr}, {"QUIPU_RANK", nullptr},
+    {"QUIPU_RANKS", nullptr},        {"QUIPU_RATES", nullptr},         {"QUIPU_SAMPLE", nullptr},
 };
 
 } // namespace
@@ -45,3 +47,5 @@ const char *setting(const char *name) {
 }
 
 } // namespace quipu
+
+extern "C" const char *quipu_setting(const char *name) { return quipu::active ? quipu::setting(name) : getenv(name); }

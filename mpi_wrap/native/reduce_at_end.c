@@ -100,8 +100,8 @@ static MPI_Comm own_communicator(MPI_Group everybody) {
 }
 
 void quipu_mpi_reduce_at_end(void) {
-    const char *wanted = getenv("QUIPU_MPI_REDUCE"), *folder = getenv("QUIPU_DIR"),
-               *limit = getenv("QUIPU_RANK_COLUMNS");
+    const char *wanted = quipu_setting("QUIPU_MPI_REDUCE"), *folder = quipu_setting("QUIPU_DIR"),
+               *limit = quipu_setting("QUIPU_RANK_COLUMNS");
     if (wanted == NULL || strcmp(wanted, "1") != 0 || folder == NULL || quipu_mpi_world.all == 1)
         return;
     if (quipu_mpi_world.all == 0) { /* not known */

@@ -78,7 +78,7 @@ static int delete_arrivals(MPI_Comm comm, int key, void *value, void *state) {
 }
 
 void quipu_mpi_choose_waits(bool world) {
-    const char *mode = getenv("QUIPU_MPI_WAIT"), *clock = getenv("QUIPU_CLOCK");
+    const char *mode = quipu_setting("QUIPU_MPI_WAIT"), *clock = quipu_setting("QUIPU_CLOCK");
     if (mode == NULL || *mode == '\0')
         mode = "local";
     const bool sample = strcmp(mode, "sample") == 0, all = strcmp(mode, "all") == 0;

@@ -113,7 +113,7 @@ static bool is_told(MPI_Comm comm) { return quipu_mpi_tell_waits && comm != MPI_
 
 void quipu_mpi_choose_waits(bool world) {
     (void)world; /* sessions are not simulated */
-    const char *mode = getenv("QUIPU_MPI_WAIT"), *clock = getenv("QUIPU_CLOCK");
+    const char *mode = quipu_setting("QUIPU_MPI_WAIT"), *clock = quipu_setting("QUIPU_CLOCK");
     const bool off = mode != NULL && strcmp(mode, "off") == 0;
     const bool known = &id_of != NULL;
     quipu_mpi_wait_mode_is_on = !off && known;

@@ -112,6 +112,14 @@ def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
+def test_a_rank_that_empties_its_environment_takes_part(reduced_run: Callable[..., RawFolder]) -> None:
+    """The others would wait for it in MPI_Finalize, as it is there and measured."""
+    raw = reduced_run("empty", 3, 256)
+    found = reduced(raw)
+    assert found is not None
+    assert counts(found) == counts(merged(raw, 256))
+
+
 @pytest.mark.parametrize(("how", "columns", "clock"), [("again", 256, ""), ("plain", 256, "none"), ("plain", 0, "")])
 def test_both_ways_give_the_same_archive(
     instrumented: Path, library: Path, tmp_path: Path, how: str, columns: int, clock: str

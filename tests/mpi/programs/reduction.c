@@ -1,5 +1,7 @@
 /* Ranks that call different functions differently often, before and after MPI_Finalize; how is the first argument:
- * "plain", "again" (a function is called both before and after), "quit" (rank 1 ends without its end). */
+ * "plain", "again" (a function is called both before and after), "quit" (rank 1 ends without its end),
+ * "empty" (rank 1 empties its environment). */
+#define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -51,6 +53,8 @@ int main(int argc, char **argv) {
     const int again = argc > 1 && strcmp(argv[1], "again") == 0;
     if (again)
         MPI_Get_version(&version, &revision);
+    if (argc > 1 && strcmp(argv[1], "empty") == 0 && rank == 1)
+        clearenv();
     MPI_Finalize();
     for (int i = 0; i <= rank; i++)
         MPI_Finalized(&flag);
