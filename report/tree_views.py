@@ -36,7 +36,11 @@ def run_view(run: MeasuredRun, reported: str = "") -> RunView:
 
 def _near(path: Path) -> str:
     """Return a path relative to the current folder if it is below it."""
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # the program that was measured may have removed it
+        return str(path)
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def run_tree_view(

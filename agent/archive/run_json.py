@@ -53,11 +53,12 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_json(path: Path, content: Mapping[str, Any], durable: bool = False) -> None:
     """Write a JSON file by atomic replacement, so that no reader ever sees half of it.
 
+    Bytes of file names that are no UTF-8 (os.fsdecode) are written as escapes of JSON, and read as they were.
     durable: also wait until it is on the disk.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
+        with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:
             json.dump(content, file, indent=1, ensure_ascii=False)
             file.write("\n")
             if durable:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 from quipu.modeling.errors import UsageError
-from quipu.modeling.printable import printable_json
+from quipu.modeling.printable import printable, printable_json
 
 from .output import require_no_source, say, write_whole
 
@@ -52,7 +52,7 @@ def command(
     else:
         import msgspec
 
-        data = as_metacg(graph, quipu_version()) if metacg else callgraph_json(graph, str(program))
+        data = as_metacg(graph, quipu_version()) if metacg else callgraph_json(graph, printable(str(program)))
         text = printable_json(msgspec.json.format(msgspec.json.encode(data), indent=1).decode()) + "\n"
     if output is None:
         print(text, end="")

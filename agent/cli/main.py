@@ -12,6 +12,7 @@ import importlib
 import os
 import sys
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 import typer
 from quipu.modeling.errors import QuipuError
@@ -156,12 +157,22 @@ def run_command_line(arguments: Sequence[str]) -> int:
 
 def main() -> None:
     """Entry point of the command `quipu`; a shell that completes a line sets the variable, and gets its answer."""
+    _open_standard_streams()
     if COMPLETE in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined] # is imported there
 
         completion_init()
         typer.main.get_command(application()).main(prog_name="quipu", complete_var=COMPLETE)
     sys.exit(run_command_line(sys.argv[1:]))
+
+
+def _open_standard_streams() -> None:
+    """Open streams that the caller closed: the next file would have their number, and get what programs print."""
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)  # has the lowest free number: that of the stream
+            os.set_inheritable(nowhere, True)
+            setattr(sys, name, os.fdopen(nowhere, "w" if descriptor else "r", encoding="utf-8"))
 
 
 def _complain(message: str, code: int) -> int:
@@ -183,7 +194,17 @@ def _system_error(error: OSError) -> str:
     where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
     text = _HINTS.get(error.errno or 0, "")
     reason = error.strerror or str(error) or type(error).__name__
+    if not where and error.errno == errno.ENOENT and not _has_working_directory():
+        return "the working directory does not exist any more: change to another one, then repeat the command"
     return f"{where}{reason}" + (f" ({text})" if text else "")
+
+
+def _has_working_directory() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _usage_message(error: Exception) -> str:

@@ -11,7 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from profile_writer import rank_profile
+from quipu.agent.archive.run_json import read_json, write_json
 from quipu.agent.cli.main import COMMANDS, run_command_line
+from quipu.agent.installation import native_file
+
+from tests.strangers.hostile import raw_folder
 
 from .conftest import Quipu
 
@@ -183,3 +188,40 @@ def test_commands_start_without_the_libraries_of_numbers(tmp_path: Path) -> None
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&- >&-", "<&- >&- 2>&-", "2>&-"])
+def test_closed_streams_are_no_defect(heat: Path, closed: str) -> None:
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c"]
+    done = subprocess.run(
+        [*shell, "from quipu.agent.cli.main import main; main()", "show", str(heat)],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_working_directory_that_is_gone(
+    heat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = raw_folder(tmp_path / ".raw-x", [rank_profile(0)])
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert run_command_line(["merge", str(raw), "--force"]) == 0
+    assert f"{tmp_path}/p=2.r1" in "".join(capsys.readouterr())
+    (heat / "rules.toml").write_text('[[expect]]\npath = "main"\nat_most = 1e9\n', encoding="utf-8")
+    assert run_command_line(["check", str(heat / "rules.toml"), str(heat), "--sarif", str(tmp_path / "x")]) == 1
+    assert "the working directory does not exist any more" in capsys.readouterr().err
+
+
+def test_programs_whose_names_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / os.fsdecode(b"a \xff\n")
+    source = tmp_path / "x.c"
+    source.write_text("int main(void) { return 0; }", encoding="utf-8")
+    subprocess.run([native_file("quipu-cc"), source, "-o", program], check=True)
+    assert run_command_line(["callgraph", str(program)]) == 0
+    assert f'"{tmp_path}/a ' in capsys.readouterr().out
+    write_json(tmp_path / "x.json", {"command": [str(program)]})
+    assert read_json(tmp_path / "x.json") == {"command": [str(program)]}
