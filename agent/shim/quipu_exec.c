@@ -45,15 +45,31 @@ static void set_number(const char *name, long value) {
     setenv(name, text, 1);
 }
 
+/* Bytes of the character of UTF-8 (RFC 3629, section 4) that begins here; 0 if none does. */
+static int character(const unsigned char *c) {
+    const int length = *c < 0x80 ? 1 : *c < 0xc2 ? 0 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : *c < 0xf5 ? 4 : 0;
+    for (int i = 1; i < length; i++)
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    const bool too_long = (*c == 0xe0 && c[1] < 0xa0) || (*c == 0xf0 && c[1] < 0x90);
+    const bool no_character = (*c == 0xed && c[1] > 0x9f) || (*c == 0xf4 && c[1] > 0x8f);
+    return too_long || no_character ? 0 : length;
+}
+
+/* Bytes that are no UTF-8 become what Python makes of them in names of files (PEP 383). */
 static void write_json_string(FILE *file, const char *text) {
     fputc('"', file);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+    int length;
+    for (const unsigned char *c = (const unsigned char *)text; *c; c += length ? length : 1) {
+        length = character(c);
         if (*c == '"' || *c == '\\')
             fprintf(file, "\\%c", *c);
         else if (*c < 0x20)
             fprintf(file, "\\u%04x", *c);
+        else if (length == 0)
+            fprintf(file, "\\udc%02x", *c);
         else
-            fputc(*c, file);
+            fwrite(c, 1, (size_t)length, file);
     }
     fputc('"', file);
 }
