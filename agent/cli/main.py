@@ -52,6 +52,8 @@ COMMANDS = {
 # Typer has its own copy of click since 0.26, and uses the installed one before: the base class is found by name.
 _ClickException = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
+_LONGEST_MESSAGE = 4000  # what is at fault may be a text of any length, the end says what to do
+
 _HINTS = {
     errno.ENOSPC: "the disk is full: make room, then repeat the command",
     errno.EDQUOT: "your disk quota is used up: make room, then repeat the command",
@@ -176,6 +178,9 @@ def _open_standard_streams() -> None:
 
 
 def _complain(message: str, code: int) -> int:
+    if len(message) > _LONGEST_MESSAGE:
+        half = _LONGEST_MESSAGE // 2
+        message = f"{message[:half]} … {message[-half:]}"
     try:
         print(f"quipu: error: {printable(message)}", file=sys.stderr, flush=True)
     except BrokenPipeError:

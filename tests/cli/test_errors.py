@@ -165,6 +165,13 @@ def test_errors_of_the_system(
     assert f"quipu: error: {message}" in capsys.readouterr().err
 
 
+def test_a_value_of_any_length_is_one_short_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["show", "x", "--depth", "y" * 70_000]) == 2
+    said = capsys.readouterr().err
+    assert len(said) < 5000
+    assert said.endswith("see: quipu show --help\n")
+
+
 def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: object) -> None:
         raise ZeroDivisionError
