@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .by_visits import Sum, covariance_through, put_in
 from .experiment import Experiment, FloatArray
 from .pmnf.data.preparation import absent_values, not_executed, ranges
 from .pmnf.doubt import open_notes
 from .pmnf.model import Factor, Model, Term
 from .priors.path_model import PathModel
+from .through_visits import Sum, covariance_through, put_in
 
 # So many larger values of a parameter must show that nothing is executed there.
 _LEAST_LARGER = 2

@@ -5,46 +5,45 @@ function of the parameters, but what a visit does often is, and so is how often 
 of another. Such counts are f + g·v of the visits v of the call path itself, of one that it calls, of its caller or of
 an earlier callee of that, where f and g are functions of the parameters that reproduce every single run. Their models
 are made of the model of v, which alone is inexact: all effort of a loop agrees on its iterations, and n² cells in each
-of n² iterations are n⁴, which the library of hypotheses need not have. The interval is that of v.
+of n² iterations are n⁴, which the library of hypotheses need not have. The interval is that of v, and of g where
+several functions reproduce the counts for each visit, as of few grids of processes: these come last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .experiment import Experiment, FloatArray, Metric
-from .pmnf.build import qualities
-from .pmnf.calibration import EXACT, VISITS_AGREE, VISITS_LEAST_FREE, VISITS_MOST_POWER, VISITS_TERMS
+from .pmnf.calibration import (
+    EXACT,
+    VISITS_AGREE,
+    VISITS_LEAST_FREE,
+    VISITS_MOST_POWER,
+    VISITS_TERMS,
+    VISITS_UNDECIDED_FREE,
+)
 from .pmnf.criterion.exactness import exact_weights, rounding_of
 from .pmnf.criterion.one_process import EXACT_FIT, reproduces
 from .pmnf.fit.fitter import fit
 from .pmnf.hypotheses.library import make_term
 from .pmnf.model import Factor, Model, Term, collect
 from .pmnf.modeler import NoModel, Options, fit_models
-from .pmnf.one_exception import but_for_one, without_counts
+from .pmnf.one_exception import but_for_one
 from .progress import steps
+from .through_visits import Sum, through
 from .visit_carriers import Carriers
 
 Models = dict[str, list[Model | NoModel]]
 _Index = NDArray[np.int64]
 # Models of counts per visit, by metric and values.
 _Known = dict[tuple[str, bytes], Model | NoModel]
-
-
-@dataclass(frozen=True)
-class Sum:
-    """What counts are: f, and g for each visit, both (constant, terms) and exact."""
-
-    plain: tuple[float, tuple[Term, ...]]
-    per_visit: tuple[float, tuple[Term, ...]]
 
 
 def by_visits(experiment: Experiment, models: Models, options: Options) -> Models:
@@ -99,11 +98,16 @@ def _without_exceptions(
 
 @dataclass
 class _Unexplained:
-    """Metrics of a call path without exact models, and the call paths whose visits may explain them, in order."""
+    """Metrics of a call path without exact models, and the call paths whose visits may explain them, in order.
+
+    undecided: by metric the first of these for each of whose visits several functions are exact, and the counts (C, R)
+    for each visit.
+    """
 
     path: int
     metrics: list[str]
     carriers: list[int]
+    undecided: dict[str, tuple[int, FloatArray]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,14 +143,11 @@ def _explain(
         _model_ratios(experiment, per_visit, options, known, what)
         turns = list(zip(tried, per_visit, strict=True))
         for one, counts in steps(what, turns) if what else turns:
-            visits, of_visits = experiment.values["visits"][one.carriers[turn]], models["visits"][one.carriers[turn]]
-            assert isinstance(of_visits, Model)
+            carrier = one.carriers[turn]
+            visits = experiment.values["visits"][carrier]
             values = np.stack([experiment.values[name][one.path] for name in one.metrics])
-            found = {
-                place: Sum((0.0, ()), (model.constant, model.terms))
-                for place, key in counts.keys.items()
-                if isinstance(model := known[key], Model) and reproduces(model)
-            }
+            likely = {place: own for place, key in counts.keys.items() if (own := _exact_ratio(known[key]))}
+            found = {place: own for place, own in likely.items() if not own.others}
             rest = [place for place in range(len(values)) if place not in found]
             if rest:
                 found |= {rest[place]: own for place, own in _sums_of_runs(experiment, values[rest], visits).items()}
@@ -157,12 +158,63 @@ def _explain(
                 found |= {place: own} if own else {}
             found = {place: own for place, own in found.items() if _explains(own, models[one.metrics[place]][one.path])}
             for place, own in found.items():
-                replaced = models[one.metrics[place]][one.path]
-                assert isinstance(replaced, Model)
-                executed = None if experiment.executed is None else experiment.executed[one.path]
-                through = _through(own, of_visits, replaced, experiment.points, values[place], executed)
-                models[one.metrics[place]][one.path] = through
+                _replace(experiment, models, one.metrics[place], one.path, carrier, own)
+            for place in likely:
+                one.undecided.setdefault(one.metrics[place], (carrier, counts.ratios[place]))
             one.metrics = [name for place, name in enumerate(one.metrics) if place not in found]
+    _settle(experiment, unexplained, models, options)
+
+
+def _settle(experiment: Experiment, unexplained: Sequence[_Unexplained], models: Models, options: Options) -> None:
+    """Put models through visits in place of inexact ones where the likeliest of several functions is confirmed."""
+    for one in unexplained:
+        for name in (name for name in one.metrics if name in one.undecided and not _is_exact(models[name][one.path])):
+            carrier, ratios = one.undecided[name]
+            # also beside all functions that are not exact
+            of = (experiment.points, ratios[None], experiment.metrics[name], experiment.parameters, options)
+            (model,) = fit_models(*of)
+            found = _exact_ratio(model)
+            if found and _left_over(found, experiment, ratios) >= VISITS_UNDECIDED_FREE:
+                _replace(experiment, models, name, one.path, carrier, found)
+
+
+def _exact_ratio(model: Model | NoModel) -> Sum | None:
+    """Return counts for each visit as a sum, with the other functions that have the same values; None if inexact."""
+    if not isinstance(model, Model) or not _is_exact(model):
+        return None
+    return Sum((0.0, ()), (model.constant, model.terms), tuple(model.alternatives), model.notes)
+
+
+def _left_over(found: Sum, experiment: Experiment, ratios: FloatArray) -> int:
+    """Return how many more counts for each visit (C, R) there are than numbers in their sum.
+
+    Counts that differ in parameters on which it does not depend are one; so are the coefficients of what is alike in
+    all dimensions of a grid, which are 2 for the ranks with a neighbour in one, 4 for those with one in two.
+    """
+    constant, terms = found.per_visit
+    factors = [factor for term in terms for factor in term.factors]
+    places = [place for place, name in enumerate(experiment.parameters) if any(f.parameter == name for f in factors)]
+    counted = experiment.points[~np.isnan(ratios).all(axis=1)]
+    numbers = {_number(term) for term in terms}
+    return len(np.unique(counted[:, places], axis=0)) - len(numbers) - (constant != 0.0)
+
+
+def _number(term: Term) -> tuple[str, tuple[Factor, ...]]:
+    """Return what a term has in common with others that are alike."""
+    of_one_neighbour = term.coefficient / 2 ** sum(factor.shares for factor in term.factors)
+    return f"{of_one_neighbour:.9g}", tuple(factor for factor in term.factors if factor.axis is None)
+
+
+def _is_exact(model: Model | NoModel) -> bool:
+    return isinstance(model, Model) and model.quality is not None and model.quality.rms_relative < EXACT_FIT
+
+
+def _replace(experiment: Experiment, models: Models, name: str, path: int, carrier: int, found: Sum) -> None:
+    """Put the model through the visits of `carrier` in place of that of a metric of a call path."""
+    before, visits = models[name][path], models["visits"][carrier]
+    assert isinstance(before, Model) and isinstance(visits, Model)
+    executed = None if experiment.executed is None else experiment.executed[path]
+    models[name][path] = through(found, visits, before, experiment.points, experiment.values[name][path], executed)
 
 
 def _explains(found: Sum, before: Model | NoModel) -> bool:
@@ -170,8 +222,7 @@ def _explains(found: Sum, before: Model | NoModel) -> bool:
 
     Then only as many for each visit say more: a function of the parameters is as open as that model.
     """
-    exact = isinstance(before, Model) and before.quality is not None and before.quality.rms_relative < EXACT_FIT
-    return not exact or not (found.plain[0] or found.plain[1] or found.per_visit[1])
+    return not _is_exact(before) or not (found.plain[0] or found.plain[1] or found.per_visit[1])
 
 
 def _per_visit(experiment: Experiment, one: _Unexplained, carrier: int) -> _PerVisit:
@@ -313,67 +364,3 @@ def _subsets(terms: int, size: int) -> _Index:
     """Return sets (S, size) of the numbers of terms and of terms for each visit, one of these at least."""
     found = [own for own in combinations(range(2 * terms), size) if own[-1] >= terms]
     return np.array(found, dtype=np.int64)
-
-
-def _through(
-    found: Sum,
-    visits: Model,
-    before: Model,
-    points: FloatArray,
-    values: FloatArray,
-    executed: NDArray[np.bool_] | None,
-) -> Model:
-    """Return the model of counts (C, R) in place of `before`: f + g times the model of visits, with its uncertainty.
-
-    executed: (C,), where its quality is that of; everywhere if None, or where it is nowhere executed.
-    """
-    constant, terms = put_in(found, visits.constant, visits.terms)
-    others = tuple(replace(own, **_named(put_in(found, own.constant, own.terms))) for own in visits.alternatives)
-    notes = without_counts(visits.notes)
-    model = Model(visits.parameters, constant, terms, None, before.ranges, (), others, notes)
-    with np.errstate(all="ignore"):
-        centre = np.nanmean(values, axis=1)
-    known = ~np.isnan(centre)
-    if executed is not None and (known & executed).any():
-        known &= executed
-    fitted = model.evaluate(points[known])
-    width = np.array([len(terms) + (constant != 0.0)])
-    (quality,) = qualities(centre[known][None], fitted[None], np.array([np.nan]), width)
-    return replace(model, quality=quality, covariance=covariance_through(found, visits, model))
-
-
-def _named(parts: tuple[float, tuple[Term, ...]]) -> dict[str, Any]:
-    return {"constant": parts[0], "terms": parts[1]}
-
-
-def put_in(found: Sum, constant: float, terms: tuple[Term, ...]) -> tuple[float, tuple[Term, ...]]:
-    """Return f + g·v for the visits v = constant + terms."""
-    visits = [Term(constant, ()), *terms]
-    per_visit = [Term(found.per_visit[0], ()), *found.per_visit[1]]
-    products = [a.times(b) for a in per_visit for b in visits if a.coefficient and b.coefficient]
-    return collect(found.plain[0], [*products, *found.plain[1]])
-
-
-def covariance_through(found: Sum, visits: Model, model: Model) -> tuple[tuple[float, ...], ...]:
-    """Return the covariance of `model`, which is linear in the coefficients of the model of visits."""
-    if not visits.covariance:
-        return ()
-    place = {term.shape: number + 1 for number, term in enumerate(model.terms)} | {(): 0}
-    old, new, parameters = len(visits.terms) + 1, len(model.terms) + 1, len(visits.parameters)
-    linear = np.zeros((new, old))
-    for column, own in enumerate([Term(1.0, ()), *visits.terms]):
-        for piece in [Term(found.per_visit[0], ()), *found.per_visit[1]]:
-            row = place.get(piece.times(own).shape)
-            if row is not None:
-                linear[row, column] += piece.coefficient
-    blocks = (len(visits.covariance) - parameters) // old if len(visits.covariance) > old else 1
-    whole = np.kron(np.eye(blocks), linear)
-    if blocks > 1:
-        top = [[high for _, high in model.ranges]]
-        value = abs(float(model.evaluate(top)[0])) or 1.0
-        plain = abs(float(Model(model.parameters, *found.plain).evaluate(top)[0]))
-        share = max(0.0, 1.0 - plain / value)  # curvature is that of the part with visits
-        curved = share * np.eye(parameters)
-        empty = np.zeros((len(whole), parameters))
-        whole = np.block([[whole, empty], [np.zeros((parameters, whole.shape[1])), curved]])
-    return tuple(map(tuple, (whole @ np.asarray(visits.covariance) @ whole.T).tolist()))

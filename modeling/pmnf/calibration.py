@@ -98,6 +98,9 @@ FEW_NOTHING = 1e-9
 # Ratios of counts to visits differ by less than this, relatively, where they are the same; runs or configurations that
 # a sum must reproduce beyond its coefficients.
 VISITS_AGREE, VISITS_LEAST_FREE = 1e-9, 2
+# As many if other sums of functions reproduce them, too: with one less, counts of an adaptive mesh (miniAMR) and of
+# blocks that are dealt out to a grid are such sums by luck, and predictions at four times the ranks worse than without.
+VISITS_UNDECIDED_FREE = 3
 # Powers of a parameter in what a visit does; terms of sums, by the number of parameters that vary.
 VISITS_MOST_POWER = 3
 VISITS_TERMS = {1: 4, 2: 2}

@@ -142,3 +142,32 @@ def test_what_is_executed_at_one_number_of_processes_is_not_known_at_others() ->
     assert any("one value of p" in note for note in model.notes)
     prediction = model.predict((48.0, 64.0))
     assert prediction.upper > 2 * prediction.lower
+
+
+def exchange(neighbours: dict[int, float]) -> tuple[Model, Model]:
+    """Return the models of iterations to a tolerance, and of what is sent in each by the number of processes."""
+    points = np.array([(p, n) for p in (1.0, 2, 4, 8, 16) for n in (12.0, 16, 20, 24, 32)])
+    iterations = np.tile([39.0, 52, 66, 80, 106], 5)
+    sends = iterations * np.array([neighbours[int(p)] for p in points[:, 0]])
+    tree = CallTree(tuple(Region(name, name) for name in NAMES[:3]), np.arange(3), np.array([-1, 0, 1]))
+    visits = np.stack([np.ones(25), iterations, sends])[:, :, None]
+    metrics = {"visits": METRICS["visits"]}
+    experiment = Experiment("exchange", ("p", "n"), points, tree, metrics, {"visits": visits})
+    _, steps, send = fit_metrics(experiment, metrics, Options(grids=assumed("p")))["visits"]
+    assert isinstance(steps, Model) and isinstance(send, Model)
+    return steps, send
+
+
+def test_what_a_visit_does_on_a_grid_of_processes_may_have_other_functions() -> None:
+    """All 26 neighbours in each iteration: of five numbers of processes, several functions are exact."""
+    steps, send = exchange({1: 0.0, 2: 1.0, 4: 3.0, 8: 7.0, 16: 9.0})
+    mine, its = send.predict((64.0, 48.0)), steps.predict((64.0, 48.0))
+    assert mine.value == pytest.approx(((3 - 2 / 4) ** 3 - 1) * its.value)
+    assert mine.upper / mine.value > its.upper / its.value  # not only how many iterations there are is open
+    assert sum(other.weight for other in send.alternatives) < 1.0
+
+
+def test_as_many_numbers_as_counts_for_each_visit_are_no_function_of_a_grid() -> None:
+    """What blocks that are dealt out to a grid count for each visit: a sum of three numbers for five counts."""
+    _, send = exchange({1: 4 / 3, 2: 5 / 3, 4: 11 / 6, 8: 2.5, 16: 17 / 6})
+    assert not any(factor.axis for term in send.terms for factor in term.factors)
