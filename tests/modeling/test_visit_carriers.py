@@ -9,6 +9,7 @@ from quipu.modeling.analysis import fit_metrics
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.pmnf import Model, Options
+from quipu.modeling.through_visits import Sum
 from quipu.modeling.visit_carriers import may_follow
 
 MANY, CARRIER, LAST = 30, 20, 30
@@ -32,7 +33,7 @@ def test_few_of_many_call_paths_are_tried(repetitions: int, monkeypatch: pytest.
     tried = []
     search = by_visits._sums_of_runs
 
-    def counted(experiment: Experiment, values: FloatArray, visits: FloatArray) -> dict[int, by_visits.Sum]:
+    def counted(experiment: Experiment, values: FloatArray, visits: FloatArray) -> dict[int, Sum]:
         tried.append(1)
         return search(experiment, values, visits)
 
