@@ -28,8 +28,7 @@ from .variances import CommonVariance, common_variance
 # How slowdown may grow: trees, process grids of two and three dimensions, rings; the first of those that fit equally
 # well is taken.
 GROWTHS = tuple(
-    (Fraction(power), log)
-    for power, log in (("0", 1), ("1/3", 0), ("1/2", 0), ("1", 0), ("2/3", 0), ("0", 2), ("1", 1))
+    (Fraction(power), log) for power, log in (("0", 1), ("1/3", 0), ("1/2", 0), ("1", 0), ("2/3", 0), ("0", 2))
 )
 # A growth must explain that much more than the one before it (logarithm of the likelihood), and counts if luck makes
 # less than this part of the findings of the program (F-tests against no slowdown), and if slowdown changes by this

@@ -53,6 +53,14 @@ def test_transfers_that_slow_down_are_predicted_beside_waiting(seed: int) -> Non
     assert model_at(analysis, 2, 1000, 800) == pytest.approx(truth, rel=0.1)
 
 
+def test_no_growth_is_steeper_than_that_of_a_ring() -> None:
+    """Of few numbers of ranks, what is left of a slight growth looks like it."""
+    analysis = planted(WORK, RECEIVE * (0.5 + 0.002 * P * np.log2(P)))
+    entry = analysis.models("time")[2]
+    assert entry.basis == "table I: MPI_Recv × growth in p" and isinstance(entry.model, Model)
+    assert entry.model.lead("p") <= (1, 0)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_ranks_wait_along_the_process_grid_for_the_computation_of_each_step(seed: int) -> None:
     """A wave through a cube of processes passes p^(1/3) - 1 of them, a step each; nobody waits for setup."""
