@@ -84,15 +84,22 @@ def _apart(group: Collection[str], width: int, glyphs: Glyphs) -> Iterator[tuple
     """Yield what tells the call paths of a group apart, if it has room."""
     paths = _told_apart({text: _ARROW.split(text) for text in group if len(text) <= _LONGEST}, glyphs)
     first, last = _common(list(paths.values())), _common([names[::-1] for names in paths.values()])
-    for text, steps in paths.items():
-        middle = range(first, len(steps) - last)
-        if not middle:
-            continue
-        tried = (_of_steps(steps, kept, glyphs) for kept in product(((0,), ()), (middle[-1], middle[0])))
-        own = next((own for own in tried if cell_len(own) <= width), None)
-        own = own or _of_parts(steps, middle[-1], width, glyphs)
-        if own is not None:
-            yield text, own
+    middles = {text: range(first, len(steps) - last) for text, steps in paths.items()}
+    theirs = [paths[text][middle[-1]] for text, middle in middles.items() if middle]
+    for begin in (0, _common(theirs)):
+        found = {}
+        for text, middle in middles.items():
+            if not middle:
+                continue
+            steps = paths[text]
+            tried = (_of_steps(steps, kept, glyphs) for kept in product(((0,), ()), (middle[-1], middle[0])))
+            own = next((own for own in tried if cell_len(own) <= width), None)
+            own = own or _of_parts(steps, middle[-1], width, glyphs, begin)
+            if own is not None:
+                found[text] = own
+        if len(set(found.values())) == len(found):
+            break
+    yield from found.items()
 
 
 def _told_apart(paths: dict[str, list[str]], glyphs: Glyphs) -> dict[str, list[str]]:
@@ -106,10 +113,15 @@ def _told_apart(paths: dict[str, list[str]], glyphs: Glyphs) -> dict[str, list[s
     return apart
 
 
-def _of_parts(steps: Sequence[str], theirs: int, width: int, glyphs: Glyphs) -> str | None:
-    """Return a part of the step that is theirs and the last one, or a part of it, too; None if there is no room."""
+def _of_parts(steps: Sequence[str], theirs: int, width: int, glyphs: Glyphs, begin: int) -> str | None:
+    """Return a part of the step that is theirs and the last one, or a part of it, too; None if there is no room.
+
+    begin: where the part of that step begins.
+    """
     cut = glyphs.ellipsis
     before, own, last = cut + "->", steps[theirs].removeprefix(cut), steps[-1]
+    if begin > len(steps[theirs]) - len(own):
+        before, own = "", cut + steps[theirs][begin:]
     if theirs == len(steps) - 1:
         room = width - cell_len(before)
         return before + elide(own, room, glyphs) if room >= _NARROWEST else None
@@ -122,7 +134,7 @@ def _of_parts(steps: Sequence[str], theirs: int, width: int, glyphs: Glyphs) -> 
 
 
 def _common(paths: Sequence[Sequence[str]]) -> int:
-    """Return with how many equal steps all of these paths begin."""
+    """Return with how many equal steps all of these paths begin; of names, with how many characters."""
     return sum(1 for _ in takewhile(lambda steps: len(set(steps)) == 1, zip(*paths, strict=False)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from quipu.report.terminal import Layout, head, plain_text, shorten
+from quipu.report.terminal import Layout, head, plain_text, shorten, shorten_apart
 from quipu.report.terminal.columns import elastic, first_terms
 from quipu.report.terminal.tables import model_table, ranking_table
 from quipu.report.views import ModelRow, RankedRow
@@ -144,3 +144,12 @@ def test_long_notes_stand_below_and_leave_formulas_their_room() -> None:
 )
 def test_a_call_path_keeps_its_last_step_whole_as_long_as_it_can(width: int, short: str) -> None:
     assert shorten("main->solve->grid_set_sine_mode", width) == short
+
+
+@pytest.mark.parametrize("width", [24, 28, 32, 40, 50])
+def test_callers_that_begin_and_end_alike_are_told_apart_by_what_is_between(width: int) -> None:
+    callers = ("exchangeLeftRightGhostLayers()", "exchangeBottomTopGhostLayers()")
+    paths = [f"main->Mpi::simulateTimestep()->SWE_Block::{caller}->MPI_Sendrecv" for caller in callers]
+    short = shorten_apart(paths, width)
+    assert len(set(short)) == 2 and all(cell_len(own) <= width for own in short)
+    assert all(word in own for word, own in zip(("Lef", "Bot"), short, strict=True))
