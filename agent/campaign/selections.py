@@ -50,7 +50,9 @@ def reference(stored: StoredRun) -> PathCosts:
         overhead = archive.statistics["overhead"].mean
         hooked = np.array([region.kind is not RegionKind.MPI for region in archive.tree.regions])[archive.tree.region]
         others = np.where(hooked, np.maximum(overhead - visits * hook.pair, 0.0), 0.0)
-    return path_costs(archive.tree, stored.metadata.parameters, time, visits, hook, others)
+    effort = archive.statistics.get("instructions")
+    instructions = None if effort is None else effort.mean
+    return path_costs(archive.tree, stored.metadata.parameters, time, visits, hook, others, instructions)
 
 
 def with_inlined(costs: PathCosts, timed: PathCosts, hook: HookCost, plan: RefinePlan) -> PathCosts:

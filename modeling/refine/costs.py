@@ -30,6 +30,10 @@ class HookCost:
             raise ModelingError("the cost of a visit must be 0 or more, and at most all of it is inside of the region")
 
 
+FASTEST = 2e-11
+"""Seconds that an instruction as the pass counts them takes at least: ten in a cycle at 5 GHz, more than any processor
+executes."""
+
 SCOREP = HookCost(76e-9, 38e-9)
 """Score-P 8.4 with profiling, measured with an empty function (docs/design/refine.md)."""
 
@@ -96,7 +100,10 @@ def costs_at(analysis: Analysis, point: Mapping[str, float], measured: HookCost)
     visits = evaluate(analysis, point, "visits")
     seconds = np.array([prediction.value for prediction in time.exclusive])
     numbers = np.array([prediction.value for prediction in visits.exclusive])
-    return path_costs(analysis.tree, time.point, seconds, numbers, measured)
+    counted = "instructions" in analysis.exclusive
+    effort = evaluate(analysis, point, "instructions").exclusive if counted else ()
+    instructions = np.array([prediction.value for prediction in effort]) if counted else None
+    return path_costs(analysis.tree, time.point, seconds, numbers, measured, instructions=instructions)
 
 
 def path_costs(
@@ -106,11 +113,13 @@ def path_costs(
     visits: FloatArray,
     measured: HookCost,
     others: FloatArray | None = None,
+    instructions: FloatArray | None = None,
 ) -> PathCosts:
     """Return measured exclusive times without what measuring took: inside of a region, and the rest in its caller.
 
     time, visits: per call path and rank, NaN: nothing measured. others: seconds of functions without a hook and of
-    counters, which are in the path's time.
+    counters, which are in the path's time. instructions: that were executed; where hooks took nearly all of the time,
+    the difference may be below what these take on any processor, which is left then.
     """
     time, visits = np.nan_to_num(time), np.nan_to_num(visits)
     hooked = np.array([region.kind not in ALWAYS_MEASURED for region in tree.regions], dtype=bool)[tree.region]
@@ -120,7 +129,8 @@ def path_costs(
     outside = visits * (measured.pair - measured.inside) * hooked
     inner = tree.parent >= 0
     np.subtract.at(own, tree.parent[inner], outside[inner])
-    return PathCosts(tree, dict(point), np.maximum(own, 0.0), np.maximum(visits, 0.0))
+    least = 0.0 if instructions is None else np.minimum(FASTEST * np.nan_to_num(instructions), time)
+    return PathCosts(tree, dict(point), np.maximum(own, np.maximum(least, 0.0)), np.maximum(visits, 0.0))
 
 
 def is_main(region: Region) -> bool:

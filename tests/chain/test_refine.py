@@ -34,7 +34,7 @@ __attribute__((noinline)) double often(double x, int n) {
 }
 __attribute__((noinline)) double sweep(int n) {
     double x = 0;
-    for (long i = 0; i < 4000L * n; i++)
+    for (long i = 0; i < 16000L * n; i++)
         x = often(x, 2);
     return x;
 }

@@ -22,6 +22,7 @@ from quipu.modeling.refine import (
     select_statically,
     select_within,
 )
+from quipu.modeling.refine.costs import FASTEST
 from quipu.modeling.refine.imbalance import imbalanced, imbalances, unmeasured_callees
 from quipu.modeling.refine.static import Threshold
 
@@ -107,6 +108,18 @@ def test_what_measuring_took_is_taken_off_where_it_was() -> None:
     assert costs.time[2] == pytest.approx(0.001 - 1000 * 0.4e-6)
     assert costs.time[1] == pytest.approx(1.0 - 10 * 0.4e-6 - 1010 * 0.6e-6)
     assert costs.time[5] == 0.5  # MPI is measured in any case
+
+
+def test_what_hooks_seem_to_take_leaves_the_time_that_instructions_need() -> None:
+    """A loop of calls whose hooks seem to take more than all of its time is the program all the same."""
+    tree = tree_of(("main", -1), ("sweep", 0), ("often", 1))
+    time, visits = np.array([1e-4, 0.5, 0.6]), np.array([1.0, 1.0, 1e6])
+    hook, instructions = HookCost(1.2e-6, 0.65e-6), np.array([10.0, 5e6, 2e7])
+    assert path_costs(tree, {}, time, visits, hook).time.tolist()[1:] == [0.0, 0.0]
+    costs = path_costs(tree, {}, time, visits, hook, instructions=instructions)
+    assert costs.time.tolist()[1:] == pytest.approx([FASTEST * 5e6, FASTEST * 2e7])
+    kept = {choice.region.name for choice in select_within(costs, hook, 0.05).kept}
+    assert kept == {"main", "sweep"}
 
 
 def test_what_is_not_measured_is_part_of_its_callers() -> None:
