@@ -29,8 +29,8 @@ WAITING = "waiting"
 # and waves from all corners, which few programs have, more than one wave by as much again.
 # benchmarks/simulated_time.py, benchmarks/priors_applications.py
 _PENALTY, _SWEEPS_PENALTY = NOISY.coefficient, 2.0 * NOISY.coefficient
-# Where the process grid of a program is known, waiting that grows neither along it nor along a tree must explain more
-# by so much: from p = 8 to 216, px + py + pz and log2(p)² are alike to 2 %, and 5 % apart at 343.
+# Where the process grid of a program is known, waiting for messages that grows neither along it nor along a tree must
+# explain more by so much: from p = 8 to 216, px + py + pz and log2(p)² are alike to 2 %, and 5 % apart at 343.
 # benchmarks/selection_campaign.py
 _OTHER_PENALTY = 5.0 * NOISY.coefficient
 # How the length of a pipeline through a process grid of two and three dimensions grows.
@@ -60,12 +60,14 @@ class Growth:
 
 
 def waiting_growths(
-    ranks: Sequence[str], grids: Sequence[ProcessGrid] = (), visits: float | None = None
+    ranks: Sequence[str], grids: Sequence[ProcessGrid] = (), visits: float | None = None, messages: bool = True
 ) -> list[Growth]:
     """Return how waiting may grow with numbers of ranks, of which these `grids` are known, the likeliest first.
 
     visits: how often a rank computes a stage, if that is always as often: of waves from all corners it says how many
-    there are, so that what a stage computes is known. Waves in one direction may follow each other or not.
+    there are, so that what a stage computes is known. Waves in one direction may follow each other or not. messages:
+    whether it waits for messages of single other ranks: those come along the grid, as far as one is known; all other
+    ranks may be late by chance.
 
     One process waits for nobody: growth with the only number of ranks is that of g(p) - g(1), which is the length of a
     pipeline through a process grid for p^(1/3) and p^(1/2), and exactly that, in place of these two, for the `grids` of
@@ -90,7 +92,7 @@ def waiting_growths(
             if name in exact and (power, log) in _PIPELINES:
                 continue
             growth = growth_model(name, power, log)
-            penalty = _OTHER_PENALTY if name in exact and (power, log) != _TREE else _PENALTY
+            penalty = _OTHER_PENALTY if messages and name in exact and (power, log) != _TREE else _PENALTY
             growths.append(Growth(replace(growth, constant=-1.0) if len(ranks) == 1 and not log else growth, penalty))
     return growths
 

@@ -87,10 +87,10 @@ def with_waiting(
     stage_of = _computed_between(experiment, models, list(messages) if known_grids else [])
     kinds = {path: (names, messages.get(path), *stage_of.get(path, (None, None))) for path, names in by_growth.items()}
     growths = {
-        (names, visits): told_apart(
-            waiting_growths(names, known_grids, visits), experiment.parameters, experiment.points
+        (names, visits, own is not None): told_apart(
+            waiting_growths(names, known_grids, visits, own is not None), experiment.parameters, experiment.points
         )
-        for names, _, _, visits in set(kinds.values())
+        for names, own, _, visits in set(kinds.values())
     }
     priors: dict[object, list[Prior]] = {}  # call paths share them, and their columns
     for names, own, computing, visits in set(kinds.values()):
@@ -98,8 +98,8 @@ def with_waiting(
             replace(prior, penalty=prior.penalty + penalty)
             for work, penalty in works
             for prior in (
-                *waiting_priors(work, growths[names, visits], uneven),
-                *stages(work, own, growths[names, visits], computing),
+                *waiting_priors(work, growths[names, visits, own is not None], uneven),
+                *stages(work, own, growths[names, visits, own is not None], computing),
             )
         ]
     chosen = {path: priors[kind] for path, kind in kinds.items()}

@@ -115,6 +115,14 @@ def test_the_steps_through_the_process_grid_of_a_program_are_a_growth_of_waiting
     assert any("1/3" in str(growth) for growth in waiting_growths(["p"]))
 
 
+def test_a_collective_operation_waits_for_ranks_that_are_nowhere_in_the_grid() -> None:
+    """Any rank may be late by chance: no growth is likelier than another one for the grid of the program."""
+    grid = ProcessGrid("p", "balanced", 1, "MPI_Cart_create")
+    messages, collective = waiting_growths(["p"], [grid]), waiting_growths(["p"], [grid], messages=False)
+    assert {growth.penalty for growth in collective} == {growth.penalty for growth in waiting_growths(["p"])}
+    assert max(growth.penalty for growth in messages) > max(growth.penalty for growth in collective)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_ranks_wait_for_the_one_that_has_the_most_to_do(seed: int) -> None:
     """Its excess of blocks, which is counted, says how waiting goes on, and explains what is uneven in it."""
