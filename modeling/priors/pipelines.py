@@ -66,8 +66,8 @@ def waiting_growths(
 
     visits: how often a rank computes a stage, if that is always as often: of waves from all corners it says how many
     there are, so that what a stage computes is known. Waves in one direction may follow each other or not. messages:
-    whether it waits for messages of single other ranks: those come along the grid, as far as one is known; all other
-    ranks may be late by chance.
+    whether it waits for messages of single other ranks, which come along the grid; a chain of all ranks says nothing of
+    what waits for all of them, where any may be late by chance.
 
     One process waits for nobody: growth with the only number of ranks is that of g(p) - g(1), which is the length of a
     pipeline through a process grid for p^(1/3) and p^(1/2), and exactly that, in place of these two, for the `grids` of
@@ -87,12 +87,13 @@ def waiting_growths(
         for steps in (_steps(grid, own) for own in several):
             growths.append(Growth(steps, _SWEEPS_PENALTY, passes, _messages(grid, steps, corners / 2.0)))
     exact = {grid.parameter for grid in grids}
+    along = exact if messages else {grid.parameter for grid in grids if grid.dimensions > 1}
     for name in ranks:
         for power, log in GROWTHS:
             if name in exact and (power, log) in _PIPELINES:
                 continue
             growth = growth_model(name, power, log)
-            penalty = _OTHER_PENALTY if messages and name in exact and (power, log) != _TREE else _PENALTY
+            penalty = _OTHER_PENALTY if name in along and (power, log) != _TREE else _PENALTY
             growths.append(Growth(replace(growth, constant=-1.0) if len(ranks) == 1 and not log else growth, penalty))
     return growths
 
