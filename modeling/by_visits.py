@@ -30,7 +30,7 @@ from .pmnf.calibration import (
     VISITS_UNDECIDED_FREE,
 )
 from .pmnf.criterion.exactness import exact_weights, rounding_of
-from .pmnf.criterion.one_process import EXACT_FIT, reproduces
+from .pmnf.criterion.one_process import is_exact, reproduces
 from .pmnf.fit.fitter import fit
 from .pmnf.hypotheses.library import make_term
 from .pmnf.model import Factor, Model, Term, collect
@@ -168,8 +168,10 @@ def _explain(
 def _settle(experiment: Experiment, unexplained: Sequence[_Unexplained], models: Models, options: Options) -> None:
     """Put models through visits in place of inexact ones where the likeliest of several functions is confirmed."""
     for one in unexplained:
-        for name in (name for name in one.metrics if name in one.undecided and not _is_exact(models[name][one.path])):
-            carrier, ratios = one.undecided[name]
+        for name, (carrier, ratios) in one.undecided.items():
+            before = models[name][one.path]
+            if name not in one.metrics or (isinstance(before, Model) and is_exact(before)):
+                continue
             # also beside all functions that are not exact
             of = (experiment.points, ratios[None], experiment.metrics[name], experiment.parameters, options)
             (model,) = fit_models(*of)
@@ -180,7 +182,7 @@ def _settle(experiment: Experiment, unexplained: Sequence[_Unexplained], models:
 
 def _exact_ratio(model: Model | NoModel) -> Sum | None:
     """Return counts for each visit as a sum, with the other functions that have the same values; None if inexact."""
-    if not isinstance(model, Model) or not _is_exact(model):
+    if not isinstance(model, Model) or not is_exact(model):
         return None
     return Sum((0.0, ()), (model.constant, model.terms), tuple(model.alternatives), model.notes)
 
@@ -205,10 +207,6 @@ def _number(term: Term) -> tuple[str, tuple[Factor, ...]]:
     return f"{of_one_neighbour:.9g}", tuple(factor for factor in term.factors if factor.axis is None)
 
 
-def _is_exact(model: Model | NoModel) -> bool:
-    return isinstance(model, Model) and model.quality is not None and model.quality.rms_relative < EXACT_FIT
-
-
 def _replace(experiment: Experiment, models: Models, name: str, path: int, carrier: int, found: Sum) -> None:
     """Put the model through the visits of `carrier` in place of that of a metric of a call path."""
     before, visits = models[name][path], models["visits"][carrier]
@@ -222,7 +220,8 @@ def _explains(found: Sum, before: Model | NoModel) -> bool:
 
     Then only as many for each visit say more: a function of the parameters is as open as that model.
     """
-    return not _is_exact(before) or not (found.plain[0] or found.plain[1] or found.per_visit[1])
+    exact = isinstance(before, Model) and is_exact(before)
+    return not exact or not (found.plain[0] or found.plain[1] or found.per_visit[1])
 
 
 def _per_visit(experiment: Experiment, one: _Unexplained, carrier: int) -> _PerVisit:

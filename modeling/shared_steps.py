@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from .experiment import Experiment
-from .pmnf.criterion.one_process import EXACT_FIT
+from .pmnf.criterion.one_process import is_exact
 from .pmnf.model import Model
 from .pmnf.modeler import NoModel
 from .pmnf.stepped import by_steps_of
@@ -26,7 +26,7 @@ def by_shared_steps(experiment: Experiment, models: Models) -> Models:
     varying = np.flatnonzero(np.ptp(points, axis=0) > 0.0) if len(points) else np.empty(0)
     for path in range(len(experiment.tree)) if varying.size == 1 else ():
         own = {name: model for name in effort if isinstance(model := models[name][path], Model)}
-        exact = [name for name, model in own.items() if _is_exact(model)]
+        exact = [name for name, model in own.items() if is_exact(model)]
         known = [own[name] for name in exact if _has_steps(own[name])]
         for name in own if known else ():
             values = experiment.values[name][path]
@@ -35,11 +35,6 @@ def by_shared_steps(experiment: Experiment, models: Models) -> Models:
             found = by_steps_of(known, points, values[:, 0], own[name])
             result[name][path] = found or own[name]
     return result
-
-
-def _is_exact(model: Model) -> bool:
-    """Whether a model reproduces the counts, be there others that do, too, or not."""
-    return model.quality is not None and model.quality.rms_relative < EXACT_FIT
 
 
 def _has_steps(model: Model) -> bool:

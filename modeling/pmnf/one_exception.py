@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray, Metric
 from .build import qualities
 from .calibration import EXCEPTION_DOUBT, EXCEPTION_FREE, EXCEPTION_LEAST, EXCEPTION_LEAST_POINTS
-from .criterion.one_process import EXACT_FIT
+from .criterion.one_process import is_exact
 from .model import Alternative, Model, evaluate
 from .modeler import NoModel, Options, fit_models
 
@@ -45,7 +45,7 @@ def but_for_one(
     centre = np.where(there, np.nanmedian(np.where(there[:, :, None], values, 0.0), axis=2), np.nan)
     alike = (np.isnan(values) | (values == centre[:, :, None])).all(axis=(1, 2))
     open_paths = [
-        path for path, model in enumerate(models) if isinstance(model, Model) and alike[path] and not _is_exact(model)
+        path for path, model in enumerate(models) if isinstance(model, Model) and alike[path] and not is_exact(model)
     ]
     if len(points) < EXCEPTION_LEAST_POINTS or not open_paths:
         return {}
@@ -66,7 +66,7 @@ def but_for_one(
     found = fit_models(points, tried[:, :, None], metric, parameters, replace(options, exact_only=True), flags)
     best: dict[int, tuple[int, Model]] = {}
     for place, own, model in zip(left_out.tolist(), owner.tolist(), found, strict=True):
-        if not isinstance(model, Model) or model.quality is None or not _is_exact(model):
+        if not isinstance(model, Model) or model.quality is None or not is_exact(model):
             continue
         size, number = _size(model), open_paths[int(first[own])]
         measured = ~np.isnan(centre[number])
@@ -86,11 +86,6 @@ def but_for_one(
             place = best[own][0]
             result[path] = place, _with_exception(best[own][1], before, points, centre[path], place)
     return result
-
-
-def _is_exact(model: Model) -> bool:
-    """Whether a model has all counts, and others that have them, too."""
-    return model.quality is not None and model.quality.rms_relative < EXACT_FIT
 
 
 def _size(model: Model) -> int:

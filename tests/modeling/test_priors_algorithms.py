@@ -7,15 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from quipu.modeling.analysis import Analysis, analyze
-from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
+from quipu.modeling.experiment import Experiment, FloatArray, Metric
 from quipu.modeling.pmnf.model import Model
 
+from .waiting_program import calling
+
 P = np.array([1.0, 2, 4, 8, 16, 32, 64])
-TREE = CallTree(
-    (Region("main", "main"), Region("MPI_Allgather", "MPI_Allgather", RegionKind.MPI)),
-    np.array([0, 1]),
-    np.array([-1, 0]),
-)
+TREE = calling("MPI_Allgather")
 PER_RANK = 4.037e-6
 
 

@@ -120,17 +120,21 @@ def test_ranks_may_wait_for_each_message_beside_the_steps(seed: int) -> None:
         assert float(model.evaluate([[ranks, 400.0]])[0]) == pytest.approx(truth, rel=0.05)
 
 
+def noisy(runs: Experiment, noise: float, seed: int) -> Experiment:
+    """Return runs with noise in the waiting for messages, of this standard deviation, relative."""
+    values = {name: own.copy() for name, own in runs.values.items()}
+    extra = noise * np.random.default_rng(seed).normal(size=runs.configurations) * values["wait_time"][2, :, 0]
+    for name in ("time", "wait_time"):
+        values[name][2, :, 0] += extra
+    return replace(runs, values=values)
+
+
 def test_other_ways_of_waiting_that_are_as_likely_are_doubts() -> None:
     """With a large noise few runs do not tell how waiting grows with the ranks."""
     few = np.array([(p, 100.0) for p in (2.0, 4, 8, 16, 32)])
     doubted, widths = [], []
     for seed in range(8):
-        runs = sweeping(2, True, seed, few)
-        values = {name: own.copy() for name, own in runs.values.items()}
-        noise = 0.15 * np.random.default_rng(seed).normal(size=len(few))
-        for name in ("time", "wait_time"):
-            values[name][2, :, 0] += noise * values["wait_time"][2, :, 0]
-        model = analyze(replace(runs, values=values)).models("time")[2].model
+        model = analyze(noisy(sweeping(2, True, seed, few), 0.15, seed)).models("time")[2].model
         assert isinstance(model, Model)
         doubted.append(sum(other.weight for other in model.alternatives))
         found = model.predict((1024.0, 100.0))
@@ -154,12 +158,7 @@ def test_waiting_that_does_not_grow_along_the_process_grid_of_a_program_must_exp
     """Of the cubes from 8 to 216 ranks, log2(p)² is nearly the steps through them; one run of each tells nothing."""
     cubes = np.array([(8.0, 100), (8, 200), (8, 300), (8, 400), (27, 100), (27, 200), (64, 100), (125, 100)])
     for seed in range(12):
-        runs = sweeping(3, True, seed, cubes)
-        values = {name: own.copy() for name, own in runs.values.items()}
-        noise = 0.03 * np.random.default_rng(seed).normal(size=len(cubes))
-        for name in ("time", "wait_time"):
-            values[name][2, :, 0] += noise * values["wait_time"][2, :, 0]
-        model = analyze(replace(runs, values=values)).models("time")[2].model
+        model = analyze(noisy(sweeping(3, True, seed, cubes), 0.03, seed)).models("time")[2].model
         assert "log2(p)" not in str(model)
 
 

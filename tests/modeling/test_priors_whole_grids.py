@@ -7,17 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from quipu.modeling.analysis import Analysis, analyze
-from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
+from quipu.modeling.experiment import Experiment, FloatArray, Metric
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.process_grid import ProcessGrid
 
+from .waiting_program import calling
+
 GRID = ProcessGrid("p", "balanced", 3, "MPI_Cart_create")
 P = np.array([1.0, 2, 4, 8, 16, 32, 64])
-TREE = CallTree(
-    (Region("main", "main"), Region("MPI_Sendrecv", "MPI_Sendrecv", RegionKind.MPI)),
-    np.array([0, 1]),
-    np.array([-1, 0]),
-)
+TREE = calling("MPI_Sendrecv")
 LATENCY = 6e-5
 
 

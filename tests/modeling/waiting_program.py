@@ -15,6 +15,12 @@ TREE = CallTree(
 )
 
 
+def calling(operation: str) -> CallTree:
+    """Return the call tree of a program whose `main` calls nothing but an operation of MPI."""
+    regions = (Region("main", "main"), Region(operation, operation, RegionKind.MPI))
+    return CallTree(regions, np.array([0, 1]), np.array([-1, 0]))
+
+
 def experiment(
     work: FloatArray,
     receive: FloatArray,

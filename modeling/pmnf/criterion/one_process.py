@@ -24,9 +24,14 @@ from .repeated import student
 EXACT_FIT = 1e-9
 
 
+def is_exact(model: Model) -> bool:
+    """Whether a model has all counts, be there others that have them, too, or not."""
+    return model.quality is not None and model.quality.rms_relative < EXACT_FIT
+
+
 def reproduces(model: Model) -> bool:
     """Whether a model of counts is exact, and the only one that is."""
-    return model.quality is not None and model.quality.rms_relative < EXACT_FIT and not model.alternatives
+    return is_exact(model) and not model.alternatives
 
 
 def needs_much(model: Model, parameter: str) -> bool:
