@@ -18,7 +18,7 @@ from ..pmnf.fit.fitter import fit
 from ..pmnf.fit.weights import relative_weights
 from ..progress import steps
 from .built import build, with_others
-from .one_sided import FIRST_ROUNDS, is_noise, trust
+from .one_sided import FIRST_ROUNDS, LEAST_REPETITIONS, Undisturbed, is_noise, trust
 from .prior import Fitted, Prior, PriorFit, columns_of
 from .variances import NOTHING_KNOWN, CommonVariance, common_variance
 
@@ -26,8 +26,6 @@ _Flags = NDArray[np.bool_]
 # Non-negative least squares tries all subsets of the columns; priors have few.
 MOST_COLUMNS = 6
 _ROUNDS, _TRUST_ROUNDS = 4, 15
-# What all repetitions share is hardly noise if they are so many.
-_LEAST_REPETITIONS = 5
 # Trust that changes by less is settled.
 _SETTLED = 0.01
 # Errors are relative to at least this part of the mean; below it a fit says nothing about the noise.
@@ -56,12 +54,11 @@ def fit_priors(
     """
     built, each = repetitions, 1 if singles is None else singles.shape[2]
     usable = np.ones_like(repetitions.centre)
-    lowest = None
+    lower = None
     if singles is not None and each > 1:
         repetitions, usable = _apart(singles, repetitions, noise)
-        if each >= _LEAST_REPETITIONS:
-            least = repetitions.centre.reshape(len(choices), -1, each).min(axis=2)
-            lowest = np.repeat(least, each, axis=1)
+        if each >= LEAST_REPETITIONS:
+            lower = Undisturbed.of(repetitions.centre.reshape(len(choices), -1, each))
     owner = np.array([path for path, several in enumerate(choices) for _ in several], dtype=np.int64)
     priors = [prior for several in choices for prior in several]
     known: dict[int, FloatArray] = {}  # several priors, and priors of several call paths, have columns in common
@@ -83,8 +80,8 @@ def fit_priors(
     paths = paths[~is_noise(repetitions.centre[paths], fitted_by(paths), usable[paths], repetitions.scatter[paths])]
     for round_ in range(FIRST_ROUNDS + _TRUST_ROUNDS if paths.size else 0):
         before = trusted.copy()
-        known_least = None if lowest is None else lowest[paths]
-        trusted[paths] = trust(repetitions.centre[paths], fitted_by(paths), round_ < FIRST_ROUNDS, known_least)
+        least = None if lower is None else lower.take(paths)
+        trusted[paths] = trust(repetitions.centre[paths], fitted_by(paths), round_ < FIRST_ROUNDS, least)
         trusted[paths] *= usable[paths]
         changed = np.abs(trusted - before).max(axis=1) > _SETTLED
         again = np.array([best[path] for path in paths.tolist() if changed[path]], dtype=np.int64)

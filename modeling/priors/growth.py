@@ -32,8 +32,9 @@ from .slowdown import Cause, Slowdown, growth_model, slowdowns
 _LEAST_CHANGE = 1.05
 # Computation takes longer per unit of effort until no cache holds any of its data, or memory is as shared as it gets:
 # what it has beyond effort is bounded, however steep it is where caches overflow. What it calls of the system may take
-# longer with each rank. benchmarks/priors_applications.py
-_BOUNDED, _UNBOUNDED = (Fraction(0), 1), (Fraction(1), 0)
+# longer with each rank. Of data that grow beyond a cache the part that is in it falls as 1/x: where the logarithm
+# predicts too much, growth ends so. benchmarks/priors_applications.py
+_BOUNDED, _UNBOUNDED, _ENDING = (Fraction(0), 1), (Fraction(1), 0), (Fraction(-1), 0)
 # Growth without bound must make errors so many times smaller. benchmarks/priors_applications.py
 _MUCH_SMALLER = 0.5
 
@@ -81,8 +82,12 @@ def _predicting(
     """Return the slowdowns that predict the two largest values of their parameter better than effort alone does.
 
     They have the growth that goes on: that of computation is bounded, unless that is too low at both values, and growth
-    without bound predicts them much better.
+    without bound predicts them much better, or too high at both, and growth that ends predicts them better. Values are
+    medians of repetitions: noise that hits some of them decides nothing.
     """
+    if singles is not None:
+        centre = np.nan_to_num(np.nanmedian(np.where(repetitions.centre[:, :, None] > 0, singles, 0.0), axis=2))
+        repetitions = replace(repetitions, centre=centre)
     several = [one for own in slow.values() for one in own]
     forms = [_forms(experiment, one) for one in several]
     tried = []
@@ -95,9 +100,12 @@ def _predicting(
     better: dict[int, list[Slowdown]] = {}
     for own in forms:
         alone_by, by, *others = (next(errors) for _ in range(1 + len(own)))
-        chosen = own[0]
-        if by.too_low and others and others[0].size < _MUCH_SMALLER * by.size:
-            chosen, by = own[1], others[0]
+        chosen, first = own[0], by
+        for form, error in zip(own[1:], others, strict=True):
+            one_sided = first.too_high if form.power < 0 else first.too_low
+            enough = _MUCH_SMALLER if form.power > 0 else 1.0
+            if one_sided and error.size < enough * by.size:
+                chosen, by = form, error
         if by.size < alone_by.size:
             better.setdefault(chosen.path, []).append(chosen)
     return better
@@ -107,7 +115,11 @@ def _forms(experiment: Experiment, one: Slowdown) -> list[Slowdown]:
     """Return a slowdown as it may go on, the likeliest first: that of MPI as it was found."""
     if experiment.tree.region_of(one.path).kind is RegionKind.MPI:
         return [one]
-    growths = (_BOUNDED, _UNBOUNDED) if one.cause is Cause.CONTENTION else (_BOUNDED,)
+    growths = [_BOUNDED]
+    if min(line.low for line in one.lines) > 0.0:
+        growths.append(_ENDING)
+    if one.cause is Cause.CONTENTION:
+        growths.append(_UNBOUNDED)
     return [replace(one, power=power, log=log) for power, log in growths]
 
 
@@ -115,11 +127,12 @@ def _forms(experiment: Experiment, one: Slowdown) -> list[Slowdown]:
 class _PredictionError:
     """Errors at the two largest values of a parameter, each predicted from the smaller ones (logarithms).
 
-    size: both together: of few runs, noise alone decides one of them. too_low: both predictions are too low.
+    size: both together: of few runs, noise alone decides one of them. too_low, too_high: both predictions are.
     """
 
     size: float
     too_low: bool
+    too_high: bool
 
 
 def _prediction_errors(
@@ -147,7 +160,9 @@ def _prediction_errors(
         errors.append(np.log(predicted / part.centre[row, there]))
     return [
         _PredictionError(
-            math.hypot(*(float(np.abs(own).mean()) for own in both)), all(float(own.mean()) < 0 for own in both)
+            math.hypot(*(float(np.abs(own).mean()) for own in both)),
+            all(float(own.mean()) < 0 for own in both),
+            all(float(own.mean()) > 0 for own in both),
         )
         for both in zip(errors[::2], errors[1::2], strict=True)
     ]
@@ -168,7 +183,7 @@ def _priors(
     free = 0.0 if bare is None else NOISY.coefficient
     for one in slow:
         name, is_mpi = experiment.parameters[one.parameter], experiment.tree.region_of(one.path).kind is RegionKind.MPI
-        growth = growth_model(name, one.power, one.log)
+        growth = _growth(name, one)
         grown = form.times(growth)
         products += [product.times(growth) for product in products]
         ring = _ring(form, name) if is_mpi else None
@@ -182,6 +197,15 @@ def _priors(
     if len(slow) > 1:
         found.append(Prior(tuple(products), entry.basis, "", needed=tuple(range(1, len(products)))))
     return found
+
+
+def _growth(name: str, one: Slowdown) -> Model:
+    """Return how a slowdown grows with a parameter: growth that ends, from nothing at the least value."""
+    growth = growth_model(name, one.power, one.log)
+    if one.power >= 0:
+        return growth
+    least = min(line.low for line in one.lines)
+    return Model(growth.parameters, 1.0, growth.scaled(-(least**-one.power)).terms)
 
 
 def _ring(model: Model, name: str) -> Model | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..experiment import IMBALANCE, Experiment, FloatArray, RegionKind
-from ..pmnf.model import Model, add, alternatives_with
+from ..pmnf.model import Alternative, Model, add, alternatives_with, lead_exponents
 from ..pmnf.modeler import DEFAULT, Options, fit_models
 from .path_model import PathModel
 
@@ -23,6 +23,8 @@ _LEAST_PART = 0.01
 # A call path that is somewhere more than this part of the imbalance is worth a sum without it; no more than so many.
 # benchmarks/selection_campaign.py
 _NOTICEABLE, _MOST = 0.2, 4
+# The weight of all functions whose mean is the model: what is left is that of the mean itself.
+_ALL = 1.0 - 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +101,34 @@ def _summed(
     (model,) = _models(experiment, together[None, :, None] / rate, options)
     if model is None:
         return None
-    model = model.scaled(rate)
+    model = _expected(model).scaled(rate)
     doubts = alternatives_with(model, add(exact))
     return Imbalance(replace(add([*exact, model]), alternatives=doubts), used)
+
+
+def _expected(model: Model) -> Model:
+    """Return what a model by chance and its alternatives that grow no faster are on average, by their weights.
+
+    Few points of a chance leave its growth open, and the likeliest function is often not the one that it follows: the
+    mean over the posterior has the least expected error (Hoeting and others, Bayesian Model Averaging, Statistical
+    Science 14, 1999). The interval is that of all functions, the likeliest included.
+    """
+    steepest = model.leading
+    others = [
+        one
+        for one in model.alternatives
+        if not one.hidden and all(lead_exponents(one.terms, one.constant, x) <= steepest[x] for x in steepest)
+    ]
+    if not others:
+        return model
+    weight = 1.0 - sum(one.weight for one in model.alternatives)
+    known = weight + sum(one.weight for one in others)
+    first = Model(model.parameters, model.constant, model.terms).scaled(weight / known)
+    parts = [replace(first, ranges=model.ranges, covariance=model.covariance)]
+    parts += [Model(model.parameters, one.constant, one.terms).scaled(one.weight / known) for one in others]
+    doubts = (Alternative(weight, model.constant, model.terms), *model.alternatives)
+    alternatives = tuple(replace(one, weight=_ALL * one.weight) for one in doubts)
+    return replace(add(parts), quality=model.quality, alternatives=alternatives, notes=model.notes)
 
 
 def _models(experiment: Experiment, counts: FloatArray, options: Options) -> list[Model | None]:

@@ -171,6 +171,18 @@ def test_doubt_about_how_imbalance_goes_on_is_doubt_about_waiting() -> None:
     assert np.median(errors) < 0.2
 
 
+def test_imbalance_by_chance_goes_on_as_all_likely_functions_do_on_average() -> None:
+    excess = 0.02 * P * 3 * N**2 * (1 + 0.3 * np.random.default_rng(20).uniform(-1, 1, len(P)))
+    runs = uneven_program(excess)
+    (found,) = imbalances(runs, dict(enumerate(analyze(runs).models("time"))))
+    likeliest, *others = found.model.alternatives
+    values = [Model(("p", "n"), one.constant, one.terms).at(p=1000.0, n=1000.0) for one in (likeliest, *others)]
+    mean = np.average(values, weights=[one.weight for one in found.model.alternatives])
+    assert others and min(values) < max(values)
+    assert found.model.at(p=1000.0, n=1000.0) == pytest.approx(mean, rel=1e-6)
+    assert found.model.leading == Model(("p", "n"), likeliest.constant, likeliest.terms).leading
+
+
 def test_imbalance_that_is_an_exact_function_is_no_doubt() -> None:
     runs = uneven_program(3 * N * P)
     (found,) = imbalances(runs, dict(enumerate(analyze(runs).models("time"))))
@@ -268,6 +280,14 @@ def test_what_memory_makes_longer_is_bounded(seed: int) -> None:
     full = np.minimum(P, 125) / 125  # from there on no cache holds anything
     analysis = planted(WORK * (1 + full), RECEIVE, noise=normal_noise(seed))
     assert model_at(analysis, 1, 1000, 500) == pytest.approx(2 * 3e-9 * 500**2, rel=0.35)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_data_that_grow_beyond_a_cache_end_to_take_longer(seed: int) -> None:
+    """The part of them that it holds falls as 1/p: the logarithm would go on to 2.8 times the effort."""
+    analysis = planted(WORK * (2 - 8 / P), RECEIVE, noise=normal_noise(seed))
+    assert analysis.models("time")[1].basis == "effort × growth in p"
+    assert model_at(analysis, 1, 4096, 500) == pytest.approx(2 * 3e-9 * 500**2, rel=0.05)
 
 
 @pytest.mark.parametrize("seed", range(3))

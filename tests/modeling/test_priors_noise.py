@@ -13,7 +13,7 @@ from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region
 from quipu.modeling.pmnf import Factor, Model, Term
 from quipu.modeling.priors import PathModel
-from quipu.modeling.priors.one_sided import is_noise, trust
+from quipu.modeling.priors.one_sided import Undisturbed, is_noise, trust
 
 # Mean and standard deviation of each pattern: the densities integrated over [0, 1], with what is clipped at 1.
 MOMENTS = {
@@ -94,18 +94,39 @@ def test_what_all_repetitions_share_is_no_noise() -> None:
     """Two of five sizes take 2.5 times as long, each time: they count in full; one of ten would be noise anyway."""
     random = np.random.default_rng(2)
     clean = np.array([[1.0, 1.0, 1.0, 2.5, 2.5] * 2])
-    values = (clean[:, :, None] * (1 + 0.02 * random.uniform(size=(1, 10, 5)))).reshape(1, -1)
-    lowest = np.repeat(values.reshape(1, 10, 5).min(axis=2), 5, axis=1)
+    repetitions = clean[:, :, None] * (1 + 0.02 * random.uniform(size=(1, 10, 5)))
+    values, lowest = repetitions.reshape(1, -1), Undisturbed.of(repetitions)
     fitted = np.full_like(values, 1.5)
     many = clean.repeat(5, axis=1) > 2
-    assert trust(values, fitted, lowest=lowest)[many].min() > 0.95
+    assert trust(values, fitted, undisturbed=lowest)[many].min() > 0.95
     assert trust(values, fitted)[many].max() < 0.75
     few = np.ones((1, 50))
     few[:, :5] = 2.5
-    assert trust(few, np.ones_like(few), lowest=few)[0, :5].max() < 0.1
+    assert trust(few, np.ones_like(few), undisturbed=Undisturbed.of(few.reshape(1, 10, 5)))[0, :5].max() < 0.1
     late = values.copy()
     late[:, 1::5] *= 1.6  # one repetition of each configuration
-    assert trust(late, np.where(many, 2.5, 1.0), lowest=lowest)[:, 1::5].max() < 0.3
+    assert trust(late, np.where(many, 2.5, 1.0), undisturbed=lowest)[:, 1::5].max() < 0.3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_on_half_of_the_repetitions_does_not_hide_between_configurations_that_differ(seed: int) -> None:
+    """Configurations are a fifth off the model, half of the five repetitions of each take 75 % longer."""
+    random = np.random.default_rng(seed)
+    grid = np.array([(p, n) for p in (2.0, 4, 8, 16, 32) for n in (100.0, 200, 300, 400, 500)])
+    blocks = (3 * grid[:, 1] ** 2)[None, :, None]
+    off = np.exp(0.2 * random.normal(size=(1, len(grid), 1)))
+    times = 2e-9 * blocks * off * np.exp(0.03 * random.normal(size=(1, len(grid), 5)))
+    values = {
+        "blocks": blocks,
+        "visits": np.ones_like(blocks),
+        "time": inject(times, Pattern.SCALED_POISSON, 0.75, random, 0.5),
+    }
+    tree = CallTree((Region("f", "f"),), np.array([0]), np.array([-1]))
+    metrics = {name: Metric(name, "1", "effort") for name in values} | {"time": Metric("time", "s", "cost")}
+    (entry,) = _time_models(Experiment("noisy", ("p", "n"), grid, tree, metrics, values))
+    assert isinstance(entry.model, Model)
+    ratio = entry.model.evaluate(grid) / (2e-9 * blocks[0, :, 0])
+    assert np.median(ratio) == pytest.approx(np.median(off), rel=0.12)
 
 
 def test_small_noise_of_repetitions_is_on_both_sides() -> None:
