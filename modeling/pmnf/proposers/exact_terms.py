@@ -82,14 +82,13 @@ class ExactLines:
     def propose(self, parameter: int) -> tuple[Specification, _Flags]:
         """Return the simplest set of terms (N, 3) that reproduces every line along one parameter, and where (N,).
 
-        -1 stands for no term.
+        Lines with fewer values than others do not count where these have points to spare. -1 stands for no term.
         """
         paths = self.values.shape[0]
         found_lines = lines(self.points, parameter, least=2)
         if len(found_lines) > EXACT_LINES:
             found_lines = [found_lines[i] for i in np.linspace(0, len(found_lines) - 1, EXACT_LINES).astype(int)]
-        terms = np.full((paths, 3), -1, dtype=np.int16)
-        exact = np.zeros(paths, dtype=bool)
+        terms, exact = np.full((paths, 3), -1, dtype=np.int16), np.zeros(paths, dtype=bool)
         if not found_lines:
             return terms, exact
         flat = np.ones(paths, dtype=bool)
@@ -101,7 +100,8 @@ class ExactLines:
         found_lines.sort(key=lambda line: -float(np.ptp(self.values[:, line], axis=1).sum()))
         evidence, unit = self._evidence(found_lines)
         steepest = np.stack([np.ptp(self.values[:, line], axis=1) for line in found_lines]).argmax(axis=0)
-        most = max(np.unique(self.points[line, parameter]).size for line in found_lines)
+        sizes = [np.unique(self.points[line, parameter]).size for line in found_lines]
+        most = max(sizes)
         simpler: list[tuple[Specification, FloatArray]] = []
         for sets in _families(self.tables, parameter):
             open_paths = np.flatnonzero(~exact)
@@ -114,13 +114,17 @@ class ExactLines:
             fits_all = (freedom * evidence[open_paths][:, None] >= needed) | (freedom <= 0)
             doubted = np.zeros_like(fits_all)
             shows = np.repeat(flat[open_paths][:, None], len(sets), axis=1)
-            fits_all = self._possible_everywhere(parameter, sets, found_lines, open_paths, fits_all)
-            for line in found_lines:
+            # where points are missing a line may have too few values to tell what longer ones do
+            telling = [
+                line for line, size in zip(found_lines, sizes, strict=True) if size >= most - max(freedom - 1, 0)
+            ]
+            fits_all = self._possible_everywhere(parameter, sets, telling, open_paths, fits_all)
+            for line in telling:
                 alive = np.flatnonzero(fits_all.any(axis=1))
                 if not alive.size:
                     break
                 rows = open_paths[alive]
-                if line is found_lines[0] and freedom > 0:
+                if line is telling[0] and freedom > 0:
                     # the smallest deviation of fewer functions on the line that varies most, in units
                     counts = np.zeros((rows.size, len(sets)))
                     of_sets = _units(self.tables, parameter, sets.shape[1])
@@ -179,7 +183,7 @@ class ExactLines:
         self,
         parameter: int,
         sets: Specification,
-        found_lines: list[NDArray[np.int64]],
+        telling: list[NDArray[np.int64]],
         paths: NDArray[np.int64],
         wanted: _Flags,
     ) -> _Flags:
@@ -187,7 +191,7 @@ class ExactLines:
 
         That takes far less than precise fits to one of them.
         """
-        for line in found_lines:
+        for line in telling:
             wanted = wanted & self._possible(parameter, sets, line, paths, wanted)
             if not wanted.any():
                 break
