@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..experiment import Experiment, Metric
+from ..mpi_operations import operation_of
 from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models
 from .path_model import unit
@@ -25,7 +26,7 @@ class Messages:
 
 
 def messages_of(experiment: Experiment, paths: Sequence[int], options: Options = DEFAULT) -> dict[int, Messages]:
-    """Return the messages of these call paths, of those where their size grows.
+    """Return the messages of these call paths, of those where their size grows, or that wait for a single other rank.
 
     The larger of bytes sent and received, or what a completion waits for, per visit: the mean over ranks of the bytes
     of an operation is that of its calls, since some ranks have fewer neighbours, times the size of a message.
@@ -42,7 +43,8 @@ def messages_of(experiment: Experiment, paths: Sequence[int], options: Options =
     sizes = np.where(calls > 0, moved[moving] / np.where(calls > 0, calls, 1.0), np.nan)
     parameters = experiment.parameters
     found = fit_models(experiment.points, sizes, _SIZE, parameters, options)
-    sized = [(path, model) for path, model in zip(moving, found, strict=True) if _grows(model)]
+    alone = [_waits_for_one(experiment.tree.region_of(path).name) for path in moving]
+    sized = [(path, model) for path, model, own in zip(moving, found, alone, strict=True) if own or _grows(model)]
     numbers = fit_models(
         experiment.points, visits[[path for path, _ in sized]], experiment.metric("visits"), parameters, options
     )
@@ -51,6 +53,12 @@ def messages_of(experiment: Experiment, paths: Sequence[int], options: Options =
         for (path, size), number in zip(sized, numbers, strict=True)
         if isinstance(size, Model)
     }
+
+
+def _waits_for_one(region: str) -> bool:
+    """Whether an operation waits for the message of a single other rank, whatever its size is."""
+    operation = operation_of(region)
+    return operation is not None and operation.waits_for in ("sender", "peers")
 
 
 def _grows(model: Model | NoModel) -> bool:

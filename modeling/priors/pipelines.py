@@ -46,13 +46,14 @@ class Growth:
 
     passes: how often a rank waits for what another one computes, so many times the function per computation that it
     does itself: of waves from all corners, none where it is not known. messages: how many of others
-    a rank waits for, in a process grid.
+    a rank waits for, in a process grid; before: the same of one wave, all but the last one on its way.
     """
 
     model: Model
     penalty: float = _PENALTY
     passes: tuple[float, ...] = ()
     messages: Model | None = None
+    before: Model | None = None
 
     def __str__(self) -> str:
         """Return the function."""
@@ -77,7 +78,7 @@ def waiting_growths(
     growths = []
     for grid in known:
         steps = _steps(grid, [1.0] * grid.dimensions)
-        growths.append(Growth(steps, messages=_messages(grid, steps)))
+        growths.append(Growth(steps, messages=_messages(grid, steps), before=_before(grid, steps)))
     for grid in known:
         corners = 2**grid.dimensions
         sets = visits / corners if visits and visits % corners == 0 else math.inf
@@ -138,6 +139,7 @@ def stages(
         return []
     each = () if messages.calls is None else (messages.calls,)
     and_each = " + c·visits" if each else ""
+    sized, and_size = ((messages.size,), " + c1·message") if messages.size.terms else ((), "")
     found = []
     for growth in growths:
         if growth.messages is not None:
@@ -145,20 +147,24 @@ def stages(
             found.append(Prior(columns, WAITING, text, needed=(1,), penalty=growth.penalty))
         if work is None or not work.terms:
             continue
-        growing = Model(work.parameters, 0.0, work.terms)
-        own = (growth.model, messages.size.times(growth.model), growing.times(growth.model))
-        text = f"(c0 + c1·message + c2·growing)·({growth})"
-        found.append(Prior((*own, *each), WAITING, text + and_each, needed=(2,), penalty=growth.penalty))
+        own = (growth.model, *(size.times(growth.model) for size in sized))
+        growing = Model(work.parameters, 0.0, work.terms).times(growth.model)
+        text = f"(c0{and_size} + c2·growing)·({growth}){and_each}"
+        found.append(Prior((*own, growing, *each), WAITING, text, needed=(len(own),), penalty=growth.penalty))
+        if growth.before is not None:
+            others = (growth.before, *(size.times(growth.before) for size in sized))
+            text = f"(c0 + c2·growing)·({growth}) + (c3{and_size})·({growth.before})"
+            found.append(Prior((growth.model, growing, *others), WAITING, text, (1,), penalty=growth.penalty))
         if stage is not None and stage.terms:
             computing = Model(stage.parameters, 0.0, stage.terms).times(growth.model)
-            text = f"(c0 + c1·message)·({growth}) + stages of computation"
+            text = f"(c0{and_size})·({growth}) + stages of computation{and_each}"
             found += [
                 Prior(
-                    (*own[:2], computing.scaled(often), *each),
+                    (*own, computing.scaled(often), *each),
                     WAITING,
-                    text + and_each,
+                    text,
                     penalty=_SWEEPS_PENALTY,
-                    known=(2,),
+                    known=(len(own),),
                 )
                 for often in growth.passes
             ]
@@ -189,6 +195,15 @@ def _messages(grid: ProcessGrid, steps: Model, waves: float = 0.0) -> Model:
     own = tuple(Term(-waves, (Factor(grid.parameter, shares=1, axis=axis),)) for axis in grid.axes if waves)
     whole = neighbours(grid.parameter, grid.axes).times(steps)
     return add([whole, Model((grid.parameter,), 0.0, own)])
+
+
+def _before(grid: ProcessGrid, steps: Model) -> Model:
+    """Return how many messages of others are on the way of one wave to a rank, less the last one of them, on average.
+
+    That one it receives itself: its time is a transfer, and no waiting.
+    """
+    corner = Model((grid.parameter,), 0.0, (Term(-1.0, (Factor(grid.parameter, shares=1),)),))
+    return add([steps.scaled(0.5), corner])
 
 
 def _steps(grid: ProcessGrid, steps: Sequence[float]) -> Model:

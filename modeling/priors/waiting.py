@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.build import qualities
 from ..pmnf.calibration import NOISY
-from ..pmnf.model import Model, add, alternatives_with
+from ..pmnf.model import Model, Term, add, alternatives_with
 from ..pmnf.model.term import sort_key
 from ..pmnf.modeler import DEFAULT, Options, fit_models
 from .dedicated import dedicated_times
@@ -84,24 +84,27 @@ def with_waiting(
     known_grids = [grid for grid in experiment.grids if grid.source]
     uneven = imbalances(experiment, models, options)
     messages = messages_of(experiment, list(transfers), options)
-    stage_of = _computed_between(experiment, models, list(messages) if known_grids else [])
-    kinds = {path: (names, messages.get(path), *stage_of.get(path, (None, None))) for path, names in by_growth.items()}
+    between = _computed_between(experiment, models, list(messages) if known_grids else [], options)
+    kinds = {path: (names, messages.get(path), between.get(path, _Between())) for path, names in by_growth.items()}
     growths = {
-        (names, visits, own is not None): told_apart(
-            waiting_growths(names, known_grids, visits, own is not None), experiment.parameters, experiment.points
+        (names, stage.visits, own is not None): told_apart(
+            waiting_growths(names, known_grids, stage.visits, own is not None), experiment.parameters, experiment.points
         )
-        for names, own, _, visits in set(kinds.values())
+        for names, own, stage in set(kinds.values())
     }
     priors: dict[object, list[Prior]] = {}  # call paths share them, and their columns
-    for names, own, computing, visits in set(kinds.values()):
-        priors[names, own, computing, visits] = [
+    for names, own, stage in set(kinds.values()):
+        known = growths[names, stage.visits, own is not None]
+        priors[names, own, stage] = [
             replace(prior, penalty=prior.penalty + penalty)
             for work, penalty in works
             for prior in (
-                *waiting_priors(work, growths[names, visits, own is not None], uneven),
-                *stages(work, own, growths[names, visits, own is not None], computing),
+                *waiting_priors(work, known, uneven),
+                *stages(work, own, known, stage.computing),
             )
         ]
+        if stage.once is not None:
+            priors[names, own, stage] += stages(stage.once, own, known)
     chosen = {path: priors[kind] for path, kind in kinds.items()}
     waiting = fit_measured(experiment, centred(waits, options), chosen, one_by_one(waits, options), doubted=True)
     waiting |= _of_other_form(experiment, waits, waiting, by_growth, options)
@@ -191,13 +194,22 @@ def _computations(experiment: Experiment, models: Mapping[int, PathModel]) -> li
     return [(of_effort, 0.0), *([(grown, NOISY.coefficient)] if shapes(grown) != shapes(of_effort) else [])]
 
 
-def _computed_between(
-    experiment: Experiment, models: Mapping[int, PathModel], paths: Sequence[int]
-) -> dict[int, tuple[Model, float | None]]:
-    """Return the time of the computation that is done between the messages of call paths, and how often it is done.
+@dataclass(frozen=True)
+class _Between:
+    """What is computed between messages: its time, how often if that is always as often, and else the time of once."""
 
-    That below the nearest caller that does more than half of the computation of the program. None where it is not
-    always done as often.
+    computing: Model | None = None
+    visits: float | None = None
+    once: Model | None = None
+
+
+def _computed_between(
+    experiment: Experiment, models: Mapping[int, PathModel], paths: Sequence[int], options: Options
+) -> dict[int, _Between]:
+    """Return what is computed between the messages of call paths, of those of which it is known.
+
+    That is below the nearest caller that does more than half of the computation of the program which grows: what it
+    computes once, whatever its parameters are, need not be what ranks wait for.
     """
     tree = experiment.tree
     known = {
@@ -206,11 +218,13 @@ def _computed_between(
         if isinstance(entry.model, Model) and tree.region_of(own).kind is not _MPI and not tree.start_and_end[own]
     }
     sizes = np.zeros((len(tree), 1))
+    grows = any(model.terms for model in known.values())
     for own, model in known.items() if paths else ():
-        sizes[own] = max(float(model.evaluate(experiment.points).mean()), 0.0)
+        growing = Model(model.parameters, 0.0, model.terms) if grows else model
+        sizes[own] = max(float(growing.evaluate(experiment.points).mean()), 0.0)
     enough = tree.inclusive(sizes)[:, 0] > _MOST * sizes.sum()
-    found: dict[int, tuple[Model, float | None]] = {}
-    by_caller: dict[int, tuple[Model, float | None]] = {}
+    found: dict[int, _Between] = {}
+    by_caller: dict[int, _Between] = {}
     for path in paths:
         caller = int(tree.parent[path])
         while caller >= 0 and not enough[caller]:
@@ -218,12 +232,31 @@ def _computed_between(
         if caller >= 0:
             if caller not in by_caller:
                 inside = [own for own in known if caller in tree.ancestry(own)]
-                counts = experiment.values["visits"][max(inside, key=lambda own: sizes[own, 0])]
-                times = set(counts[np.isfinite(counts)].tolist())
                 computing = _significant(add([unit(known[own]) for own in inside]), experiment)
-                by_caller[caller] = computing, times.pop() if len(times) == 1 else None
+                largest = max(inside, key=lambda own: sizes[own, 0])
+                by_caller[caller] = _in_stages(experiment, computing, largest, options)
             found[path] = by_caller[caller]
     return found
+
+
+def _in_stages(experiment: Experiment, computing: Model, path: int, options: Options) -> _Between:
+    """Return computation in as many stages as a call path is visited.
+
+    Where these change, a stage takes a part of what grows if their number is a single term of the parameters.
+    """
+    visits = experiment.values["visits"][[path]]
+    numbers = set(visits[np.isfinite(visits)].tolist())
+    if len(numbers) == 1:
+        return _Between(computing, numbers.pop())
+    (model,) = fit_models(experiment.points, visits, experiment.metric("visits"), experiment.parameters, options)
+    if not isinstance(model, Model) or len(model.terms) != 1 or model.constant:
+        return _Between(computing)
+    (term,) = model.terms
+    if not all(factor.is_plain and not factor.log for factor in term.factors):
+        return _Between(computing)
+    part = Term(1.0 / term.coefficient, tuple(replace(own, exponent=-own.exponent) for own in term.factors))
+    growing = Model(computing.parameters, 0.0, computing.terms)
+    return _Between(computing, None, growing.times(Model(model.parameters, 0.0, (part,))))
 
 
 def _significant(model: Model, experiment: Experiment) -> Model:

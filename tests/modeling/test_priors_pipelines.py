@@ -205,3 +205,36 @@ def test_growths_that_measurements_cannot_tell_apart_are_one() -> None:
     assert told_apart(growths, ("p",), np.array(RANKS)[:, None]) == growths
     constant = Growth(Model((), 1.0))
     assert told_apart([constant, constant], ("p",), cubes) == [constant]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_blocks_pass_a_chain_of_ranks(seed: int) -> None:
+    """Rank r waits r times for a block, of which there are more the larger n is, and for all messages but its own."""
+    p, n = POINTS.T
+    block, message = 4e-9 * n, 2e-6
+    blocks = n / 20
+    wait = (p - 1) / 2 * (block + 1e-7) + message * ((p - 1) / 2 - (p - 1) / p)
+    ones, nothing = np.ones_like(p), np.zeros_like(p)
+    calls = blocks * (p - 1) / p
+    values: dict[str, FloatArray] = {
+        "visits": np.stack([ones, blocks, calls]),
+        "blocks": np.stack([ones, 3 * n * blocks, nothing]),
+        "bytes_received": np.stack([nothing, nothing, 64 * calls]),
+        "comm_size": np.stack([nothing, nothing, p]),
+        "time": np.stack([1e-3 * ones, blocks * block, 2.5e-6 * calls + wait]),
+        "wait_time": np.stack([nothing, nothing, wait]),
+    }
+    noise = 1 + 0.005 * np.random.default_rng(seed).normal(size=(3, len(p)))
+    for name in ("time", "wait_time"):
+        values[name] = values[name] * noise
+    metrics = {
+        name: Metric(name, "s" if "time" in name else "1", "cost" if "time" in name else "effort") for name in values
+    }
+    stacked = {name: own[:, :, None] for name, own in values.items()}
+    grid = ProcessGrid("p", "balanced", 1, "of messages")
+    runs = Experiment("chain", ("p", "n"), POINTS, TREE, metrics, stacked, grids=(grid,))
+    model = analyze(runs).models("wait_time")[2].model
+    assert isinstance(model, Model)
+    for ranks, size in ((256.0, 500.0), (512.0, 100.0), (512.0, 1000.0)):
+        truth = (ranks - 1) / 2 * (4e-9 * size + 1e-7) + message * ((ranks - 1) / 2 - (ranks - 1) / ranks)
+        assert float(model.evaluate([[ranks, size]])[0]) == pytest.approx(truth, rel=0.05)
