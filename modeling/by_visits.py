@@ -7,6 +7,8 @@ an earlier callee of that, where f and g are functions of the parameters that re
 are made of the model of v, which alone is inexact: all effort of a loop agrees on its iterations, and n² cells in each
 of n² iterations are n⁴, which the library of hypotheses need not have. The interval is that of v, and of g where
 several functions reproduce the counts for each visit, as of few grids of processes: these come last.
+
+Where it is the other way around, `per_visit` has the models.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .experiment import Experiment, FloatArray, Metric
+from .per_visit import per_exact_visit
 from .pmnf.calibration import (
     EXACT,
     VISITS_AGREE,
@@ -74,6 +77,7 @@ def by_visits(experiment: Experiment, models: Models, options: Options) -> Model
         near = (path, *tree.children[path], int(tree.parent[path]))
         unexplained.append(_Unexplained(path, wanted, [other for other in near if other >= 0 and inexact[other]]))
     _explain(experiment, unexplained, known, result, options, known_models, "modeling counts by visits")
+    per_exact_visit(experiment, result, options)
     return result
 
 
@@ -278,11 +282,11 @@ def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray
     rounding = rounding_of(counts, weights)
     cost = np.array([EXACT.complexity * _complexity(term) for term in terms] * 2)
     result: dict[int, Sum] = {}
-    for size in range(1, VISITS_TERMS.get(sum(np.ptp(points, axis=0) > 0), 1) + 1):
+    for places, subsets in _searches(experiment.parameters, tuple(np.ptp(points, axis=0) > 0)):
         open_rows = np.array([number for number in range(len(counts)) if number not in result], dtype=np.int64)
-        if len(rows) < size + VISITS_LEAST_FREE or not open_rows.size:
-            break
-        subsets = _subsets(len(terms), size)
+        told = len(np.unique(rows[:, [*places, width]], axis=0))
+        if told < subsets.shape[1] + VISITS_LEAST_FREE or not open_rows.size:
+            continue
         fitted = fit((design / scale)[subsets], counts[open_rows], weights[open_rows])
         score = cost[subsets].sum(axis=1) + EXACT.negative * (fitted.coefficients < 0).sum(axis=2)
         score = np.where(fitted.worst <= rounding[open_rows, None], score, np.inf)
@@ -356,6 +360,26 @@ def _terms(parameters: tuple[str, ...], varying: tuple[bool, ...]) -> tuple[Term
 
 def _complexity(term: Term) -> float:
     return sum(make_term(*factor.exponents).cost for factor in term.factors)
+
+
+@lru_cache(maxsize=64)
+def _searches(parameters: tuple[str, ...], varying: tuple[bool, ...]) -> list[tuple[list[int], _Index]]:
+    """Return sets (S, size) of the numbers of terms, and of terms for each visit, the smallest first.
+
+    Of several parameters that vary, sums of more terms are of one of them alone. With the places of what they are of.
+    """
+    terms, number = _terms(parameters, varying), sum(varying)
+    every = [place for place, varies in enumerate(varying) if varies]
+    most = VISITS_TERMS.get(number, 1)
+    found = [(every, _subsets(len(terms), size)) for size in range(1, most + 1)]
+    for size in range(most + 1, VISITS_TERMS[1] + 1) if number > 1 else ():
+        for place in every:
+            alone = [
+                row for row, term in enumerate(terms) if {own.parameter for own in term.factors} <= {parameters[place]}
+            ]
+            rows = np.array([*alone, *(len(terms) + row for row in alone)])
+            found.append(([place], rows[_subsets(len(alone), size)]))
+    return found
 
 
 @lru_cache(maxsize=64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from quipu.modeling.analysis import fit_metrics
@@ -68,6 +70,24 @@ def test_what_a_visit_does_may_depend_on_two_parameters() -> None:
     steps, at = found["visits"][APPLY], found["visits"][AT]
     assert isinstance(steps, Model) and isinstance(at, Model)
     assert at.at(n=512, p=64) == pytest.approx(steps.at(n=512, p=64) * 512**2 / 64, rel=1e-9)
+
+
+def test_what_several_call_sites_do_is_a_sum_of_many_terms_of_one_parameter() -> None:
+    """Products of n³ cells are expanded three times in a loop and twice before it, each with one block more or not."""
+    points = np.array([(n, p) for n in (4.0, 6, 8, 10) for p in (1.0, 2, 4, 8, 16)])
+    n, p = points.T
+    iterations = np.round(5.3 * np.sqrt(n) * p**0.07 + np.sin(7 * n + p))[:, None]
+    experiment = solver(points, iterations, n**2)
+    values = {name: own.copy() for name, own in experiment.values.items()}
+    values["visits"][DOT] = 3 * iterations + 2
+    values["blocks"][DOT] = iterations * (3 * n[:, None] ** 3 + 4) + 2 * n[:, None] ** 3 + 4
+    found = models(replace(experiment, values=values))
+    steps, model = found["visits"][APPLY], found["blocks"][DOT]
+    assert isinstance(steps, Model)
+    assert isinstance(model, Model)
+    for size, ranks in ((40.0, 16.0), (10.0, 64.0)):
+        own = steps.at(n=size, p=ranks)
+        assert model.at(n=size, p=ranks) == pytest.approx(own * (3 * size**3 + 4) + 2 * size**3 + 4, rel=1e-6)
 
 
 def test_runs_that_differ_in_visits_tell_sums_of_many_terms() -> None:
