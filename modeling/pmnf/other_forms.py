@@ -19,6 +19,7 @@ from .grid_terms import has_extents
 from .grids import Grids, by_grid
 from .model import Model
 from .nests import by_nests
+from .polynomials import by_polynomials
 from .power_law import by_power_law
 from .shares import by_shares
 from .steep import by_steep
@@ -48,6 +49,8 @@ class OtherForms:
         """Return the models, those of other forms where these explain more, and which miss the counts by far."""
         found = list(models)
         if self.again is not None:
+            nested = by_polynomials(found, self.points, self.counts, self.used, self.repetitions, self.names)
+            found = [nested.get(path, model) for path, model in enumerate(found)]
             steep = by_steep(found, self.points, self.counts, self.used, self.names, self.again)
             found = [steep.get(path, model) for path, model in enumerate(found)]
             shares = by_shares(found, self.points, self.counts, self.used, self.names, self.again)
