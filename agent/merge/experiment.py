@@ -104,8 +104,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         )
     names = _parameter_names(folder, usable)
     archives = [read_archive(run.path, values=False) for run in steps("reading runs", usable)]
-    for archive in archives:
-        notes.extend(f"{archive.path.name}: {problem}" for problem in archive.metadata.problems)
+    notes.extend(_problems(archives))
     notes.extend(_slowed(archives))
     tree, paths = unify_trees([archive.tree for archive in archives])
     points, configuration, repetition = _layout(names, usable)
@@ -158,6 +157,21 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         rank_times=rank_times(archives, configuration, repetition.tolist()),
         exact_times=all(run.metadata.simulated_by_effort for run in usable),
     )
+
+
+def _problems(archives: Sequence[RunArchive]) -> list[str]:
+    """Return what is doubtful of runs, each text once, with the runs that it is of."""
+    runs: dict[str, list[str]] = {}
+    for archive in archives:
+        for problem in archive.metadata.problems:
+            runs.setdefault(problem, []).append(archive.path.name)
+    return [f"{_named(names, len(archives))}: {problem}" for problem, names in runs.items()]
+
+
+def _named(names: list[str], of: int) -> str:
+    if len(names) == 1:
+        return names[0]
+    return f"all {of} runs" if len(names) == of else f"{len(names)} of {of} runs, as {names[0]}"
 
 
 def _matrices(runs: Sequence[StoredRun]) -> dict[int, CommunicationMatrix]:

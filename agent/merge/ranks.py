@@ -12,6 +12,11 @@ from ..archive.run import RankRecord
 from ..launch.raw_folder import RankFile, ranges_text
 from ..profile.reader import ProcessProfile, ProfileState
 
+_RETURNED = (
+    " returned from main without MPI_Finalize, which destructors of static objects may call: "
+    "what they do is not simulated"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class RankedProcess:
@@ -83,6 +88,7 @@ def judge(
     early: dict[str, list[int]] = defaultdict(list)
     ranks_by_text: dict[str, list[int]] = defaultdict(list)
     left: list[int] = []
+    returned: list[int] = []
     partial = False
     expected = 0
     for process in processes:
@@ -94,6 +100,8 @@ def judge(
             early[end].append(process.rank)
         if child and profile.state is ProfileState.RUNNING:
             left.append(process.rank)
+        if not child and not end and not _finalized(profile):
+            returned.append(process.rank)
         for text in profile.problems:
             ranks_by_text[f": {text}"].append(process.rank)
         mpi_problem = profile.attributes.get("mpi_problem", "")
@@ -112,6 +120,8 @@ def judge(
         ranks_by_text[text].extend(missing)
     problems = [f"{_ranks(ranks)}{text}: {_until_then(ranks)}" for text, ranks in early.items()]
     problems += [f"{_ranks(ranks)}{text}" for text, ranks in ranks_by_text.items()]
+    if returned:
+        problems.append(f"{'the program' if len(returned) == len(processes) else _ranks(returned)}{_RETURNED}")
     if left:
         problems.append(
             f"{len(left)} {'process' if len(left) == 1 else 'processes'} that {_ranks(left)} forked ended with _exit, "
@@ -141,8 +151,13 @@ def _beside_mpi(processes: Iterable[RankedProcess]) -> set[int]:
     return found
 
 
+def _finalized(profile: ProcessProfile) -> bool:
+    """Whether MPI ended, if it began."""
+    return "mpi_library" not in profile.attributes or profile.attributes.get("mpi_finalized") == "1"
+
+
 def _early_end(profile: ProcessProfile) -> str:
-    if "mpi_library" in profile.attributes and profile.attributes.get("mpi_finalized") != "1":
+    if not _finalized(profile) and profile.attributes.get("returned") != "1":
         return " ended before MPI_Finalize"
     if profile.state is ProfileState.RUNNING:
         return " ended before the program could finish"

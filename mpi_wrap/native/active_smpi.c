@@ -9,6 +9,7 @@
 
 #ifdef SMPI_H
 
+#include <simgrid/actor.h>
 #include <simgrid/host.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,13 @@
 
 /* Of libsimgrid, in no header: option smpi/host-speed. */
 extern double _smpi_cfg_host_speed __attribute__((weak));
+
+/* Destructors of static objects run when the simulation is over: a rank that leaves MPI_Finalize to them ends here. */
+static void ended(int failed, void *rank) {
+    (void)rank;
+    if (!failed)
+        quipu_location_attribute("returned", "1");
+}
 
 void quipu_mpi_initialized(void) {
     struct quipu_mpi_rank *rank = quipu_mpi_running();
@@ -28,6 +36,7 @@ void quipu_mpi_initialized(void) {
             rank, &_smpi_cfg_host_speed == NULL ? 1 : _smpi_cfg_host_speed / sg_host_get_speed(sg_host_self()));
     snprintf(text, sizeof text, "%d", world.rank);
     quipu_location_attribute("rank", text);
+    sg_actor_on_exit(ended, rank);
     static bool chosen;
     if (!chosen)
         quipu_mpi_choose_waits(true);

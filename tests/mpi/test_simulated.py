@@ -36,7 +36,8 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
             path = native_file(compiler) if compiler.startswith("quipu") else Path(compiler)
             fortran = compiler.endswith("90")
             options = [*more, *(["-O0"] if fortran else ["-O1", "-Wall", "-Werror"])]
-            source = PROGRAMS / f"{name}.{'f90' if fortran else 'c'}"
+            ending = "f90" if fortran else "cpp" if compiler.endswith("cxx") else "c"
+            source = PROGRAMS / f"{name}.{ending}"
             subprocess.run([path, *options, source, "-o", program], cwd=folder, check=True)
         return program
 
@@ -154,6 +155,16 @@ def test_a_rank_that_ends_early_makes_the_run_partial(build: Build, tmp_path: Pa
     assert archive.metadata.partial
     assert any("ranks 0-2 ended before MPI_Finalize" in text for text in archive.metadata.problems)
     assert table(archive, "bytes_sent")[("main", "MPI_Send"), 1] == 8
+
+
+def test_a_rank_that_leaves_the_end_of_mpi_to_a_static_object_is_complete(build: Build, tmp_path: Path) -> None:
+    archive = simulated(build("late_end", "quipu-smpicxx"), 3, tmp_path)
+    assert not archive.metadata.partial
+    assert archive.metadata.problems == (
+        "the program returned from main without MPI_Finalize, which destructors of static objects may call: "
+        "what they do is not simulated",
+    )
+    assert table(archive, "visits")[("main", "MPI_Allreduce"), 2] == 3
 
 
 @pytest.mark.parametrize("words", [["sh", "-c", "true"], ["env", "sh"], ["python3", "-c", ""]])

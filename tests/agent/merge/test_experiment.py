@@ -82,6 +82,17 @@ def test_failed_and_partial_runs_are_left_out_and_named(tmp_path: Path) -> None:
     assert any(note.startswith("p=8.r1 is left out: ranks 0-1") for note in experiment.notes)
 
 
+def test_what_is_doubtful_of_many_runs_is_told_once(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    told = "returned from main without MPI_Finalize, which destructors of static objects may call: what they do is not"
+    for p in (2, 4):
+        measure(runs, {"p": p}, p, attributes={"mpi_library": "SMPI", "returned": "1"})
+    assert load_experiment(runs).notes == (f"all 2 runs: the program {told} simulated",)
+    measure(runs, {"p": 8})
+    assert load_experiment(runs).notes == (f"2 of 3 runs, as p=2.r1: the program {told} simulated",)
+    assert load_experiment(runs / "p=4.r1").notes == (f"p=4.r1: the program {told} simulated",)
+
+
 def test_single_archive_and_no_parameters(tmp_path: Path) -> None:
     path = measure(tmp_path / "runs", {})
     assert path.name == "run.r1"
