@@ -48,7 +48,8 @@ def by_nests(
     (size,) = (own for own in varying if own != place)
     paths = np.flatnonzero(measured.all(axis=1) & (values > 0).any(axis=1))
     rows, row_of = np.unique(values[paths], axis=0, return_inverse=True)
-    counts = _Counts.of(points[:, size], points[:, place], rows)
+    whole = _of_whole_lines(points[:, size], points[:, place])
+    counts = _Counts.of(points[whole, size], points[whole, place], rows[:, whole])
     if counts is None:
         return Nested(grids, {})
     # by what the largest counts are, of whether ends are neighbours, too, where that is not known
@@ -72,6 +73,20 @@ def by_nests(
             models[path] = with_others(kept, usable[0].parameter)
     rules = [(own.rule, own.dimensions) for own in possible]
     return Nested(replace(grids, possible=tuple(own for own in usable if (own.rule, own.dimensions) in rules)), models)
+
+
+def _of_whole_lines(sizes: FloatArray, processes: FloatArray) -> NDArray[np.bool_]:
+    """Return which points (C,) are at numbers of processes with sizes enough for a domain of MOST_DIMENSIONS.
+
+    All, unless these are most of the numbers of processes. A run that is missing would hide the highest power of all
+    the others, so that a face looks like the domain; `checked` has what counts are at the points that are left out.
+    """
+    distinct, at = np.unique(processes, return_inverse=True)
+    number = np.array([np.unique(sizes[processes == p]).size for p in distinct])
+    enough = number > MOST_DIMENSIONS
+    if 2 * np.count_nonzero(enough) <= distinct.size:
+        return np.ones(processes.size, dtype=bool)
+    return np.asarray(enough[at.reshape(-1)], dtype=bool)
 
 
 def _with_ends(grid: ProcessGrid) -> list[ProcessGrid]:

@@ -206,3 +206,24 @@ def test_what_is_seen_at_one_number_of_processes_is_doubted() -> None:
         (own,) = faces(size, *np.array(PLANE.at(p))[:, None])
         prediction = model.predict((p, 64.0))
         assert prediction.lower <= own <= prediction.upper
+
+
+def test_a_run_that_is_missing_does_not_hide_the_third_dimension() -> None:
+    """Three sizes at one number of processes show no cubes: edges of the domain, n²/p, would be all of it."""
+    grids = tuple(sorted(assumed("p"), key=lambda grid: -grid.dimensions))
+    cubes = [("cells", "cells", "cells"), ("ghosts", "ghosts", "ghosts")]
+    nests = [*cubes, ("first", "cells", "cells"), ("before", "ghosts", "ghosts"), ("ghosts", "before", "ghosts")]
+
+    def values(points: Sequence[tuple[float, float]]) -> FloatArray:
+        at = [np.array(grids[0].at(p)) for p, _ in points]
+        counts = [[24 * _mean(over, n, x, False) for (_, n), x in zip(points, at, strict=True)] for over in nests]
+        several = [[visits * float(p > 1) for p, _ in points] for visits in (24, 32, 144, 178, 280)]
+        return np.array([*counts, *several])
+
+    points = [own for own in product((1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (16.0, 32.0, 48.0, 64.0)) if own != (16.0, 16.0)]
+    options = Options(grids=grids, ranked=True)
+    found = fit_models(np.array(points), values(points)[:, :, None], BLOCKS, ("p", "n"), options)
+    further = [(64.0, 128.0), (256.0, 64.0)]
+    for model, own in zip(found, values(further), strict=True):
+        assert isinstance(model, Model)
+        np.testing.assert_allclose(model.evaluate(np.array(further)), own, rtol=1e-9)
