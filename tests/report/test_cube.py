@@ -119,9 +119,16 @@ def test_a_call_path_that_a_profile_does_not_have_is_zero(tmp_path: Path) -> Non
         ("mm.x1.5.ranks4.r2", ({"x": 1.5, "ranks": 4}, 2)),
         ("mm.p=4.n=1.5", ({"p": 4, "n": 1.5}, 1)),
         ("mm.tile_x-y4", ({"tile_x-y": 4}, 1)),
+        ("x4y1,5.r2", ({"x": 4, "y": 1.5}, 2)),
+        ("x4y10", ({"x": 4, "y": 10}, 1)),
+        ("mm.x2.5,y21,5,z1.15.r1", ({"x": 2.5, "y": 21.5, "z": 1.15}, 1)),
+        ("t.X12.postfix.r3", ({"X": 12}, 3)),
+        ("t.X12.Y3.a-b", ({"X": 12, "Y": 3}, 1)),
         ("scorep-20240101_1200_99", None),
+        ("scorep-20240101", None),
         ("mm", None),
         ("mm.x.r1", None),
+        ("mm.x.y.r1", None),
         ("mm.4x", None),
         ("mm.x4.x5", None),
     ],
@@ -157,6 +164,13 @@ def test_one_profile_per_folder(tmp_path: Path) -> None:
         find_profiles(tmp_path)
     (folder / "profile.cubex").write_bytes(b"")
     assert find_profiles(tmp_path)[0].path.name == "profile.cubex"
+
+
+def test_files_that_differ_in_a_number_are_repetitions(tmp_path: Path) -> None:
+    for name, time in (("profile2.cubex", 3.0), ("profile10.cubex", 5.0)):
+        write_cube(tmp_path / "x.p2" / name, {"time": ("DOUBLE", "EXCLUSIVE", [[time, time], [1, 1], [1, 1]])})
+    assert [profile.path.name for profile in find_profiles(tmp_path)] == ["profile2.cubex", "profile10.cubex"]
+    assert read_experiment(tmp_path).values["time"][0].tolist() == [[3.0, 5.0]]
 
 
 def test_bad_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,8 @@
-"""Profiles in Extra-P's naming: prefix.name value….rN, such as mm.x4.y10.r1/profile.cubex or mm.x4.y10.r1.cali."""
+"""Profiles in Extra-P's naming: prefix.name value….rN, such as mm.x4.y10.r1/profile.cubex or mm.x4.y10.r1.cali.
+
+Folders of Cube profiles may have no prefix and no dots (x4y10.r1), or, from PIRA, a word without numbers before the
+repetition (mm.x4.postfix.r1), which says nothing.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,10 @@ from pathlib import Path
 from quipu.modeling.errors import FormatError
 
 _REPETITION = re.compile(r"\.r(\d+)\Z")
-_PAIR = re.compile(r"\.?([^\d.,=][^\d.,=]*)=?(\d+(?:[.,]\d+)?)")
+_PAIR = re.compile(r"[.,]?([^\d.,=][^\d.,=]*)=?(\d+(?:[.,]\d+)?)")
+_WORD_PAIRS = re.compile(r"(?:,?[A-Za-z][A-Za-z_]*\d+(?:[.,]\d+)?)+")  # what stands alone is no name with a date
+_POSTFIX = re.compile(r"\.[^\d.,=]+\Z")
+_COUNTED = re.compile(r"(.*?)(\d+)\.cubex", re.IGNORECASE)
 _HOW = "call the folders as Extra-P wants it, prefix.p4.n100.r1: name and value of each parameter, then the repetition"
 
 
@@ -59,7 +66,7 @@ def find_profiles(folder: Path) -> list[Profile]:
         raise FormatError(folder, f"is the folder of one profile: give the one above it, and {_HOW}")
     if not found:
         raise FormatError(folder, f"holds no folders with Cube profiles: {_HOW}")
-    return in_order([_profile(parent, paths) for parent, paths in found.items()])
+    return in_order([profile for parent, paths in found.items() for profile in _profiles(parent, paths)])
 
 
 def in_order(profiles: list[Profile]) -> list[Profile]:
@@ -81,13 +88,32 @@ def in_order(profiles: list[Profile]) -> list[Profile]:
     return sorted(profiles, key=lambda profile: (tuple(profile.parameters.values()), profile.repetition))
 
 
-def _profile(folder: Path, paths: list[Path]) -> Profile:
+def _profiles(folder: Path, paths: list[Path]) -> list[Profile]:
+    """Return the profile of a folder, or its repetitions: files whose names differ in a number at their end only."""
+    parameters, repetition = parameters_in(_with_prefix_alone(folder.name), folder)
     chosen = [path for path in paths if path.name == "profile.cubex"] or paths
-    if len(chosen) > 1:
+    if len(chosen) == 1:
+        return [Profile(chosen[0], parameters, repetition)]
+    counted = [_COUNTED.fullmatch(path.name) for path in chosen]
+    if len({match[1] if match else path.name for path, match in zip(chosen, counted, strict=True)}) > 1:
         names = ", ".join(path.name for path in chosen)
-        raise FormatError(folder, f"holds several Cube files ({names}): keep one, or call one profile.cubex")
-    parameters, repetition = parameters_in(folder.name, folder)
-    return Profile(chosen[0], parameters, repetition)
+        raise FormatError(
+            folder,
+            f"holds several Cube files ({names}): keep one, call one profile.cubex, or call repetitions alike but for "
+            "a number, profile1.cubex and profile2.cubex",
+        )
+    numbers = [int(match[2]) for match in counted if match]
+    return [Profile(path, parameters, number) for path, number in zip(chosen, numbers, strict=True)]
+
+
+def _with_prefix_alone(name: str) -> str:
+    """Return the name of a folder with a prefix, if it has none, and without a postfix."""
+    ending = _REPETITION.search(name)
+    text, end = (name[: ending.start()], ending[0]) if ending else (name, "")
+    if _WORD_PAIRS.fullmatch(text):
+        return f".{text}{end}"
+    prefix, dot, rest = text.partition(".")
+    return f"{prefix}{dot}{_POSTFIX.sub('', rest)}{end}"
 
 
 def parameters_in(name: str, source: Path) -> tuple[dict[str, float], int]:
