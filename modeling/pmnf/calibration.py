@@ -381,3 +381,12 @@ BATCH_NUMBERS = 1 << 16
 FEW_REPETITIONS = 8
 # Call paths times sets of functions, and call paths of counts that are not exact, at a time.
 BATCH_SETS, BATCH_COUNTS = 1 << 14, 256
+
+# --- runs that were held up: tests/modeling/test_pmnf_slow_runs.py
+# A run is slow if it took this times what the others say, and so many times their left-out errors more than that.
+SLOW_RUN_FACTOR, SLOW_RUN_DEVIATIONS = 1.25, 4.0
+# Configurations at least besides it, and configurations at most that are tried, the most conspicuous ones.
+SLOW_RUN_LEAST_POINTS, SLOW_RUN_CANDIDATES = 5, 2
+# Evidence beyond the penalties: with 10, scatter of 10 % in 12 runs hides a slow one at times; with 20, a run of 6 that
+# takes twice its time goes unnoticed. The weight of the model of all values, which the run may be true of after all.
+SLOW_RUN_LEAST_EVIDENCE, SLOW_RUN_DOUBT = 15.0, 0.1

@@ -32,6 +32,7 @@ from .hypotheses.library import term_columns
 from .model import Model, Term, evaluate
 from .modeler import DEFAULT, NoModel, Options, fit_with_doubt
 from .modeler import fit_models as fit_whole
+from .slow_runs import but_for_slow_runs
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,12 @@ def fit_models(
     found, noise = fits.models, fits.noise
     if metric.is_effort or options.selector != "evidence" or not found:
         return found
-    points, values = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    points, values = np.asarray(points, dtype=np.float64), np.array(values, dtype=np.float64)
+    near = fits.nearest
+    slow = but_for_slow_runs(found, points, values, metric, parameters, options, executed)
+    for path, (place, model) in slow.items():
+        found[path], values[path, place] = model, np.nan
+        near.pop(path, None)
     known = values
     if executed is not None and not executed.all():
         known = np.where(executed[:, :, None], values, np.nan)
@@ -99,7 +105,6 @@ def fit_models(
     changes: list[Change | None] = [None] * len(paths)
     if _divisible(points):
         changes = _changes(points, known[paths], metric, parameters, options, [found[path] for path in paths])
-    near = fits.nearest
     unexplained = []
     for path, change in zip(paths, changes, strict=True):
         if change is not None and _is_followed(change, points[~np.isnan(known[path]).all(axis=1)], parameters):
