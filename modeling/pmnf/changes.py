@@ -76,9 +76,10 @@ def fit_models(
 ) -> list[Model | NoModel]:
     """Return models as `modeler.fit_models` does; of a cost whose behaviour changes that of the last range.
 
-    Changes are sought where repetitions say that a model misses the values. A last range of fewer values than
-    CHANGE_FOLLOWED_VALUES is followed if its model is exact. A note says where the model begins to hold. What is no
-    change that can be followed is fitted to the largest values of the parameters (Options.at_largest).
+    Changes are sought where repetitions say that a model misses the values, and in the last range again if its model
+    does, too. A last range of fewer values than CHANGE_FOLLOWED_VALUES is followed if its model is exact. A note says
+    where the model begins to hold. What is no change that can be followed is fitted to the largest values of the
+    parameters (Options.at_largest).
     """
     fits = fit_with_doubt(points, values, metric, parameters, replace(options, also_at_largest=True), executed)
     found, noise = fits.models, fits.noise
@@ -106,8 +107,10 @@ def fit_models(
     if _divisible(points):
         changes = _changes(points, known[paths], metric, parameters, options, [found[path] for path in paths])
     unexplained = []
-    for path, change in zip(paths, changes, strict=True):
-        if change is not None and _is_followed(change, points[~np.isnan(known[path]).all(axis=1)], parameters):
+    ask = _Question(points, known, metric, parameters, options)
+    followed = ask.last_ranges(dict(zip(paths, changes, strict=True)), least)
+    for path in paths:
+        if change := followed.get(path):
             note = (
                 f"holds from {change.parameter}={change.first:g} on, where the behaviour changes: {change.below} before"
             )
@@ -123,6 +126,48 @@ def fit_models(
             note = "coefficients are those of the largest values"
             found[path] = replace(near[path], notes=(*near[path].notes, note))
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """Points (C, m), values (N, C, R) where call paths were executed, and how to model them."""
+
+    points: FloatArray
+    values: FloatArray
+    metric: Metric
+    parameters: Sequence[str]
+    options: Options
+
+    def last_ranges(self, changes: Mapping[int, Change | None], least: Sequence[float]) -> dict[int, Change]:
+        """Return the last of the changes of call paths, of those whose last range can be followed.
+
+        A last range whose model misses its values by more than `least` (N,) is divided again: times of growing sizes
+        change with each cache that they leave.
+        """
+        found: dict[int, Change] = {}
+        whole = np.ones(len(self.points), dtype=bool)
+        tried = [(path, change, whole) for path, change in changes.items()]
+        while tried:
+            alike: dict[bytes, tuple[_Flags, list[int]]] = {}
+            for path, change, before in tried:
+                measured = before & ~np.isnan(self.values[path]).all(axis=1)
+                if change is None or not _is_followed(change, self.points[measured], self.parameters):
+                    continue
+                found[path] = change
+                inside = before & (self.points[:, list(self.parameters).index(change.parameter)] >= change.first)
+                quality = change.above.quality
+                if quality is not None and quality.rms_relative > least[path] and _divisible(self.points[inside]):
+                    alike.setdefault(inside.tobytes(), (inside, []))[1].append(path)
+            tried = []
+            for inside, paths in alike.values():
+                points, values, models = (
+                    self.points[inside],
+                    self.values[paths][:, inside],
+                    [found[p].above for p in paths],
+                )
+                again = _changes(points, values, self.metric, self.parameters, self.options, models)
+                tried += [(path, change, inside) for path, change in zip(paths, again, strict=True)]
+        return found
 
 
 def _combined(values: FloatArray, options: Options) -> Repetitions:
@@ -149,6 +194,8 @@ def find_changes(
 ) -> list[Change | None]:
     """Return for each of N call paths the change of behaviour that the values show; None if one model explains them.
 
+    Of several changes of a cost that can be followed it is the last.
+
     points: (C, m); values: (N, C, R), as in fit_models, which makes the models of all ranges. A division leaves at
     least CHANGE_LEAST_VALUES values of the parameter on both sides. Raises ModelingError as fit_models does.
     """
@@ -157,7 +204,12 @@ def find_changes(
     if not values.shape[0] or not _divisible(points):
         return [None] * values.shape[0]
     whole = fit_whole(points, values, metric, parameters, options)
-    return _changes(points, values, metric, parameters, options, whole)
+    found = _changes(points, values, metric, parameters, options, whole)
+    if metric.is_effort:
+        return found
+    least = largest_misfit(_combined(values, options).known_noise).tolist()
+    last = _Question(points, values, metric, parameters, options).last_ranges(dict(enumerate(found)), least)
+    return [last.get(path, change) for path, change in enumerate(found)]
 
 
 def _changes(

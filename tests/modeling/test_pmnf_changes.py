@@ -42,6 +42,22 @@ def test_predictions_follow_the_last_behaviour(noise: float) -> None:
         assert model.ranges == ((64.0, 1024.0),)
 
 
+def test_the_last_of_several_behaviours_is_followed() -> None:
+    """Sizes that leave one cache after the other, and a program that allocates otherwise from 64 elements on."""
+    sizes = np.asarray(2.0 ** np.arange(24), np.float64)
+    per_element = np.where(sizes < 2**12, 1e-9, np.where(sizes < 2**18, 3e-9, 8e-9))
+    values = _noisy(np.repeat((per_element * sizes + np.where(sizes < 64, 1e-6, 2e-5))[None], 3, axis=0), 0.02, 4, 10)
+    for model in fit_models(sizes[:, None], values, TIME, ("n",)):
+        assert isinstance(model, Model)
+        assert model.at(n=2.0**26) == pytest.approx(8e-9 * 2**26, rel=0.03)
+        assert model.ranges[0][0] >= 2**17
+        assert sum("where the behaviour changes" in note for note in model.notes) == 1
+    for change in find_changes(sizes[:, None], values, TIME, ("n",)):
+        assert change is not None
+        assert change.first >= 2**17
+        assert change.model_at({"n": 2.0**26}).at(n=2.0**26) == pytest.approx(8e-9 * 2**26, rel=0.03)
+
+
 def test_one_behaviour_is_followed_as_a_whole() -> None:
     exact = np.repeat(3 * P[None] + 7, 50, axis=0)
     found = fit_models(P[:, None], _noisy(exact, 0.05, 5), TIME, ("p",))
