@@ -270,7 +270,8 @@ def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray
     rows = np.unique(rows, axis=0)
     width = len(experiment.parameters)
     points, times, counts = rows[:, :width], rows[:, width], rows[:, width + 1 :].T
-    terms = _terms(experiment.parameters, tuple(np.unique(points[:, i]).size > 1 for i in range(width)))
+    sizes = tuple(np.unique(points[:, i]).size for i in range(width))
+    terms = _terms(experiment.parameters, tuple(size > 1 for size in sizes))
     columns = {name: points[:, i] for i, name in enumerate(experiment.parameters)}
     with np.errstate(all="ignore"):
         basis = np.stack([term.evaluate(columns, times.shape) for term in terms])
@@ -282,7 +283,7 @@ def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray
     rounding = rounding_of(counts, weights)
     cost = np.array([EXACT.complexity * _complexity(term) for term in terms] * 2)
     result: dict[int, Sum] = {}
-    for places, subsets in _searches(experiment.parameters, tuple(np.ptp(points, axis=0) > 0)):
+    for places, subsets in _searches(experiment.parameters, sizes):
         open_rows = np.array([number for number in range(len(counts)) if number not in result], dtype=np.int64)
         told = len(np.unique(rows[:, [*places, width]], axis=0))
         if told < subsets.shape[1] + VISITS_LEAST_FREE or not open_rows.size:
@@ -363,23 +364,32 @@ def _complexity(term: Term) -> float:
 
 
 @lru_cache(maxsize=64)
-def _searches(parameters: tuple[str, ...], varying: tuple[bool, ...]) -> list[tuple[list[int], _Index]]:
+def _searches(parameters: tuple[str, ...], sizes: tuple[int, ...]) -> list[tuple[list[int], _Index]]:
     """Return sets (S, size) of the numbers of terms, and of terms for each visit, the smallest first.
 
     Of several parameters that vary, sums of more terms are of one of them alone. With the places of what they are of.
+    sizes: how many values parameters have.
     """
-    terms, number = _terms(parameters, varying), sum(varying)
-    every = [place for place, varies in enumerate(varying) if varies]
-    most = VISITS_TERMS.get(number, 1)
+    every = [place for place, size in enumerate(sizes) if size > 1]
+    terms, most = _terms(parameters, tuple(size > 1 for size in sizes)), VISITS_TERMS.get(len(every), 1)
     found = [(every, _subsets(len(terms), size)) for size in range(1, most + 1)]
-    for size in range(most + 1, VISITS_TERMS[1] + 1) if number > 1 else ():
+    for size in range(most + 1, VISITS_TERMS[1] + 1) if len(every) > 1 else ():
         for place in every:
             alone = [
                 row for row, term in enumerate(terms) if {own.parameter for own in term.factors} <= {parameters[place]}
             ]
             rows = np.array([*alone, *(len(terms) + row for row in alone)])
-            found.append(([place], rows[_subsets(len(alone), size)]))
-    return found
+            subsets = _subsets(len(alone), size)
+            found.append(([place], rows[subsets[_told_apart(subsets, len(alone), sizes[place])]]))
+    return [(places, subsets) for places, subsets in found if len(subsets)]
+
+
+def _told_apart(subsets: _Index, terms: int, sizes: int) -> NDArray[np.bool_]:
+    """Return which sets (S, size) as many sizes tell: what is for each visit, and what is not, are each a function of
+    these, however many numbers of visits there are at one size.
+    """
+    visited = np.count_nonzero(subsets >= terms, axis=1)
+    return np.asarray(np.maximum(visited, subsets.shape[1] - visited) + VISITS_LEAST_FREE <= sizes, dtype=bool)
 
 
 @lru_cache(maxsize=64)

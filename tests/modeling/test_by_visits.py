@@ -90,6 +90,21 @@ def test_what_several_call_sites_do_is_a_sum_of_many_terms_of_one_parameter() ->
         assert model.at(n=size, p=ranks) == pytest.approx(own * (3 * size**3 + 4) + 2 * size**3 + 4, rel=1e-6)
 
 
+def test_numbers_of_ranks_do_not_tell_how_many_terms_a_size_has() -> None:
+    """Through what each visit does at four sizes, which depends on data, goes a sum of four terms of them."""
+    points = np.array([(n, p) for n in (64.0, 128, 256, 512) for p in (1.0, 2, 4, 8, 16)])
+    n, p = points.T
+    iterations = np.round(5.3 * np.sqrt(n) * p**0.07 + np.sin(7 * n + p))[:, None]
+    experiment = solver(points, iterations, n**2)
+    values = {name: own.copy() for name, own in experiment.values.items()}
+    each = dict(zip((64.0, 128, 256, 512), (5104.0, 12070, 27411, 61205), strict=True))  # near 14·n·log2(n)
+    values["blocks"][DOT] = iterations * np.array([each[size] for size in n.tolist()])[:, None]
+    values["visits"][DOT] = iterations
+    model = models(replace(experiment, values=values))["blocks"][DOT]
+    assert isinstance(model, Model)
+    assert model.lead("n")[0] < 2
+
+
 def test_runs_that_differ_in_visits_tell_sums_of_many_terms() -> None:
     """Fields with borders that are copied once and passed through in each iteration: six terms."""
     n = np.array([16.0, 24, 32, 40, 48, 64])
