@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from operator import mul
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from .build import qualities
 from .data.noise import Repetitions
 from .data.preparation import ranges
 from .model import Alternative, Factor, Model, Term
+from .proposers.size_polynomials import lagrange
 from .unexplained import unexplained
 
 _Flags = NDArray[np.bool_]
@@ -72,11 +74,13 @@ def polynomials(sizes: _Whole, counts: _Whole) -> list[tuple[float, _Whole]]:
     """
     unit = math.gcd(*counts)
     own = [count // unit for count in counts]
-    base, nothing = _through(sizes, own)
-    if any(value.denominator != 1 for value in base):
+    matrix, below = lagrange(sizes)
+    divided = [divmod(sum(map(mul, row, own)), below) for row in matrix]
+    if any(rest for _, rest in divided):
         return []
+    base, nothing = [*(whole for whole, _ in divided), 0], _zero_at(sizes)
     most = min(own[0] // sizes[0] ** len(sizes), _MOST_TRIED)
-    tried = ([int(a) + times * b for a, b in zip(base, nothing, strict=True)] for times in range(most + 1))
+    tried = ([a + times * b for a, b in zip(base, nothing, strict=True)] for times in range(most + 1))
     lengths = sorted((_bits(one), tuple(one)) for one in tried if min(one) >= 0)
     table = sum(math.log2(count + 1) for count in own)
     if not lengths or lengths[0][0] > table - _LUCK:
@@ -91,18 +95,12 @@ def _bits(coefficients: Sequence[int]) -> float:
     return sum(2 * ((value + 1).bit_length() - 1) + 1 for value in coefficients)
 
 
-def _through(sizes: _Whole, counts: Sequence[int]) -> tuple[list[Fraction], list[int]]:
-    """Return the polynomial through counts (Newton), and that which is 0 at all sizes, with as many coefficients."""
-    total = [Fraction(0)] * (len(sizes) + 1)
-    nothing = [1]
-    for place, size in enumerate(sizes):
-        here = sum(value * size**power for power, value in enumerate(total))
-        there = sum(value * size**power for power, value in enumerate(nothing))
-        by = Fraction(counts[place] - here) / there
-        for power, value in enumerate(nothing):
-            total[power] += by * value
-        nothing = [a - size * b for a, b in zip([0, *nothing], [*nothing, 0], strict=True)]
-    return total, nothing
+def _zero_at(sizes: _Whole) -> list[int]:
+    """Return the coefficients of the polynomial that is 0 at all sizes, the constant first and the last one 1."""
+    found = [1]
+    for size in sizes:
+        found = [a - size * b for a, b in zip([0, *found], [*found, 0], strict=True)]
+    return found
 
 
 def _model(

@@ -72,13 +72,18 @@ def test_what_a_visit_does_may_depend_on_two_parameters() -> None:
     assert at.at(n=512, p=64) == pytest.approx(steps.at(n=512, p=64) * 512**2 / 64, rel=1e-9)
 
 
-def test_what_several_call_sites_do_is_a_sum_of_many_terms_of_one_parameter() -> None:
-    """Products of n³ cells are expanded three times in a loop and twice before it, each with one block more or not."""
-    points = np.array([(n, p) for n in (4.0, 6, 8, 10) for p in (1.0, 2, 4, 8, 16)])
+def iterating(sizes: tuple[float, ...]) -> tuple[FloatArray, FloatArray, Experiment, dict[str, FloatArray]]:
+    """Return n (C,), iterations (C, 1) by chance, and the solver at these sizes on 1 to 16 ranks, with its values."""
+    points = np.array([(n, p) for n in sizes for p in (1.0, 2, 4, 8, 16)])
     n, p = points.T
     iterations = np.round(5.3 * np.sqrt(n) * p**0.07 + np.sin(7 * n + p))[:, None]
     experiment = solver(points, iterations, n**2)
-    values = {name: own.copy() for name, own in experiment.values.items()}
+    return n, iterations, experiment, {name: own.copy() for name, own in experiment.values.items()}
+
+
+def test_what_several_call_sites_do_is_a_sum_of_many_terms_of_one_parameter() -> None:
+    """Products of n³ cells are expanded three times in a loop and twice before it, each with one block more or not."""
+    n, iterations, experiment, values = iterating((4.0, 6, 8, 10))
     values["visits"][DOT] = 3 * iterations + 2
     values["blocks"][DOT] = iterations * (3 * n[:, None] ** 3 + 4) + 2 * n[:, None] ** 3 + 4
     found = models(replace(experiment, values=values))
@@ -92,11 +97,7 @@ def test_what_several_call_sites_do_is_a_sum_of_many_terms_of_one_parameter() ->
 
 def test_numbers_of_ranks_do_not_tell_how_many_terms_a_size_has() -> None:
     """Through what each visit does at four sizes, which depends on data, goes a sum of four terms of them."""
-    points = np.array([(n, p) for n in (64.0, 128, 256, 512) for p in (1.0, 2, 4, 8, 16)])
-    n, p = points.T
-    iterations = np.round(5.3 * np.sqrt(n) * p**0.07 + np.sin(7 * n + p))[:, None]
-    experiment = solver(points, iterations, n**2)
-    values = {name: own.copy() for name, own in experiment.values.items()}
+    n, iterations, experiment, values = iterating((64.0, 128, 256, 512))
     each = dict(zip((64.0, 128, 256, 512), (5104.0, 12070, 27411, 61205), strict=True))  # near 14·n·log2(n)
     values["blocks"][DOT] = iterations * np.array([each[size] for size in n.tolist()])[:, None]
     values["visits"][DOT] = iterations

@@ -40,7 +40,7 @@ class SizePolynomials:
         for own in self._where:
             first = {self._sizes[i]: i for i in reversed(own)}
             chosen = [first[size] for size in sorted(first)[: self.degree + 1]]
-            found.append((chosen, *_lagrange(tuple(self._sizes[i] for i in chosen))))
+            found.append((chosen, *lagrange(tuple(self._sizes[i] for i in chosen))))
         return found
 
     def coefficients(self, values: FloatArray) -> FloatArray | None:
@@ -71,7 +71,7 @@ def _at(coefficients: list[int], size: int) -> int:
 
 
 @lru_cache(maxsize=256)
-def _lagrange(sizes: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], int]:
+def lagrange(sizes: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], int]:
     """Return what turns values at sizes into the coefficients of their polynomial, the constant first.
 
     That is a matrix, and what its products with the values are to be divided by.
