@@ -32,10 +32,13 @@ _PENALTY, _SWEEPS_PENALTY = NOISY.coefficient, 2.0 * NOISY.coefficient
 # Where the process grid of a program is known, waiting for messages that grows neither along it nor along a tree must
 # explain more by so much: from p = 8 to 216, px + py + pz and log2(p)² are alike to 2 %, and 5 % apart at 343.
 # benchmarks/selection_campaign.py
+# So must waiting for all ranks that grows with their number itself: the largest of p times by chance, on average, is a
+# concave function of p (David and Nagaraja, Order Statistics, 2003, section 4.4), and a straight line its upper limit.
+# benchmarks/priors_applications.py
 _OTHER_PENALTY = 5.0 * NOISY.coefficient
 # How the length of a pipeline through a process grid of two and three dimensions grows.
 _PIPELINES = ((Fraction(1, 2), 0), (Fraction(1, 3), 0))
-_TREE = (Fraction(0), 1)
+_TREE, _LINE = (Fraction(0), 1), (Fraction(1), 0)
 # Functions whose ratio changes by less, relatively, are the same but for a factor.
 _ALIKE = 1e-9
 
@@ -68,12 +71,13 @@ def waiting_growths(
     visits: how often a rank computes a stage, if that is always as often: of waves from all corners it says how many
     there are, so that what a stage computes is known. Waves in one direction may follow each other or not. messages:
     whether it waits for messages of single other ranks, which come along the grid; a chain of all ranks says nothing of
-    what waits for all of them, where any may be late by chance.
+    what waits for all of them, where any may be late by chance, which grows more slowly than their number.
 
     One process waits for nobody: growth with the only number of ranks is that of g(p) - g(1), which is the length of a
     pipeline through a process grid for p^(1/3) and p^(1/2), and exactly that, in place of these two, for the `grids` of
     the program.
     """
+    grids = [grid for grid in grids if messages or grid.dimensions > 1]
     known = [grid for grid in grids if grid.parameter in ranks]
     growths = []
     for grid in known:
@@ -88,13 +92,13 @@ def waiting_growths(
         for steps in (_steps(grid, own) for own in several):
             growths.append(Growth(steps, _SWEEPS_PENALTY, passes, _messages(grid, steps, corners / 2.0)))
     exact = {grid.parameter for grid in grids}
-    along = exact if messages else {grid.parameter for grid in grids if grid.dimensions > 1}
     for name in ranks:
         for power, log in GROWTHS:
             if name in exact and (power, log) in _PIPELINES:
                 continue
             growth = growth_model(name, power, log)
-            penalty = _OTHER_PENALTY if name in along and (power, log) != _TREE else _PENALTY
+            doubtful = (power, log) != _TREE if name in exact else not messages and (power, log) == _LINE
+            penalty = _OTHER_PENALTY if doubtful else _PENALTY
             growths.append(Growth(replace(growth, constant=-1.0) if len(ranks) == 1 and not log else growth, penalty))
     return growths
 

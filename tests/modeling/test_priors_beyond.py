@@ -127,6 +127,15 @@ def test_what_waits_for_all_ranks_of_a_chain_waits_for_any_of_them(dimensions: i
     assert messages[growth] > without[growth]
 
 
+def test_the_latest_of_all_ranks_is_not_later_in_proportion_to_their_number() -> None:
+    """Of p times by chance the largest grows more slowly than p; a chain of messages has p - 1 steps."""
+    chain = ProcessGrid("p", "balanced", 1, "MPI_Cart_create")
+    collective = {str(growth): growth.penalty for growth in waiting_growths(["p"], [chain], messages=False)}
+    step = waiting_growths(["p"], [chain])[0]
+    assert str(step) == "p - 1"
+    assert collective["p - 1"] > step.penalty == collective["p^(2/3) - 1"] == collective["p^(1/2) - 1"]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_ranks_wait_for_the_one_that_has_the_most_to_do(seed: int) -> None:
     """Its excess of blocks, which is counted, says how waiting goes on, and explains what is uneven in it."""
