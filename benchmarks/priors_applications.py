@@ -7,12 +7,13 @@ For each region that their documentation states, and for the MPI operations of e
 and exponent deviation from the stated complexity), the data of Figure 6 (measured lines, relative errors at the test
 points) and of Figure 7 (both under artificial noise). Quipu gets one repetition, the others the median of all; what
 Quipu makes of all of them stands beside it. What was run or evaluated is kept (--folder) and not repeated. With
---again the test points are measured twice, and the second measurement is compared with the first as predictions are.
+--again the test points are measured twice, and the second measurement is compared with the first as predictions are,
+with the same noise on it.
 docs/design/priors-evaluation.md says more.
 
 The last line is one JSON object: by application and kind `ed`, `re`, `ed_75` and `re_75` (in %), each for `quipu`,
-`quipu_all` (all repetitions), `classic` (time alone), `dnn` if its network is trained, and `extrap`, and `re` for
-`again`, if the test points were measured twice: RE of the median of the second set of repetitions;
+`quipu_all` (all repetitions), `classic` (time alone), `dnn` if its network is trained, and `extrap`, and `re` and
+`re_75` for `again`, if the test points were measured twice: RE of the median of the second set of repetitions;
 `wavefront_waiting`: what `quipu diagnose` says of the MPI_Recv behind the wave.
 """
 
@@ -21,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +66,6 @@ def relative_errors(predictions: Floats, tests: Floats) -> Floats:
     return errors
 
 
-def errors_again(runs: Runs) -> Floats | None:
-    """Return RE (K, T) in % of the second measurement of the test points, None if there is none."""
-    return None if runs.again is None else relative_errors(np.nanmedian(runs.again, axis=2), runs.tests)
-
-
 class Evaluation:
     """ED and RE of the kernels of each application under noise, kept in a file as they are found."""
 
@@ -82,19 +79,29 @@ class Evaluation:
         key = f"{runs.application.name} {name} {intensity} {injections} {self.share} {self.seed} {repetitions}"
         if key not in self.known:
             found: dict[str, list[Any]] = {"ed": [], "re": []}
-            for pattern in PATTERNS if intensity else [Pattern.NONE]:
-                for number in range(injections if intensity else 1):
-                    seed = [self.seed, number, zlib.crc32(f"{runs.application.name} {pattern} {intensity}".encode())]
-                    random = np.random.default_rng(seed)
-                    times = inject(runs.experiment.values["time"], pattern, intensity, random, self.share)
-                    answer = modeler(times)
-                    found["ed"].append(deviations(answer, runs.kernels).tolist())
-                    found["re"].append(relative_errors(answer.predictions, runs.tests).tolist())
+            for times in self.noisy(runs, runs.experiment.values["time"], intensity, injections):
+                answer = modeler(times)
+                found["ed"].append(deviations(answer, runs.kernels).tolist())
+                found["re"].append(relative_errors(answer.predictions, runs.tests).tolist())
             self.known[key] = found
             part = self.file.with_suffix(".part")
             part.write_text(json.dumps(self.known))
             part.replace(self.file)
         return {metric: np.array(values) for metric, values in self.known[key].items()}
+
+    def noisy(self, runs: Runs, times: Floats, intensity: float, injections: int) -> Iterator[Floats]:
+        """Return times with I injections of noise each, all patterns one after the other; as they are without noise."""
+        for pattern in PATTERNS if intensity else [Pattern.NONE]:
+            for number in range(injections if intensity else 1):
+                seed = [self.seed, number, zlib.crc32(f"{runs.application.name} {pattern} {intensity}".encode())]
+                yield inject(times, pattern, intensity, np.random.default_rng(seed), self.share)
+
+    def again(self, runs: Runs, intensity: float, injections: int) -> Floats | None:
+        """Return RE (I, K, T) in % of the second measurement of the test points with noise, None if there is none."""
+        if runs.again is None:
+            return None
+        noisy = self.noisy(runs, runs.again, intensity, injections)
+        return np.array([relative_errors(np.nanmedian(times, axis=2), runs.tests) for times in noisy])
 
 
 def table_iv(runs: Runs, answers: dict[str, Answer]) -> None:
@@ -151,10 +158,9 @@ def figure_7(
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Print mean and standard deviation of ED and RE under noise; return ed, re, ed_75, re_75 by kind and modeler.
 
-    re has `again`, too, where the test points were measured twice.
+    re and re_75 have `again`, too, where the test points were measured twice.
     """
     result: dict[str, dict[str, dict[str, float]]] = {}
-    again = errors_again(runs)
     print("Figure 7: noise  modeler   ED mean ± deviation   RE mean ± deviation, % (median)")
     for kind in KINDS:
         rows = [number for number, kernel in enumerate(runs.kernels) if kernel.kind == kind]
@@ -162,6 +168,7 @@ def figure_7(
             continue
         own: dict[str, dict[str, float]] = {key: {} for key in ("ed", "re", "ed_75", "re_75")}
         for intensity in (0.0, *INTENSITIES):
+            end = "_75" if intensity else ""
             for name, (modeler, injections) in modelers.items():
                 found = evaluation.ask(runs, name, modeler, intensity, injections)
                 ed, re = found["ed"][:, rows], found["re"][:, rows]
@@ -171,13 +178,16 @@ def figure_7(
                     flush=True,
                 )
                 if intensity in (0.0, 0.75):
-                    end = "_75" if intensity else ""
                     own[f"ed{end}"][name] = round(float(ed.mean()), 3)
                     own[f"re{end}"][name] = round(float(re.mean()), 1)
-        if again is not None:
-            error = again[rows]
-            print(f"  {kind:13} {0:4.0%}  {'again':9}  {'':13}        {error.mean():6.1f} ({np.median(error):.1f})")
-            own["re"]["again"] = round(float(error.mean()), 1)
+            again = evaluation.again(runs, intensity, modelers["quipu_all"][1])
+            if again is not None:
+                re = again[:, rows]
+                print(
+                    f"  {kind:13} {intensity:4.0%}  {'again':9}  {'':13}        {re.mean():6.1f} ({np.median(re):.1f})"
+                )
+                if intensity in (0.0, 0.75):
+                    own[f"re{end}"]["again"] = round(float(re.mean()), 1)
         result[kind] = own
     return result
 
