@@ -17,7 +17,16 @@ import numpy as np
 from .analysis import Analysis
 from .errors import ModelingError
 from .experiment import Experiment, FloatArray
-from .pmnf.model import LARGEST_POWER, Exponents, Model, Term, lead_exponents, parse_product, parse_sum
+from .pmnf.model import (
+    LARGEST_POWER,
+    Exponents,
+    Model,
+    Term,
+    lead_exponents,
+    parse_product,
+    parse_sum,
+    recursion_of,
+)
 
 LEAST_VALUES = 4
 """Values of a parameter that decide how something grows: three fit n^(8/3)·log2(n) as well as n³ + 2n² + 3n + 3."""
@@ -160,8 +169,8 @@ def order_text(leads: Mapping[str, Exponents]) -> str:
             )
             continue
         if power:
-            exponent = "" if power == 1 else f"^{power}" if power.denominator == 1 else f"^({power})"
-            parts.append(f"{name}{exponent}")
+            exponent = f"log2({calls})" if (calls := recursion_of(power)) else f"({power})"
+            parts.append(name if power == 1 else f"{name}^{power}" if power.denominator == 1 else f"{name}^{exponent}")
         if log:
             parts.append(f"log2({name})" + (f"^{log}" if log != 1 else ""))
     return "·".join(parts) or "constant"

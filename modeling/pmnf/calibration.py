@@ -30,6 +30,8 @@ class Penalties:
 # blocks), and these simpler than the rest.
 DENOMINATOR_COMPLEXITY = {1: 0.0, 2: 1.0, 3: 1.0}
 OTHER_DENOMINATOR_COMPLEXITY = 5.0
+# Those of recursions, log2(3) and log2(7), are tried only where a size doubles and nothing else reproduces counts.
+RECURSION_COMPLEXITY = 1.0
 # log2(x) and x·log2(x) are simpler than other products with one logarithm, and log2²(x) than other squares of it.
 LOG_COMPLEXITY, LOG_PRODUCT_COMPLEXITY = 0.25, 0.75
 SQUARED_LOG_COMPLEXITY, SQUARED_LOG_PRODUCT_COMPLEXITY = 1.0, 2.0
@@ -87,6 +89,8 @@ EXACT_MOST_TERMS, EXACT_MOST_SETS = 4, 1000
 EXACT_LEAST_LEAD = 1e-5
 # Coefficients of loops are whole numbers, or halves, thirds, quarters, sixths (triangles, pyramids).
 LOOP_DENOMINATOR = 12.0
+# Of recursions parts of what is left of its powers, too: a·f(n/2) + n is n·2/(2 - a), fifths where a is 7.
+RECURSION_DENOMINATOR = 60.0
 # A parameter with so many values leaves no freedom to sums of two terms and a constant.
 FEW_VALUES = 3
 # Coefficients come from fits, which lose digits; the whole model is compared with the counts to all of them.

@@ -1,8 +1,9 @@
-"""Models of counts that grow faster than the library knows: n⁴ to n⁸, and powers of 2ⁿ.
+"""Models of counts that grow like nothing in the library: n⁴ to n⁸, recursions, and powers of 2ⁿ.
 
-Lattices have four dimensions, tensors are contracted over more; and a parameter may be the logarithm of a size: levels
-of a grid that is refined, the scale of a graph, the length of a transform. Such functions are taken where they
-reproduce the counts as exactly as others must; of counts that deviate, functions of 2ⁿ that leave far less.
+Lattices have four dimensions, tensors are contracted over more; what divides its size by two and calls itself three or
+seven times is n^log2(3) or n^log2(7); and a parameter may be the logarithm of a size: levels of a grid that is refined,
+the scale of a graph, the length of a transform. Such functions are taken where they reproduce the counts as exactly as
+others must; of counts that deviate, functions of 2ⁿ that leave far less.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +22,14 @@ from .criterion.one_process import reproduces
 from .data.lines import lines
 from .data.preparation import ranges
 from .hypotheses.library import LOGARITHMS, Library
-from .model import Factor, Model, Term
+from .model import Factor, Model, Term, recursion, recursion_of
 from .model.steps import BASES, Steps
 from .unexplained import Fit, missed, unexplained
 
 _Flags = NDArray[np.bool_]
 POWERS = Library(tuple(map(Fraction, range(STEEP_POWER + 1))), LOGARITHMS[:2])
+# One kind of recursion at a time, beside what loops of a call do.
+HALVINGS = tuple(Library((*map(Fraction, range(4)), recursion(calls)), LOGARITHMS[:2]) for calls in (7, 3, 5, 6))
 
 
 def by_steep(
@@ -50,6 +54,10 @@ def by_steep(
                     name, measured = names[parameter], ranges(points[at])
                     again = [_in_doublings(own, name, measured) for own in fit(sizes, paths, at, None, exact)]
                     _keep(found, paths, former, again, reproduces if exact else _on(name))
+        for library in HALVINGS if (doubled := _doubled(points[at], names)) else ():
+            rest = np.array([path for path in former if path not in found], dtype=np.int64)
+            if rest.size:
+                _keep(found, rest, former, fit(points[at], rest, at, library, True), partial(_recursive, doubled))
     return found
 
 
@@ -68,6 +76,26 @@ def _keep(
             continue
         if free and fits(model) and missed(model) < FAR_BETTER * missed(before):
             found[path] = model
+
+
+def _doubled(points: FloatArray, names: Sequence[str]) -> set[str]:
+    """Return the parameters of enough values, each of them a power of two times the smallest one."""
+    found = set()
+    for name, column in zip(names, points.T, strict=True):
+        own = np.unique(column)
+        if own.size < STEEP_VALUES or own[0] <= 0.0:
+            continue
+        doublings = np.log2(own / own[0])
+        if bool((doublings == np.round(doublings)).all()):
+            found.add(name)
+    return found
+
+
+def _recursive(doubled: set[str], model: Model) -> bool:
+    """Whether a model reproduces its counts with recursions of one of the parameters `doubled`, and of no other."""
+    factors = [factor for term in model.terms for factor in term.factors]
+    names = {factor.parameter for factor in factors if recursion_of(factor.exponent)}
+    return len(names) == 1 and names <= doubled and reproduces(model)
 
 
 def _on(name: str) -> Callable[[Model], bool]:

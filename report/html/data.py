@@ -34,7 +34,7 @@ from quipu.modeling.diagnosis import blind_spots, scale_of
 from quipu.modeling.experiment import Experiment, FloatArray, Metric, mean_over_repetitions
 from quipu.modeling.extrapolation import FAR, OPEN
 from quipu.modeling.pmnf.changes import Change
-from quipu.modeling.pmnf.model import Factor, Model, Term, present
+from quipu.modeling.pmnf.model import Factor, Model, Term, present, recursion_of
 from quipu.modeling.priors.slowdown import Slowdown
 from quipu.modeling.slowest_rank import most_dominating
 
@@ -266,11 +266,17 @@ class _Products:
             self._numbers[factors] = len(self.lists)
             self.lists.append(
                 [
-                    [self.places[f.parameter], str(f.exponent), f.log, -1 if f.several else f.shares, *_variable(f)]
+                    [self.places[f.parameter], _exponent(f), f.log, -1 if f.several else f.shares, *_variable(f)]
                     for f in factors
                 ]
             )
         return self._numbers[factors]
+
+
+def _exponent(factor: Factor) -> str:
+    """Return the exponent as text: "2/3", or "log2(7)" of a recursion."""
+    calls = recursion_of(factor.exponent)
+    return f"log2({calls})" if calls else str(factor.exponent)
 
 
 def _variable(factor: Factor) -> list[Any]:

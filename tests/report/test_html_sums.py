@@ -8,6 +8,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+from quipu.modeling.pmnf.model import parse_product
 from quipu.report.html import html_report
 
 from .browser import document, instrumented
@@ -39,3 +41,26 @@ def test_sums_in_the_page_are_those_of_what_is_executed(tmp_path: Path) -> None:
     assert found and json.loads(found[1]) == [0, [0, 0, 0], [0, 0, 0], [65536, 65536, 65536]]
     formula = re.search(r'data-text="([^"]*)"', dom)
     assert formula and html.unescape(formula[1]) == "16·n2·[p>1]"
+
+
+def test_recursions_have_their_exponents_in_the_page(tmp_path: Path) -> None:
+    experiment, models = planted()
+    entry = next(one for one in models if (one.path, one.metric) == (3, "bytes_sent"))
+    assert entry.model is not None
+    strassen = replace(entry.model, constant=0.0, terms=(parse_product("2*n^log2(7)", ("n",)),), covariance=())
+    placed = [replace(one, model=strassen) if one is entry else one for one in models]
+    script = """
+    const sum = modelsOf('bytes_sent').formula(3, 'exclusive');
+    document.documentElement.dataset.found = JSON.stringify(evaluate(sum, [4, 64]));
+    document.documentElement.dataset.text = formulaNode(sum).textContent;
+    """
+    page = tmp_path / "report.html"
+    inside = "document.documentElement.dataset.ready = "
+    text = instrumented(html_report(experiment, placed), "").replace(inside, script + inside)
+    page.write_text(text, encoding="utf-8")
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    found = re.search(r'data-found="([^"]*)"', dom)
+    assert found and json.loads(found[1]) == pytest.approx(2 * 7**6)
+    formula = re.search(r'data-text="([^"]*)"', dom)
+    assert formula and html.unescape(formula[1]) == "2·nlog₂(7)"

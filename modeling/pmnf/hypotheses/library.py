@@ -19,10 +19,11 @@ from ..calibration import (
     NEGATIVE_COMPLEXITY,
     OTHER_DENOMINATOR_COMPLEXITY,
     POWER_COMPLEXITY,
+    RECURSION_COMPLEXITY,
     SQUARED_LOG_COMPLEXITY,
     SQUARED_LOG_PRODUCT_COMPLEXITY,
 )
-from ..model import Exponents, Factor
+from ..model import Exponents, Factor, recursion_of
 
 
 def _fractions(text: str) -> tuple[Fraction, ...]:
@@ -63,6 +64,8 @@ class SimpleTerm:
 def make_term(exponent: Fraction, log: int) -> SimpleTerm:
     """Return the term with its cost."""
     cost = DENOMINATOR_COMPLEXITY.get(exponent.denominator, OTHER_DENOMINATOR_COMPLEXITY)
+    if recursion_of(exponent):
+        cost = RECURSION_COMPLEXITY
     if log == 1:
         cost += LOG_COMPLEXITY if exponent in (0, 1) else LOG_PRODUCT_COMPLEXITY
     elif log:

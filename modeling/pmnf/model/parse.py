@@ -11,9 +11,12 @@ from fractions import Fraction
 
 from ...errors import ModelingError
 from .model import Model
+from .recursions import recursion
 from .term import Factor, Term
 
 _PLAIN = str.maketrans({"·": "*", "×": "*", "−": "-"})
+# Of recursions on half of a size, n^log2(7).
+_MOST_CALLS = 64
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
 
@@ -113,6 +116,9 @@ class _Reader:
             case ast.BinOp(left=ast.Constant(value=int() as top), op=ast.Div(), right=ast.Constant(value=int() as low)):
                 if low:
                     return Fraction(top, low)
+            case ast.Call(func=ast.Name(id="log2"), args=[ast.Constant(value=int() as calls)], keywords=[]):
+                if 2 <= calls <= _MOST_CALLS:
+                    return recursion(calls)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return -self._fraction(operand)
         raise self._error(f"{ast.unparse(node)!r} is no exponent; write 2, 1.5 or (3/2)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from .recursions import recursion_of
 from .steps import Steps
 from .term import Factor, Term, sort_key
 
@@ -74,6 +75,8 @@ def _plain_power(name: str, exponent: Fraction) -> str:
         return name
     if exponent.denominator == 1:
         return name + str(exponent.numerator).translate(_SUPERSCRIPT)
+    if calls := recursion_of(exponent):
+        return f"{name}^log2({calls})"
     return f"{name}^({exponent})"
 
 
@@ -131,6 +134,8 @@ def _python_factor(factor: Factor) -> str:
     parts: list[str] = []
     if factor.exponent == 1:
         parts.append(name)
+    elif calls := recursion_of(factor.exponent):
+        parts.append(f"{name}**log2({calls})")
     elif factor.exponent:
         exponent = str(factor.exponent)
         parts.append(
@@ -163,6 +168,8 @@ def _latex_factor(factor: Factor) -> str:
     parts: list[str] = []
     if factor.exponent == 1:
         parts.append(name)
+    elif calls := recursion_of(factor.exponent):
+        parts.append(rf"{name}^{{\log_2({calls})}}")
     elif factor.exponent:
         exponent = factor.exponent
         sign = "-" if exponent < 0 else ""

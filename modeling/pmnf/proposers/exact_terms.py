@@ -27,6 +27,7 @@ from ..calibration import (
     LOOP_DENOMINATOR,
     NEARLY_EXACT,
     RANKED_LEAST_WEIGHED,
+    RECURSION_DENOMINATOR,
     WHOLE,
     WHOLE_OF_SIZE,
 )
@@ -38,6 +39,7 @@ from ..fit.subsets import solve_shared
 from ..grid_calibration import FURTHER
 from ..hypotheses.library import SHARED, SimpleTerm
 from ..hypotheses.tables import Specification, Tables
+from ..model import recursion_of
 
 _Flags = NDArray[np.bool_]
 
@@ -289,7 +291,9 @@ class ExactLines:
         if distinct == width + 1:
             # as many coefficients as points fit anything; whole ones, none below 0, are evidence, though
             exact &= _whole(coefficients) & (coefficients > -0.5).all(axis=1)
-        exact &= ~doubted[path, number] | _whole(LOOP_DENOMINATOR * coefficients)
+        calls = self._calls_at_smallest(parameter, line)[chosen]
+        below = np.where(calls > 1.0, RECURSION_DENOMINATOR, LOOP_DENOMINATOR).max(axis=1, keepdims=True)
+        exact &= ~doubted[path, number] | _whole(below * coefficients * calls)
         # what has as many coefficients as different values describes nothing: a constant with one exception
         steps = np.diff(np.sort(values, axis=1), axis=1) > EXACT_RESIDUAL * np.abs(values).max(axis=1, keepdims=True)
         different = np.count_nonzero(steps, axis=1)
@@ -312,6 +316,15 @@ class ExactLines:
         beyond = np.stack([*terms, np.ones(len(at))], axis=1)
         parts = beyond[:, chosen] * coefficients
         return np.asarray((parts.sum(axis=2) < -1e-9 * np.abs(parts).max(axis=2)).any(axis=0), dtype=bool)
+
+    def _calls_at_smallest(self, parameter: int, line: NDArray[np.int64]) -> FloatArray:
+        """Return the recursions among the terms at the smallest size of a line, of which calls are multiples; else 1.
+
+        The last is that of a constant.
+        """
+        smallest = self.points[line, parameter].min()
+        terms = self.tables.terms[parameter]
+        return np.array([*(smallest**term.power if recursion_of(term.exponent) else 1.0 for term in terms), 1.0])
 
     def _of_loops(self, parameter: int) -> _Flags:
         """Return which terms are whole powers, also times logarithms, as in sorts."""

@@ -87,7 +87,7 @@ function factorParts(f) {
   if (f.steps) return stepParts(f);
   const name = f.axis ? f.axis[3] : DATA.parameters[f.p];
   const parts = [];
-  if (f.i) parts.push([name, ...(f.i === 1 ? [] : [element("sup", {}, f.text)])]);
+  if (f.i) parts.push([name, ...(f.i === 1 ? [] : [element("sup", {}, f.text.replace("log2", "log₂"))])]);
   if (f.j) parts.push(["log₂", ...(f.j === 1 ? [] : [element("sup", {}, String(f.j))]), `(${name})`]);
   for (let k = 0; k < f.s; k++) parts.push([`(${name}−1)/${name}`]);
   if (f.s < 0) parts.push([`[${name}>1]`]);

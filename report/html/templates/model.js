@@ -1,20 +1,27 @@
 // Models: evaluation, predictions of call paths, sums over subtrees.
 // A model is {constant, terms}; a term is {c, factors}; a factor is {p, i, text, j, s}:
-// x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3"; or of an extent of the grid of x
-// processes, [rule, dimensions, index, name] (modeling/process_grid.py); or of steps, {base, unit, down, itself}, base^(i k) k^j
+// x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3" or "log2(7)"; or of an extent of the
+// grid of x processes, [rule, dimensions, index, name] (modeling/process_grid.py); or of steps, {base, unit, down, itself}, base^(i k) k^j
 // of their number k (modeling/pmnf/model/steps.py). With s = -1 it is times 1 where x > 1, else 0.
 
 // Every factor that occurs has a number, so that all models of a page share its values at a point.
 const allFactors = [];
 const factorNumbers = new Map();
 
+// The number of an exponent: "2", "2/3", or "log2(7)" of a recursion that halves the size.
+function numberOf(text) {
+  const calls = text.match(/^log2\((\d+)\)$/);
+  if (calls) return Math.log2(Number(calls[1]));
+  const [above, below] = text.split("/").map(Number);
+  return below ? above / below : above;
+}
+
 function factorOf([p, text, j, s, variable]) {
   const key = JSON.stringify([p, text, j, s, variable]);
   if (!factorNumbers.has(key)) {
-    const [above, below] = text.split("/").map(Number);
     factorNumbers.set(key, allFactors.length);
     const kind = Array.isArray(variable) ? { axis: variable } : { steps: variable };
-    allFactors.push({ p, i: below ? above / below : above, text, j, s, ...kind, number: allFactors.length });
+    allFactors.push({ p, i: numberOf(text), text, j, s, ...kind, number: allFactors.length });
   }
   return allFactors[factorNumbers.get(key)];
 }
