@@ -224,3 +224,14 @@ def test_counts_that_vanish_on_one_process() -> None:
     assert isinstance(model, Model)
     assert str(model) == "800·n - 800·n/p"
     assert model.leading == {"p": (0, 0), "n": (1, 0)}
+
+
+@pytest.mark.parametrize("lines", [(-2.0, -2.0), (-1.0, -1.0), (-2.0, 0.0)])
+def test_shares_of_many_ranks_are_no_luck(lines: tuple[float, float]) -> None:
+    # 7·n²/p is 7/8·n² at 8 ranks: parts that loops have, divided by the ranks.
+    points = np.array([(p, n) for p in (1.0, 2, 4, 8) for n in (16.0, 24, 32, 40, 48)])
+    p, n = points.T
+    counts = 7 * n**2 / p + lines[0] * n + lines[1] * n / p
+    (model,) = fit_models(points, counts[None, :, None], Metric("flops", "1", "effort"), ["p", "n"])
+    assert isinstance(model, Model)
+    assert model.at(p=64, n=512) == pytest.approx(7 * 512**2 / 64 + lines[0] * 512 + lines[1] * 8, rel=1e-9)

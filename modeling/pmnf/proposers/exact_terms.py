@@ -7,6 +7,7 @@ rounding.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from itertools import combinations
 
@@ -293,7 +294,7 @@ class ExactLines:
             exact &= _whole(coefficients) & (coefficients > -0.5).all(axis=1)
         calls = self._calls_at_smallest(parameter, line)[chosen]
         below = np.where(calls > 1.0, RECURSION_DENOMINATOR, LOOP_DENOMINATOR).max(axis=1, keepdims=True)
-        exact &= ~doubted[path, number] | _whole(below * coefficients * calls)
+        exact &= ~doubted[path, number] | _whole(self._parts(parameter, line) * below * coefficients * calls)
         # what has as many coefficients as different values describes nothing: a constant with one exception
         steps = np.diff(np.sort(values, axis=1), axis=1) > EXACT_RESIDUAL * np.abs(values).max(axis=1, keepdims=True)
         different = np.count_nonzero(steps, axis=1)
@@ -316,6 +317,15 @@ class ExactLines:
         beyond = np.stack([*terms, np.ones(len(at))], axis=1)
         parts = beyond[:, chosen] * coefficients
         return np.asarray((parts.sum(axis=2) < -1e-9 * np.abs(parts).max(axis=2)).any(axis=0), dtype=bool)
+
+    def _parts(self, parameter: int, line: NDArray[np.int64]) -> int:
+        """Return into how many parts more than the smallest values the other ones on a line divide a whole.
+
+        At 8 processes 7·n²/p is 7/8·n², at one 7·n²: where these are the smallest and the largest numbers, 1 and 8.
+        """
+        others = np.delete(self.points, parameter, axis=1)
+        more = others[line[0]] / np.where(others.min(axis=0) > 0.0, others.min(axis=0), np.inf)
+        return math.prod(int(ratio) for ratio in more.tolist() if ratio >= 1.0 and ratio.is_integer())
 
     def _calls_at_smallest(self, parameter: int, line: NDArray[np.int64]) -> FloatArray:
         """Return the recursions among the terms at the smallest size of a line, of which calls are multiples; else 1.
