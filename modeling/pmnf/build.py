@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray
 from .calibration import LEAST_CONSTANT, LEAST_WEIGHT, NOISY_ROUNDING, SELECTION_VARIANCE, WHOLE_COEFFICIENT
 from .criterion.evidence import posterior_weights
+from .data.lines import different_points
 from .data.noise import Repetitions
 from .data.preparation import ranges
 from .doubt import scatter_notes, split_notes
@@ -51,11 +52,12 @@ def build_models(
     fitted = np.einsum("nkc,nk->nc", design, best)
     chosen = (pool.specification[:, 0] >= 0).sum(axis=(1, 2))
     width = (best != 0).sum(axis=1) + chosen
-    variance = value_variance(pool.residual[:, 0], repetitions, points.shape[0], width)
+    counted = different_points(points, values) if effort else np.full(len(values), len(points))
+    variance = value_variance(pool.residual[:, 0], repetitions, counted, width)
     variance = np.where(exact, 0.0, variance * (1.0 + SELECTION_VARIANCE * max(len(varying) - 2, 0)))
     certain = exact & (not exact.any() or not open_parameters(points))
     rows = np.flatnonzero(~certain)
-    known = points, variance[rows], values[rows]
+    known = points, (variance * len(points) / counted)[rows], values[rows]
     # counts have no noise: all that they deviate by is of other functions, or of the data, and another one may, too
     lacking = variance if effort else lack_of_fit(pool.residual[:, 0], repetitions, len(points), width)
     covariance = joint_covariance(design[rows], best[rows], *known, lacking=lacking[rows])

@@ -17,7 +17,7 @@ from .criterion.deviating import Deviating
 from .criterion.exactness import Exactness
 from .criterion.rounding import Rounding
 from .criterion.scattered import ScatteredCounts
-from .data.lines import lines
+from .data.lines import has_no_effect
 from .data.noise import Repetitions
 from .data.preparation import take
 from .fit.fitter import with_constant
@@ -110,7 +110,7 @@ def _likely(points: FloatArray, tables: Tables, repetitions: Repetitions) -> tup
     values, everywhere = repetitions.centre, _all(points)
     parts: list[tuple[_Flags, Pool]] = []
     rest = np.ones(len(values), dtype=bool)
-    idle = np.stack([_has_no_effect(points, values, index) for index in range(points.shape[1])], axis=1)
+    idle = np.stack([has_no_effect(points, values, index) for index in range(points.shape[1])], axis=1)
     for key in np.unique(idle[idle.any(axis=1) & ~idle.all(axis=1)], axis=0):
         at = everywhere.copy()
         for index in np.flatnonzero(key):
@@ -136,15 +136,6 @@ def _likely(points: FloatArray, tables: Tables, repetitions: Repetitions) -> tup
 
 def _all(points: FloatArray) -> _Flags:
     return np.ones(len(points), dtype=bool)
-
-
-def _has_no_effect(points: FloatArray, values: FloatArray, index: int) -> _Flags:
-    """Return which values (N, C) are the same along all lines of one parameter that has several values."""
-    found = lines(points, index, least=2)
-    result = np.full(len(values), bool(found))
-    for line in found:
-        result &= np.ptp(values[:, line], axis=1) == 0.0
-    return result
 
 
 def _likely_of(points: FloatArray, tables: Tables, repetitions: Repetitions, spare: float = 0.0) -> Pool:

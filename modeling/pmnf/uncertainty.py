@@ -161,13 +161,13 @@ def lack_of_fit(
 
 
 def value_variance(
-    residual: FloatArray, repetitions: Repetitions, points: int, coefficients: NDArray[np.int64]
+    residual: FloatArray, repetitions: Repetitions, points: int | NDArray[np.int64], coefficients: NDArray[np.int64]
 ) -> FloatArray:
     """Return the relative variance (N,) of a value around its model, from residuals and repetitions.
 
-    residual: (N,) root mean square relative error of the fits; coefficients: (N,) those and the exponents that were
-    chosen, each a degree of freedom. Where the residuals are larger than the repetitions explain the form is wrong,
-    or configurations differ by more than repetitions do, and the residuals count alone.
+    residual: (N,) root mean square relative error of the fits at so many points, also (N,); coefficients: (N,) those
+    and the exponents that were chosen, each a degree of freedom. Where the residuals are larger than the repetitions
+    explain the form is wrong, or configurations differ by more than repetitions do, and the residuals count alone.
     """
     open_points = np.maximum(points - coefficients, 0)
     freedom = np.minimum(repetitions.freedom, 4.0 * points)

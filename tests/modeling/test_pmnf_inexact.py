@@ -182,3 +182,14 @@ def test_a_sort_of_samples_of_all_processes(unit: str) -> None:
     assert isinstance(model, Model)
     assert model.leading == {"p": (1, 1)}
     assert model.evaluate([[512.0]])[0] == pytest.approx(at_512, rel=0.1)
+
+
+def test_values_that_are_the_same_for_all_ranks_are_no_more_evidence() -> None:
+    """Iterations that depend on n alone are as open at four numbers of ranks as at one."""
+    n, iterations = np.array([64.0, 96, 128, 192, 256]), np.array([19.0, 24, 28, 34, 41])
+    points = np.array([(p, own) for p in (1.0, 2, 4, 8) for own in n])
+    (alone,) = fit_models(n[:, None], iterations[None, :, None], BLOCKS, ["n"])
+    (several,) = fit_models(points, np.tile(iterations, 4)[None, :, None], BLOCKS, ["p", "n"])
+    assert isinstance(alone, Model) and isinstance(several, Model)
+    assert several.at(p=8, n=1024) == pytest.approx(alone.at(n=1024))
+    assert several.standard_error((8, 1024)) > 0.75 * alone.standard_error((1024,))

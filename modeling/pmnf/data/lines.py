@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...experiment import FloatArray, IntArray
 from ..calibration import MOST_LINES
@@ -54,3 +55,24 @@ def same_places(own: list[IntArray], positions: FloatArray) -> list[IntArray]:
     for line in own:
         groups.setdefault(positions[line].tobytes(), []).append(line)
     return [np.stack(group) for group in groups.values()]
+
+
+def has_no_effect(points: FloatArray, values: FloatArray, index: int) -> NDArray[np.bool_]:
+    """Return which values (N, C) are the same along all lines of one parameter that has several values."""
+    found = lines(points, index, least=2)
+    result = np.full(len(values), bool(found))
+    for line in found:
+        result &= np.ptp(values[:, line], axis=1) == 0.0
+    return result
+
+
+def different_points(points: FloatArray, values: FloatArray) -> NDArray[np.int64]:
+    """Return at how many points (N,) that differ in a parameter with an effect there are values (N, C).
+
+    The others repeat these, and say nothing more.
+    """
+    effect = np.stack([~has_no_effect(points, values, index) for index in range(points.shape[1])], axis=1)
+    result = np.empty(len(values), dtype=np.int64)
+    for key in np.unique(effect, axis=0):
+        result[(effect == key).all(axis=1)] = len(np.unique(points[:, key], axis=0)) if key.any() else 1
+    return result
