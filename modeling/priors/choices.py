@@ -13,6 +13,7 @@ from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models
 from ..process_grid import ProcessGrid
 from . import communication, computation
+from .communication import in_grid
 from .prior import Prior
 from .requests import requested_bytes
 from .table import ANY_DATA, Bytes, Row, Scale, other_rows, row_of
@@ -138,8 +139,8 @@ def _communication(
                     prior = communication.prior(row, tree.name(path), {"α": calls}, details)
                 if prior.columns and prior.columns not in [known.columns for known in choices[path]]:
                     choices[path].append(prior)
-                    further = [communication.with_neighbours(prior, calls, grid) for grid in partly if row.exchanges]
-                    choices[path] += [one for one in further if one is not None]
+                    grids = partly if row.exchanges else []
+                    choices[path] += [one for grid in grids for one in in_grid(prior, calls, volume, grid)]
                     if row.latency is not Scale.ONE and not _has(prior, calls):
                         choices[path].append(communication.with_overhead(prior, calls))
 

@@ -52,6 +52,14 @@ def predicted(analysis: Analysis, p: float) -> float:
 def test_directions_without_a_neighbour_have_no_latency(seed: int, noise: float) -> None:
     directions = (GRID.extents(P) > 1).sum(axis=1)
     analysis = analyze(exchanges(2e-5 + LATENCY * directions, seed, noise))
+    assert not any(note.startswith("without") for note in model_of(analysis).notes)
+    assert predicted(analysis, 1024) == pytest.approx(2e-5 + 3 * LATENCY, rel=0.05)
+
+
+@pytest.mark.parametrize(("seed", "noise"), [(0, 0.0), (1, 0.02), (2, 0.02)])
+def test_grids_without_an_extent_of_1_are_left_where_the_others_follow_nothing(seed: int, noise: float) -> None:
+    directions = (GRID.extents(P) > 1).sum(axis=1)
+    analysis = analyze(exchanges(2e-5 + LATENCY * np.array([0.0, 0.2, 2.1, 3.0])[directions], seed, noise))
     (note,) = (note for note in model_of(analysis).notes if note.startswith("without"))
     assert note == "without p=1, p=2, p=4, where the process grid has an extent of 1"
     assert predicted(analysis, 1024) == pytest.approx(2e-5 + 3 * LATENCY, rel=0.05)
@@ -100,3 +108,30 @@ def test_runs_with_a_processor_for_each_rank_are_not_left_out_for_others() -> No
     directions = (GRID.extents(P) > 1).sum(axis=1)
     experiment = replace(exchanges(2e-5 + LATENCY * directions), oversubscribed=P > 4)
     assert not any(note.startswith("without") for note in model_of(analyze(experiment)).notes)
+
+
+def test_messages_along_one_dimension_take_no_time_where_it_is_not_divided() -> None:
+    """Columns of an open grid px × py: ranks with py = 1 find nobody, the others wait for those with two neighbours."""
+    grid = ProcessGrid("p", "balanced", 2, "MPI_Cart_create", periodic=(False, False))
+    points = np.array([(p, n) for p in (1.0, 2, 4, 8, 16) for n in (32.0, 64, 96, 128)])
+    p, n = points.T
+    px, py = grid.extents(p).T
+    ones, nothing = np.ones_like(p), np.zeros_like(p)
+    share = (py - 1) / py
+
+    def time(n: FloatArray, px: FloatArray, py: FloatArray) -> FloatArray:
+        several: FloatArray = 1e-6 + 7e-5 * (py > 1) + (py - 1) / py * (2e-5 + 7e-9 * n / px)
+        return several
+
+    values = {
+        "visits": np.stack([ones, 40 * ones]),
+        "blocks": np.stack([100 * ones, nothing]),
+        "bytes_received": np.stack([nothing, 40 * (n / px + 2) * share]),
+        "comm_size": np.stack([nothing, p]),
+        "time": np.stack([1e-4 * ones, time(n, px, py)]),
+    }
+    metrics = {name: Metric(name, "1", "effort") for name in values} | {"time": Metric("time", "s", "cost")}
+    repeated = {name: own[:, :, None] for name, own in values.items()}
+    model = model_of(analyze(Experiment("halo", ("p", "n"), points, TREE, metrics, repeated, grids=(grid,))))
+    far = time(np.array([512.0]), np.array([16.0]), np.array([8.0]))
+    assert model.at(p=128, n=512) == pytest.approx(far[0], rel=0.01)
