@@ -15,9 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from functools import lru_cache
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,20 +25,18 @@ from .pmnf.calibration import (
     EXACT,
     VISITS_AGREE,
     VISITS_LEAST_FREE,
-    VISITS_MOST_POWER,
-    VISITS_TERMS,
     VISITS_UNDECIDED_FREE,
 )
 from .pmnf.criterion.exactness import exact_weights, rounding_of
 from .pmnf.criterion.one_process import is_exact, reproduces
 from .pmnf.fit.fitter import fit
-from .pmnf.hypotheses.library import make_term
 from .pmnf.model import Factor, Model, Term, collect
 from .pmnf.modeler import NoModel, Options, fit_models
 from .pmnf.one_exception import but_for_one
 from .progress import steps
 from .through_visits import Sum, through
 from .visit_carriers import Carriers
+from .visit_sums import complexity, searches, terms_of_visits, told
 
 Models = dict[str, list[Model | NoModel]]
 _Index = NDArray[np.int64]
@@ -271,7 +266,7 @@ def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray
     width = len(experiment.parameters)
     points, times, counts = rows[:, :width], rows[:, width], rows[:, width + 1 :].T
     sizes = tuple(np.unique(points[:, i]).size for i in range(width))
-    terms = _terms(experiment.parameters, tuple(size > 1 for size in sizes))
+    terms = terms_of_visits(experiment.parameters, tuple(size > 1 for size in sizes))
     columns = {name: points[:, i] for i, name in enumerate(experiment.parameters)}
     with np.errstate(all="ignore"):
         basis = np.stack([term.evaluate(columns, times.shape) for term in terms])
@@ -281,12 +276,13 @@ def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray
         return {}
     weights = exact_weights(counts)
     rounding = rounding_of(counts, weights)
-    cost = np.array([EXACT.complexity * _complexity(term) for term in terms] * 2)
+    cost = np.array([EXACT.complexity * complexity(term) for term in terms] * 2)
     result: dict[int, Sum] = {}
-    for places, subsets in _searches(experiment.parameters, sizes):
+    for places, subsets in searches(experiment.parameters, sizes):
         open_rows = np.array([number for number in range(len(counts)) if number not in result], dtype=np.int64)
-        told = len(np.unique(rows[:, [*places, width]], axis=0))
-        if told < subsets.shape[1] + VISITS_LEAST_FREE or not open_rows.size:
+        open_rows = open_rows[told(len(places), subsets.shape[1], times, counts[open_rows])]
+        different = len(np.unique(rows[:, [*places, width]], axis=0))
+        if different < subsets.shape[1] + VISITS_LEAST_FREE or not open_rows.size:
             continue
         fitted = fit((design / scale)[subsets], counts[open_rows], weights[open_rows])
         score = cost[subsets].sum(axis=1) + EXACT.negative * (fitted.coefficients < 0).sum(axis=2)
@@ -313,14 +309,14 @@ def _sum_of_runs_apart(
         lowest = np.where(known, visits, np.inf).argmin(axis=1)[:, None]
         more = counted - np.take_along_axis(counted, lowest, axis=1)
         slopes = (values - np.take_along_axis(values, lowest, axis=1)) / np.where(more > 0, more, np.nan)
-        told = np.asarray(~np.isnan(slopes).all(axis=1), dtype=bool)
-        slope = np.nanmedian(np.where(told[:, None], slopes, 0.0), axis=1)
+        differs = np.asarray(~np.isnan(slopes).all(axis=1), dtype=bool)
+        slope = np.nanmedian(np.where(differs[:, None], slopes, 0.0), axis=1)
         off = np.abs(
             values - slope[:, None] * visits - np.nanmax(values - slope[:, None] * visits, axis=1, keepdims=True)
         )
     if (
-        told.sum() < 1 + VISITS_LEAST_FREE
-        or not (off[told][known[told]] <= VISITS_AGREE * values[told][known[told]]).all()
+        differs.sum() < 1 + VISITS_LEAST_FREE
+        or not (off[differs][known[differs]] <= VISITS_AGREE * values[differs][known[differs]]).all()
     ):
         return None
     exactly = replace(options, exact_only=True)
@@ -329,7 +325,7 @@ def _sum_of_runs_apart(
         (model,) = fit_models(experiment.points, counts[None], metric, experiment.parameters, exactly)
         return model if isinstance(model, Model) and reproduces(model) else None
 
-    of_visits = exact(np.where(told, slope, np.nan)[:, None])
+    of_visits = exact(np.where(differs, slope, np.nan)[:, None])
     if of_visits is None:
         return None
     rest = values - of_visits.evaluate(experiment.points)[:, None] * visits
@@ -347,53 +343,3 @@ def _split(terms: tuple[Term, ...], chosen: list[int], coefficients: list[float]
         exact = float(whole) if abs(coefficient - whole) <= 1e-7 * abs(whole) else coefficient
         parts[number // len(terms)].append(terms[number % len(terms)].scaled(exact))
     return Sum(collect(0.0, parts[0]), collect(0.0, parts[1]))
-
-
-@lru_cache(maxsize=64)
-def _terms(parameters: tuple[str, ...], varying: tuple[bool, ...]) -> tuple[Term, ...]:
-    """Return what loops of a visit make: 1, powers of one parameter, products and quotients of two."""
-    names = [name for name, varies in zip(parameters, varying, strict=True) if varies]
-    shapes: list[dict[str, int]] = [{}, *({name: k} for name in names for k in range(1, VISITS_MOST_POWER + 1))]
-    for one, other in combinations(names, 2):
-        shapes += [{one: 1, other: 1}, *({a: k, b: -1} for a, b in ((one, other), (other, one)) for k in (1, 2))]
-    return tuple(Term(1.0, tuple(Factor(name, Fraction(k)) for name, k in shape.items())) for shape in shapes)
-
-
-def _complexity(term: Term) -> float:
-    return sum(make_term(*factor.exponents).cost for factor in term.factors)
-
-
-@lru_cache(maxsize=64)
-def _searches(parameters: tuple[str, ...], sizes: tuple[int, ...]) -> list[tuple[list[int], _Index]]:
-    """Return sets (S, size) of the numbers of terms, and of terms for each visit, the smallest first.
-
-    Of several parameters that vary, sums of more terms are of one of them alone. With the places of what they are of.
-    sizes: how many values parameters have.
-    """
-    every = [place for place, size in enumerate(sizes) if size > 1]
-    terms, most = _terms(parameters, tuple(size > 1 for size in sizes)), VISITS_TERMS.get(len(every), 1)
-    found = [(every, _subsets(len(terms), size)) for size in range(1, most + 1)]
-    for size in range(most + 1, VISITS_TERMS[1] + 1) if len(every) > 1 else ():
-        for place in every:
-            alone = [
-                row for row, term in enumerate(terms) if {own.parameter for own in term.factors} <= {parameters[place]}
-            ]
-            rows = np.array([*alone, *(len(terms) + row for row in alone)])
-            subsets = _subsets(len(alone), size)
-            found.append(([place], rows[subsets[_told_apart(subsets, len(alone), sizes[place])]]))
-    return [(places, subsets) for places, subsets in found if len(subsets)]
-
-
-def _told_apart(subsets: _Index, terms: int, sizes: int) -> NDArray[np.bool_]:
-    """Return which sets (S, size) as many sizes tell: what is for each visit, and what is not, are each a function of
-    these, however many numbers of visits there are at one size.
-    """
-    visited = np.count_nonzero(subsets >= terms, axis=1)
-    return np.asarray(np.maximum(visited, subsets.shape[1] - visited) + VISITS_LEAST_FREE <= sizes, dtype=bool)
-
-
-@lru_cache(maxsize=64)
-def _subsets(terms: int, size: int) -> _Index:
-    """Return sets (S, size) of the numbers of terms and of terms for each visit, one of these at least."""
-    found = [own for own in combinations(range(2 * terms), size) if own[-1] >= terms]
-    return np.array(found, dtype=np.int64)

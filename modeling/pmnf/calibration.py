@@ -108,6 +108,8 @@ VISITS_UNDECIDED_FREE = 3
 # Powers of a parameter in what a visit does; terms of sums, by the number of parameters that vary.
 VISITS_MOST_POWER = 3
 VISITS_TERMS = {1: 4, 2: 2}
+# Of two parameters, terms of richer sums, and how many more runs than terms must tell these.
+VISITS_MOST_TERMS, VISITS_RICHER_FREE = 3, 8
 # Call paths at most whose visits are tried for the counts of one: tests/modeling/test_visit_carriers.py
 VISITS_MOST_TRIED = 8
 

@@ -207,3 +207,32 @@ def test_as_many_numbers_as_counts_for_each_visit_are_no_function_of_a_grid() ->
     """What blocks that are dealt out to a grid count for each visit: a sum of three numbers for five counts."""
     _, send = exchange({1: 4 / 3, 2: 5 / 3, 4: 11 / 6, 8: 2.5, 16: 17 / 6})
     assert not any(factor.axis for term in send.terms for factor in term.factors)
+
+
+def test_shares_of_ranks_beside_what_is_done_once() -> None:
+    # Blocks of the solver: of n² cells of all ranks, once and in each iteration, and what each iteration does besides.
+    points = np.array([(n, p) for n in (16.0, 24, 32, 40, 48) for p in (1.0, 2, 4, 8)])
+    n, p = points.T
+    random = np.random.default_rng(2)
+    iterations = np.round((0.9 * n + 6 * np.log2(p) + 5) * (1 + 0.05 * random.standard_normal(len(n))))[:, None]
+    experiment = solver(points, iterations, n**2 / p)
+    found = models(experiment)
+    steps, solve, apply = found["visits"][APPLY], found["blocks"][SOLVE], found["blocks"][DOT]
+    assert isinstance(steps, Model) and isinstance(solve, Model) and isinstance(apply, Model)
+    share = 256.0**2 / 32
+    expected = steps.at(n=256, p=32) * (5 + share) + 3 * share + 13
+    assert solve.at(n=256, p=32) == pytest.approx(expected, rel=1e-6)
+
+
+def test_what_all_ranks_count_alike_is_no_sum_by_luck() -> None:
+    """Nodes of a tree: four sizes, which no sum of three functions explains although five runs have each."""
+    points = np.array([(n, p) for p in (1.0, 2, 4, 8, 16) for n in (64.0, 128, 256, 512)])
+    searched, built = (np.tile(own, 5)[:, None] for own in ([830.0, 1938, 4213, 9427], [305.0, 617, 1169, 2429]))
+    one = np.ones_like(searched)
+    tree = CallTree(tuple(Region(name, name) for name in NAMES[:3]), np.arange(3), np.array([-1, 0, 1]))
+    values = {"visits": np.stack([one, searched, built])}
+    metrics = {"visits": METRICS["visits"]}
+    experiment = Experiment("tree", ("n", "p"), points, tree, metrics, values)
+    model = models(experiment)["visits"][2]
+    assert isinstance(model, Model)
+    assert model.at(n=2048, p=64) == pytest.approx(9700, rel=0.1)
