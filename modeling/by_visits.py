@@ -68,12 +68,25 @@ def by_visits(experiment: Experiment, models: Models, options: Options) -> Model
         _explain(experiment, [_Unexplained(path, ["visits"], carriers)], known, result, options, known_models)
     unexplained = []
     for path in range(len(tree)):
-        wanted = [name for name in effort if isinstance(own := result[name][path], Model) and not reproduces(own)]
+        wanted = [
+            name
+            for name in effort
+            if isinstance(own := result[name][path], Model)
+            and (not reproduces(own) or (inexact[path] and _as_often(experiment, name, path)))
+        ]
         near = (path, *tree.children[path], int(tree.parent[path]))
         unexplained.append(_Unexplained(path, wanted, [other for other in near if other >= 0 and inexact[other]]))
     _explain(experiment, unexplained, known, result, options, known_models, "modeling counts by visits")
     per_exact_visit(experiment, result, options)
     return result
+
+
+def _as_often(experiment: Experiment, name: str, path: int) -> bool:
+    """Whether counts are as many at each visit: then nothing tells more of them than of the visits."""
+    values, visits = experiment.values[name][path], experiment.values["visits"][path]
+    known = ~np.isnan(values) & (visits > 0)
+    ratios = values[known] / visits[known]
+    return bool(ratios.size and ratios.min() > 0.0 and np.ptp(ratios) <= VISITS_AGREE * ratios.max())
 
 
 def _without_exceptions(

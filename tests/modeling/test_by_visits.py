@@ -11,7 +11,7 @@ from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.pmnf import Model, Options
 from quipu.modeling.pmnf.modeler import NoModel
-from quipu.modeling.process_grid import assumed
+from quipu.modeling.process_grid import ProcessGrid, assumed
 
 NAMES = ("main", "solve", "apply", "dot", "at")
 SOLVE, APPLY, DOT, AT = 1, 2, 3, 4
@@ -222,6 +222,26 @@ def test_shares_of_ranks_beside_what_is_done_once() -> None:
     share = 256.0**2 / 32
     expected = steps.at(n=256, p=32) * (5 + share) + 3 * share + 13
     assert solve.at(n=256, p=32) == pytest.approx(expected, rel=1e-6)
+
+
+def test_counts_of_each_visit_are_as_open_as_visits() -> None:
+    """Bytes of visits have more digits than these, and no more to say."""
+    points = np.array([(n, p) for p in (1.0, 2, 4, 8) for n in (32.0, 64, 128, 256)])
+    n, p = points.T
+    visits = (20 * np.log2(n / p) + 20 * (p > 1) + 20)[:, None]
+    one = np.ones_like(visits)
+    tree = CallTree((Region("main", "main"), Region("halo", "halo")), np.arange(2), np.array([-1, 0]))
+    values = {"visits": np.stack([one, visits]), "bytes_loaded": np.stack([8 * one, 24 * visits])}
+    metrics = {name: METRICS[name] for name in values}
+    grids = (ProcessGrid("p", "balanced", 1, "of messages"),)
+    found = fit_metrics(Experiment("cycle", ("n", "p"), points, tree, metrics, values), metrics, Options(grids=grids))
+    often, loaded = found["visits"][1], found["bytes_loaded"][1]
+    assert isinstance(often, Model) and isinstance(loaded, Model)
+    for far in ((1024.0, 32.0), (4096.0, 64.0)):
+        mine, its = loaded.predict(far), often.predict(far)
+        assert (mine.lower, mine.value, mine.upper) == pytest.approx(
+            tuple(24 * x for x in (its.lower, its.value, its.upper))
+        )
 
 
 def test_what_all_ranks_count_alike_is_no_sum_by_luck() -> None:
