@@ -31,6 +31,7 @@ from .proposers.grid_coefficients import Coefficients, Functions
 from .proposers.grid_forms import Domain, Form, Forms, GridForms
 from .proposers.grid_functions import EACH, EVERY, NEIGHBOUR, SEVERAL, SHARE, STEPS, STEPS_OF_SHARE
 from .proposers.grid_polynomials import Polynomial
+from .proposers.grid_shares import with_logarithms_of_shares
 
 
 def limited(alternatives: Sequence[Alternative], best: float) -> tuple[Alternative, ...]:
@@ -149,6 +150,7 @@ class Writer:
             if not self.grid.source and self._is_doubtful(found.form(0)):
                 extra = float(found.lengths[0]) - GRID_BITS * _bits(values, float(tolerance))
                 longer = longer or extra > (GRID_LONGER if self._has_freedom(found.form(0)) else GRID_LONGER_ALONE)
+        choices = with_logarithms_of_shares(self.forms, known.functions, choices)
         best = [found.form(0) for found in choices]
         length = sum(float(found.lengths[0]) for found in choices)
         constant, terms = self.written(known.functions, best)
