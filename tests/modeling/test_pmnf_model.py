@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -151,3 +152,14 @@ def test_a_sum_of_many_models_evaluates_each_once(monkeypatch: pytest.MonkeyPatc
     parts = [Model(("p",), float(k), (term,), ranges=((1, 4),), covariance=unsure) for k in range(9)]
     assert add(parts).covariance
     assert len(calls) == len(parts)
+
+
+def test_products_may_be_what_their_factors_may_be() -> None:
+    squares, tree = Alternative(0.25, 3.0, (_term(1.0, n=("2", 0)),)), Alternative(0.5, 0.0, (_term(2.0, p=("0", 1)),))
+    calls = Model(("n",), 1.0, (_term(2.0, n=("1", 0)),), alternatives=(squares,))
+    steps = Model(("p",), 0.0, (_term(1.0, p=("0", 1)),), alternatives=(tree,))
+    alone, both = calls.times(replace(steps, alternatives=())), calls.times(steps)
+    assert [(own.weight, own.constant) for own in alone.alternatives] == [(0.25, 0.0)]
+    assert alone.predict((4.0, 8.0)).upper == pytest.approx((3 + 16) * 3)
+    assert [own.weight for own in both.alternatives] == [0.125, 0.375]
+    assert str(Model(both.parameters, 0.0, both.alternatives[1].terms)) == "4·n·log2(p) + 2·log2(p)"

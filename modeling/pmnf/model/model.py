@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -170,13 +171,19 @@ class Model:
         return not self.terms
 
     def times(self, factor: Model) -> Model:
-        """Return the product with another model, without quality."""
-        mine = [Term(self.constant, ()), *self.terms]
-        others = [Term(factor.constant, ()), *factor.terms]
+        """Return the product with another model, without quality and covariance.
+
+        What one of the two may be instead, the product may be, too.
+        """
         names = merge_names((self, factor))
-        products = [a.times(b) for a in mine if a.coefficient for b in others if b.coefficient]
-        constant, terms = collect(0.0, products)
-        return Model(names, constant, terms, ranges=_merge_ranges(names, (self, factor)))
+        doubts = [sum(other.weight for other in own.alternatives) for own in (self, factor)]
+        others = [
+            replace(other, weight=other.weight * (1.0 - doubt), **_product(other, own))
+            for several, own, doubt in ((self, factor, doubts[1]), (factor, self, doubts[0]))
+            for other in several.alternatives
+        ]
+        ranges = _merge_ranges(names, (self, factor))
+        return Model(names, **_product(self, factor), ranges=ranges, alternatives=tuple(others))
 
     def scaled(self, by: float) -> Model:
         """Return the model with all coefficients multiplied by `by`; quality and posterior weights stay."""
@@ -282,6 +289,13 @@ def _parts(models: Sequence[Model]) -> list[float]:
     sizes = [abs(float(one.evaluate([[high for _, high in one.ranges]])[0])) if one.ranges else 0.0 for one in models]
     total = sum(sizes)
     return [size / total if total else 0.0 for size in sizes]
+
+
+def _product(one: Model | Alternative, other: Model | Alternative) -> dict[str, Any]:
+    """Return the constant and the terms of the product of two sums."""
+    left, right = ([Term(own.constant, ()), *own.terms] for own in (one, other))
+    constant, terms = collect(0.0, [a.times(b) for a in left if a.coefficient for b in right if b.coefficient])
+    return {"constant": constant, "terms": terms}
 
 
 def collect(constant: float, terms: Iterable[Term]) -> tuple[float, tuple[Term, ...]]:
