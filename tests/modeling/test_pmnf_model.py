@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from quipu.modeling.errors import FormatError, ModelingError
+from quipu.modeling.experiment import Metric
+from quipu.modeling.pmnf import fit_models
 from quipu.modeling.pmnf.model import Alternative, Factor, Model, Quality, Term, add
 from quipu.modeling.pmnf.model.serialize import from_json, to_json
 
@@ -163,3 +165,14 @@ def test_products_may_be_what_their_factors_may_be() -> None:
     assert alone.predict((4.0, 8.0)).upper == pytest.approx((3 + 16) * 3)
     assert [own.weight for own in both.alternatives] == [0.125, 0.375]
     assert str(Model(both.parameters, 0.0, both.alternatives[1].terms)) == "4·n·log2(p) + 2·log2(p)"
+
+
+def test_the_interval_of_a_multiple_is_that_multiple() -> None:
+    # Deviations of exponents and curvature included: the last is a part of the whole, in whatever unit.
+    n = np.array([16.0, 24, 32, 48, 64])
+    (model,) = fit_models(
+        n[:, None], np.array([[[19.0], [24], [33], [41], [58]]]), Metric("visits", "1", "effort"), ["n"]
+    )
+    assert isinstance(model, Model) and len(model.covariance) > len(model.terms) + 1
+    mine, its = model.scaled(1e-6).predict((512.0,)), model.predict((512.0,))
+    assert (mine.lower, mine.upper) == pytest.approx((1e-6 * its.lower, 1e-6 * its.upper))

@@ -191,7 +191,12 @@ class Model:
             replace(a, constant=a.constant * by, terms=tuple(t.scaled(by) for t in a.terms)) for a in self.alternatives
         )
         terms = tuple(t.scaled(by) for t in self.terms)
-        covariance = tuple(tuple(value * by * by for value in row) for row in self.covariance)
+        curved = len(self.parameters) if len(self.covariance) > len(terms) + 1 else 0  # as parts of the whole
+        factors = [by] * (len(self.covariance) - curved) + [1.0] * curved
+        covariance = tuple(
+            tuple(value * one * other for value, other in zip(row, factors, strict=True))
+            for row, one in zip(self.covariance, factors, strict=True)
+        )
         if not all(isfinite(value) for row in covariance for value in row):
             covariance = ()
         return replace(self, constant=self.constant * by, terms=terms, covariance=covariance, alternatives=alternatives)
