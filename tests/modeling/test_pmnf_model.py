@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from quipu.modeling.errors import FormatError, ModelingError
 from quipu.modeling.experiment import Metric
 from quipu.modeling.pmnf import fit_models
-from quipu.modeling.pmnf.model import Alternative, Factor, Model, Quality, Term, add
+from quipu.modeling.pmnf.model import Alternative, Factor, Model, Quality, Term, add, collect
 from quipu.modeling.pmnf.model.serialize import from_json, to_json
+from quipu.modeling.process_grid import Axis
 
 
 def _term(coefficient: float, **exponents: tuple[str, int]) -> Term:
@@ -165,6 +166,15 @@ def test_products_may_be_what_their_factors_may_be() -> None:
     assert alone.predict((4.0, 8.0)).upper == pytest.approx((3 + 16) * 3)
     assert [own.weight for own in both.alternatives] == [0.125, 0.375]
     assert str(Model(both.parameters, 0.0, both.alternatives[1].terms)) == "4·n·log2(p) + 2·log2(p)"
+
+
+def test_a_chain_of_ranks_is_the_number_of_ranks() -> None:
+    chain = Factor("p", Fraction(-1), axis=Axis("balanced", 1, 0))
+    product = Term(3.0, (Factor("p", Fraction(1)),)).times(Term(2.0, (chain, Factor("n", Fraction(1)))))
+    assert product.factors == (Factor("n", Fraction(1)),)
+    several = Term(1.0, (Factor("p", Fraction(2)), replace(chain, log=1)))
+    constant, terms = collect(1.0, [several, Term(5.0, (Factor("p", Fraction(1)), chain))])
+    assert str(Model(("p",), constant, terms)) == "p·log2(p) + 6"
 
 
 def test_the_interval_of_a_multiple_is_that_multiple() -> None:

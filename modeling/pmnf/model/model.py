@@ -307,7 +307,7 @@ def collect(constant: float, terms: Iterable[Term]) -> tuple[float, tuple[Term, 
     """Collect like terms; terms without factors join the constant; what is left of a sum by rounding disappears."""
     sums: dict[tuple[Factor, ...], float] = {}
     sizes: dict[tuple[Factor, ...], float] = {}
-    for term in terms:
+    for term in (own if own.is_short else own.times(Term(1.0, ())) for own in terms):
         sums[term.shape] = sums.get(term.shape, 0.0) + term.coefficient
         sizes[term.shape] = sizes.get(term.shape, 0.0) + abs(term.coefficient)
     constant += sums.pop((), 0.0)

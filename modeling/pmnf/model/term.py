@@ -59,6 +59,12 @@ class Factor:
         return self.parameter, -1 if self.axis is None else self.axis.index
 
     @property
+    def is_of(self) -> tuple[str, Axis | None, Steps | None]:
+        """What factors that are one in a product have in common: the extent of a chain of p ranks is p itself."""
+        axis = None if self.axis is None or self.axis.dimensions == 1 else self.axis
+        return self.parameter, axis, self.steps
+
+    @property
     def is_plain(self) -> bool:
         """Whether it is a power and a logarithm of the parameter itself."""
         return not self.shares and not self.several and self.axis is None and self.steps is None
@@ -99,6 +105,11 @@ class Term:
         """What makes two terms alike: the factors in the order of parameter names."""
         return tuple(sorted(self.factors, key=lambda factor: factor.variable))
 
+    @property
+    def is_short(self) -> bool:
+        """Whether no two factors are of the same variable, as p and the extent of a chain of p ranks are."""
+        return len(self.factors) < 2 or len({factor.is_of for factor in self.factors}) == len(self.factors)
+
     def exponents(self, parameter: str) -> Exponents:
         """Return (i, j) of `parameter` in this term, (0, 0) if it does not occur."""
         found = [factor.exponents for factor in self.factors if factor.parameter == parameter]
@@ -106,17 +117,16 @@ class Term:
 
     def times(self, other: Term) -> Term:
         """Return the product of two terms."""
-        merged = {(factor.parameter, factor.axis, factor.steps): factor for factor in self.factors}
-        for factor in other.factors:
-            variable = factor.parameter, factor.axis, factor.steps
-            mine = merged.get(variable, Factor(factor.parameter))
+        merged: dict[object, Factor] = {}
+        for factor in (*self.factors, *other.factors):
+            mine = merged.get(factor.is_of, Factor(factor.parameter))
             shares = mine.shares + factor.shares
-            merged[variable] = Factor(
+            merged[factor.is_of] = Factor(
                 factor.parameter,
                 mine.exponent + factor.exponent,
                 mine.log + factor.log,
                 shares,
-                factor.axis,
+                mine.axis if factor.axis is None else factor.axis,
                 factor.steps,
                 (mine.several or factor.several) and not shares,  # x - 1 is nothing, too
             )
