@@ -236,7 +236,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
 
     std::vector<Function *> Functions;
     for (Function &F : M)
-        if (isCountable(F))
+        if (isCountable(F) && !F.isPresplitCoroutine())
             Functions.push_back(&F);
     Marks Marked(M);
     std::vector<Identity> Selves;

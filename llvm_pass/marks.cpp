@@ -4,6 +4,7 @@
 #include "selection.h"
 #include "worth.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DIBuilder.h"
@@ -13,6 +14,8 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/xxhash.h"
+
+#include <array>
 
 using namespace llvm;
 
@@ -227,8 +230,11 @@ const Identity *Marks::identityOf(const DISubprogram *Scope) const {
 
 Identity Marks::identityOf(const Function &F) const {
     const Identity *Known = F.getSubprogram() ? identityOf(F.getSubprogram()) : nullptr;
-    // What optimization made of a function that has another name is it, too: specialized for arguments, say.
-    if (Known && (F.getName() == Known->Name || F.getName().starts_with(Known->Name + ".")))
+    // What optimization made of a function that has another name is it, too: specialized for arguments, say. The parts
+    // of a coroutine are told apart by theirs.
+    const bool IsPart = any_of(std::array{".resume", ".destroy", ".cleanup"},
+                               [&](const char *End) { return F.getName().ends_with(End); });
+    if (Known && !IsPart && (F.getName() == Known->Name || F.getName().starts_with(Known->Name + ".")))
         return *Known;
     return identify(F);
 }

@@ -17,11 +17,7 @@ namespace quipu {
 
 bool isCountable(const Function &F) {
     // Copies of library functions that are there for inlining alone are calls of the library without optimization.
-    if (F.isDeclaration() || F.hasAvailableExternallyLinkage() || F.hasFnAttribute(Attribute::Naked) ||
-        F.isPresplitCoroutine())
-        return false;
-    // Code that runs before the runtime is ready, or inside of it.
-    if (F.getSection().contains("text.startup") && F.getName() != "main")
+    if (F.isDeclaration() || F.hasAvailableExternallyLinkage() || F.hasFnAttribute(Attribute::Naked))
         return false;
     // A resolver runs while the program is being relocated: it cannot call other libraries yet.
     for (const GlobalIFunc &IFunc : F.getParent()->ifuncs())
@@ -86,10 +82,11 @@ static bool isLibraryInternal(const Identity &Function, const Filter &Selection)
 }
 
 /// Whether a compiler made a function that no source has: what clang makes of an OpenMP construct beside its body, of a
-/// coroutine beside its body, of virtual functions in other bases, of lambdas as pointers; flang of reductions and
-/// powers.
+/// coroutine beside its body, of virtual functions in other bases, of lambdas as pointers, around the constructors of
+/// static objects; flang of reductions and powers.
 static bool isMadeByCompiler(StringRef Name) {
-    return any_of(std::array{".omp_task_privates_map.", ".red_", "_FortranA", "__mlir_", "_ZTh", "_ZTv", "_ZTc"},
+    return any_of(std::array{".omp_task_privates_map.", ".red_", "_FortranA", "__mlir_", "_ZTh", "_ZTv", "_ZTc",
+                             "_GLOBAL__", "__cxx_global_", "__tls_init"},
                   [&](const char *Prefix) { return Name.starts_with(Prefix); }) ||
            any_of(std::array{".omp_outlined_debug__", "__await_suspend_wrapper__", "8__invokeE"},
                   [&](const char *Part) { return Name.contains(Part); }) ||

@@ -141,7 +141,8 @@ class WorkEstimate {
 
 /// Whether places of hooks may be put into the function before it is optimized.
 bool takesPlaces(const Function &F) {
-    if (F.getName() == "main" ||
+    // The parts of a coroutine do not begin and end as one.
+    if (F.getName() == "main" || F.isPresplitCoroutine() ||
         (F.hasFnAttribute(Attribute::NoInline) && !F.hasFnAttribute(Attribute::AlwaysInline)) ||
         F.hasFnAttribute(Attribute::NoReturn))
         return false;

@@ -82,6 +82,75 @@ def test_a_coroutine_is_one_function(workshop, level: str) -> None:
     assert work > 2000
 
 
+INLINED_COROUTINE = """
+#include <coroutine>
+#include <cstdio>
+struct Numbers {
+    struct promise_type {
+        long value;
+        Numbers get_return_object() { return Numbers{std::coroutine_handle<promise_type>::from_promise(*this)}; }
+        std::suspend_always initial_suspend() { return {}; }
+        std::suspend_always final_suspend() noexcept { return {}; }
+        std::suspend_always yield_value(long x) { value = x; return {}; }
+        void return_void() {}
+        void unhandled_exception() {}
+    };
+    explicit Numbers(std::coroutine_handle<promise_type> made) : handle(made) {}
+    ~Numbers() { handle.destroy(); }
+    bool next() { handle.resume(); return !handle.done(); }
+    std::coroutine_handle<promise_type> handle;
+};
+static Numbers produce(int n) {
+    for (int i = 0; i < n; i++) {
+        long s = 0;
+        for (int j = 0; j < 100; j++) s += j * i ^ s;
+        co_yield s;
+    }
+}
+int main(int count, char **) {
+    long s = 0;
+    for (auto all = produce(20 * count); all.next();) s += all.handle.promise().value;
+    std::printf("%ld\\n", s);
+}
+"""
+
+
+@pytest.mark.parametrize("level", [("-O0",), ("-O1",), ("-O2",), ("-O3",), ("-O2", "--quipu-naive")])
+def test_a_coroutine_that_its_only_user_has_on_the_stack_is_a_call_path(workshop, level: tuple[str, ...]) -> None:
+    source = workshop.folder / "coroutine.cpp"
+    source.write_text(INLINED_COROUTINE)
+    tree = workshop.run(workshop.build(source, *level, "-std=c++20")).tree
+    made, resumed = (MAIN, "produce(int)"), (MAIN, "Numbers::next()", "produce(int)")
+    assert tree[made]["visits"] == 1
+    assert tree[resumed]["visits"] >= 1  # how often is lost where the loop that resumes it becomes its own
+    assert tree[resumed]["blocks"] > 0.9 * sum(counted["blocks"] for counted in tree.values())
+
+
+STATIC_OBJECT = """
+#include <cstdio>
+#include <cstdlib>
+struct Table {
+    explicit Table(int n) : values(static_cast<long *>(std::malloc(n * sizeof(long)))) {
+        for (int i = 0; i < n; i++) values[i] = i * 7919 % 503;
+    }
+    ~Table() { std::free(values); }
+    long *values;
+};
+static Table table(std::getenv("QUIPU_DIR") ? 1000 : 1);
+int main() { std::printf("%ld\\n", table.values[999]); }
+"""
+
+
+@pytest.mark.parametrize("level", [("-O0",), ("-O1",), ("-O2",), ("-O3", "--quipu-naive"), ("-O2", "-static")])
+def test_the_constructor_of_a_static_object_is_a_call_path(workshop, level: tuple[str, ...]) -> None:
+    source = workshop.folder / "static_object.cpp"
+    source.write_text(STATIC_OBJECT)
+    tree = workshop.run(workshop.build(source, *level)).tree
+    assert tree[("Table::Table(int)",)]["visits"] == 1
+    assert tree[("Table::Table(int)",)]["blocks"] >= 1000
+    assert {path for path in tree if path} == {(MAIN,), ("Table::Table(int)",), ("Table::~Table()",)}
+
+
 OTHER_BASE = """
 #include <cstdio>
 struct A { virtual double f(int) { return 1; } virtual ~A() {} };
