@@ -53,6 +53,11 @@ class MpiOperation:
         return self.waits_for not in (None, "buffer")
 
     @property
+    def polls(self) -> bool:
+        """Whether it looks for what others do and returns at once: a program calls it again until that is there."""
+        return self.model in ("completion", "probe") and self.waits_for is None
+
+    @property
     def completes_requests(self) -> bool:
         """Whether it waits for requests, or asks for them."""
         return self.model == "completion"

@@ -326,10 +326,16 @@ def _wait_share(experiment: Experiment, path: int, along: list[IntArray]) -> flo
 
 
 def _cause(experiment: Experiment, path: int, by_ranks: bool, wait_share: float) -> Cause:
-    """Return why: operations that wait for others wait, unless it was measured that they do not."""
+    """Return why: operations that wait for others wait, unless it was measured that they do not.
+
+    So do programs that poll (MPI_Test, MPI_Iprobe): no part of one of these calls waits, but all that find nothing do.
+    """
     region = experiment.tree.region_of(path)
     if region.kind is not RegionKind.MPI:
         return Cause.CONTENTION if by_ranks else Cause.CACHE
     operation = operation_of(region.name)
-    waits = wait_share >= 0.5 if math.isfinite(wait_share) else operation is None or operation.waits_for_others
+    if math.isfinite(wait_share):
+        waits = wait_share >= 0.5
+    else:
+        waits = operation is None or operation.waits_for_others or operation.polls
     return Cause.WAITING if waits else Cause.CONTENTION

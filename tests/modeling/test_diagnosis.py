@@ -57,6 +57,17 @@ def test_measured_waiting_decides_between_waiting_and_contention() -> None:
     assert "90% waiting" in waits.evidence or "9" in waits.evidence
 
 
+@pytest.mark.parametrize(
+    "poll", ["MPI_Test", "MPI_Testany", "PMPI_Testsome", "mpi_testall_", "MPI_Iprobe", "MPI_Improbe"]
+)
+def test_who_polls_waits(poll: str) -> None:
+    """No part of one of these calls is measured as waiting, but a program calls them until something is there."""
+    regions = tuple(Region(poll, poll, own.kind) if own.name == "MPI_Recv" else own for own in TREE.regions)
+    measured = _experiment(WORK, RECEIVE * P ** (1 / 3))
+    findings = _diagnosis(replace(measured, tree=replace(TREE, regions=regions))).findings
+    assert {(one.label, one.cause) for one in findings} == {(f"main->work->{poll}", Cause.WAITING)}
+
+
 def test_one_run_that_took_long_does_not_decide_whether_an_operation_waits() -> None:
     """A run of few ranks was disturbed, and took longer than all others: the slowdown is at many ranks."""
     slow = RECEIVE * P ** (1 / 2)
