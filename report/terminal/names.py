@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import lru_cache
 from itertools import product, takewhile
 
 from rich.cells import cell_len
@@ -207,7 +208,8 @@ def _parts(name: str) -> tuple[str, str]:
     return (name[: found.start()], found.group()) if found else (name, "")
 
 
-def _depths(text: str, brackets: str) -> list[int]:
+@lru_cache(maxsize=4096)
+def _depths(text: str, brackets: str) -> tuple[int, ...]:
     """Return for each character how many of these brackets are open before it; those of operators are none."""
     operators = {at for found in _OPERATOR.finditer(text) for at in range(found.start(), found.end())}
     depth, depths = 0, []
@@ -217,7 +219,7 @@ def _depths(text: str, brackets: str) -> list[int]:
         depths.append(depth)
         if at not in operators and character in brackets[: len(brackets) // 2]:
             depth += 1
-    return depths
+    return tuple(depths)
 
 
 def _fold(text: str, opening: str, ellipsis: str) -> str:

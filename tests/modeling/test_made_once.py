@@ -12,10 +12,12 @@ from quipu.modeling.pmnf.hypotheses.library import Library
 from quipu.modeling.pmnf.hypotheses.tables import make_tables
 from quipu.modeling.pmnf.model import Factor, Model, Term
 from quipu.modeling.pmnf.modeler import DEFAULT
-from quipu.modeling.pmnf.proposers import grid_coefficients, rounded
+from quipu.modeling.pmnf.proposers import grid_coefficients, nest_sums, rounded
 from quipu.modeling.pmnf.proposers.exact_terms import ExactLines
 from quipu.modeling.pmnf.proposers.grid_coefficients import OtherParameters
-from quipu.modeling.pmnf.proposers.grid_forms import GridForms
+from quipu.modeling.pmnf.proposers.grid_forms import Domain, GridForms
+from quipu.modeling.pmnf.proposers.loop_nests import LoopNests
+from quipu.modeling.pmnf.proposers.nest_sums import NestSums
 from quipu.modeling.pmnf.proposers.rounded import RoundedSums
 from quipu.modeling.priors import fit as priors_fit
 from quipu.modeling.priors.measured import centred
@@ -70,6 +72,40 @@ def test_forms_of_the_same_coefficients_are_sought_once() -> None:
     assert found is not None
     assert forms.propose(own[0].copy(), *own[1:]) is found
     assert forms.propose(2.0 * own[0], *own[1:]) is not found
+
+
+def test_few_sets_of_functions_are_looked_at_closely_and_all_that_have_the_values() -> None:
+    grids = np.array([(1.0, 1, 1), (2, 1, 1), (2, 2, 1), (2, 2, 2), (4, 2, 2)])
+    for width, family in enumerate(GridForms(grids, 4.0 * grids)._families, 1):
+        for number in np.random.default_rng(width).integers(len(family.sets), size=10).tolist():
+            values = family.design[number] @ np.arange(1.0, width + 1.0)
+            possible = family.possible(values * (1.0 + 1e-13), 1e-9 * float(np.abs(values).max()))
+            assert number in possible
+            assert possible.size < len(family.sets) / 4 + 5
+
+
+def test_few_pairs_of_nests_are_looked_at_closely_and_all_that_have_the_values() -> None:
+    """Also where one nest is nearly all of the sum, and what is left of it is hardly more than rounding."""
+    random = np.random.default_rng(2)
+    vectors = random.uniform(size=(80, 3))
+    vectors /= np.linalg.norm(vectors, axis=1)[:, None]
+    for small in (1.0, 1e-3, 1e-6):
+        for one, other in random.choice(80, size=(10, 2), replace=False).tolist():
+            values = vectors[one] + small * vectors[other]
+            values += 1e-10 * random.normal(size=3)
+            pairs = nest_sums._on_one_line(vectors, values / np.linalg.norm(values), 1e-9)
+            assert sorted((one, other)) in pairs.T.tolist()
+            assert pairs.shape[1] < 80 * 79 / 20
+
+
+def test_sums_of_nests_of_the_same_coefficients_are_sought_once() -> None:
+    grids = np.array([(1.0, 1), (2, 1), (2, 2)])
+    sums = NestSums(LoopNests(Domain(2, True), (False, False)), grids, 4.0 * grids)
+    polynomials = np.array([[0.0] * 3, [0.0] * 3, [3.0, 1.5, 0.75]])
+    found = sums.propose(polynomials, 2)
+    assert found
+    assert sums.propose(polynomials.copy(), 2) is found
+    assert sums.propose(polynomials, 1) is not found
 
 
 def test_priors_of_times_that_are_all_trusted_are_fitted_once() -> None:

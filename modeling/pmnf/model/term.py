@@ -76,14 +76,12 @@ class Factor:
 
     def evaluate(self, x: FloatArray) -> FloatArray:
         """Return the factor at the values `x` (> 0, or >= 0 for positive exponents); same shape."""
-        result = np.ones_like(x)
         if self.axis is not None:
             x = self.axis.extent(x)
         if self.steps is not None:
             number = self.steps.number(x)
             return float(self.steps.base) ** (number * float(self.exponent)) * number**self.log
-        if self.exponent:
-            result = result * x ** float(self.exponent)
+        result: FloatArray = x ** float(self.exponent) if self.exponent else np.ones_like(x)
         if self.log:
             result = result * np.log2(x) ** self.log
         if self.shares:

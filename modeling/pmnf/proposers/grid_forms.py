@@ -85,6 +85,32 @@ class Forms:
         return Form(tuple(grid_functions.tolist()), tuple(coefficients.tolist()))
 
 
+class _Family:
+    """Sets of k functions (S, k), their columns (S, G, k), and what gives least squares of values (S, k, G)."""
+
+    def __init__(self, sets: NDArray[np.int64], design: FloatArray, inverse: FloatArray) -> None:
+        self.sets, self.design, self.inverse = sets, design, inverse
+        # any direction shows whether something is left over
+        self._direction = np.random.default_rng(1).normal(size=design.shape[1])
+        self._left = ((self._direction @ design)[:, None] @ inverse)[:, 0] - self._direction
+        self._most = ((np.abs(self._direction) @ np.abs(design))[:, None] @ np.abs(inverse))[:, 0]
+        self._first = np.ascontiguousarray(inverse[:, 0])
+        self._most_first = np.abs(self._first)
+
+    def possible(self, values: FloatArray, tolerance: float) -> NDArray[np.int64]:
+        """Return the numbers of all sets that may have the values (G,), and of few others.
+
+        Sets with fewer functions than grids hardly ever have them, others hardly ever such coefficients.
+        """
+        size = np.abs(values)
+        if self.design.shape[2] < self.design.shape[1]:
+            least = tolerance * np.abs(self._direction).sum()
+            return np.flatnonzero(np.abs(self._left @ values) <= least + _ROUNDING * (self._most @ size + size.sum()))
+        scaled = LOOP_DENOMINATOR * (self._first @ values)
+        rounding = _ROUNDING * LOOP_DENOMINATOR * (self._most_first @ size)
+        return np.flatnonzero(np.abs(scaled - np.round(scaled)) <= _near(scaled, tolerance) + rounding)
+
+
 class GridForms:
     """Sums of functions of the grids (G, d); beyond: larger grids, where sums are compared.
 
@@ -103,10 +129,12 @@ class GridForms:
         self.columns, self.beyond = (
             np.stack([grid_function.evaluate(own) for grid_function in self.grid_functions]) for own in (grids, beyond)
         )
+        self._single = np.array([grid_function.length for grid_function in self.grid_functions])
+        self._in_domains: dict[tuple[int, bool, Domain], FloatArray] = {}
 
     @cached_property
-    def _families(self) -> list[tuple[NDArray[np.int64], FloatArray, FloatArray]]:
-        """Sets of 1, 2, … functions with independent columns (S, k), these (S, G, k), least squares (S, k, G)."""
+    def _families(self) -> list[_Family]:
+        """Sets of 1, 2, … functions with independent columns."""
         result = []
         for width in range(1, min(len(self.grids), GRID_MOST_FUNCTIONS) + 1):
             sets = self._sets(width)
@@ -114,7 +142,7 @@ class GridForms:
             gram = design.transpose(0, 2, 1) @ design
             kept = np.linalg.cond(gram) < 1e9
             design, gram = design[kept], gram[kept]
-            result.append((sets[kept], design, np.linalg.solve(gram, design.transpose(0, 2, 1))))
+            result.append(_Family(sets[kept], design, np.linalg.solve(gram, design.transpose(0, 2, 1))))
         return result
 
     def _sets(self, width: int) -> NDArray[np.int64]:
@@ -127,7 +155,7 @@ class GridForms:
         found = [list(combinations(of_domains, width))]
         if width + self.grids.shape[1] <= GRID_MOST_ROWS:
             found.append([own for own in combinations(every, width) if not set(own).issubset(of_domains)])
-        single = np.array([grid_function.length for grid_function in self.grid_functions])
+        single = self._single
         shortest = []
         for own in found:
             sets = np.array(own, dtype=np.int64).reshape(-1, width)
@@ -155,15 +183,12 @@ class GridForms:
         lengths, beyond = list[FloatArray](), list[FloatArray]()
         shortest = np.inf
         different = 1 + np.count_nonzero(np.diff(np.sort(values)) > 2.0 * tolerance)
-        for sets, design, inverse in self._families[:different]:
-            coefficients = inverse @ values
-            # sets with fewer functions than grids hardly ever have the values, others hardly ever such coefficients
-            good = np.arange(len(sets))
-            if design.shape[2] < design.shape[1]:
-                good = good[_deviation(design, coefficients, values) <= tolerance]
-            parts, near = _loops(coefficients[good], tolerance)
+        for family in self._families[:different]:
+            sets, good = family.sets, family.possible(values, tolerance)
+            coefficients = family.inverse[good] @ values
+            parts, near = _loops(coefficients, tolerance)
             good, parts = good[near], parts[near]
-            equal = _deviation(design[good], coefficients[good], values) <= tolerance
+            equal = _deviation(family.design[good], coefficients[near], values) <= tolerance
             good, parts = good[equal], parts[equal]
             if not good.size:
                 continue
@@ -190,12 +215,15 @@ class GridForms:
 
     def _lengths(self, order: int | None, highest: bool, domain: Domain | None) -> FloatArray:
         """Return the lengths of the descriptions of the functions, in a coefficient of n^order."""
-        single = np.array([grid_function.length for grid_function in self.grid_functions])
+        single = self._single
         if domain is None or order is None:
             return single
+        if (order, highest, domain) in self._in_domains:
+            return self._in_domains[order, highest, domain]
         added: FloatArray = single + np.array(
             [domain.length(grid_function, order, highest) for grid_function in self.grid_functions]
         )
+        self._in_domains[order, highest, domain] = added
         return added
 
     def _of_coefficients(self, parts: FloatArray, sets: NDArray[np.int64]) -> FloatArray:
@@ -207,7 +235,7 @@ class GridForms:
         return result
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=8192)
 def _proposed(
     forms: GridForms, values: bytes, tolerance: float, order: int | None, highest: bool, domain: Domain | None
 ) -> Forms | None:
@@ -238,6 +266,7 @@ def _first_of_equals(new: FloatArray) -> NDArray[np.int64]:
 
 
 _NOTHING = 1e-9
+_ROUNDING = 1e-11  # of sums of numbers, of the sum of their sizes
 _DROPPED = 29  # of the 53 bits of a number
 
 
@@ -245,6 +274,11 @@ def _loops(coefficients: FloatArray, tolerance: float) -> tuple[FloatArray, NDAr
     """Return coefficients (S, k) as whole parts of LOOP_DENOMINATOR, and which sets have only such that are not 0."""
     scaled = LOOP_DENOMINATOR * coefficients
     parts = np.clip(np.round(scaled), -(2.0**60), 2.0**60)
-    near = np.maximum(20.0 * tolerance * LOOP_DENOMINATOR, 1e-7 * np.abs(scaled))
-    good = (parts != 0) & (np.abs(scaled - parts) <= np.minimum(near, 0.2))
+    good = (parts != 0) & (np.abs(scaled - parts) <= _near(scaled, tolerance))
     return parts, np.asarray(good.all(axis=1), dtype=bool)
+
+
+def _near(scaled: FloatArray, tolerance: float) -> FloatArray:
+    """Return how far coefficients may be from whole parts of LOOP_DENOMINATOR, in these."""
+    near = np.maximum(20.0 * tolerance * LOOP_DENOMINATOR, 1e-7 * np.abs(scaled))
+    return np.asarray(np.minimum(near, 0.2), dtype=np.float64)

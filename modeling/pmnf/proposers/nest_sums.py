@@ -25,6 +25,8 @@ _MAYBE, _NEAR = 1e-8, 1e-9
 _SAME_ANGLE, _MOST_ALIKE = 1e-7, 12
 # Variants of the nests of one sum that are looked at, the shortest first.
 _MOST_VARIANTS = 256
+# Proposals that are kept.
+_MOST_KEPT = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +69,21 @@ class NestSums:
         self._families: dict[tuple[int, bool], _Family] = {}
         self._nests, self._here, self._there = nests, vectors, there
         self._levels: dict[int, list[NDArray[np.int64]]] = {}
+        self._proposed: dict[tuple[bytes, int], list[NestSum]] = {}
 
     def propose(self, polynomials: FloatArray, most: int) -> list[NestSum]:
         """Return the sums of the fewest nests that have the coefficients (D + 1, G), the shortest first.
 
-        most: nests in one sum.
+        most: nests in one sum. Many counts of a program have the same coefficients: what was proposed is kept.
         """
+        key = polynomials.tobytes(), most
+        if key not in self._proposed:
+            if len(self._proposed) >= _MOST_KEPT:
+                self._proposed.clear()
+            self._proposed[key] = self._propose(polynomials, most)
+        return self._proposed[key]
+
+    def _propose(self, polynomials: FloatArray, most: int) -> list[NestSum]:
         size = np.abs(polynomials).max()
         if not size:
             return []
@@ -135,7 +146,7 @@ def _solved(vectors: FloatArray, sets: NDArray[np.int64], values: FloatArray) ->
     scale = np.linalg.norm(vectors[sets], axis=2)
     design = (vectors[sets] / scale[:, :, None]).transpose(0, 2, 1)
     gram = design.transpose(0, 2, 1) @ design
-    kept = np.linalg.cond(gram) < 1e9
+    kept = _independent(gram)
     sets, scale, design, gram = sets[kept], scale[kept], design[kept], gram[kept]
     if not len(sets):
         return
@@ -146,6 +157,16 @@ def _solved(vectors: FloatArray, sets: NDArray[np.int64], values: FloatArray) ->
     good = (beside <= _NEAR * np.linalg.norm(values)) & (parts > 0).all(axis=1)
     good &= (np.abs(coefficients * LOOP_DENOMINATOR - parts) <= 1e-3).all(axis=1)
     yield from zip(sets[good].tolist(), parts[good] / LOOP_DENOMINATOR, strict=True)
+
+
+def _independent(gram: FloatArray) -> NDArray[np.bool_]:
+    """Return which products (S, k, k) of unit vectors with each other are those of independent ones."""
+    if gram.shape[1] == 1:
+        return np.ones(len(gram), dtype=bool)
+    if gram.shape[1] == 2:  # the eigenvalues are 1 ± the cosine
+        cosine = np.abs(gram[:, 0, 1])
+        return np.asarray(1.0 + cosine < 1e9 * (1.0 - cosine), dtype=bool)
+    return np.asarray(np.linalg.cond(gram) < 1e9, dtype=bool)
 
 
 def _bits_of(coefficients: FloatArray) -> float:
@@ -162,8 +183,7 @@ class _Family:
         self.rank = int((singular > 1e-9 * singular[0]).sum())
         self._basis = basis[: self.rank]
         self._inside = unit @ self._basis.T
-        self._pairs = np.stack(np.triu_indices(len(chosen), 1))
-        self._angles = (self._inside @ self._inside.T)[self._pairs[0], self._pairs[1]]
+        self._cosines = self._inside @ self._inside.T
         # any four directions show what is beside the span of three
         self._mixed = np.linalg.qr(np.random.default_rng(1).normal(size=(self.rank, self.rank)))[0][:, :4]
 
@@ -177,10 +197,35 @@ class _Family:
         if width == 1:
             return self.chosen[np.flatnonzero(1.0 - along**2 < _MAYBE)][:, None]
         if width == 2:
-            one, other = along[self._pairs]
-            beside = (1.0 - self._angles**2) - (one**2 - 2.0 * one * other * self._angles + other**2)
-            return self.chosen[self._pairs[:, beside < _MAYBE * (1.0 - self._angles**2)].T]
+            mixed = self._mixed[:, :3]
+            pairs = _on_one_line(self._inside @ mixed, inside @ mixed, _NEAR * float(np.sqrt(len(values))))
+            (one, other), cosine = along[pairs], self._cosines[pairs[0], pairs[1]]
+            beside = (1.0 - cosine**2) - (one**2 - 2.0 * one * other * cosine + other**2)
+            return self.chosen[pairs[:, beside < _MAYBE * (1.0 - cosine**2)].T]
         return self.chosen[_in_one_plane(self._inside @ self._mixed, inside @ self._mixed)]
+
+
+def _on_one_line(vectors: FloatArray, values: FloatArray, rounding: float) -> NDArray[np.int64]:
+    """Return the pairs (2, S), in order, of vectors (M, 3) of which a sum with coefficients > 0 may be values (3,).
+
+    vectors, values: of unit vectors, a part; rounding: by how much the sum of those may miss the values.
+    Seen along the values both are one line: they have the same angle, as far as rounding of the longer part of the sum,
+    whose coefficient is 1/2 at least, lets tell.
+    """
+    seen = vectors @ _orthogonal(values[None])[0].T
+    angle = np.arctan2(seen[:, 1], seen[:, 0]) % np.pi
+    size = np.maximum(np.hypot(seen[:, 0], seen[:, 1]), np.finfo(float).tiny)
+    near = np.minimum(4.0 * rounding / size, np.pi / 2.0)
+    order = np.argsort(angle)
+    around = np.concatenate([angle[order] + turn for turn in (-np.pi, 0.0, np.pi)])
+    begin = np.searchsorted(around, angle - near)
+    number = np.searchsorted(around, angle + near, side="right") - begin
+    one = np.repeat(np.arange(len(angle)), number)
+    place = np.arange(len(one)) - np.repeat(np.cumsum(number) - number, number) + np.repeat(begin, number)
+    other = order[place % len(angle)]
+    both = np.unique(np.minimum(one, other) * len(angle) + np.maximum(one, other))
+    pairs = np.stack(np.divmod(both, len(angle)))
+    return np.asarray(pairs[:, pairs[0] != pairs[1]], dtype=np.int64)
 
 
 def _in_one_plane(vectors: FloatArray, values: FloatArray) -> NDArray[np.int64]:
@@ -191,10 +236,10 @@ def _in_one_plane(vectors: FloatArray, values: FloatArray) -> NDArray[np.int64]:
     beside = _orthogonal(values[None])[0]
     seen = vectors @ beside.T
     planes = _orthogonal(seen)
-    along = np.einsum("iad,jd->ija", planes, seen)
-    angle = np.arctan2(along[:, :, 1], along[:, :, 0]) % np.pi
+    one, other = (planes[:, axis] @ seen.T for axis in (0, 1))
+    angle = np.arctan2(other, one) % np.pi
     # what is on the line of the first itself has no angle: another one for each
-    none = np.hypot(along[:, :, 0], along[:, :, 1]) < _MAYBE
+    none = one**2 + other**2 < _MAYBE**2
     angle[none] = -1.0 - np.nonzero(none)[1]
     order = np.argsort(angle, axis=1)
     angle = np.take_along_axis(angle, order, axis=1)
