@@ -26,7 +26,7 @@ from .hidden import never_together
 from .model import Alternative, Factor, Model, Term, collect
 
 _Flags = NDArray[np.bool_]
-_Sum = tuple[float, tuple[Term, ...]]
+Sum = tuple[float, tuple[Term, ...]]
 # Products that one sum has more than another; so many of the shortest are looked at for each number of products.
 _MOST_PRODUCTS, _MOST_SUMS = 3, 8
 # Length of a coefficient that is no fraction as loops have, and of the choice of two functions to multiply.
@@ -87,12 +87,12 @@ class _Crossing:
         """
         top = float(np.abs(model.evaluate(np.stack(list(self.columns.values()), axis=1))).max())
         own = self._clean((model.constant, tuple(model.terms)), top)
-        lengths = {_key(form): (_length(form), form) for form in (own, self._clean(self._added(own), top))}
+        lengths = {key_of(form): (_length(form), form) for form in (own, self._clean(self._added(own), top))}
         newest = [form for _, form in lengths.values()]
         fractions = max(map(_fractions, newest))
         for _ in range(_MOST_PRODUCTS):
             tried = (self._clean(form, top) for before in newest for form in self._with_product(before))
-            more = {_key(form): (_length(form) + _CHOICE, form) for form in tried if _fractions(form) <= fractions}
+            more = {key_of(form): (_length(form) + _CHOICE, form) for form in tried if _fractions(form) <= fractions}
             found = sorted(more, key=lambda key: more[key][0])[:_MOST_SUMS]
             newest = [more[key][1] for key in found if key not in lengths]
             lengths |= {key: more[key] for key in found if key not in lengths}
@@ -104,10 +104,10 @@ class _Crossing:
         alternatives = limited(sorted(others, key=lambda other: -other.weight)[:GRID_ALTERNATIVES], 1.0)
         note = f"{' and '.join(self.names)} never change together: products of their functions have the same counts"
         notes = (*model.notes, note) if len(alternatives) > len(model.alternatives) else model.notes
-        written = tuple(_written(term, model.parameters) for term in terms)
-        return replace(model, constant=constant, terms=written, alternatives=alternatives, notes=notes)
+        in_order = tuple(written(term, model.parameters) for term in terms)
+        return replace(model, constant=constant, terms=in_order, alternatives=alternatives, notes=notes)
 
-    def _added(self, form: _Sum) -> _Sum:
+    def _added(self, form: Sum) -> Sum:
         """Return the sum that is the same without products of the two parameters."""
         constant, terms = form
         found: list[Term] = []
@@ -121,7 +121,7 @@ class _Crossing:
             constant -= term.coefficient * first * second
         return collect(constant, found)
 
-    def _with_product(self, form: _Sum) -> Iterator[_Sum]:
+    def _with_product(self, form: Sum) -> Iterator[Sum]:
         """Yield the sums that have one product more of a term of each of two parameters.
 
         It takes the place of one of the terms, or leaves less than one of the product of it.
@@ -140,7 +140,7 @@ class _Crossing:
                 rest = (both.scaled(factor), one.scaled(-factor * other), two.scaled(-factor * size))
                 yield collect(constant + factor * size * other, [*terms, *rest])
 
-    def _clean(self, form: _Sum, top: float) -> _Sum:
+    def _clean(self, form: Sum, top: float) -> Sum:
         """Return a sum with the fractions of loops that its coefficients are to within rounding of counts up to `top`.
 
         Terms that are no more than that disappear.
@@ -171,27 +171,27 @@ def _fraction(coefficient: float, rounding: float) -> float:
     return near if abs(near - coefficient) <= rounding else coefficient
 
 
-def _key(form: _Sum) -> tuple[object, ...]:
+def key_of(form: Sum) -> tuple[object, ...]:
     """Return what sums have in common whose coefficients differ by rounding only."""
     constant, terms = form
     return f"{constant:.{_DIGITS}e}", *((term.shape, f"{term.coefficient:.{_DIGITS}e}") for term in terms)
 
 
-def _written(term: Term, parameters: Sequence[str]) -> Term:
+def written(term: Term, parameters: Sequence[str]) -> Term:
     """Return a term with its factors in the order of the parameters."""
     return replace(term, factors=tuple(sorted(term.factors, key=lambda own: parameters.index(own.parameter))))
 
 
-def _length(form: _Sum) -> float:
+def _length(form: Sum) -> float:
     """Return the length of the description of a sum."""
     return sum(min(length_of(own), _NO_FRACTION) for own in _coefficients(form))
 
 
-def _fractions(form: _Sum) -> int:
+def _fractions(form: Sum) -> int:
     """Return how many coefficients are no fractions as loops have them."""
     return sum(math.isinf(length_of(own)) for own in _coefficients(form))
 
 
-def _coefficients(form: _Sum) -> list[float]:
+def _coefficients(form: Sum) -> list[float]:
     constant, terms = form
     return [own for own in (constant, *(term.coefficient for term in terms)) if own]

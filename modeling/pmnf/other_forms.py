@@ -12,6 +12,7 @@ from ..experiment import FloatArray
 from .criterion.one_process import reproduces
 from .crossing import by_crossing
 from .data.noise import Repetitions
+from .deviating_crossing import by_deviating_crossing
 from .domain_counts import by_domain
 from .doubt import far_off
 from .grid_models import each, with_others
@@ -56,6 +57,8 @@ class OtherForms:
             shares = by_shares(found, self.points, self.counts, self.used, self.names, self.again)
             found = [shares.get(path, model) for path, model in enumerate(found)]
             crossing = by_crossing(found, self.points, self.used, self.names)
+            found = [crossing.get(path, model) for path, model in enumerate(found)]
+            crossing = by_deviating_crossing(found, self.points, self.counts, self.used, self.repetitions, self.names)
             found = [crossing.get(path, model) for path, model in enumerate(found)]
             steps = by_steps(found, self.points, self.counts, self.used, self.repetitions, self.names)
             found = [steps.get(path, model) for path, model in enumerate(found)]

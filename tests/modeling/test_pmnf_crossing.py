@@ -87,3 +87,27 @@ def test_rounded_counts_have_no_exact_function_by_luck(coefficients: tuple[int, 
     model = model_of(lambda p, n: a * n**2 / p + b * n * np.log2(n) + c)
     truth = a * 20000**2 / 256 + b * 20000 * np.log2(20000) + c
     assert model.predict((256.0, 20000.0)).value == pytest.approx(truth, rel=1e-3)
+
+
+# photons of a Monte Carlo code, p and n of six runs: 5 for each of n/p, and what depends on the seed
+PHOTONS = np.array([(1, 20000), (2, 20000), (4, 20000), (8, 20000), (4, 40000), (4, 80000)], dtype=float)
+BLOCKS = (16225754.0, 8085989.0, 4013677.5, 1980074.375, 8050607.5, 16113111.25)
+
+
+def test_products_that_deviate_are_no_sums_that_cancel_out() -> None:
+    (model,) = fit_models(PHOTONS, np.array(BLOCKS)[None, :, None], METRICS["blocks"], ("p", "n"))
+    assert isinstance(model, Model)
+    found = model.predict((16.0, 80000.0))
+    assert found.value == pytest.approx(3999351.0, rel=0.02)
+    assert found.lower is not None and found.upper is not None
+    assert found.lower < 3999351.0 < found.upper
+    assert NOTE in model.notes
+
+
+def test_sums_that_deviate_stay_sums() -> None:
+    p, n = CROSS.T
+    values = (40000 * p + 90 * n + 12000) * (1 + 0.003 * np.random.default_rng(1).standard_normal(p.size))
+    (model,) = fit_models(CROSS, values[None, :, None], METRICS["blocks"], ("p", "n"))
+    assert isinstance(model, Model)
+    assert all(len(term.factors) == 1 for term in model.terms)
+    assert model.predict((256.0, 20000.0)).value == pytest.approx(40000 * 256 + 90 * 20000 + 12000, rel=0.05)
