@@ -3,7 +3,7 @@
 One process has no neighbours: a call path that was executed at no configuration with p = 1, and at all others, does
 nothing there. And a program that has a path of its own for one process (no workers, periodic copies) does not reach it
 with more: a call path that is executed at x = 1, and at none of several larger values of x, has the model
-f - f·[x > 1].
+f - f·[x > 1]. A call path that is executed up to x = 27, and not at x = 64, may do nothing at 512: the interval has 0.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from .experiment import Experiment, FloatArray
 from .pmnf.data.preparation import absent_values, not_executed, ranges
 from .pmnf.doubt import open_notes
-from .pmnf.model import Factor, Model, Term
+from .pmnf.model import Alternative, Factor, Model, Term
 from .priors.path_model import PathModel
 from .through_visits import Sum, covariance_through, put_in
 
 # So many larger values of a parameter must show that nothing is executed there.
 _LEAST_LARGER = 2
+# Weight of that nothing is executed at larger values, where nothing was at the largest.
+_NOTHING_BEYOND = 0.5
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ def with_absence(experiment: Experiment, models: Mapping[str, Sequence[PathModel
                 own[path] = _at_one(experiment, path, name, own[path])
             if absence.values:
                 own[path] = _zero_at(own[path], absence.values)
+            if not absence.beyond_one:
+                own[path] = _with_doubt(experiment, path, own[path])
     return {name: tuple(own) for name, own in result.items()}
 
 
@@ -86,6 +90,30 @@ def _zero_at(entry: PathModel, absent: tuple[tuple[str, float], ...]) -> PathMod
         return entry
     lower = None if entry.lower is None else replace(entry.lower, absent=absent)
     return replace(entry, model=replace(entry.model, absent=absent), lower=lower)
+
+
+def _with_doubt(experiment: Experiment, path: int, entry: PathModel) -> PathModel:
+    """Return a model with 0 as an alternative if its call path is executed at none of the largest values measured."""
+    points, executed = experiment.points, experiment.executed
+    assert executed is not None
+    here, known = executed[path], ~np.isnan(experiment.values["visits"][path]).all(axis=1)
+    last = points[here].max(axis=0)
+    names = [
+        name for name, beyond in zip(experiment.parameters, points[known].max(axis=0) > last, strict=True) if beyond
+    ]
+    if not names or not isinstance(entry.model, Model):
+        return entry
+    at = ", ".join(
+        f"{name}={value:g}" for name, value in zip(experiment.parameters, last, strict=True) if name in names
+    )
+
+    def doubted(model: Model) -> Model:
+        rest = [replace(other, weight=other.weight * (1.0 - _NOTHING_BEYOND)) for other in model.alternatives]
+        notes = (*model.notes, f"not executed beyond {at}: it may do nothing there")
+        return replace(model, alternatives=(Alternative(_NOTHING_BEYOND, 0.0, ()), *rest), notes=notes)
+
+    lower = None if entry.lower is None else doubted(entry.lower)
+    return replace(entry, model=doubted(entry.model), lower=lower)
 
 
 def _at_one(experiment: Experiment, path: int, name: str, entry: PathModel) -> PathModel:

@@ -171,3 +171,24 @@ def test_another_run_of_a_simulation_by_effort_says_nothing() -> None:
     suggested = [found[True].point(one)["n"] for one in found[True].suggestions]
     assert suggested == [1024.0] * 5
     assert len(found[False].suggestions) == 4 * 25 - 20
+
+
+def test_what_is_not_executed_at_the_most_processes_may_be_nothing_beyond_them() -> None:
+    """A coarse grid that 8 and 27 processes solve on, and 1 and 64 do not."""
+    points = np.array([(1, 16), (8, 16), (8, 32), (27, 16), (27, 32), (64, 16), (64, 32)], dtype=float)
+    p, n = points.T
+    here = (p > 1) & (p < 64)
+    values = {"visits": np.stack([np.ones_like(p), here * 1.0]), "blocks": np.stack([5 * n, here * p**3 * n])}
+    tree = CallTree(
+        tuple(Region(name, name, RegionKind.FUNCTION) for name in ("main", "coarse")), *np.array([[0, 1], [-1, 0]])
+    )
+    metrics = {name: METRICS[name] for name in values}
+    analysis = analyze(
+        Experiment("grid", ("p", "n"), points, tree, metrics, {name: own[:, :, None] for name, own in values.items()})
+    )
+    found = evaluate(analysis, {"p": 512, "n": 16}, "blocks").exclusive
+    assert found[1].lower == 0.0 < found[1].value <= found[1].upper
+    assert found[0].lower == pytest.approx(80)
+    model = analysis.models("blocks")[1].model
+    assert isinstance(model, Model)
+    assert "not executed beyond p=27: it may do nothing there" in model.notes
