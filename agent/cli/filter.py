@@ -265,7 +265,7 @@ def _demangled_note(names: list[str], format_name: str) -> str:
     }
     return (
         f"{len(others)} of {len(names)} regions, such as {others[0]}, have no linker name in these measurements "
-        f"(Extra-P and Caliper keep the names that people read): {stands[format_name]}"
+        f"(OpenMP constructs have none; Extra-P and Caliper keep the names that people read): {stands[format_name]}"
     )
 
 
