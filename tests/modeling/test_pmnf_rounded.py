@@ -89,3 +89,13 @@ def test_what_rounding_leaves_open_of_a_sum_is_little() -> None:
     assert prediction.lower <= truth <= prediction.upper < 1.01 * prediction.lower
     assert model.quality is not None
     assert model.quality.rms_relative < 1e-4
+
+
+def test_multiples_of_a_message_show_nothing_below_it() -> None:
+    """Six counts of 31744 bytes are small numbers, through which sums go by luck: no p·log2(p)²·n - p² beside n."""
+    points = np.array([(1.0, 64.0), (2, 64), (4, 64), (4, 96), (4, 128), (8, 64), (16, 64)])
+    messages = np.array([0.0, 4, 4, 6, 8, 4, 3])  # n/8·(px + py - 2)/p
+    (model,) = fit_models(points, (31744 * messages)[None, :, None], BLOCKS, ("p", "n"))
+    assert isinstance(model, Model) and model.quality is not None
+    assert model.quality.rms_relative > 1e-3  # no exact function
+    assert all(term.coefficient > 0 for term in model.terms)

@@ -21,6 +21,7 @@ from ..calibration import (
     ROUNDING_MOST,
 )
 from ..data.lines import independent
+from ..data.preparation import unit_of
 from ..fit.fitter import with_constant
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Tables
@@ -33,6 +34,8 @@ class Rounding(Criterion):
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
         super().__init__(tables, values, np.ones_like(values))
         self.observations = independent(points, values, lambda part: ROUNDING_MOST)
+        # values that are multiples of a message or of a page show nothing below that
+        self.unit = unit_of(values, np.full(len(values), ROUNDING_MOST))
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return scores (M, 1) of hypotheses (M, 1, K, m) of call paths `rows`, inf for what these do not support."""
@@ -40,6 +43,7 @@ class Rounding(Criterion):
         values = self.values[rows]
         constant = bool((coefficients[:, 0] != 0).any())
         scores = np.full((len(values), 1), np.inf)
+        unit = self.unit[rows]
         width = specification.shape[1] + int(constant)
         near = np.flatnonzero(fitted.worst[:, 0] <= ROUNDING_MOST)
         specification, coefficients, values = specification[near], coefficients[near], values[near]
@@ -48,7 +52,7 @@ class Rounding(Criterion):
         order = self.tables.order(specification)
         lead = np.take_along_axis(coefficients[:, 1:], order.argmax(axis=1)[:, None], axis=1)[:, 0]
         number = self.observations[rows][near]
-        evidence = np.log(np.maximum(np.ptp(values, axis=1), 1.0) / ROUNDING_MOST)
+        evidence = np.log(np.maximum(np.ptp(values, axis=1), 1.0) / unit[near])
         credible = (part >= ROUNDED_LEAST_TERM * ROUNDING_MOST).all(axis=1) & (lead > 0)
         credible &= evidence * (number - width) >= ROUNDED_LEAST_EVIDENCE
         columns, factors = design[credible], coefficients[credible]

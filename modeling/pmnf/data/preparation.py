@@ -129,3 +129,15 @@ def not_executed(names: tuple[str, ...], points: FloatArray, missing: _Flags) ->
     if found := absent_values(names, points, missing):
         return (f"not executed at {', '.join(f'{name}={value:g}' for name, value in found)}",)
     return (f"not executed in {int(missing.sum())} of {missing.size} configurations",)
+
+
+def unit_of(values: FloatArray, least: FloatArray) -> FloatArray:
+    """Return the largest numbers (N,) that differences of values (N, C) are multiples of, `least` (N,) if smaller."""
+    unit = np.zeros(len(values))
+    for column in (values - values[:, :1]).T[1:]:
+        other = np.abs(column)
+        while (more := other > least).any():
+            part = np.where(more, other, 1.0)
+            rest = np.abs(unit - part * np.round(unit / part))
+            unit, other = np.where(more, other, unit), np.where(more, rest, 0.0)
+    return np.maximum(unit, least)

@@ -34,6 +34,7 @@ from ..calibration import (
 )
 from ..criterion.exactness import exact_weights, rounding_of
 from ..data.lines import lines
+from ..data.preparation import unit_of
 from ..fit.fitter import fit
 from ..fit.projection import residual_bases, squares_left
 from ..fit.subsets import solve_shared
@@ -345,18 +346,6 @@ class ExactLines:
         """Return which terms are whole powers."""
         terms = self.tables.terms[parameter]
         return np.array([a.log == 0 and a.exponent.denominator == 1 and a.exponent > 0 for a in terms], dtype=bool)
-
-
-def unit_of(values: FloatArray, least: FloatArray) -> FloatArray:
-    """Return the largest numbers (N,) that differences of values (N, C) are multiples of, `least` (N,) if smaller."""
-    unit = np.zeros(len(values))
-    for column in (values - values[:, :1]).T[1:]:
-        other = np.abs(column)
-        while (more := other > least).any():
-            part = np.where(more, other, 1.0)
-            rest = np.abs(unit - part * np.round(unit / part))
-            unit, other = np.where(more, other, unit), np.where(more, rest, 0.0)
-    return np.maximum(unit, least)
 
 
 def _whole(coefficients: FloatArray) -> _Flags:

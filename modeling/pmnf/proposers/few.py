@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from ...experiment import FloatArray
 from ..calibration import EXACT_PAIR_COMPLEXITY, EXACT_RESOLUTION, FEW_NOTHING, FEW_TOLERANCE, FEW_VALUES
 from ..criterion.criterion import Candidates
+from ..data.preparation import unit_of
 from ..fit.fitter import fit, with_constant
 from ..hypotheses.library import SimpleTerm
 from ..hypotheses.tables import Specification, Tables, tensor
-from .exact_terms import unit_of
 
 _Flags = NDArray[np.bool_]
 _Index = NDArray[np.int64]
