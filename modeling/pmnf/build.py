@@ -53,7 +53,7 @@ def build_models(
     chosen = (pool.specification[:, 0] >= 0).sum(axis=(1, 2))
     width = (best != 0).sum(axis=1) + chosen
     counted = different_points(points, values) if effort else np.full(len(values), len(points))
-    variance = value_variance(pool.residual[:, 0], repetitions, counted, width)
+    variance = value_variance(pool.residual[:, 0], repetitions, counted, width, 0 if effort else chosen)
     variance = np.where(exact, 0.0, variance * (1.0 + SELECTION_VARIANCE * max(len(varying) - 2, 0)))
     certain = exact & (not exact.any() or not open_parameters(points))
     rows = np.flatnonzero(~certain)

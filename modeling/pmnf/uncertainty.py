@@ -18,6 +18,7 @@ from .calibration import (
     CURVATURE_DEVIATION,
     EXPONENT_DEVIATION,
     FORM_RIGHT,
+    FORMS_PER_EXPONENT,
     LEAST_VARIANCE,
     LUCK_OF_SQUARES,
     RIDGE,
@@ -161,13 +162,18 @@ def lack_of_fit(
 
 
 def value_variance(
-    residual: FloatArray, repetitions: Repetitions, points: int | NDArray[np.int64], coefficients: NDArray[np.int64]
+    residual: FloatArray,
+    repetitions: Repetitions,
+    points: int | NDArray[np.int64],
+    coefficients: NDArray[np.int64],
+    chosen: NDArray[np.int64] | int = 0,
 ) -> FloatArray:
     """Return the relative variance (N,) of a value around its model, from residuals and repetitions.
 
     residual: (N,) root mean square relative error of the fits at so many points, also (N,); coefficients: (N,) those
     and the exponents that were chosen, each a degree of freedom. Where the residuals are larger than the repetitions
     explain the form is wrong, or configurations differ by more than repetitions do, and the residuals count alone.
+    chosen: (N,) how many of `coefficients` are exponents, where a choice that leaves no freedom may be luck.
     """
     open_points = np.maximum(points - coefficients, 0)
     freedom = np.minimum(repetitions.freedom, 4.0 * points)
@@ -179,5 +185,22 @@ def value_variance(
     # widened so that quantiles of the normal distribution are about those of Student's t
     together *= (1.0 + 1.5 / known) ** 2
     alone *= (1.0 + 1.5 / np.maximum(open_points, 1.0)) ** 2
+    unknown = (open_points == 0) & (repetitions.freedom == 0)
+    alone = np.where(
+        unknown, np.maximum(alone, _of_the_luckiest(squares, points - coefficients + chosen, chosen)), alone
+    )
     result: FloatArray = np.maximum(together, alone)
+    return result
+
+
+def _of_the_luckiest(squares: FloatArray, freedom: NDArray[np.int64], chosen: NDArray[np.int64] | int) -> FloatArray:
+    """Return the relative variance (N,) of values of which the best form leaves `squares` (N,) of relative errors.
+
+    Forms are of a library, so that exponents do not take whole degrees of freedom: of FORMS_PER_EXPONENT to the power
+    of `chosen` forms the best one has a residual below r with a probability of that times (r/σ) to the power of the
+    `freedom` (N,) that coefficients leave.
+    """
+    left = np.maximum(freedom, 1)
+    forms = FORMS_PER_EXPONENT ** (2.0 * chosen / left)
+    result: FloatArray = np.where(freedom > 0, squares / left * forms * (1.0 + 1.5 / left) ** 2, 0.0)
     return result
