@@ -368,6 +368,8 @@ CHANGE_LEAST_FREEDOM = 2
 CHANGE_FOLLOWED_VALUES = 4
 # Evidence that a change must have beyond the penalties of its coefficients.
 CHANGE_LEAST_EVIDENCE = 10.0
+# The weight of the model of all values beside that of a last range that deviates, as beside one without a slow run.
+CHANGE_DOUBT = 0.1
 # Relative deviations below this are no deviations.
 CHANGE_EXACT = 1e-6
 

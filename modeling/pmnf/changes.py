@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray, Metric
 from .calibration import (
+    CHANGE_DOUBT,
     CHANGE_EXACT,
     CHANGE_FOLLOWED_VALUES,
     CHANGE_LEAST_EVIDENCE,
@@ -29,7 +30,7 @@ from .fit.fitter import fit
 from .fit.subsets import gram, solve
 from .fit.weights import relative_weights
 from .hypotheses.library import term_columns
-from .model import Model, Term, evaluate
+from .model import Alternative, Model, Term, evaluate
 from .modeler import DEFAULT, NoModel, Options, fit_with_doubt
 from .modeler import fit_models as fit_whole
 from .slow_runs import but_for_slow_runs
@@ -78,8 +79,8 @@ def fit_models(
 
     Changes are sought where repetitions say that a model misses the values, and in the last range again if its model
     does, too. A last range of fewer values than CHANGE_FOLLOWED_VALUES is followed if its model is exact. A note says
-    where the model begins to hold. What is no change that can be followed is fitted to the largest values of the
-    parameters (Options.at_largest).
+    where the model begins to hold, and that of all values is one of its alternatives. What is no change that can be
+    followed is fitted to the largest values of the parameters (Options.at_largest).
     """
     fits = fit_with_doubt(points, values, metric, parameters, replace(options, also_at_largest=True), executed)
     found, noise = fits.models, fits.noise
@@ -114,7 +115,8 @@ def fit_models(
             note = (
                 f"holds from {change.parameter}={change.first:g} on, where the behaviour changes: {change.below} before"
             )
-            found[path] = replace(change.above, notes=(*change.above.notes, note))
+            former = near.get(path, found[path])
+            found[path] = _doubted(replace(change.above, notes=(*change.above.notes, note)), former)
         else:
             unexplained.append(path)
     if others := [path for path in unexplained if path not in near]:  # repetitions say more where it was executed
@@ -126,6 +128,15 @@ def fit_models(
             note = "coefficients are those of the largest values"
             found[path] = replace(near[path], notes=(*near[path].notes, note))
     return found
+
+
+def _doubted(model: Model, former: Model | NoModel) -> Model:
+    """Return the model of the last range with that of all values among its alternatives: it may hold after all."""
+    if isinstance(former, NoModel) or (model.quality is not None and model.quality.rms_relative < CHANGE_EXACT):
+        return model
+    others = [replace(own, weight=(1.0 - CHANGE_DOUBT) * own.weight) for own in model.alternatives]
+    others.append(Alternative(CHANGE_DOUBT, former.constant, former.terms))
+    return replace(model, alternatives=tuple(others))
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,6 +42,23 @@ def test_predictions_follow_the_last_behaviour(noise: float) -> None:
         assert model.ranges == ((64.0, 1024.0),)
 
 
+def test_what_seems_a_change_may_be_none() -> None:
+    """Configurations that deviate by more than their repetitions: ranges have functions by luck."""
+    random = np.random.default_rng(5)
+    ranks, far = np.asarray(2.0 ** np.arange(1, 13), np.float64), 2.0**13
+    power, rest = -random.uniform(0.4, 0.9, (300, 1)), random.uniform(0.0, 0.1, (300, 1))
+    times = (ranks**power + rest) * np.exp(0.03 * random.standard_normal((300, ranks.size)))
+    held = []
+    truth = (far**power + rest)[:, 0].tolist()
+    for model, true in zip(fit_models(ranks[:, None], _noisy(times, 0.005, 6), TIME, ("p",)), truth, strict=True):
+        assert isinstance(model, Model)
+        if any("where the behaviour changes" in note for note in model.notes):
+            prediction = model.predict((far,))
+            held.append(prediction.lower <= true <= prediction.upper)
+    assert len(held) > 50
+    assert np.mean(held) > 0.9
+
+
 def test_the_last_of_several_behaviours_is_followed() -> None:
     """Sizes that leave one cache after the other, and a program that allocates otherwise from 64 elements on."""
     sizes = np.asarray(2.0 ** np.arange(24), np.float64)
