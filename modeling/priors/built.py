@@ -60,7 +60,7 @@ def build(
             column, rest = _apart_from(number, prior, coefficients)
             if number in prior.counted:
                 share = float((column.evaluate(points) / np.maximum(fitted[0], 1e-300)).max())
-                matrix += covariance_in(column, parameters, {(): 0, **place}, share)
+                matrix += covariance_in(column, Model(parameters, constant, terms), share)
             alternatives = alternatives or alternatives_with(column, rest)
     quality = qualities(repetitions.centre, fitted, np.array([left_out]), (coefficients > 0).sum()[None])[0]
     ranges = tuple((float(a), float(b)) for a, b in zip(points.min(axis=0), points.max(axis=0), strict=True))

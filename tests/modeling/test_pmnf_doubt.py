@@ -118,6 +118,17 @@ def test_open_exponents_survive_json_and_sums() -> None:
     assert add([model, model]).standard_error((512,)) == pytest.approx(2**0.5 * error, rel=1e-6)
 
 
+def test_sums_of_models_of_one_size_are_as_sure_as_their_parts() -> None:
+    """Nothing tells how they depend on n: that doubt is none where it was measured, however the parts grow with p."""
+    points = np.concatenate([P, np.full_like(P, 4096.0)], axis=1)
+    steep, flat = (_model(points, 1e-3 * P[:, 0] ** power + 0.05, 0.05, ("p", "n")) for power in (2, 0.5))
+    whole = add([steep, flat])
+    for p in (64, 512):
+        parts = [model.standard_error((p, 4096)) ** 2 for model in (steep, flat)]
+        assert whole.standard_error((p, 4096)) ** 2 == pytest.approx(sum(parts), rel=0.6)
+    assert whole.standard_error((64, 8192)) > 5 * whole.standard_error((64, 4096))
+
+
 def test_split_posteriors_are_printed_by_their_median() -> None:
     random = np.random.default_rng(5)
     points = np.array([4.0, 8, 16, 32, 64])[:, None]

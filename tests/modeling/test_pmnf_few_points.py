@@ -19,7 +19,7 @@ def models_of(values: FloatArray, ranks: FloatArray) -> list[Model]:
 @pytest.mark.parametrize("count", [3, 4, 5])
 def test_intervals_hold_what_is_divided_beside_what_is_not(count: int) -> None:
     random = np.random.default_rng(count)
-    ranks, far = 8.0 * 2.0 ** np.arange(count), 8.0 * 2.0**count
+    ranks, far = np.array([8.0 * 2**step for step in range(count)]), 8.0 * 2.0**count
     paths = 200
     power, rest = -random.uniform(0.6, 1.1, (paths, 1)), random.uniform(0.0, 0.1, (paths, 1))
     times = (ranks**power + rest) * np.exp(0.03 * random.standard_normal((paths, count)))

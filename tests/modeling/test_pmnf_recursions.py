@@ -12,7 +12,7 @@ from quipu.modeling.pmnf import Model, fit_models, from_json, to_json
 from quipu.modeling.pmnf.model import parse_product, recursion, recursion_of
 
 BLOCKS = Metric("blocks", "1", "effort")
-N = 32.0 * 2.0 ** np.arange(5)
+N: FloatArray = np.array([32.0, 64, 128, 256, 512])
 
 
 def model_of(values: FloatArray, points: FloatArray = N[:, None], names: tuple[str, ...] = ("n",)) -> Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite, sqrt
+from math import inf, isfinite, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -147,7 +147,7 @@ class Model:
         if len(self.covariance) <= basis.shape[1]:
             return basis
         logs = np.log(np.where(places > 0.0, places, 1.0))
-        changes = [basis * log[:, None] for log in logs.T]
+        changes = [basis * column[:, None] for column in logs.T]
         return np.concatenate([basis, *changes, self.evaluate(places)[:, None] * logs**2], axis=1)
 
     def lead(self, parameter: str) -> Exponents:
@@ -243,41 +243,52 @@ def add(models: Sequence[Model]) -> Model:
     """
     names = merge_names(models)
     constant, terms = collect(sum(m.constant for m in models), [t for m in models for t in m.terms])
-    place = {term.shape: index + 1 for index, term in enumerate(terms)} | {(): 0}
-    size, parameters = len(terms) + 1, len(names)
-    total = size * (1 + parameters) + parameters
+    whole = Model(names, constant, terms, ranges=_merge_ranges(names, models))
+    size = len(terms) + 1
+    total = size * (1 + len(names)) + len(names)
     covariance = np.zeros((total, total))
     for model, part in zip(models, _parts(models), strict=True):
-        covariance += covariance_in(model, names, place, part)
+        covariance += covariance_in(model, whole, part)
     if not covariance[size:].any():
         covariance = covariance[:size, :size]
     notes = tuple(dict.fromkeys(note for m in models for note in m.notes))
     rows_of_sum = tuple(tuple(row) for row in covariance.tolist()) if covariance.any() else ()
-    return Model(names, constant, terms, ranges=_merge_ranges(names, models), covariance=rows_of_sum, notes=notes)
+    return replace(whole, covariance=rows_of_sum, notes=notes)
 
 
-def covariance_in(
-    model: Model, names: Sequence[str], place: Mapping[tuple[Factor, ...], int], part: float
-) -> FloatArray:
-    """Return the covariance of a model in the rows of a sum that it is a `part` of (the covariance of `Model`).
+def covariance_in(model: Model, whole: Model, part: float) -> FloatArray:
+    """Return the covariance of a model in the rows of a sum (the covariance of `Model`) that it is a `part` of.
 
-    names: the parameters of the sum. place: the rows of its coefficients by the shapes of its terms, () the constant.
+    How a model curves with a parameter x is relative to its own value; the row of the sum is relative to that of all.
+    So it is a part of the latter about the middle c of the measured values, (ln x - c)²; what is left of (ln x)², which
+    cancels with the other rows of the model, is its own: 2·c·ln x - c² of its coefficients.
     """
-    size, parameters = len(place), len(names)
+    size, parameters = len(whole.terms) + 1, len(whole.parameters)
     total = size * (1 + parameters) + parameters
-    result = np.zeros((total, total))
     if not model.covariance:
-        return result
-    places = [0, *(place.get(term.shape, -1) for term in model.terms)]
-    blocks = [1 + names.index(name) for name in model.parameters]
-    rows = [block * size + row if row >= 0 else -1 for block in (0, *blocks) for row in places]
-    rows += [total - parameters - 1 + block for block in blocks]
-    known = [index for index, row in enumerate(rows[: len(model.covariance)]) if row >= 0]
-    target = [rows[index] for index in known]
-    matrix = np.asarray(model.covariance)[np.ix_(known, known)]
-    weight = np.where(np.array(target) >= total - parameters, part, 1.0)
-    result[np.ix_(target, target)] = matrix * weight * weight[:, None]
-    return result
+        return np.zeros((total, total))
+    place = {term.shape: row for row, term in enumerate(whole.terms, 1)}
+    own = [(row, place[term.shape]) for row, term in enumerate(model.terms, 1) if term.shape in place]
+    rows = len(model.terms) + 1
+    coefficients = np.zeros((size, rows))
+    for row, target in [(0, 0), *own]:
+        coefficients[target, row] = 1.0
+    beside = coefficients @ [model.constant, *(term.coefficient for term in model.terms)]
+    beside -= part * np.array([whole.constant, *(term.coefficient for term in whole.terms)])
+    mapping = np.zeros((total, len(model.covariance)))
+    mapping[:size, :rows] = coefficients
+    several = len(model.covariance) > rows
+    for number, name in enumerate(model.parameters if several else ()):
+        block = size * (1 + whole.parameters.index(name))
+        first = rows * (1 + number)
+        mapping[block : block + size, first : first + rows] = coefficients
+        curved = rows * (1 + len(model.parameters)) + number
+        mapping[total - parameters + whole.parameters.index(name), curved] = part
+        low, high = model.ranges[number] if model.ranges else (1.0, 1.0)
+        middle = 0.5 * (log(low) + log(high)) if low > 0.0 else 0.0
+        mapping[block : block + size, curved] += 2.0 * middle * beside
+        mapping[:size, curved] -= middle**2 * beside
+    return np.asarray(mapping @ np.asarray(model.covariance) @ mapping.T, dtype=np.float64)
 
 
 def alternatives_with(model: Model, rest: Model) -> tuple[Alternative, ...]:
