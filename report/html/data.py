@@ -34,7 +34,7 @@ from quipu.modeling.diagnosis import blind_spots, scale_of
 from quipu.modeling.experiment import Experiment, FloatArray, Metric, mean_over_repetitions
 from quipu.modeling.extrapolation import FAR, OPEN
 from quipu.modeling.pmnf.changes import Change
-from quipu.modeling.pmnf.model import Factor, Model, Term, present, recursion_of
+from quipu.modeling.pmnf.model import Factor, Model, Term, present, recursion_text
 from quipu.modeling.priors.slowdown import Slowdown
 from quipu.modeling.slowest_rank import most_dominating
 
@@ -274,9 +274,8 @@ class _Products:
 
 
 def _exponent(factor: Factor) -> str:
-    """Return the exponent as text: "2/3", or "log2(7)" of a recursion."""
-    calls = recursion_of(factor.exponent)
-    return f"log2({calls})" if calls else str(factor.exponent)
+    """Return the exponent as text: "2/3", or "log2(7)-1" of a recursion."""
+    return recursion_text(factor.exponent) or str(factor.exponent)
 
 
 def _variable(factor: Factor) -> list[Any]:

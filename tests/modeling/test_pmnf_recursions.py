@@ -85,3 +85,16 @@ def test_exponents_are_written_and_read() -> None:
     assert term.exponents("n") == (recursion(7), 0)
     assert recursion_of(recursion(3) + 1) == 6
     assert [recursion_of(recursion(4)), recursion_of(recursion(7) / 2)] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("written", "python", "latex"),
+    [
+        ("n^log2(7)", "n**log2(7)", r"n^{\log_2(7)}"),
+        ("n^(log2(7)-1)", "n**(log2(7)-1)", r"n^{\log_2(7)-1}"),
+    ],
+)
+def test_whole_powers_beside_a_recursion_are_written_and_read(written: str, python: str, latex: str) -> None:
+    """Calls times what each of them computes for a share of its size: no fraction of two eight-digit numbers."""
+    model = Model(("n",), 0.0, (parse_product(written, ("n",)),))
+    assert (str(model), model.python, model.latex) == (written, python, latex)

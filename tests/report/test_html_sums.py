@@ -43,11 +43,14 @@ def test_sums_in_the_page_are_those_of_what_is_executed(tmp_path: Path) -> None:
     assert formula and html.unescape(formula[1]) == "16·n2·[p>1]"
 
 
-def test_recursions_have_their_exponents_in_the_page(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("power", "value", "printed"), [("log2(7)", 7**6, "log₂(7)"), ("(log2(7)-1)", 7**6 / 64, "log₂(7)-1")]
+)
+def test_recursions_have_their_exponents_in_the_page(tmp_path: Path, power: str, value: float, printed: str) -> None:
     experiment, models = planted()
     entry = next(one for one in models if (one.path, one.metric) == (3, "bytes_sent"))
     assert entry.model is not None
-    strassen = replace(entry.model, constant=0.0, terms=(parse_product("2*n^log2(7)", ("n",)),), covariance=())
+    strassen = replace(entry.model, constant=0.0, terms=(parse_product(f"2*n^{power}", ("n",)),), covariance=())
     placed = [replace(one, model=strassen) if one is entry else one for one in models]
     script = """
     const sum = modelsOf('bytes_sent').formula(3, 'exclusive');
@@ -61,6 +64,6 @@ def test_recursions_have_their_exponents_in_the_page(tmp_path: Path) -> None:
     dom, console = document(page, tmp_path / "profile")
     assert console == ""
     found = re.search(r'data-found="([^"]*)"', dom)
-    assert found and json.loads(found[1]) == pytest.approx(2 * 7**6)
+    assert found and json.loads(found[1]) == pytest.approx(2 * value)
     formula = re.search(r'data-text="([^"]*)"', dom)
-    assert formula and html.unescape(formula[1]) == "2·nlog₂(7)"
+    assert formula and html.unescape(formula[1]) == f"2·n{printed}"

@@ -7,7 +7,7 @@ from .deferred import Deferred
 from .model import Alternative, Model, Prediction, Quality, add, alternatives_with, collect, covariance_in, evaluate
 from .parse import parse_product, parse_sum
 from .presence import present
-from .recursions import recursion, recursion_of
+from .recursions import recursion, recursion_of, recursion_text
 from .serialize import from_json, to_json
 from .steps import Steps
 from .term import LARGEST_POWER, Exponents, Factor, Term, lead_exponents, sort_key
@@ -37,6 +37,7 @@ __all__ = [
     "present",
     "recursion",
     "recursion_of",
+    "recursion_text",
     "sort_key",
     "to_json",
 ]

@@ -119,6 +119,9 @@ class _Reader:
             case ast.Call(func=ast.Name(id="log2"), args=[ast.Constant(value=int() as calls)], keywords=[]):
                 if 2 <= calls <= _MOST_CALLS:
                     return recursion(calls)
+            case ast.BinOp(left=ast.Call() as left, op=ast.Add() | ast.Sub() as sign, right=ast.Constant() as beside):
+                whole = self._fraction(beside)
+                return self._fraction(left) + (whole if isinstance(sign, ast.Add) else -whole)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return -self._fraction(operand)
         raise self._error(f"{ast.unparse(node)!r} is no exponent; write 2, 1.5 or (3/2)")

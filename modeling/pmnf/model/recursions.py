@@ -12,6 +12,8 @@ from fractions import Fraction
 _PARTS_OF_ONE, _FRACTIONS = 10**8, 1 << 16
 # Parts of a number of calls that rounding of exponents makes.
 _ROUNDED = 1e-9
+# The work of a call may have other powers, so that its product with the calls is a recursion and a few whole powers.
+_MOST_BESIDE = 3
 
 
 def recursion(calls: int) -> Fraction:
@@ -26,3 +28,14 @@ def recursion_of(exponent: Fraction) -> int | None:
     size = 2.0 ** float(exponent)
     calls = round(size)
     return calls if abs(size - calls) <= _ROUNDED * size else None
+
+
+def recursion_text(exponent: Fraction) -> str | None:
+    """Return an exponent of a recursion, with whole powers beside it, as "log2(7)" or "log2(7)-1"; None if it is none.
+
+    Of several with the same value the one of the fewest powers beside it.
+    """
+    for beside in sorted(range(-_MOST_BESIDE, _MOST_BESIDE + 1), key=abs):
+        if calls := recursion_of(exponent - beside):
+            return f"log2({calls})" + (f"{beside:+d}" if beside else "")
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from .recursions import recursion_of
+from .recursions import recursion_text
 from .steps import Steps
 from .term import Factor, Term, sort_key
 
@@ -75,8 +75,8 @@ def _plain_power(name: str, exponent: Fraction) -> str:
         return name
     if exponent.denominator == 1:
         return name + str(exponent.numerator).translate(_SUPERSCRIPT)
-    if calls := recursion_of(exponent):
-        return f"{name}^log2({calls})"
+    if power := recursion_text(exponent):
+        return f"{name}^{power}" if power.endswith(")") else f"{name}^({power})"
     return f"{name}^({exponent})"
 
 
@@ -134,8 +134,8 @@ def _python_factor(factor: Factor) -> str:
     parts: list[str] = []
     if factor.exponent == 1:
         parts.append(name)
-    elif calls := recursion_of(factor.exponent):
-        parts.append(f"{name}**log2({calls})")
+    elif power := recursion_text(factor.exponent):
+        parts.append(f"{name}**{power}" if power.endswith(")") else f"{name}**({power})")
     elif factor.exponent:
         exponent = str(factor.exponent)
         parts.append(
@@ -168,8 +168,8 @@ def _latex_factor(factor: Factor) -> str:
     parts: list[str] = []
     if factor.exponent == 1:
         parts.append(name)
-    elif calls := recursion_of(factor.exponent):
-        parts.append(rf"{name}^{{\log_2({calls})}}")
+    elif power := recursion_text(factor.exponent):
+        parts.append(f"{name}^{{{power}}}".replace("log2", r"\log_2"))
     elif factor.exponent:
         exponent = factor.exponent
         sign = "-" if exponent < 0 else ""

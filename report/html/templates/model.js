@@ -8,10 +8,10 @@
 const allFactors = [];
 const factorNumbers = new Map();
 
-// The number of an exponent: "2", "2/3", or "log2(7)" of a recursion that halves the size.
+// The number of an exponent: "2", "2/3", or "log2(7)" of a recursion that halves the size, also as "log2(7)-1".
 function numberOf(text) {
-  const calls = text.match(/^log2\((\d+)\)$/);
-  if (calls) return Math.log2(Number(calls[1]));
+  const calls = text.match(/^log2\((\d+)\)([+-]\d+)?$/);
+  if (calls) return Math.log2(Number(calls[1])) + Number(calls[2] ?? 0);
   const [above, below] = text.split("/").map(Number);
   return below ? above / below : above;
 }
