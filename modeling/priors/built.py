@@ -56,9 +56,9 @@ def build(
     matrix = whole @ covariance @ whole.T
     alternatives: tuple[Alternative, ...] = ()
     for number, own in enumerate(prior.columns):
-        if coefficients[number] > 0 and (own.alternatives or number in prior.counted):
+        if coefficients[number] > 0 and (own.alternatives or own.covariance):
             column, rest = _apart_from(number, prior, coefficients)
-            if number in prior.counted:
+            if own.covariance:
                 share = float((column.evaluate(points) / np.maximum(fitted[0], 1e-300)).max())
                 matrix += covariance_in(column, Model(parameters, constant, terms), share)
             alternatives = alternatives or alternatives_with(column, rest)

@@ -143,7 +143,7 @@ def with_overhead(alone: Prior, calls: Model) -> Prior:
     Culler and others, LogP (PPoPP 1993): what a processor is busy with for each message. Small communicators show it,
     where there are few steps. alone: the prior without that; calls: per rank.
     """
-    columns, least = (*alone.columns, calls), (*alone.least, LEAST["α"])
+    columns, least = (*alone.columns, replace(calls, covariance=())), (*alone.least, LEAST["α"])
     return replace(alone, columns=columns, text=f"{alone.text} + o·visits", least=least)
 
 
@@ -159,4 +159,6 @@ def prior(row: Row, region: str, columns: dict[str, Model], details: str) -> Pri
             kept[symbol] = column
     text = row.text + (f", {details}" if details else "")
     least = tuple(LEAST[symbol] for symbol in kept)
-    return Prior(tuple(kept.values()), f"table I: {region}", f"{text} [{row.source}]", least=least)
+    # calls and bytes are open together, which columns that count as independent would have twice
+    certain = tuple(replace(column, covariance=()) for column in kept.values())
+    return Prior(certain, f"table I: {region}", f"{text} [{row.source}]", least=least)

@@ -42,7 +42,7 @@ def priors(effort: Model) -> list[Prior]:
     constant = Model(effort.parameters, 1.0)
     if not effort.terms:
         return [Prior((constant,), BASIS, "c0")]
-    whole = replace(effort, quality=None, covariance=(), notes=())  # other forms of effort are those of time
+    whole = replace(effort, quality=None, notes=())  # what is open of effort is open of time
     formula = f"c1·({whole})"
     terms = skeleton(effort)
     found = [
