@@ -2,6 +2,7 @@
 
 #include "names.h"
 #include "sections.h"
+#include "selection.h"
 #include "statements.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -215,8 +216,8 @@ class Description {
 
   private:
     static bool isDescribed(const Function &F) {
-        return !F.isDeclaration() && !F.hasAvailableExternallyLinkage() && !F.getName().starts_with("quipu_") &&
-               !F.getName().starts_with("__clang_call_terminate");
+        return !isCounted(F) && !F.isDeclaration() && !F.hasAvailableExternallyLinkage() &&
+               !F.getName().starts_with("quipu_") && !F.getName().starts_with("__clang_call_terminate");
     }
 
     template <typename Writer> void line(Writer Write) {
@@ -349,6 +350,9 @@ class Description {
 
 PreservedAnalyses CallGraphPass::run(Module &M, ModuleAnalysisManager &AM) {
     auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+    // Bitcode of a wrapper was described when it was compiled.
+    if (any_of(M, isCounted) && none_of(M, isCountable))
+        return PreservedAnalyses::all();
     const std::vector<std::string> Lines = Description(M, FAM).lines();
     if (!Lines.empty())
         emitPacked(M, ".quipu.callgraph", Lines);

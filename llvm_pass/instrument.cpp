@@ -7,6 +7,7 @@
 #include "names.h"
 #include "regions.h"
 #include "scopes.h"
+#include "selection.h"
 
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -257,6 +258,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     std::vector<std::string> Lines;
     for (size_t I = 0; I < Functions.size(); I++) {
         Function *F = Functions[I];
+        markCounted(*F);
         RegionFacts Facts = describe(*F, Selves[I], FAM.getResult<TargetLibraryAnalysis>(*F));
         const quipu_hook Hook = hookOf(Facts, Selection, All);
         // What is inlined into it may be timed.

@@ -152,9 +152,10 @@ static void placeHooks(Function &F, Instruction *Entry) {
 }
 
 PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &AM) {
+    const PreservedAnalyses Untouched = keepCountedApart(M) ? PreservedAnalyses::none() : PreservedAnalyses::all();
     const std::string Kept = sys::Process::GetEnv("QUIPU_INLINED").value_or("time");
     if (Kept == "off")
-        return PreservedAnalyses::all();
+        return Untouched;
     Filter Selection; // a mistake in it is reported where it is applied
     readSelection(Selection);
     LLVMContext &Context = M.getContext();
@@ -165,7 +166,7 @@ PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &AM) {
         if (isCountable(F))
             Functions.emplace_back(&F, identify(F));
     if (Functions.empty())
-        return PreservedAnalyses::all();
+        return Untouched;
     SmallPtrSet<const Function *, 32> Library;
     for (const auto &[F, Known] : Functions)
         if (isLibrary(Known))

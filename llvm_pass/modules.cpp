@@ -25,6 +25,8 @@ void emitCheck(Module &M) {
     LLVMContext &Context = M.getContext();
     std::string Name;
     raw_string_ostream(Name) << "quipu_module_" << format_hex_no_prefix(Self.interface, 8);
+    if (M.getFunction(Name)) // the module was linked of one that has it
+        return;
     Comdat *Group = M.getOrInsertComdat(Name);
 
     std::string Version = Self.version, Source = M.getSourceFileName();

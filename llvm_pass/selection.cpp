@@ -5,6 +5,8 @@
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/GlobalIFunc.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Process.h"
 
@@ -15,7 +17,16 @@ using namespace llvm;
 
 namespace quipu {
 
+/// The attribute of functions that have their hooks and counters. It stays in bitcode that is compiled further.
+static constexpr const char *Counted = "quipu-counted";
+
+void markCounted(Function &F) { F.addFnAttr(Counted); }
+
+bool isCounted(const Function &F) { return F.hasFnAttribute(Counted); }
+
 bool isCountable(const Function &F) {
+    if (isCounted(F))
+        return false;
     // Copies of library functions that are there for inlining alone are calls of the library without optimization.
     if (F.isDeclaration() || F.hasAvailableExternallyLinkage() || F.hasFnAttribute(Attribute::Naked))
         return false;
@@ -24,6 +35,25 @@ bool isCountable(const Function &F) {
         if (IFunc.getResolverFunction() == &F)
             return false;
     return !F.getName().starts_with("quipu_") && !F.getName().starts_with("__clang_call_terminate");
+}
+
+bool keepCountedApart(Module &M) {
+    const bool Any = any_of(M, isCounted);
+    if (!Any || none_of(M, isCountable))
+        return Any;
+    for (Function &F : M) {
+        if (!isCounted(F))
+            continue;
+        F.removeFnAttr(Attribute::AlwaysInline);
+        F.addFnAttr(Attribute::NoInline);
+        for (Instruction &I : instructions(F)) {
+            auto *Call = dyn_cast<CallBase>(&I);
+            if (Call && !isa<IntrinsicInst>(Call) &&
+                (!Call->getCalledFunction() || isCountable(*Call->getCalledFunction())))
+                Call->addFnAttr(Attribute::NoInline);
+        }
+    }
+    return true;
 }
 
 std::string readSelection(Filter &Selection) {

@@ -7,7 +7,17 @@
 
 namespace quipu {
 
-/// Whether code of this function may be counted at all.
+/// Says in the module that a function was decided on: it is counted, or stays as it is, for good.
+void markCounted(llvm::Function &F);
+
+/// Whether that was done, in an earlier compilation: this one is of bitcode that a wrapper wrote.
+bool isCounted(const llvm::Function &F);
+
+/// Keeps the inliner from mixing functions that are counted with such that will be, which modules linked together may
+/// have: what is inlined before counting has to be without counters. Returns whether there are counted ones.
+bool keepCountedApart(llvm::Module &M);
+
+/// Whether code of this function may be counted, and is not yet.
 bool isCountable(const llvm::Function &F);
 
 /// The filter that the compiler wrapper passes on, if there is one. Returns what is wrong with it, or nothing.

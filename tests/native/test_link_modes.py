@@ -28,6 +28,9 @@ MODES = {
 }
 
 
+THIN_INDEX = ("-flto=thin", "-fuse-ld=lld", "-Wl,--thinlto-index-only")
+
+
 def compile_parts(workshop: Workshop, sources: list[Path], *options: str) -> list[Path]:
     """Compile files one by one, as build systems do."""
     objects = []
@@ -57,6 +60,10 @@ def measure(workshop: Workshop, program: Path, *arguments: str | Path) -> tuple[
     return run.stdout, effort(run)
 
 
+def visits(tree: Tree) -> dict[tuple[str, ...], float]:
+    return {path: values["visits"] for path, values in tree.items()}
+
+
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory, built: Path):
     """What the program prints and counts when it is linked as usual and every block is counted by itself."""
@@ -84,6 +91,48 @@ def test_compiling_and_linking_in_one_step(workshop: Workshop, reference, mode: 
     options = ("-O2", mode, "-fuse-ld=lld")
     program = wrapper(workshop, "quipu-c++", *options, *sources, *shared, to=workshop.folder / "program")
     assert measure(workshop, program) == reference
+
+
+def bitcode_of(workshop: Workshop, source: Path, *options: str, plainly: bool = False) -> Path:
+    """LLVM's intermediate code of a file: the wrapper's, or as the front end made it."""
+    to = workshop.folder / f"{source.stem}{'.ll' if '-S' in options else '.bc'}"
+    only = ["--quipu-off", "-Xclang", "-disable-llvm-passes"] if plainly else []
+    name = "quipu-c++" if source.suffix == ".cpp" else "quipu-cc"
+    return wrapper(workshop, name, *only, "-O2", *options, "-emit-llvm", source, to=to)
+
+
+@pytest.mark.parametrize("plainly", [False, True], ids=["wrapper", "compiler"])
+@pytest.mark.parametrize("form", ["-c", "-S"])
+def test_intermediate_code_is_counted_once(workshop: Workshop, reference, form: str, plainly: bool) -> None:
+    """The wrapper counts what the compiler alone wrote, and not once more what it wrote itself."""
+    parts = [bitcode_of(workshop, source, form, plainly=plainly) for source in LINKED]
+    program = wrapper(workshop, "quipu-c++", "-O2", *parts, to=workshop.folder / "program")
+    assert measure(workshop, program) == reference
+    facts = subprocess.run(["readelf", "-p", ".quipu.facts", program], capture_output=True, text=True, check=True)
+    assert facts.stdout.count('"name":"main"') == 1
+
+
+def test_modules_linked_of_counted_and_other_code(workshop: Workshop, reference) -> None:
+    """Neither is what was counted counted in what it could be inlined into, nor is other code inlined into it."""
+    for plain in LINKED:
+        parts = [bitcode_of(workshop, source, "-c", plainly=source == plain) for source in LINKED]
+        whole = workshop.folder / "whole.bc"
+        subprocess.run([f"/usr/lib/llvm-{workshop.llvm}/bin/llvm-link", *parts, "-o", whole], check=True)
+        program = wrapper(workshop, "quipu-c++", "-O2", whole, to=workshop.folder / "program")
+        stdout, counted = measure(workshop, program)
+        assert (stdout, visits(counted)) == (reference[0], visits(reference[1]))  # the optimizer now sees all files
+
+
+def test_backends_of_lto_that_run_by_themselves(workshop: Workshop, reference) -> None:
+    """As distributed builds do it: the linker says what goes where, and the wrapper compiles each file."""
+    parts = compile_parts(workshop, LINKED, "-O2", "-flto=thin")
+    wrapper(workshop, "quipu-c++", *THIN_INDEX, *parts, to=workshop.folder / "unused")
+    compiled = []
+    for part in parts:
+        index = f"-fthinlto-index={part}.thinlto.bc"
+        options = ("-O2", "-x", "ir", index, "-c", part)
+        compiled.append(wrapper(workshop, "quipu-c++", *options, to=part.with_suffix(".native.o")))
+    assert measure(workshop, wrapper(workshop, "quipu-c++", *compiled, to=workshop.folder / "program")) == reference
 
 
 @pytest.mark.parametrize("lto", [(), ("-flto",)], ids=["plain", "lto"])
