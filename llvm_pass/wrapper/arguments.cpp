@@ -1,8 +1,11 @@
 #include "arguments.h"
 
+#include "response.h"
+
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 namespace quipu {
 namespace {
@@ -86,6 +89,12 @@ constexpr std::array stopsBeforeLink = {
     "-nostdlib"sv,
     "-nodefaultlibs"sv,
     "-emit-interface-stubs"sv,
+    "--compile"sv,
+    "--assemble"sv,
+    "--preprocess"sv,
+    "--dependencies"sv,
+    "--user-dependencies"sv,
+    "-fmodule-header"sv,
 };
 
 constexpr std::array sourceSuffixes = {
@@ -99,52 +108,71 @@ bool isSource(std::string_view name) {
                        [&](std::string_view suffix) { return endsWith(name, suffix); });
 }
 
+/// Whether this is an option of ours, which `line` then has.
+bool takeOwn(std::string_view argument, CommandLine &line) {
+    constexpr std::string_view filter = "--quipu-filter=", inlined = "--quipu-inlined=";
+    if (startsWith(argument, filter)) {
+        line.filter = argument.substr(filter.size());
+        return true;
+    }
+    if (startsWith(argument, inlined)) {
+        line.inlined = argument.substr(inlined.size());
+        return true;
+    }
+    const std::pair<std::string_view, bool CommandLine::*> switches[] = {
+        {"--quipu-naive", &CommandLine::naive},
+        {"--quipu-all", &CommandLine::all},
+        {"--quipu-only-selected", &CommandLine::onlySelected},
+        {"--quipu-off", &CommandLine::off},
+        {"--quipu-per-block", &CommandLine::perBlock},
+        {"--quipu-show", &CommandLine::show},
+    };
+    for (const auto &[name, member] : switches) {
+        if (argument == name) {
+            line.*member = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Takes our options out of what the compiler will see. A response file stays as it is, unless it has some.
+std::vector<std::string> takeOwnOptions(const std::vector<std::string> &arguments, CommandLine &line) {
+    std::vector<Word> kept;
+    std::vector<bool> opened(arguments.size());
+    for (Word &word : expandResponseFiles(arguments)) {
+        if (takeOwn(word.text, line))
+            opened[word.argument] = true;
+        else
+            kept.push_back(std::move(word));
+    }
+    std::vector<std::string> seen;
+    size_t next = 0;
+    for (size_t i = 0; i < arguments.size(); i++) {
+        if (!opened[i])
+            line.arguments.push_back(arguments[i]);
+        for (; next < kept.size() && kept[next].argument == i; next++) {
+            if (opened[i])
+                line.arguments.push_back(kept[next].text);
+            seen.push_back(std::move(kept[next].text));
+        }
+    }
+    return seen;
+}
+
 } // namespace
 
-CommandLine parseArguments(const std::vector<std::string> &arguments) {
+CommandLine parseArguments(const std::vector<std::string> &given) {
     CommandLine line;
     line.links = true;
+    const std::vector<std::string> arguments = takeOwnOptions(given, line);
     bool language = false; // -x is in force: every input is a source
     bool onlyInputs = false;
     for (size_t i = 0; i < arguments.size(); i++) {
         std::string_view argument = arguments[i];
-        if (startsWith(argument, "--quipu-filter=")) {
-            line.filter = argument.substr("--quipu-filter="sv.size());
-            continue;
-        }
-        if (startsWith(argument, "--quipu-inlined=")) {
-            line.inlined = argument.substr("--quipu-inlined="sv.size());
-            continue;
-        }
-        if (argument == "--quipu-naive") {
-            line.naive = true;
-            continue;
-        }
-        if (argument == "--quipu-all") {
-            line.all = true;
-            continue;
-        }
-        if (argument == "--quipu-only-selected") {
-            line.onlySelected = true;
-            continue;
-        }
-        if (argument == "--quipu-off") {
-            line.off = true;
-            continue;
-        }
-        if (argument == "--quipu-per-block") {
-            line.perBlock = true;
-            continue;
-        }
-        if (argument == "--quipu-show") {
-            line.show = true;
-            continue;
-        }
-        line.arguments.push_back(arguments[i]);
         if (onlyInputs || argument.empty() || argument[0] != '-' || argument == "-") {
             line.hasInput = true;
-            // A response file can hold anything; it is passed on unread.
-            line.compiles |= language || argument == "-" || argument[0] == '@' || isSource(argument);
+            line.compiles |= language || argument == "-" || isSource(argument);
             continue;
         }
         if (argument == "--") {
@@ -167,7 +195,7 @@ CommandLine parseArguments(const std::vector<std::string> &arguments) {
             line.hasInput = true;
         if (isOneOf(argument, takesValue) && i + 1 < arguments.size()) {
             line.hasInput |= argument == "-l" || argument == "-include";
-            line.arguments.push_back(arguments[++i]);
+            i++;
         }
     }
     line.links &= line.hasInput;

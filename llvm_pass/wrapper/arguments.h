@@ -8,7 +8,7 @@
 namespace quipu {
 
 struct CommandLine {
-    std::vector<std::string> arguments; ///< without our own options
+    std::vector<std::string> arguments; ///< as they were given, without our own options
     std::string filter;                 ///< --quipu-filter=FILE
     bool naive = false;                 ///< --quipu-naive: the pass counts by one call per block
     std::string inlined;                ///< --quipu-inlined=time|counts|off: what is kept of inlined functions
@@ -25,7 +25,7 @@ struct CommandLine {
     bool hasDebugOption = false;        ///< some -g option is given
 };
 
-/// Reads the arguments of a call of a compiler driver (clang or flang, without argv[0]).
+/// Reads the arguments of a call of a compiler driver (clang or flang, without argv[0]), and those in response files.
 CommandLine parseArguments(const std::vector<std::string> &arguments);
 
 } // namespace quipu
