@@ -246,6 +246,8 @@ bool isLibrary(const std::string &argument) {
     const auto endsWith = [&](const std::string &end) {
         return argument.size() > end.size() && argument.compare(argument.size() - end.size(), end.size(), end) == 0;
     };
+    if (argument.compare(0, 2, "-f") == 0) // the pass
+        return false;
     return argument.compare(0, 2, "-l") == 0 || endsWith(".a") || endsWith(".so") ||
            argument.find(".so.") != std::string::npos;
 }

@@ -350,6 +350,8 @@ def test_modules_that_another_compiler_is_making_are_not_linked(tmp_path: Path, 
     shown = build(*link, "--quipu-show", XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert "mpi-0123456789abcdef/libmpi_f08.a" in shown
     assert "vRMx5D" not in shown
+    # Behind what needs them: the pass is no library of the program.
+    assert shown.index("main.c") < shown.index("mpi-0123456789abcdef")
 
 
 def test_function_versions_with_a_resolver(tmp_path: Path, cc: Path, workshop) -> None:
