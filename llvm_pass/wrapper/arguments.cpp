@@ -86,8 +86,6 @@ constexpr std::array stopsBeforeLink = {
     "--precompile"sv,
     "--analyze"sv,
     "-r"sv,
-    "-nostdlib"sv,
-    "-nodefaultlibs"sv,
     "-emit-interface-stubs"sv,
     "--compile"sv,
     "--assemble"sv,
@@ -98,15 +96,24 @@ constexpr std::array stopsBeforeLink = {
 };
 
 constexpr std::array sourceSuffixes = {
-    ".c"sv,   ".cc"sv,  ".cp"sv,  ".cxx"sv, ".cpp"sv, ".c++"sv, ".C"sv,   ".CPP"sv, ".i"sv,   ".ii"sv,  ".cu"sv,
-    ".f"sv,   ".F"sv,   ".for"sv, ".FOR"sv, ".fpp"sv, ".FPP"sv, ".f77"sv, ".f90"sv, ".F90"sv, ".f95"sv, ".F95"sv,
-    ".f03"sv, ".F03"sv, ".f08"sv, ".F08"sv, ".f18"sv, ".F18"sv, ".bc"sv,  ".ll"sv,  ".m"sv,   ".mm"sv,  ".cppm"sv,
+    ".c"sv,   ".cc"sv,  ".cp"sv,   ".cxx"sv, ".cpp"sv,  ".c++"sv,  ".C"sv,   ".CPP"sv, ".i"sv,   ".ii"sv,
+    ".cu"sv,  ".f"sv,   ".F"sv,    ".for"sv, ".FOR"sv,  ".fpp"sv,  ".FPP"sv, ".f77"sv, ".f90"sv, ".F90"sv,
+    ".f95"sv, ".F95"sv, ".f03"sv,  ".F03"sv, ".f08"sv,  ".F08"sv,  ".f18"sv, ".F18"sv, ".bc"sv,  ".ll"sv,
+    ".m"sv,   ".mm"sv,  ".cppm"sv, ".ccm"sv, ".cxxm"sv, ".c++m"sv, ".iim"sv, ".pcm"sv,
 };
 
-bool isSource(std::string_view name) {
-    return std::any_of(sourceSuffixes.begin(), sourceSuffixes.end(),
+/// Files that the compiler precompiles, without a link.
+constexpr std::array headerSuffixes = {
+    ".h"sv, ".H"sv, ".hh"sv, ".hpp"sv, ".hxx"sv, ".iih"sv,
+};
+
+template <size_t N> bool hasSuffix(std::string_view name, const std::array<std::string_view, N> &suffixes) {
+    return std::any_of(suffixes.begin(), suffixes.end(),
                        [&](std::string_view suffix) { return endsWith(name, suffix); });
 }
+
+/// Whether a language of -x is one of headers: c-header, c++-user-header, c++-header-unit-header …
+bool isHeaderLanguage(std::string_view language) { return endsWith(language, "-header"); }
 
 /// Whether this is an option of ours, which `line` then has.
 bool takeOwn(std::string_view argument, CommandLine &line) {
@@ -166,20 +173,25 @@ CommandLine parseArguments(const std::vector<std::string> &given) {
     CommandLine line;
     line.links = true;
     const std::vector<std::string> arguments = takeOwnOptions(given, line);
-    bool language = false; // -x is in force: every input is a source
+    std::string_view language;            // of -x, if one is in force: every input is a source in it
+    bool headers = false, others = false; // among the inputs
     bool onlyInputs = false;
     for (size_t i = 0; i < arguments.size(); i++) {
         std::string_view argument = arguments[i];
         if (onlyInputs || argument.empty() || argument[0] != '-' || argument == "-") {
             line.hasInput = true;
-            line.compiles |= language || argument == "-" || isSource(argument);
+            line.compiles |= !language.empty() || argument == "-" || hasSuffix(argument, sourceSuffixes);
+            if (language.empty() ? hasSuffix(argument, headerSuffixes) : isHeaderLanguage(language))
+                headers = true;
+            else
+                others = true;
             continue;
         }
         if (argument == "--") {
             onlyInputs = true;
             continue;
         }
-        if (isOneOf(argument, stopsBeforeLink))
+        if (isOneOf(argument, stopsBeforeLink) || startsWith(argument, "-fmodule-header="))
             line.links = false;
         if (argument == "-static" || argument == "-static-pie")
             line.isStatic = true;
@@ -188,17 +200,21 @@ CommandLine parseArguments(const std::vector<std::string> &given) {
         if (startsWith(argument, "-g") && !startsWith(argument, "-gcc") && !startsWith(argument, "-gnu"))
             line.hasDebugOption = true;
         if (argument == "-x" && i + 1 < arguments.size())
-            language = arguments[i + 1] != "none";
+            language = arguments[i + 1];
         else if (startsWith(argument, "-x") && argument.size() > 2)
-            language = argument != "-xnone";
+            language = argument.substr(2);
+        else if (startsWith(argument, "--language="))
+            language = argument.substr("--language="sv.size());
+        if (language == "none")
+            language = "";
         if (startsWith(argument, "-l") && argument.size() > 2)
-            line.hasInput = true;
+            line.hasInput = others = true;
         if (isOneOf(argument, takesValue) && i + 1 < arguments.size()) {
             line.hasInput |= argument == "-l" || argument == "-include";
             i++;
         }
     }
-    line.links &= line.hasInput;
+    line.links &= line.hasInput && (others || !headers);
     return line;
 }
 
