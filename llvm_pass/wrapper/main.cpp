@@ -1,7 +1,8 @@
 //===- main.cpp - quipu-cc, quipu-c++, quipu-fc and their MPI forms --------===//
 //
 // Drop-in compilers: the command line goes to clang or flang with the pass plugin added to compilations and the
-// runtime added to links. Which one it is follows from the name that the program is called by.
+// runtime added to links. Which one it is follows from the name that the program is called by. Under the names of tools
+// of LLVM it calls those that belong to the compiler.
 //
 #include "arguments.h"
 #include "mpi_module.h"
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <unistd.h>
+#include <utility>
 
 namespace {
 
@@ -102,6 +104,30 @@ void exportInlined(const std::string &option) {
     setenv("QUIPU_INLINED", wanted.c_str(), 1);
 }
 
+/// CMake looks for these by names that begin as that of the compiler does: quipu-llvm-ar beside quipu-cc. Others would
+/// be of another LLVM, which cannot read bitcode, or there would be none.
+bool isTool(const std::string &name) {
+    return name == "quipu-llvm-ar" || name == "quipu-llvm-ranlib" || name == "quipu-clang-scan-deps";
+}
+
+std::vector<std::string> toolCommand(const std::string &name, const CommandLine &line) {
+    const std::string compiler = quipu::compilerOf({quipu::Language::Cxx, quipu::Mpi::None});
+    std::vector<std::string> command = {quipu::toolOf(compiler, name.substr(strlen("quipu-")))};
+    command.insert(command.end(), line.arguments.begin(), line.arguments.end());
+    return command;
+}
+
+[[noreturn]] void execute(std::vector<std::string> command) {
+    std::vector<char *> arguments;
+    arguments.reserve(command.size() + 1);
+    for (std::string &argument : command)
+        arguments.push_back(argument.data());
+    arguments.push_back(nullptr);
+    execvp(arguments[0], arguments.data());
+    fail("cannot run " + command[0] + ": " + strerror(errno) +
+         (errno == ENOENT ? "; install it, or name another compiler (see quipu doctor)" : ""));
+}
+
 void show(const std::vector<std::string> &command) {
     for (size_t i = 0; i < command.size(); i++)
         printf("%s%s", i ? " " : "", command[i].c_str());
@@ -113,12 +139,15 @@ void show(const std::vector<std::string> &command) {
 int main(int argc, char **argv) {
     std::string name = argc > 0 ? argv[0] : "";
     name = name.substr(name.rfind('/') + 1);
+    const std::vector<std::string> arguments(argv + (argc > 0), argv + argc);
+    if (isTool(name))
+        execute(toolCommand(name, quipu::parseArguments(arguments)));
     quipu::Wrapper wrapper;
     if (!quipu::wrapperOf(name, wrapper))
         fail("called as '" + name +
              "': call it as quipu-cc, quipu-c++, quipu-fc, quipu-mpicc, quipu-mpic++, quipu-mpifort, "
              "quipu-smpicc, quipu-smpicxx or quipu-smpif90");
-    CommandLine line = quipu::parseArguments({argv + 1, argv + argc});
+    CommandLine line = quipu::parseArguments(arguments);
     exportFilter(line.filter);
     exportInlined(line.inlined);
     if (line.naive)
@@ -144,12 +173,5 @@ int main(int argc, char **argv) {
         show(command);
         return 0;
     }
-    std::vector<char *> arguments;
-    arguments.reserve(command.size() + 1);
-    for (std::string &argument : command)
-        arguments.push_back(argument.data());
-    arguments.push_back(nullptr);
-    execvp(arguments[0], arguments.data());
-    fail("cannot run " + command[0] + ": " + strerror(errno) +
-         (errno == ENOENT ? "; install it, or name another compiler (see quipu doctor)" : ""));
+    execute(std::move(command));
 }

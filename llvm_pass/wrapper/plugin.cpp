@@ -129,6 +129,19 @@ std::string pluginFor(const std::string &compiler, const std::string &library, s
     return "";
 }
 
+std::string toolOf(const std::string &compiler, const std::string &name) {
+    char target[PATH_MAX];
+    const std::string program = findProgram(compiler);
+    if (program.empty() || !realpath(program.c_str(), target))
+        return name;
+    const std::string resolved = target;
+    const std::string beside = findProgram(resolved.substr(0, resolved.rfind('/') + 1) + name);
+    if (!beside.empty())
+        return beside;
+    const std::string numbered = findProgram(name + "-" + std::to_string(llvmVersionOf(program)));
+    return numbered.empty() ? name : numbered;
+}
+
 std::string openMpIncludesOf(const std::string &flang) {
     char target[PATH_MAX];
     std::string program = findProgram(flang);

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from quipu.agent.installation import native_file
 
-from .conftest import Workshop
+from .conftest import INSTALLED_LLVMS, Workshop
 
 CC, CXX = native_file("quipu-cc"), native_file("quipu-c++")
 
@@ -58,6 +58,35 @@ def test_modules(tmp_path: Path, workshop: Workshop) -> None:
         build(tmp_path, CXX, *use, "main.cpp", part, "-o", f"with_{part}")
         tree = workshop.run(tmp_path / f"with_{part}").tree
         assert tree["main", "work@part(int)"]["visits"] == tree["main", "other(int)"]["visits"] == 1
+
+
+IPO = """cmake_minimum_required(VERSION 3.20)
+project(t CXX)
+include(CheckIPOSupported)
+check_ipo_supported()
+set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)
+add_library(part STATIC part.cpp)
+add_executable(t main.cpp)
+target_link_libraries(t part)
+"""
+
+
+def test_interprocedural_optimization_of_cmake(tmp_path: Path, workshop: Workshop) -> None:
+    """Archives of bitcode need llvm-ar of the compiler's LLVM, which CMake looks for by the name of the compiler."""
+    (tmp_path / "CMakeLists.txt").write_text(IPO)
+    (tmp_path / "part.cpp").write_text(WORK)
+    (tmp_path / "main.cpp").write_text("int work(int);\nint main() { return work(4) - 3; }\n")
+    build(tmp_path, "cmake", "-B", "b", f"-DCMAKE_CXX_COMPILER={CXX}", "-DCMAKE_BUILD_TYPE=Release")
+    build(tmp_path, "cmake", "--build", "b")
+    assert workshop.run(tmp_path / "b/t").tree["main", "work(int)"]["visits"] == 1
+
+
+@pytest.mark.parametrize("llvm", INSTALLED_LLVMS)
+@pytest.mark.parametrize("tool", ["llvm-ar", "llvm-ranlib"])
+def test_tools_are_those_of_the_compiler(workshop: Workshop, llvm: str, tool: str) -> None:
+    command = [CC.with_name(f"quipu-{tool}"), "--version", "--quipu-all"]  # CMake hands on the flags of a project
+    done = subprocess.run(command, env=workshop.environment, capture_output=True, text=True, check=True)
+    assert f"LLVM version {llvm}." in done.stdout
 
 
 @pytest.mark.parametrize("without", ["-nodefaultlibs", "-nostdlib"])
