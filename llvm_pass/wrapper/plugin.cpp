@@ -135,10 +135,10 @@ std::string toolOf(const std::string &compiler, const std::string &name) {
     if (program.empty() || !realpath(program.c_str(), target))
         return name;
     const std::string resolved = target;
-    const std::string beside = findProgram(resolved.substr(0, resolved.rfind('/') + 1) + name);
+    std::string beside = findProgram(resolved.substr(0, resolved.rfind('/') + 1) + name);
     if (!beside.empty())
         return beside;
-    const std::string numbered = findProgram(name + "-" + std::to_string(llvmVersionOf(program)));
+    std::string numbered = findProgram(name + "-" + std::to_string(llvmVersionOf(program)));
     return numbered.empty() ? name : numbered;
 }
 
