@@ -84,7 +84,8 @@ def test_interprocedural_optimization_of_cmake(tmp_path: Path, workshop: Worksho
 @pytest.mark.parametrize("llvm", INSTALLED_LLVMS)
 @pytest.mark.parametrize("tool", ["llvm-ar", "llvm-ranlib"])
 def test_tools_are_those_of_the_compiler(workshop: Workshop, llvm: str, tool: str) -> None:
-    command = [CC.with_name(f"quipu-{tool}"), "--version", "--quipu-all"]  # CMake hands on the flags of a project
+    # CMake hands on the flags of a project.
+    command: list[str | Path] = [CC.with_name(f"quipu-{tool}"), "--version", "--quipu-all"]
     done = subprocess.run(command, env=workshop.environment, capture_output=True, text=True, check=True)
     assert f"LLVM version {llvm}." in done.stdout
 
