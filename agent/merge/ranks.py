@@ -41,14 +41,16 @@ def assign_ranks(profiles: Iterable[ProcessProfile], files: Iterable[RankFile]) 
 
     The rank is what the process itself says (attribute "rank"), else what the shim wrote for its pid and host, else
     that of the process that it was forked from. If others say how many ranks there are, the rest are no ranks, as
-    processes that MPI_Comm_spawn started; else they are numbered in order of host and pid.
+    processes that MPI_Comm_spawn started, unless all are; else they are numbered in order of host and pid.
     """
+    profiles = list(profiles)
+    apart = any(profile.attributes.get("spawned") != "1" for profile in profiles)
     by_process = {(file.host, file.pid): file.rank for file in files}
     known: list[RankedProcess] = []
     unknown: list[ProcessProfile] = []
     for profile in profiles:
         host, text = profile.attributes.get("host", ""), profile.attributes.get("rank", "")
-        if profile.attributes.get("spawned") == "1":
+        if apart and profile.attributes.get("spawned") == "1":
             continue
         number = whole_number(text)
         if number is not None and number < 1 << 31:
@@ -131,7 +133,8 @@ def judge(
     if pids:
         problems.append(
             f"{len(pids)} processes are no ranks of this run (started by MPI_Comm_spawn or beside it) and were left "
-            f"out: {', '.join(map(str, pids[:10]))}{' ...' if len(pids) > 10 else ''}"
+            f"out: {', '.join(map(str, pids[:10]))}{' ...' if len(pids) > 10 else ''}; their profiles "
+            "stay beside the run (.left-out-…): quipu merge makes a run of them"
         )
     unseen = expected - len(measured) - len(missing)
     if unseen > 0:

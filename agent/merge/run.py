@@ -20,7 +20,7 @@ from quipu.modeling.progress import steps
 from ..archive.metadata import RunMetadata
 from ..archive.run import RankRecord, RunArchive
 from ..archive.write import write_archive
-from ..launch.raw_folder import RawFolder, read_launch, read_raw_folder
+from ..launch.raw_folder import LAUNCH_FILE, RawFolder, read_launch, read_raw_folder
 from ..profile.ranks import split_ranks
 from ..profile.reader import ProcessProfile, ProfileState, read_profile
 from ..source.lines import SourcePrograms
@@ -36,6 +36,8 @@ from .shard import Joining, Source, read_shard, shards_of
 from .source_effort import with_source
 
 COLUMN_RANKS = 256
+# Raw folders of what was left out of a run are called so, and after the run.
+LEFT_OUT = ".left-out-"
 _NODE_SAMPLES = 20_000  # samples of all nodes together that go into an archive
 
 
@@ -51,7 +53,8 @@ def merge_run(
 
     metadata: as known after the launch; by default what launch.json in the raw folder says. The archive is called
     after its configuration and the next free repetition. The raw folder is removed once the archive is complete on
-    disk, and stays in every other case. workers: who reads the profiles. column_ranks: up to so many ranks the archive
+    disk, and stays in every other case; profiles that are left out of the run stay beside it in a raw folder of their
+    own. workers: who reads the profiles. column_ranks: up to so many ranks the archive
     has the values of each, above statistics over them; None: `column_ranks_wanted`.
 
     Raises MeasurementError if no process left a profile or the archive cannot be written (it says how to merge
@@ -77,7 +80,7 @@ def merge_run(
             f"raw profiles stay in {raw_dir}; correct this (is the disk full?) and merge them with: "
             f"{merge_command(raw_dir, destination)}"
         ) from error
-    if not keep_raw:
+    if not keep_raw and _keep_apart(raw, destination / f"{LEFT_OUT}{archive.path.name}"):
         _remove(raw_dir)
     return archive
 
@@ -106,6 +109,30 @@ def _with_addresses(heads: Iterable[ProcessProfile]) -> Iterator[ProcessProfile]
             continue  # it is among the problems of the merge already
 
 
+def _others(raw: RawFolder, processes: Iterable[RankedProcess]) -> list[ProcessProfile]:
+    """Return the profiles of processes that are no ranks of the run."""
+    ranked = {id(process.profile) for process in processes}
+    return [profile for profile in raw.profiles if id(profile) not in ranked]
+
+
+def _keep_apart(raw: RawFolder, folder: Path) -> bool:
+    """Move the profiles that were left out of a run into a raw folder of their own; return whether none is left.
+
+    It is merged as any other: processes that MPI_Comm_spawn started are ranks there.
+    """
+    others = {profile.path for profile in _others(raw, assign_ranks(raw.profiles, raw.rank_files))}
+    if not others:
+        return True
+    try:
+        folder.mkdir()
+        shutil.copy(raw.path / LAUNCH_FILE, folder)
+        for path in sorted(others):
+            shutil.move(path, folder)
+    except OSError:
+        return False  # they stay where they are
+    return True
+
+
 def _remove(raw_dir: Path) -> None:
     """Remove a raw folder, first its name: a node agent that still writes finds it no more and ends."""
     doomed = raw_dir.with_name(f".merged-{uuid.uuid4().hex}")
@@ -125,8 +152,7 @@ def combine(
     by `workers`. The result does not depend on how many there are. column_ranks: as in `merge_run`.
     """
     processes = assign_ranks(raw.profiles, raw.rank_files)
-    ranked = {id(process.profile) for process in processes}
-    foreign = [profile for profile in raw.profiles if id(profile) not in ranked]
+    foreign = _others(raw, processes)
     ends = ends_of([process.profile for process in processes], ends_by_host(raw.nodes, raw.alive), launch_end(metadata))
     metrics, conflicts = common_metrics(raw.profiles)
     ranks = len({process.rank for process in processes})

@@ -106,6 +106,34 @@ def test_nothing_is_overwritten(raw: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == [f"p=2,n=0.5.r{i}" for i in (1, 2, 3)]
 
 
+def test_what_is_left_out_stays_and_makes_a_run_of_its_own(raw: Path, tmp_path: Path) -> None:
+    """Processes that MPI_Comm_spawn started have ranks of another world."""
+    write_launch(raw, METADATA)
+    for rank in (0, 1):
+        profile = rank_profile(rank, work=1000)
+        replace(profile, pid=200 + rank, attributes={**profile.attributes, "spawned": "1"}).write(raw)
+    archive = merge_run(raw, tmp_path / "runs")
+    assert archive.metadata.ranks == 2 and archive.metadata.partial
+    assert any("2 processes are no ranks of this run" in text for text in archive.metadata.problems)
+    assert not raw.exists()
+    left = tmp_path / "runs" / ".left-out-p=2,n=0.5.r1"
+    again = merge_run(left, tmp_path / "spawned")
+    assert again.metadata.complete and again.metadata.ranks == 2
+    assert labels(again) == labels(archive)
+    assert again.statistics["blocks"].sum[2] == 10 * archive.statistics["blocks"].sum[2]
+    assert not left.exists()
+
+
+def test_what_is_left_out_stays_where_it_cannot_be_moved(raw: Path, tmp_path: Path) -> None:
+    write_launch(raw, METADATA)
+    profile = rank_profile(0)
+    replace(profile, pid=200, attributes={**profile.attributes, "spawned": "1"}).write(raw)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / ".left-out-p=2,n=0.5.r1").write_text("a file of the user")
+    merge_run(raw, tmp_path / "runs")
+    assert len(list(raw.glob("profile-*"))) == 3
+
+
 def test_full_disk_keeps_the_raw_folder(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
