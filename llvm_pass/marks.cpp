@@ -152,7 +152,7 @@ static void placeHooks(Function &F, Instruction *Entry) {
 }
 
 PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &AM) {
-    const PreservedAnalyses Untouched = keepCountedApart(M) ? PreservedAnalyses::none() : PreservedAnalyses::all();
+    PreservedAnalyses Untouched = keepCountedApart(M) ? PreservedAnalyses::none() : PreservedAnalyses::all();
     const std::string Kept = sys::Process::GetEnv("QUIPU_INLINED").value_or("time");
     if (Kept == "off")
         return Untouched;

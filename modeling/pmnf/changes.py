@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray, Metric
-from .calibration import (
+from .calibration import NOISY
+from .change_calibration import (
     CHANGE_DOUBT,
     CHANGE_EXACT,
     CHANGE_FOLLOWED_VALUES,
     CHANGE_LEAST_EVIDENCE,
     CHANGE_LEAST_FREEDOM,
     CHANGE_LEAST_VALUES,
-    NOISY,
 )
 from .criterion.divided import RangeFit, divided_score
 from .data.noise import Repetitions, combine

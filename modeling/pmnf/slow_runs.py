@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray, IntArray, Metric
-from .calibration import (
+from .calibration import LOUD_NOISE, NOISY
+from .change_calibration import (
     CHANGE_LEAST_FREEDOM,
-    LOUD_NOISE,
-    NOISY,
     SLOW_RUN_CANDIDATES,
     SLOW_RUN_DEVIATIONS,
     SLOW_RUN_DOUBT,

@@ -8,7 +8,8 @@ from math import inf, isfinite
 
 import numpy as np
 
-from ..calibration import CHANGE_EXACT, NOISY
+from ..calibration import NOISY
+from ..change_calibration import CHANGE_EXACT
 from .evidence import minus_log_likelihood
 
 
