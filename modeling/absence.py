@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .experiment import Experiment, FloatArray
 from .pmnf.data.preparation import absent_values, not_executed, ranges
 from .pmnf.doubt import open_notes
-from .pmnf.model import Alternative, Factor, Model, Term
+from .pmnf.model import Factor, Model, Term
 from .priors.path_model import PathModel
 from .through_visits import Sum, covariance_through, put_in
 
@@ -108,9 +108,8 @@ def _with_doubt(experiment: Experiment, path: int, entry: PathModel) -> PathMode
     )
 
     def doubted(model: Model) -> Model:
-        rest = [replace(other, weight=other.weight * (1.0 - _NOTHING_BEYOND)) for other in model.alternatives]
         notes = (*model.notes, f"not executed beyond {at}: it may do nothing there")
-        return replace(model, alternatives=(Alternative(_NOTHING_BEYOND, 0.0, ()), *rest), notes=notes)
+        return replace(model.doubted(_NOTHING_BEYOND, 0.0, ()), notes=notes)
 
     lower = None if entry.lower is None else doubted(entry.lower)
     return replace(entry, model=doubted(entry.model), lower=lower)

@@ -80,7 +80,9 @@ def merge_run(
             f"raw profiles stay in {raw_dir}; correct this (is the disk full?) and merge them with: "
             f"{merge_command(raw_dir, destination)}"
         ) from error
-    if not keep_raw and _keep_apart(raw, destination / f"{LEFT_OUT}{archive.path.name}"):
+    # a run of which something is left out is partial
+    apart = destination / f"{LEFT_OUT}{archive.path.name}"
+    if not keep_raw and (archive.metadata.complete or _keep_apart(raw, apart)):
         _remove(raw_dir)
     return archive
 

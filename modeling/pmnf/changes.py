@@ -30,7 +30,7 @@ from .fit.fitter import fit
 from .fit.subsets import gram, solve
 from .fit.weights import relative_weights
 from .hypotheses.library import term_columns
-from .model import Alternative, Model, Term, evaluate
+from .model import Model, Term, evaluate
 from .modeler import DEFAULT, NoModel, Options, fit_with_doubt
 from .modeler import fit_models as fit_whole
 from .slow_runs import but_for_slow_runs
@@ -134,9 +134,7 @@ def _doubted(model: Model, former: Model | NoModel) -> Model:
     """Return the model of the last range with that of all values among its alternatives: it may hold after all."""
     if isinstance(former, NoModel) or (model.quality is not None and model.quality.rms_relative < CHANGE_EXACT):
         return model
-    others = [replace(own, weight=(1.0 - CHANGE_DOUBT) * own.weight) for own in model.alternatives]
-    others.append(Alternative(CHANGE_DOUBT, former.constant, former.terms))
-    return replace(model, alternatives=tuple(others))
+    return model.doubted(CHANGE_DOUBT, former.constant, former.terms)
 
 
 @dataclass(frozen=True, eq=False)

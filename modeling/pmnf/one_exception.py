@@ -16,7 +16,7 @@ from ..experiment import FloatArray, Metric
 from .build import qualities
 from .calibration import EXCEPTION_DOUBT, EXCEPTION_FREE, EXCEPTION_LEAST, EXCEPTION_LEAST_POINTS
 from .criterion.one_process import is_exact
-from .model import Alternative, Model, evaluate
+from .model import Model, evaluate
 from .modeler import NoModel, Options, fit_models
 
 _Flags = NDArray[np.bool_]
@@ -106,7 +106,6 @@ def _with_exception(model: Model, before: Model, points: FloatArray, counts: Flo
     fitted = model.evaluate(points[known])
     known_counts, width = counts[known], np.array([_size(model)])
     (quality,) = qualities(known_counts[None], fitted[None], np.array([np.nan]), width)
-    others = [replace(own, weight=(1.0 - EXCEPTION_DOUBT) * own.weight) for own in model.alternatives]
-    others.append(Alternative(EXCEPTION_DOUBT, before.constant, before.terms))
+    doubted = model.doubted(EXCEPTION_DOUBT, before.constant, before.terms)
     notes = (*(said for said in model.notes if "not executed" not in said), note)
-    return replace(model, quality=quality, ranges=before.ranges, alternatives=tuple(others), notes=notes)
+    return replace(doubted, quality=quality, ranges=before.ranges, notes=notes)

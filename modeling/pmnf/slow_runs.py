@@ -29,7 +29,7 @@ from .change_calibration import (
 from .criterion.divided import RangeFit, divided_score
 from .data.lines import lines
 from .data.noise import combine
-from .model import Alternative, Model
+from .model import Model
 from .modeler import NoModel, Options, fit_models
 
 _Flags = NDArray[np.bool_]
@@ -147,6 +147,5 @@ def _with_note(model: Model, before: Model, point: FloatArray, slow: float) -> M
     at = ", ".join(f"{name}={value:g}" for name, value in zip(model.parameters, point.tolist(), strict=True))
     expected = float(model.evaluate(point[None])[0])
     note = f"without {at}, where a single run had {slow:.4g} and this is {expected:.4g}: it seems to have been held up"
-    others = [replace(own, weight=(1.0 - SLOW_RUN_DOUBT) * own.weight) for own in model.alternatives]
-    others.append(Alternative(SLOW_RUN_DOUBT, before.constant, before.terms))
-    return replace(model, ranges=before.ranges, alternatives=tuple(others), notes=(*model.notes, note))
+    found = model.doubted(SLOW_RUN_DOUBT, before.constant, before.terms)
+    return replace(found, ranges=before.ranges, notes=(*model.notes, note))

@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from quipu.modeling.pmnf.model import parse_product
@@ -14,6 +15,18 @@ from quipu.report.html import html_report
 
 from .browser import document, instrumented
 from .planted import planted
+
+
+def evaluated(report: str, script: str, folder: Path) -> tuple[Any, str]:
+    """Return what a script finds in the page of a report: data-found, as JSON, and data-text."""
+    page = folder / "report.html"
+    inside = "document.documentElement.dataset.ready = "
+    page.write_text(instrumented(report, "").replace(inside, script + inside), encoding="utf-8")
+    dom, console = document(page, folder / "profile")
+    assert console == ""
+    found, text = (re.search(rf'data-{name}="([^"]*)"', dom) for name in ("found", "text"))
+    assert found and text
+    return json.loads(found[1]), html.unescape(text[1])
 
 
 def test_sums_in_the_page_are_those_of_what_is_executed(tmp_path: Path) -> None:
@@ -31,16 +44,9 @@ def test_sums_in_the_page_are_those_of_what_is_executed(tmp_path: Path) -> None:
     document.documentElement.dataset.found = JSON.stringify([errorOfSum('bytes_sent', 2, sum), at(1), at(2), at(4)]);
     document.documentElement.dataset.text = formulaNode(sum).textContent;
     """
-    page = tmp_path / "report.html"
-    inside = "document.documentElement.dataset.ready = "
-    text = instrumented(html_report(experiment, placed), "").replace(inside, script + inside)
-    page.write_text(text, encoding="utf-8")
-    dom, console = document(page, tmp_path / "profile")
-    assert console == ""
-    found = re.search(r'data-found="([^"]*)"', dom)
-    assert found and json.loads(found[1]) == [0, [0, 0, 0], [0, 0, 0], [65536, 65536, 65536]]
-    formula = re.search(r'data-text="([^"]*)"', dom)
-    assert formula and html.unescape(formula[1]) == "16·n2·[p>1]"
+    found, formula = evaluated(html_report(experiment, placed), script, tmp_path)
+    assert found == [0, [0, 0, 0], [0, 0, 0], [65536, 65536, 65536]]
+    assert formula == "16·n2·[p>1]"
 
 
 @pytest.mark.parametrize(
@@ -57,13 +63,6 @@ def test_recursions_have_their_exponents_in_the_page(tmp_path: Path, power: str,
     document.documentElement.dataset.found = JSON.stringify(evaluate(sum, [4, 64]));
     document.documentElement.dataset.text = formulaNode(sum).textContent;
     """
-    page = tmp_path / "report.html"
-    inside = "document.documentElement.dataset.ready = "
-    text = instrumented(html_report(experiment, placed), "").replace(inside, script + inside)
-    page.write_text(text, encoding="utf-8")
-    dom, console = document(page, tmp_path / "profile")
-    assert console == ""
-    found = re.search(r'data-found="([^"]*)"', dom)
-    assert found and json.loads(found[1]) == pytest.approx(2 * value)
-    formula = re.search(r'data-text="([^"]*)"', dom)
-    assert formula and html.unescape(formula[1]) == f"2·n{printed}"
+    found, formula = evaluated(html_report(experiment, placed), script, tmp_path)
+    assert found == pytest.approx(2 * value)
+    assert formula == f"2·n{printed}"

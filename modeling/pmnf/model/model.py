@@ -185,6 +185,11 @@ class Model:
         ranges = _merge_ranges(names, (self, factor))
         return Model(names, **_product(self, factor), ranges=ranges, alternatives=tuple(others))
 
+    def doubted(self, weight: float, constant: float, terms: Sequence[Term]) -> Model:
+        """Return the model with another sum as an alternative of this posterior weight; the others share the rest."""
+        others = [replace(own, weight=(1.0 - weight) * own.weight) for own in self.alternatives]
+        return replace(self, alternatives=(*others, Alternative(weight, constant, tuple(terms))))
+
     def scaled(self, by: float) -> Model:
         """Return the model with all coefficients multiplied by `by`; quality and posterior weights stay."""
         alternatives = tuple(

@@ -35,6 +35,8 @@ def recursion_text(exponent: Fraction) -> str | None:
 
     Of several with the same value the one of the fewest powers beside it.
     """
+    if exponent.denominator <= _FRACTIONS:
+        return None
     for beside in sorted(range(-_MOST_BESIDE, _MOST_BESIDE + 1), key=abs):
         if calls := recursion_of(exponent - beside):
             return f"log2({calls})" + (f"{beside:+d}" if beside else "")
