@@ -16,7 +16,7 @@ NATIVE := CMakeLists.txt $(shell find agent/runtime agent/machine/native agent/s
             -o -name '*.def' -o -name CMakeLists.txt) agent/interpreter/sitecustomize.py \
           $(shell find share/cmake share/modulefiles share/CMakeLists.txt -type f)
 
-.PHONY: demo docs screenshots test test-address test-thread test-undefined lint build format clean packages packages-test
+.PHONY: demo docs screenshots test test-address test-thread test-undefined lint build format clean packages packages-test FORCE
 
 demo: build
 	@$(PY) examples/demo.py
@@ -62,10 +62,17 @@ packages-test: packages
 build/.packages: | packages
 	@mkdir -p build && touch $@
 
+# Changed when Python files came, went or moved: an editable installation knows where each of them is.
+build/.modules: FORCE
+	@mkdir -p build && find agent modeling report mpi_wrap package -name '*.py' | sort > $@.now
+	@cmp -s $@.now $@ && rm $@.now || mv $@.now $@
+
+FORCE:
+
 $(VENV)/bin/python: | packages
 	@python3 .ci/make_environment.py $(VENV)
 
-$(VENV)/.built: $(NATIVE) build/.packages pyproject.toml $(VENV)/bin/python
+$(VENV)/.built: $(NATIVE) build/.packages build/.modules pyproject.toml $(VENV)/bin/python
 	@echo "Building Quipu (pass, runtime, wrappers, Python package) ..."
 	@$(PY) -m pip install --quiet --no-build-isolation --editable '.[test,lint,docs]'
 	@touch $@

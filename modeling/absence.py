@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from .experiment import Experiment, FloatArray
 from .pmnf.data.preparation import absent_values, not_executed, ranges
-from .pmnf.doubt import open_notes
 from .pmnf.model import Factor, Model, Term
+from .pmnf.uncertainty.doubt import open_notes
 from .priors.path_model import PathModel
-from .through_visits import Sum, covariance_through, put_in
+from .visits.through_visits import Sum, covariance_through, put_in
 
 # So many larger values of a parameter must show that nothing is executed there.
 _LEAST_LARGER = 2

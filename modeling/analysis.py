@@ -8,17 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from .absence import with_absence
-from .by_visits import by_visits
 from .domain import possible_grids
 from .errors import ModelingError
 from .experiment import Experiment
 from .models import MEASURED, Analysis
 from .negative_values import negative_notes
-from .pmnf.changes import fit_models
+from .pmnf.changes.ranges import fit_models
 from .pmnf.data.preparation import ranges
-from .pmnf.doubt import far_off
 from .pmnf.model import Model
 from .pmnf.modeler import DEFAULT, NoModel, Options
+from .pmnf.uncertainty.doubt import far_off
 from .priors.choices import time_priors
 from .priors.dedicated import dedicated_times
 from .priors.effort_time import model_time_and_waiting
@@ -27,6 +26,7 @@ from .progress import steps
 from .run_scatter import run_scatter
 from .shared_steps import by_shared_steps
 from .slowest_rank import most_dominating
+from .visits.by_visits import by_visits
 
 __all__ = ["Analysis", "analyze", "fit_metrics"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .analysis import Analysis
 from .experiment import Experiment, FloatArray
-from .pmnf.changes import Change, find_changes
+from .pmnf.changes.ranges import Change, find_changes
 from .pmnf.data.deviation import Deviation, deviations
 from .pmnf.model import Model
 from .pmnf.modeler import DEFAULT, NoModel, Options

@@ -6,8 +6,8 @@ import numpy as np
 
 from .experiment import Experiment, FloatArray
 from .pmnf.data.lines import lines
-from .pmnf.grid_calibration import GRID_OF_DOMAIN
-from .pmnf.grids import GridCounts
+from .pmnf.grids.calibration import GRID_OF_DOMAIN
+from .pmnf.grids.exact import GridCounts
 from .pmnf.hypotheses.library import Library
 from .process_grid import ProcessGrid
 

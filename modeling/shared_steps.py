@@ -11,9 +11,9 @@ import numpy as np
 
 from .experiment import Experiment
 from .pmnf.criterion.one_process import is_exact
+from .pmnf.forms.stepped import by_steps_of
 from .pmnf.model import Model
 from .pmnf.modeler import NoModel
-from .pmnf.stepped import by_steps_of
 
 Models = dict[str, list[Model | NoModel]]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from quipu.modeling.behaviour import Behaviour, noise_levels
 from quipu.modeling.experiment import Experiment
-from quipu.modeling.pmnf.changes import Change
+from quipu.modeling.pmnf.changes.ranges import Change
 from quipu.modeling.pmnf.data.deviation import QUANTILES, Deviation
 
 from .text import number, percent, point_text

@@ -9,7 +9,7 @@ Models are plain values: evaluate, add, print, write as JSON.
 
 from __future__ import annotations
 
-from .changes import Change, find_changes, fit_models
+from .changes.ranges import Change, find_changes, fit_models
 from .data.deviation import Deviation, deviations
 from .hypotheses.library import Library
 from .model import Alternative, Comparison, Factor, Model, Prediction, Quality, Term, add, compare, from_json, to_json

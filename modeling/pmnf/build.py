@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray
 from .calibration import LEAST_CONSTANT, LEAST_WEIGHT, NOISY_ROUNDING, SELECTION_VARIANCE, WHOLE_COEFFICIENT
 from .criterion.evidence import posterior_weights
+from .crossing.hidden import hidden_terms, nothing_hidden
 from .data.lines import different_points
 from .data.noise import Repetitions
 from .data.preparation import ranges
-from .doubt import scatter_notes, split_notes
 from .fit.fitter import with_constant
 from .fit.weights import relative_weights
-from .hidden import hidden_terms, nothing_hidden
 from .hypotheses.pool import Pool, replaced
 from .hypotheses.tables import Specification, Tables
 from .model import Model, Quality
-from .posterior import Covariances, Posterior, Products
-from .uncertainty import joint_covariance, lack_of_fit, open_parameters, value_variance
+from .uncertainty.covariance import joint_covariance, lack_of_fit, open_parameters, value_variance
+from .uncertainty.doubt import scatter_notes, split_notes
+from .uncertainty.posterior import Covariances, Posterior, Products
 
 
 def build_models(

@@ -25,7 +25,7 @@ class Penalties:
     growth: float = 0.0
 
 
-# --- complexity of terms: benchmarks/modeling_accuracy.py (noisy values), tests/modeling/test_pmnf_effort.py (counts)
+# --- complexity of terms: benchmarks/modeling_accuracy.py (noisy values), tests/modeling/pmnf/test_effort.py (counts)
 # Exponents that loops and trees produce (whole numbers, log) are simpler than halves and thirds (areas and edges of
 # blocks), and these simpler than the rest.
 DENOMINATOR_COMPLEXITY = {1: 0.0, 2: 1.0, 3: 1.0}
@@ -61,7 +61,7 @@ LARGEST_PARAMETER = 1e30
 # Whole numbers up to this are exact.
 WHOLE_UP_TO = 2.0**53
 
-# --- counts that are exact: tests/modeling/test_pmnf_effort.py, benchmarks/priors_evaluation.py
+# --- counts that are exact: tests/modeling/pmnf/test_effort.py, benchmarks/priors_evaluation.py
 EXACT = Penalties(coefficient=10.0, complexity=1.0, negative=15.0)
 # Residuals up to this part of the variation of the values, and of the values, are rounding.
 EXACT_RESIDUAL, EXACT_RESIDUAL_OF_SIZE = 1e-9, 2e-13
@@ -110,10 +110,10 @@ VISITS_MOST_POWER = 3
 VISITS_TERMS = {1: 4, 2: 2}
 # Of two parameters, terms of richer sums, and how many more runs than terms must tell these.
 VISITS_MOST_TERMS, VISITS_RICHER_FREE = 3, 8
-# Call paths at most whose visits are tried for the counts of one: tests/modeling/test_visit_carriers.py
+# Call paths at most whose visits are tried for the counts of one: tests/modeling/visits/test_carriers.py
 VISITS_MOST_TRIED = 8
 
-# --- counts that grow fast: tests/modeling/test_pmnf_steep.py
+# --- counts that grow fast: tests/modeling/pmnf/test_steep.py
 # Growth between the last two values, as a power of the parameter, from which on it is looked for; the library ends at
 # n³, whose terms of lower order make it look slower. The largest power (tensors of coupled-cluster methods: n⁷).
 STEEP, STEEP_POWER = 2.25, 8
@@ -130,21 +130,21 @@ FAR_OFF, SAID_OFF = 0.25, 0.05
 # parameters have so many values, and there are so many counts for each coefficient. Their errors are this part at most.
 POWER_LAW_DENOMINATOR, POWER_LAW_LEAST, POWER_LAW_BETTER = 4, 3, 0.7
 
-# --- counts that are exact but at one configuration: tests/modeling/test_pmnf_one_exception.py
+# --- counts that are exact but at one configuration: tests/modeling/pmnf/test_one_exception.py
 # So many configurations, and so many beyond the coefficients, show that one of them is the exception; the posterior
 # weight of the model that has it.
 EXCEPTION_LEAST_POINTS, EXCEPTION_FREE, EXCEPTION_DOUBT = 9, 6, 0.1
 # It is off by this part of the largest count at least: else it is none, and what is left has a function by luck.
 EXCEPTION_LEAST = 1e-6
 
-# --- counts of what a process has of a whole: tests/modeling/test_pmnf_shares.py
+# --- counts of what a process has of a whole: tests/modeling/pmnf/test_shares.py
 # The dimensions of the whole (items, matrices, volumes), and how many different shares there must be. Functions of them
 # are looked for where smooth functions, of so high a power of the logarithm, leave less than others.
 SHARE_DIMENSIONS, SHARE_VALUES, SMOOTH_POWER = (1, 2, 3), 5, 3
 # What functions of a share may miss, relative: those of sorts and searches are within a few percent.
 SHARE_MISSED = 0.05
 
-# --- counts that rise in steps: tests/modeling/test_pmnf_steps.py, benchmarks/effort_sums.py
+# --- counts that rise in steps: tests/modeling/pmnf/test_steps.py, benchmarks/effort_sums.py
 # Units of steps that are tried: runs that are sorted before they are merged, blocks, leaves of trees.
 STEPS_MOST_UNIT = 64
 # Steps that the values must show, functions in a sum, and sums of near-zero residuals that are tried for exactness.
@@ -158,7 +158,7 @@ STEPS_BEFORE_ONE = 2
 # such, and .1, 0 and 0 % with five repetitions.
 STEPS_DEVIATING_BASES, STEPS_LEAST_GAIN = (2, 4), 0.0
 
-# --- counts that are rounded: tests/modeling/test_pmnf_rounded.py, benchmarks/priors_evaluation.py
+# --- counts that are rounded: tests/modeling/pmnf/test_rounded.py, benchmarks/priors_evaluation.py
 # The magnitude of a coefficient may be anything between 1e-10 and 1e10.
 ROUNDED = Penalties(coefficient=7.5, complexity=1.0, negative=5.0)
 # Deviations in counts: what is expected, and the largest one that is still rounding.
@@ -176,7 +176,7 @@ ROUNDED_LEAST_GAIN = 8.0
 ROUNDED_SETS = {1: 24, 2: 6, 3: 2}
 ROUNDED_PRODUCTS = 3
 
-# --- counts that deviate: benchmarks/effort_sums.py, tests/modeling/test_pmnf_inexact.py, benchmarks/modeling_speed.py
+# --- counts that deviate: benchmarks/effort_sums.py, tests/modeling/pmnf/test_inexact.py, benchmarks/modeling_speed.py
 INEXACT = Penalties(coefficient=5.0, complexity=3.0, negative=5.0, growth=2.0)
 # Whole numbers below the first weigh as that many, or as the second part of the largest one if that is less; and all
 # values at least as the third part of it.
@@ -211,7 +211,7 @@ INEXACT_PURE_TERMS = 2
 # Sums of three products are tried from so many of the best sums of two.
 INEXACT_PAIRS_KEPT = 6
 
-# --- one process may follow another formula: tests/modeling/test_pmnf_effort.py
+# --- one process may follow another formula: tests/modeling/pmnf/test_effort.py
 # Counts with larger relative deviations from their model are not near-exact.
 LARGE_ERROR = 0.04
 # Complexity of terms that loops and trees do not have.

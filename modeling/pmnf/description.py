@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .calibration import LOOP_DENOMINATOR
-from .grid_calibration import GRID_BITS, GRID_FRACTION, GRID_FUNCTION, GRID_NEGATIVE
+from .grids.calibration import GRID_BITS, GRID_FRACTION, GRID_FUNCTION, GRID_NEGATIVE
 
 # What is off by less, relatively, is rounding.
 _WHOLE = 1e-7

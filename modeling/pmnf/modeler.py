@@ -33,23 +33,23 @@ from .data.preparation import (
     take,
     without_one,
 )
-from .doubt import largest_misfit, open_notes
 from .fit.largest import nearness, refitted
-from .grids import Grids
+from .forms.other_forms import OtherForms
+from .grids.exact import Grids
 from .hypotheses.library import Library
 from .hypotheses.pool import Pool, merge, replaced, to_pool
 from .hypotheses.tables import Tables, make_tables
 from .memory import keep_freed_memory
 from .model import Model
 from .noise_free import with_exact
-from .other_forms import OtherForms
 from .proposers.cost import Search
 from .proposers.extra_p import ExtraPForms
 from .proposers.inexact import InexactSums
 from .proposers.powers import with_powers
 from .proposers.richer import RicherSums, further
 from .proposers.scattered import ScatteredSums, on_no_lines, scattered
-from .uncertainty import joint_covariance, value_variance
+from .uncertainty.covariance import joint_covariance, value_variance
+from .uncertainty.doubt import largest_misfit, open_notes
 
 _Flags = NDArray[np.bool_]
 Selector = Literal["evidence", "smape", "extra-p"]

@@ -15,9 +15,9 @@ from .counts import model_counts
 from .criterion.evidence import Evidence
 from .criterion.exactness import Exactness
 from .criterion.signed import negative
+from .crossing.hidden import never_together
 from .data.noise import Repetitions
 from .data.preparation import take
-from .hidden import never_together
 from .hypotheses.pool import Pool, merge, spread
 from .hypotheses.tables import Tables
 

@@ -13,7 +13,7 @@ from ..pmnf.calibration import BEYOND_EFFORT
 from ..pmnf.criterion.evidence import posterior_weights
 from ..pmnf.data.noise import Repetitions
 from ..pmnf.model import Alternative, Model, Term, add, alternatives_with, collect, covariance_in
-from ..pmnf.uncertainty import joint_covariance, lack_of_fit, value_variance
+from ..pmnf.uncertainty.covariance import joint_covariance, lack_of_fit, value_variance
 from .prior import Fitted, Prior, PriorFit, columns_of
 
 # The same work does not take the same time to more than this, relatively: where data are, and in which order work is

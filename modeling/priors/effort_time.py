@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..experiment import Experiment, RegionKind
 from ..pmnf.calibration import UNCHECKED_GROWTH
-from ..pmnf.changes import fit_models
+from ..pmnf.changes.ranges import fit_models
 from ..pmnf.data.noise import combine
 from ..pmnf.data.preparation import not_executed
 from ..pmnf.hypotheses.library import SLOW_GROWTH

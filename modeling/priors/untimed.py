@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import CallTree, Experiment, FloatArray, RegionKind
-from ..pmnf.changes import fit_models
+from ..pmnf.changes.ranges import fit_models
 from ..pmnf.criterion.one_process import reproduces
 from ..pmnf.model import Model, add
 from ..pmnf.modeler import DEFAULT, NoModel, Options

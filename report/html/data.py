@@ -33,7 +33,7 @@ from quipu.modeling.behaviour import Behaviour
 from quipu.modeling.diagnosis import blind_spots, scale_of
 from quipu.modeling.experiment import Experiment, FloatArray, Metric, mean_over_repetitions
 from quipu.modeling.extrapolation import FAR, OPEN
-from quipu.modeling.pmnf.changes import Change
+from quipu.modeling.pmnf.changes.ranges import Change
 from quipu.modeling.pmnf.model import Factor, Model, Term, present, recursion_text
 from quipu.modeling.priors.slowdown import Slowdown
 from quipu.modeling.slowest_rank import most_dominating

@@ -9,7 +9,7 @@ from math import inf, isfinite
 import numpy as np
 
 from ..calibration import NOISY
-from ..change_calibration import CHANGE_EXACT
+from ..changes.calibration import CHANGE_EXACT
 from .evidence import minus_log_likelihood
 
 

@@ -14,7 +14,7 @@ from ..calibration import (
     UNUSUAL_COMPLEXITY,
 )
 from ..data.lines import lines
-from ..grid_calibration import FURTHER
+from ..grids.calibration import FURTHER
 from ..hypotheses.library import make_term
 from ..model import Model
 from .deviating import penalty_of, small_sample

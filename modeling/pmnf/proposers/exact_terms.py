@@ -38,7 +38,7 @@ from ..data.preparation import unit_of
 from ..fit.fitter import fit
 from ..fit.projection import residual_bases, squares_left
 from ..fit.subsets import solve_shared
-from ..grid_calibration import FURTHER
+from ..grids.calibration import FURTHER
 from ..hypotheses.library import SHARED, SimpleTerm
 from ..hypotheses.tables import Specification, Tables
 from ..model import recursion_of

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...experiment import FloatArray
 from ..calibration import LOOP_DENOMINATOR
-from ..grid_calibration import (
+from ..grids.calibration import (
     GRID_BITS,
     GRID_DOUBT,
     GRID_EDGE_OF_DOMAIN,

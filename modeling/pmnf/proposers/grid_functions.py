@@ -15,7 +15,7 @@ from itertools import permutations, product
 import numpy as np
 
 from ...experiment import FloatArray
-from ..grid_calibration import (
+from ..grids.calibration import (
     GRID_ALL_OTHERS,
     GRID_EACH,
     GRID_EDGE,

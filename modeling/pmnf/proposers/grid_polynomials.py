@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ...experiment import FloatArray
 from ..criterion.exactness import exact_weights, rounding_of
 from ..fit.fitter import fit
-from ..grid_calibration import GRID_DOUBT, GRID_FREE_POINTS, GRID_MOST_OTHERS, GRID_MOST_POWER
+from ..grids.calibration import GRID_DOUBT, GRID_FREE_POINTS, GRID_MOST_OTHERS, GRID_MOST_POWER
 from ..hypotheses.library import make_term
 from .grid_coefficients import Functions
 from .grid_forms import Form, GridForms

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...experiment import FloatArray
 from ..description import length_of
-from ..grid_calibration import GRID_FUNCTION
+from ..grids.calibration import GRID_FUNCTION
 from .grid_coefficients import Functions
 from .grid_forms import Form, Forms, GridForms
 

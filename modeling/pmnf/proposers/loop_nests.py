@@ -16,7 +16,7 @@ from itertools import permutations, product
 import numpy as np
 
 from ...experiment import FloatArray
-from ..grid_calibration import (
+from ..grids.calibration import (
     NEST_ALIKE,
     NEST_ALONE,
     NEST_CELLS,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...experiment import FloatArray
 from ..calibration import LOOP_DENOMINATOR
-from ..grid_calibration import NEST_ALIKE, NEST_DOUBT, NEST_FRACTION, NEST_FREE
+from ..grids.calibration import NEST_ALIKE, NEST_DOUBT, NEST_FRACTION, NEST_FREE
 from .loop_nests import LoopNests, Nest
 
 # Part of a vector beside a span that may be rounding: where it is only estimated, and where it is computed.

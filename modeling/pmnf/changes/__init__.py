@@ -1,0 +1,1 @@
+"""Measurements that no one model holds for: changes of behaviour, single exceptions, runs that were held up."""

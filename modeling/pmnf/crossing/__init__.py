@@ -1,0 +1,1 @@
+"""Parameters that were measured on lines that cross: whether their functions are added or multiplied."""

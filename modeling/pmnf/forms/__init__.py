@@ -1,0 +1,1 @@
+"""Counts that are no sums of powers and logarithms: steep functions, steps, shares of a whole, polynomials."""

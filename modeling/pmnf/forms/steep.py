@@ -1,0 +1,155 @@
+"""Models of counts that grow like nothing in the library: n⁴ to n⁸, recursions, and powers of 2ⁿ.
+
+Lattices have four dimensions, tensors are contracted over more; what divides its size by two and calls itself three or
+seven times is n^log2(3) or n^log2(7); and a parameter may be the logarithm of a size: levels of a grid that is refined,
+the scale of a graph, the length of a transform. Such functions are taken where they reproduce the counts as exactly as
+others must; of counts that deviate, functions of 2ⁿ that leave far less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import FAR_BETTER, STEEP, STEEP_DOUBLINGS, STEEP_MISSED, STEEP_POWER, STEEP_VALUES
+from ..criterion.one_process import reproduces
+from ..data.lines import lines
+from ..data.preparation import ranges
+from ..hypotheses.library import LOGARITHMS, Library
+from ..model import Factor, Model, Term, recursion, recursion_of
+from ..model.steps import BASES, Steps
+from .unexplained import Fit, missed, unexplained
+
+_Flags = NDArray[np.bool_]
+POWERS = Library(tuple(map(Fraction, range(STEEP_POWER + 1))), LOGARITHMS[:2])
+# One kind of recursion at a time, beside what loops of a call do.
+HALVINGS = tuple(Library((*map(Fraction, range(4)), recursion(calls)), LOGARITHMS[:2]) for calls in (7, 3, 5, 6))
+
+
+def by_steep(
+    models: Sequence[Model | None], points: FloatArray, values: FloatArray, used: _Flags, names: Sequence[str], fit: Fit
+) -> dict[int, Model]:
+    """Return models of call paths whose `models` do not reproduce their counts, and that steep functions reproduce.
+
+    values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed.
+    """
+    found: dict[int, Model] = {}
+    for at, former in unexplained(models, used):
+        paths = np.array(list(former))
+        paths = paths[_steep(points[at], values[paths][:, at])]
+        if paths.size:
+            _keep(found, paths, former, fit(points[at], paths, at, POWERS, True), reproduces)
+        for exact in (True, False):
+            for parameter in _logarithms(points[at]):
+                paths = paths[[path not in found for path in paths.tolist()]]
+                if paths.size:
+                    sizes = points[at].copy()
+                    sizes[:, parameter] = 2.0 ** sizes[:, parameter]
+                    name, measured = names[parameter], ranges(points[at])
+                    again = [_in_doublings(own, name, measured) for own in fit(sizes, paths, at, None, exact)]
+                    _keep(found, paths, former, again, reproduces if exact else _on(name))
+        for library in HALVINGS if (doubled := _doubled(points[at], names)) else ():
+            rest = np.array([path for path in former if path not in found], dtype=np.int64)
+            if rest.size:
+                _keep(found, rest, former, fit(points[at], rest, at, library, True), partial(_recursive, doubled))
+    return found
+
+
+def _keep(
+    found: dict[int, Model],
+    paths: NDArray[np.int64],
+    former: Mapping[int, Model],
+    models: Sequence[Model],
+    fits: Callable[[Model], bool],
+) -> None:
+    """Add the models that fit with fewer terms than values, and leave far less than those before."""
+    for path, model in zip(paths.tolist(), models, strict=True):
+        before = former[path]
+        free = model.quality is not None and model.quality.points > len(model.terms) + 1
+        if not reproduces(model) and missed(before) <= STEEP_MISSED:
+            continue
+        if free and fits(model) and missed(model) < FAR_BETTER * missed(before):
+            found[path] = model
+
+
+def _doubled(points: FloatArray, names: Sequence[str]) -> set[str]:
+    """Return the parameters of enough values, each of them a power of two times the smallest one."""
+    found = set()
+    for name, column in zip(names, points.T, strict=True):
+        own = np.unique(column)
+        if own.size < STEEP_VALUES or own[0] <= 0.0:
+            continue
+        doublings = np.log2(own / own[0])
+        if bool((doublings == np.round(doublings)).all()):
+            found.add(name)
+    return found
+
+
+def _recursive(doubled: set[str], model: Model) -> bool:
+    """Whether a model reproduces its counts with recursions of one of the parameters `doubled`, and of no other."""
+    factors = [factor for term in model.terms for factor in term.factors]
+    names = {factor.parameter for factor in factors if recursion_of(factor.exponent)}
+    return len(names) == 1 and names <= doubled and reproduces(model)
+
+
+def _on(name: str) -> Callable[[Model], bool]:
+    """Return whether a model depends on a parameter."""
+    return lambda model: model.depends_on(name)
+
+
+def _steep(points: FloatArray, values: FloatArray) -> _Flags:
+    """Return which counts (N, C) grow, between the last two values of a parameter, by more than its power STEEP."""
+    steep = np.zeros(len(values), dtype=bool)
+    for parameter in range(points.shape[1]):
+        for line in lines(points, parameter, least=STEEP_VALUES):
+            last, before = (line[np.argsort(points[line, parameter])[-rank]] for rank in (1, 2))
+            high, low = points[last, parameter], points[before, parameter]
+            grows = (values[:, before] > 0) & (low > 0)
+            factor = values[:, last] / np.where(grows, values[:, before], 1.0)
+            steep |= grows & (factor > (high / max(low, 1e-300)) ** STEEP)
+    return steep
+
+
+def _logarithms(points: FloatArray) -> list[int]:
+    """Return the parameters that may be logarithms of sizes: whole numbers, most of them next to each other."""
+    found = []
+    for parameter, column in enumerate(points.T):
+        own = np.unique(column)
+        near = own.size >= STEEP_VALUES and own[-1] - own[0] <= 2 * (own.size - 1)
+        if near and own[0] >= 0 and own[-1] <= STEEP_DOUBLINGS and bool(np.all(own == np.round(own))):
+            found.append(parameter)
+    return found
+
+
+def _in_doublings(model: Model, name: str, measured: tuple[tuple[float, float], ...]) -> Model:
+    """Return a model of 2ⁿ as one of the parameter n that it was measured with.
+
+    What is known of deviations of its exponents is left out: they are those of 2ⁿ.
+    """
+    terms = _terms(model.terms, name)
+    size = len(model.terms) + 1
+    covariance = tuple(tuple(row[:size]) for row in model.covariance[:size])
+    others = tuple(replace(other, terms=_terms(other.terms, name)) for other in model.alternatives)
+    return replace(model, terms=terms, ranges=measured, covariance=covariance, alternatives=others)
+
+
+def _terms(terms: Sequence[Term], name: str) -> tuple[Term, ...]:
+    return tuple(Term(term.coefficient, tuple(f for o in term.factors for f in _factors(o, name))) for term in terms)
+
+
+def _factors(factor: Factor, name: str) -> tuple[Factor, ...]:
+    """Return a factor (2ⁿ)^i · log2(2ⁿ)^j as one of n; those of other parameters as they are."""
+    if factor.parameter != name:
+        return (factor,)
+    if not factor.exponent:
+        return (Factor(name, Fraction(factor.log)),)
+    base = 2**factor.exponent.numerator if factor.exponent.denominator == 1 and factor.exponent > 0 else 0
+    if base in BASES:
+        return (Factor(name, Fraction(1), factor.log, steps=Steps(base, itself=True)),)
+    return (Factor(name, factor.exponent, factor.log, steps=Steps(2, itself=True)),)

@@ -1,0 +1,116 @@
+"""Models of counts that rise in steps, of call paths that no sum of powers and logarithms reproduces.
+
+Steps of several units may be at the same measured values, and at others beyond: these are alternatives of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..build import qualities
+from ..criterion.one_process import reproduces
+from ..data.noise import Repetitions
+from ..data.preparation import ranges, take
+from ..model import Alternative, Model
+from ..proposers.steps import SteppedSum, SteppedSums, functions_of, likeliest_of_alike, sums_of
+from .deviating_steps import DeviatingSteps
+
+_Flags = NDArray[np.bool_]
+
+
+def by_steps(
+    models: Sequence[Model | None],
+    points: FloatArray,
+    values: FloatArray,
+    used: _Flags,
+    repetitions: Repetitions,
+    names: tuple[str, ...],
+) -> dict[int, Model]:
+    """Return models of counts with steps, of those call paths whose `models` these explain far better.
+
+    values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed. repetitions:
+    of the values; where they differ counts are no exact function. Nothing where several parameters vary.
+    """
+    result: dict[int, Model] = {}
+    varying = [index for index in range(points.shape[1]) if np.unique(points[:, index]).size > 1]
+    if len(varying) != 1 or points[:, varying[0]].min() < 1.0:
+        return result
+    name = names[varying[0]]
+    former = {
+        path: model
+        for path, model in enumerate(models)
+        if model is not None and not reproduces(model) and not model.is_constant
+    }
+    if not former:
+        return result
+    open_paths = np.array(list(former))
+    patterns, group = np.unique(used[open_paths], axis=0, return_inverse=True)
+    for index, at in enumerate(patterns):
+        paths = open_paths[group.reshape(-1) == index]
+        counts = values[paths][:, at]
+        whole = (counts == np.round(counts)).all(axis=1) & ~repetitions.differ[paths]
+        proposer = SteppedSums(points[at, varying[0]])
+        for path, sums in zip(paths[whole].tolist(), proposer.propose(counts[whole]), strict=True):
+            if sums:
+                result[path] = _model(sums, points[at], values[path][at], names, name, former[path].notes)
+        rest = np.array([path not in result for path in paths.tolist()]) & (counts > 0).all(axis=1)
+        # a model without x=1, which follows another formula, is compared where it holds
+        least = np.array([former[path].ranges[varying[0]][0] for path in paths.tolist()])
+        for low in np.unique(least[rest]).tolist():
+            own_paths, own_at = paths[rest & (least == low)], at & (points[:, varying[0]] >= low)
+            part = take(repetitions, own_paths, own_at)
+            own_counts = values[own_paths][:, own_at]
+            deviating = DeviatingSteps(points[own_at], names, name, own_counts, part)
+            found = deviating.models([former[path] for path in own_paths.tolist()])
+            result |= {path: own for path, own in zip(own_paths.tolist(), found, strict=True) if own is not None}
+    return result
+
+
+def by_steps_of(known: Sequence[Model], points: FloatArray, values: FloatArray, former: Model) -> Model | None:
+    """Return the model of counts (C,) that has the steps of others of the same loops, and reproduces them, or None.
+
+    known: the models of these, which depend on one parameter and are exact; former: the model of the counts.
+    """
+    parameters = {factor.parameter for model in known for term in model.terms for factor in term.factors}
+    whole = bool((values == np.round(values)).all())
+    if len(parameters) != 1 or not whole:
+        return None
+    (name,) = parameters
+    others = [other.terms for model in known for other in model.alternatives]
+    steps, powers = functions_of(term for terms in (*(model.terms for model in known), *others) for term in terms)
+    plain = (1, 0, 0)
+    powers = powers if plain in powers else [plain, *powers]
+    sums = sums_of(points[:, former.parameters.index(name)], values, steps, powers)
+    return _model(sums, points, values, former.parameters, name, former.notes) if sums else None
+
+
+def _model(
+    sums: Sequence[SteppedSum],
+    points: FloatArray,
+    values: FloatArray,
+    names: tuple[str, ...],
+    parameter: str,
+    notes: tuple[str, ...],
+) -> Model:
+    """Return one of the `sums` as a model: the likeliest, and as alternatives others that differ beyond the values."""
+    far = (points[:, names.index(parameter)].max() * np.arange(2.0, 33.0))[:, None]
+    ahead = [np.round(Model((parameter,), own.constant, own.terms(parameter)).evaluate(far)).tobytes() for own in sums]
+    (_, first), *rest = likeliest_of_alike([(own.score, key, own) for key, own in zip(ahead, sums, strict=True)])
+    others = tuple(Alternative(weight, own.constant, own.terms(parameter)) for weight, own in rest)
+    model = Model(names, first.constant, first.terms(parameter), None, ranges(points), (), others, notes)
+    width = np.array([len(first.parts) + bool(first.constant)])
+    fitted = model.evaluate(points)[None]
+    return Model(
+        names,
+        first.constant,
+        model.terms,
+        qualities(values[None], fitted, np.zeros(1), width)[0],
+        model.ranges,
+        (),
+        others,
+        notes,
+    )

@@ -1,0 +1,1 @@
+"""Counts that depend on the process grid and on the part of a domain that a rank has."""

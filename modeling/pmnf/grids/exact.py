@@ -1,0 +1,383 @@
+"""Exact models of counts that depend on the process grid: sums of functions of the other parameters and of its extents.
+
+At each number of processes the functions of the other parameters (n³, n², n, say) are known from lines of points. Their
+coefficients there are functions of the grid, which `proposers.grid_forms` finds, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ...process_grid import ProcessGrid
+from ..criterion.one_process import reproduces
+from ..hypotheses.library import Library
+from ..model import Model
+from ..proposers.grid_coefficients import Coefficients, OtherParameters
+from ..proposers.grid_forms import Domain, GridForms
+from ..proposers.grid_functions import EVERY, SHARE, GridFunction
+from ..proposers.grid_polynomials import GridPolynomials
+from .calibration import FURTHER, GRID_BITS, GRID_FEW_PROCESSES, GRID_LEAST_LUCK, GRID_OF_DOMAIN
+from .higher_power import with_higher_power
+from .models import checked, each, with_others
+from .terms import FEW_CONFIRM, LONGER, Writer, as_table, has_extents
+
+_Flags = NDArray[np.bool_]
+# Lengths that differ by less than this decide nothing. Polynomials over all points, which leave some over, save that.
+_LITTLE = 1.0
+# Numbers of processes beyond the functions of them that confirm a model by these alone.
+_CONFIRM = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Models of call paths by one grid; None where there is none.
+
+    saved: by how much the description of each is shorter than a table of the coefficients at each number of processes,
+    0 if it is not. A grid of more dimensions has functions for more counts, which are no shorter than these.
+    """
+
+    models: list[Model | None]
+    saved: list[float]
+
+
+class GridCounts:
+    """Counts `values` (N, C) at `points` (C, m) of the parameters `names`, modeled by process grids."""
+
+    def __init__(self, points: FloatArray, names: tuple[str, ...], library: Library, values: FloatArray) -> None:
+        self.points, self.names, self.library = points, names, library
+        # many call paths are executed alike
+        self.values, row_of = np.unique(values, axis=0, return_inverse=True)
+        self.row_of: list[int] = row_of.reshape(-1).tolist()
+        self._known: dict[int, list[Coefficients | None]] = {}
+        self._whole: dict[int, GridCounts | None] = {}
+
+    def domain(self, grid: ProcessGrid) -> Domain | None:
+        """Return the domain that is divided into the parts of a grid, as these counts show it."""
+        place = self.names.index(grid.parameter)
+        forms = forms_of(grid, tuple(np.unique(self.points[:, place]).tolist()))
+        known = self._coefficients(place)
+        found = _domain([own for row in self.row_of if (own := known[row]) is not None], forms)
+        whole = self._of_whole_lines(place) if found is None else None
+        return found if whole is None else whole.domain(grid)
+
+    def models(self, grid: ProcessGrid, domain: Domain | None) -> Found:
+        """Return exact models of the counts, where there are such; domain: of the program."""
+        place = self.names.index(grid.parameter)
+        processes = np.unique(self.points[:, place])
+        if processes.size < 2:
+            return Found([None] * len(self.row_of), [0.0] * len(self.row_of))
+        known, varying = self._coefficients(place), self._varying(place)
+        forms = forms_of(grid, tuple(processes.tolist()))
+        names = [name for name in self.names if name != grid.parameter]
+        written = Writer(grid, [names[i] for i in varying], forms, processes)
+        described = [None if own is None else written.sums(own, domain) for own in known]
+        described = self._with_higher_powers(described, known, place, varying)
+        sums = [
+            found if own is not None and found and _says_more(own, found[1], values) else None
+            for own, found, values in zip(known, described, self.values, strict=True)
+        ]
+        of_lines = [found is not None for found in sums]
+        self._add_polynomials(sums, place, varying, forms, written)
+        models = [
+            None if found is None else checked(found[0], self.points, self.values[row], self.names, grid.parameter)
+            for row, found in enumerate(sums)
+        ]
+        shorter = [
+            (max(as_table(own) - found[1], 0.0) if lined and own else _LITTLE) if found and model else 0.0
+            for own, found, lined, model in zip(known, sums, of_lines, models, strict=True)
+        ]
+        whole = self._of_whole_lines(place) if None in models else None
+        if whole is not None:
+            also = whole.models(grid, domain)
+            for row, model in enumerate(also.models):
+                shorter[row] = max(shorter[row], also.saved[row])
+                if models[row] is None and model is not None:
+                    own = (self.points, self.values[row], self.names, grid.parameter)
+                    several = [right for one in each(model) if (right := checked(one, *own)) is not None]
+                    models[row] = with_others(several, grid.parameter) if several else None
+        return Found([models[row] for row in self.row_of], [shorter[row] for row in self.row_of])
+
+    def _with_higher_powers(
+        self,
+        sums: list[tuple[Model, float] | None],
+        known: Sequence[Coefficients | None],
+        place: int,
+        varying: Sequence[int],
+    ) -> list[tuple[Model, float] | None]:
+        """Return sums of polynomials through all sizes, where these are the same at all numbers of processes."""
+        if len(varying) != 1:
+            return sums
+        others = np.delete(self.points, place, axis=1)[:, varying[0]]
+        name = [own for i, own in enumerate(self.names) if i != place][varying[0]]
+        sizes = np.unique(others)
+        if sizes.size * np.unique(self.points[:, place]).size != len(others):
+            return sums
+        result = list(sums)
+        for row, (found, own) in enumerate(zip(sums, known, strict=True)):
+            if found is not None and own is not None and own.free == 0:
+                model, saved = with_higher_power(found[0], name, sizes)
+                result[row] = model, found[1] - saved
+        return result
+
+    def _add_polynomials(
+        self,
+        sums: list[tuple[Model, float] | None],
+        place: int,
+        varying: Sequence[int],
+        forms: GridForms,
+        written: Writer,
+    ) -> None:
+        """Put polynomials over all points where lines at each number of processes did not lead to a model."""
+        rows = [row for row, found in enumerate(sums) if found is None]
+        if len(varying) != 1 or not rows:
+            return
+        sizes = np.delete(self.points, place, axis=1)[:, varying[0]]
+        at = np.unique(self.points[:, place], return_inverse=True)[1].reshape(-1)
+        polynomials = _polynomials(forms, tuple(sizes.tolist()), tuple(at.tolist()))
+        for row, found in zip(rows, polynomials.propose(self.values[rows]), strict=True):
+            if found:
+                sums[row] = written.polynomials(found)
+
+    def _varying(self, place: int) -> list[int]:
+        """Return which of the parameters but the one at `place` have several values."""
+        others = np.delete(self.points, place, axis=1)
+        return [i for i in range(others.shape[1]) if np.unique(others[:, i]).size > 1]
+
+    def _of_whole_lines(self, place: int) -> GridCounts | None:
+        """Return the counts at numbers of processes with as many points as any, if others have fewer.
+
+        Those are too few for the functions of a line, and check what the others tell.
+        """
+        if place not in self._whole:
+            _, at, number = np.unique(self.points[:, place], return_inverse=True, return_counts=True)
+            most = number == number.max()
+            if most.all() or np.count_nonzero(most) < 2:
+                self._whole[place] = None
+            else:
+                kept = most[at.reshape(-1)]
+                self._whole[place] = GridCounts(self.points[kept], self.names, self.library, self.values[:, kept])
+        return self._whole[place]
+
+    def _coefficients(self, place: int) -> list[Coefficients | None]:
+        """Return what the counts are at each value of the parameter at `place`, which is the same for all its grids."""
+        if place not in self._known:
+            others = np.delete(self.points, place, axis=1)[:, self._varying(place)]
+            where = [np.flatnonzero(self.points[:, place] == p) for p in np.unique(self.points[:, place])]
+            self._known[place] = OtherParameters(others, where, self.library).coefficients(self.values)
+        return self._known[place]
+
+
+def _says_more(known: Coefficients, length: float, values: FloatArray) -> bool:
+    """Whether a sum of this length says more than the counts (C,) do, if nothing but its coefficients speaks for it.
+
+    Polynomials through all points of a line have whole coefficients, or small fractions, where counts are whole and
+    points are equally far apart, whatever the counts are: then the digits of the coefficients are those of the counts.
+    """
+    if known.free > 0:
+        return True
+    return known.by_luck() >= GRID_LEAST_LUCK and length < GRID_BITS * float(np.log2(np.abs(values) + 1.0).sum())
+
+
+@lru_cache(maxsize=64)
+def forms_of(grid: ProcessGrid, processes: tuple[float, ...]) -> GridForms:
+    """Return the functions of a grid at these numbers of processes."""
+    at = np.array(processes)
+    return GridForms(grid.extents(at), grid.extents(at.max() * np.array(FURTHER)), bool(grid.source), grid.periodic)
+
+
+@lru_cache(maxsize=64)
+def _polynomials(forms: GridForms, sizes: tuple[float, ...], place: tuple[int, ...]) -> GridPolynomials:
+    """Return the polynomials of these functions of a grid at points."""
+    return GridPolynomials(np.array(sizes), np.array(place), forms)
+
+
+@dataclass(frozen=True)
+class Grids:
+    """What the process grid may be; ranked: the likeliest first, else that which most call paths follow is taken."""
+
+    possible: tuple[ProcessGrid, ...]
+    ranked: bool
+    library: Library
+
+
+def by_grid(
+    models: Sequence[Model | None],
+    grids: Grids,
+    points: FloatArray,
+    values: FloatArray,
+    measured: _Flags,
+    names: tuple[str, ...],
+) -> dict[int, Model]:
+    """Return models of counts by the process grid, of the call paths whose `models` these explain more than.
+
+    values: (N, C), 0 where a call path was not executed, which says as much of the grid as any other count: one rank
+    has no neighbours.
+    """
+    usable = tuple(grid for grid in grids.possible if grid.parameter in names)
+    if not usable:
+        return {}
+    grids = replace(grids, possible=usable)
+    parameter, known = usable[0].parameter, bool(usable[0].source)
+    few = np.unique(points[:, names.index(parameter)]).size <= GRID_FEW_PROCESSES
+    unexplained = np.array([_is_unexplained(model, parameter) for model in models], dtype=bool)
+    unseen = known and bool((np.ptp(usable[0].extents(points[:, names.index(parameter)]), axis=0) == 0).any())
+    doubted = np.array([_is_doubted(model, parameter, unseen) for model in models], dtype=bool) & ~unexplained
+
+    def found(paths: _Flags) -> dict[int, list[Model]]:
+        return _by_each(grids, points, values, measured, paths, names)
+
+    result: dict[int, Model] = {}
+    for path, several in found(unexplained).items():
+        former, at = models[path], measured[path]
+        if former is not None and not known and _is_simpler(former, several[0], parameter, points[at]):
+            result[path] = with_others([former, *several], parameter)
+        elif _is_better(several[0], former, parameter, points[at], values[path][at]):
+            also = former is not None and reproduces(former) and not known
+            result[path] = _beside(several, former, also, parameter)
+        elif former is not None and former.is_constant:
+            result[path] = with_others([former, *several], parameter)
+    if known or (few and any(has_extents(model.terms) for model in result.values())):
+        for path, several in found(doubted).items():
+            result[path] = _beside(several, models[path], not known, parameter)
+    return result
+
+
+def _beside(several: Sequence[Model], former: Model | None, also: bool, parameter: str) -> Model:
+    """Return the first of models by grids with the others, and with the former one if it is likely `also`.
+
+    So it is where few numbers of processes confirm the first; it is the likelier one where nothing speaks for that.
+    """
+    if former is not None and LONGER in several[0].notes:
+        return with_others([former, *several], parameter)
+    likely = former is not None and (also or FEW_CONFIRM in several[0].notes)
+    return with_others([*several, *(each(former) if former is not None and likely else [])], parameter)
+
+
+def _by_each(
+    grids: Grids, points: FloatArray, values: FloatArray, measured: _Flags, paths: _Flags, names: tuple[str, ...]
+) -> dict[int, list[Model]]:
+    """Return the models of call paths by each of the grids, that of the likeliest first."""
+    library = grids.library
+    patterns, group = np.unique(measured, axis=0, return_inverse=True)
+    parts = []
+    for number, pattern in enumerate(patterns):
+        own = np.flatnonzero((group.reshape(-1) == number) & paths)
+        if own.size and pattern.any():
+            parts.append((own, GridCounts(points[pattern], names, library, values[own][:, pattern])))
+    if not parts:
+        return {}
+    # the largest counts are of what is done in the whole domain
+    everywhere = np.flatnonzero(measured.all(axis=1))
+    largest = everywhere[np.argsort(-values[everywhere].max(axis=1, initial=0.0), kind="stable")[:GRID_OF_DOMAIN]]
+    whole = next((counts for own, counts in parts if np.isin(largest, own).all()), None)
+    whole = GridCounts(points, names, library, values[largest]) if whole is None else whole
+    ranked = []
+    for grid in grids.possible:
+        domain = whole.domain(grid)
+        ranked.append([counts.models(grid, domain) for _, counts in parts])
+    if not grids.ranked:
+        # the first of equals: sorted keeps their order
+        ranked.sort(key=lambda own: -round(sum(sum(one.saved) for one in own), 6))
+    result = {}
+    for place, (own, _) in enumerate(parts):
+        for row, path in enumerate(own.tolist()):
+            found = [(one[place].saved[row] < _LITTLE, model) for one in ranked if (model := one[place].models[row])]
+            # a sum that is no shorter than a table of the counts is there by luck, whatever grid the others follow
+            found.sort(key=lambda one: one[0])
+            if found:
+                result[path] = [model for _, model in found]
+    return result
+
+
+def _is_simpler(former: Model, found: Model, parameter: str, points: FloatArray) -> bool:
+    """Whether a model by p alone, which reproduces the counts at points (C, m), has fewer functions than one by a grid.
+
+    Two numbers of processes at least must confirm it. Along rows of a grid that is assumed there is something for the
+    counts of most functions of p, so that these must be no more.
+    """
+    place = former.parameters.index(parameter)
+    of_p = {term.exponents(parameter) for term in former.terms}
+    if former.constant:
+        of_p.add((Fraction(0), 0))
+    if not reproduces(former) or len(of_p) + _CONFIRM > np.unique(points[:, place]).size:
+        return False
+    along = any(f.axis is not None and (f.exponent > 0 or f.log) for term in found.terms for f in term.factors)
+    return _functions(former) + (not along) <= _functions(found)
+
+
+def _functions(model: Model) -> int:
+    """Return the number of functions of a model; what it has of all dimensions alike is one."""
+    kinds = {
+        (term.coefficient, *sorted(str(replace(f, axis=None)) + str(f.axis is None) for f in term.factors))
+        for term in model.terms
+    }
+    return len(kinds) + bool(model.constant)
+
+
+def _is_better(found: Model, former: Model | None, parameter: str, points: FloatArray, counts: FloatArray) -> bool:
+    """Whether a model by a grid explains more of the counts (C,) at points (C, m) than the former one.
+
+    Unless grids of several dimensions are needed, that is not so of one that is exact and a constant beyond one process
+    or has the counts where nothing is executed, too.
+    """
+    if former is not None and former.is_constant and reproduces(former):
+        return False
+    if any(f.axis is not None and f.axis.dimensions > 1 for term in found.terms for f in term.factors):
+        return True
+    if former is None or not reproduces(former):
+        return True
+    everywhere = np.abs(former.evaluate(points) - counts).max() <= 1e-9 * np.abs(counts).max()
+    return not everywhere and former.depends_on(parameter)
+
+
+def _is_unexplained(model: Model | None, parameter: str) -> bool:
+    """Whether a model does not reproduce the counts, or only without numbers of ranks that do not execute anything.
+
+    A part of 1/p for each of several ranks is explained: one rank does nothing for others.
+    """
+    if model is None or model.quality is None:
+        return False
+    factors = [f for term in model.terms for f in term.factors if f.parameter == parameter]
+    shared = bool(factors) and all(f.exponent == -1 and not f.log for f in factors)
+    return not reproduces(model) or (bool(model.notes) and not shared)
+
+
+def _is_doubted(model: Model | None, parameter: str, unseen: bool) -> bool:
+    """Whether a model has functions of the number of processes that are no share, which grids may explain.
+
+    unseen: an extent of the grid was always 1, so that shares are doubted, too.
+    """
+    factors = [f for term in model.terms for f in term.factors if f.parameter == parameter] if model else []
+    return any(unseen or f.log or f.exponent != -1 for f in factors)
+
+
+def _domain(known: Sequence[Coefficients], forms: GridForms) -> Domain | None:
+    """Return the domain that the program works on, from the terms of the highest order; None if it is unclear.
+
+    A polynomial through all points of a line has a highest order whatever the counts are. So those whose coefficients
+    may be whole by chance tell of the domain only where no others do.
+    """
+    known = [own for own in known if own.free > 0 or own.by_luck() >= GRID_LEAST_LUCK] or known
+    highest = max((order for own in known for order in own.orders if order is not None), default=0)
+    if not highest:
+        return None
+    dimensions = forms.grids.shape[1]
+    share, every = GridFunction(((SHARE,) * dimensions,), 0.0), GridFunction(((EVERY,) * dimensions,), 0.0)
+    votes = {True: 0, False: 0}
+    for own in known:
+        for order, values, tolerance in zip(own.orders, own.values, own.tolerance, strict=True):
+            if order == highest:
+                for strong, grid_function in ((True, share), (False, every)):
+                    column = grid_function.evaluate(forms.grids)
+                    factor = float(column @ values / (column @ column))
+                    votes[strong] += bool(np.abs(values - factor * column).max() <= max(tolerance, 1e-9 * abs(factor)))
+    if votes[True] == votes[False]:
+        return None
+    return Domain(highest, votes[True] > votes[False])

@@ -1,0 +1,1 @@
+"""What measurements leave open of a model, and how that is said."""

@@ -1,0 +1,93 @@
+"""What a reader must know of the doubt about a model, in words: misfit, forms as likely, open parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...experiment import FloatArray
+from ..calibration import FAR_OFF, LARGE_SCATTER, MISFIT, MISFIT_SAID, SAID_OFF, SPLIT_APART, SPLIT_LEAST
+from ..data.noise import Repetitions
+from ..model import Alternative, Model, text
+from .covariance import open_parameters
+
+Notes = list[tuple[str, ...]]
+_DIFFER, _MISSES = "repetitions of this effort metric differ", "misses the counts by"
+
+
+def open_notes(names: Sequence[str], points: FloatArray) -> tuple[str, ...]:
+    """Return which parameters the points cannot tell apart, or have one value of."""
+    several = points.max(axis=0, initial=0.0) > points.min(axis=0, initial=np.inf)
+    unknown = open_parameters(points)
+    alone = [names[index] for index in unknown if not several[index]]
+    together = [names[index] for index in unknown if several[index]]
+    notes = [f"one value of {name}: how it matters is not known" for name in alone]
+    if together:
+        notes.append(f"{', '.join(together)} change together: their effects cannot be told apart")
+    return tuple(notes)
+
+
+def largest_misfit(noise: FloatArray) -> FloatArray:
+    """Return the relative errors (N,) beyond which a model misses the values, inf where `noise` is not known (NaN)."""
+    return np.where(np.isnan(noise), np.inf, np.maximum(MISFIT * noise, MISFIT_SAID))
+
+
+def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) -> Notes:
+    """Return notes on repetitions and residuals (N,) of each call path."""
+    notes: Notes = [()] * len(repetitions.scatter)
+    for path in np.flatnonzero(repetitions.differ if effort else repetitions.scatter > LARGE_SCATTER).tolist():
+        many = 100 * float(repetitions.scatter[path])
+        if effort:
+            notes[path] = (f"{_DIFFER} ({many:.2g} %): the work depends on chance",)
+        else:
+            notes[path] = (f"repetitions scatter by {many:.0f} %: measure more of them before you rely on this model",)
+    noise = repetitions.known_noise
+    missed = np.isfinite(residual) & (residual > largest_misfit(noise)) & (not effort)
+    for path in np.flatnonzero(missed).tolist():
+        notes[path] += (
+            f"misses the measured values by {100 * residual[path]:.2g} %, repetitions explain "
+            f"{100 * noise[path]:.2g} %: the behaviour is of another form",
+        )
+    return notes
+
+
+def far_off(model: Model) -> Model:
+    """Return a model of counts with a note if it misses them, in place of that of another model that it was made of.
+
+    It may miss counts that depend on chance, as repetitions say, by more than others.
+    """
+    if model.quality is None:
+        return model
+    notes = tuple(note for note in model.notes if not note.startswith(_MISSES))
+    by = model.quality.rms_relative
+    if by > (FAR_OFF if any(note.startswith(_DIFFER) for note in notes) else SAID_OFF):
+        notes += (f"{_MISSES} {100 * by:.2g} %: no function that is tried reproduces them",)
+    return model if notes == model.notes else replace(model, notes=notes)
+
+
+def split_notes(others: Callable[[int], list[Alternative]], shares: FloatArray, far: FloatArray) -> Notes:
+    """Return for each model the form that is nearly as likely and predicts otherwise, if there is one.
+
+    others: the other hypotheses of a call path; shares: (N, P) posterior weights, the model first; far: (N, P) what
+    these hypotheses predict one step out.
+    """
+    notes: Notes = [()] * len(shares)
+    if shares.shape[1] < 2:
+        return notes
+    ratio = np.abs(far[:, 1:] - far[:, :1]) > SPLIT_APART * np.abs(far[:, :1])
+    rival = np.where(ratio, shares[:, 1:], 0.0)
+    place = rival.argmax(axis=1)
+    most = rival[np.arange(len(rival)), place]
+    split = (most > 0) & (most >= SPLIT_LEAST * shares[:, 0])
+    for path in np.flatnonzero(split).tolist():
+        number = int((shares[path, 1 : place[path] + 2] > 0).sum()) - 1
+        known = others(path)
+        other = known[number]
+        form = text.plain(other.constant, other.terms)
+        weight = 1.0 - sum(alternative.weight for alternative in known)
+        notes[path] = (
+            f"weight {100 * weight:.0f} %, and {100 * other.weight:.0f} % for {form}: predictions follow the first",
+        )
+    return notes

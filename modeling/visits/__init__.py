@@ -1,0 +1,1 @@
+"""Counts that depend on data, through how often something happens: models of effort through visits."""

@@ -1,0 +1,98 @@
+"""The waiting of a call path is a part of its time: both have one model, and none waits longer than the call takes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from quipu.modeling.analysis import analyze
+from quipu.modeling.evaluation import evaluate
+from quipu.modeling.pmnf.model import Alternative, Model, Term
+from quipu.modeling.pmnf.model.term import Factor
+from quipu.modeling.priors.path_model import PathModel
+from quipu.modeling.priors.waiting_part import parts_that_wait
+
+from ..waiting_program import RECEIVE, WORK, N, P, experiment, normal_noise
+
+LINEAR = Factor("n", Fraction(1))
+BYTES = Term(8e-9, (LINEAR,))
+FAR = [{"p": p, "n": n} for p in (1.0, 1000.0, 1e5) for n in (50.0, 2000.0, 1e5)]
+
+
+def parts_of(model: Model, wait: object) -> Model:
+    """Return the model of waiting (C,) of receiving, whose time has this model."""
+    measured = experiment(WORK, RECEIVE, np.asarray(wait) * np.ones_like(P))
+    entry = PathModel(model, "table I: MPI_Recv")
+    found = parts_that_wait(measured, {2: entry}, [[], [], []])[2]
+    assert found.basis == "part of time"
+    assert isinstance(found.model, Model)
+    return found.model
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_waiting_that_time_has_a_model_of_is_predicted_by_it(seed: int) -> None:
+    wait = 0.2 * WORK * P ** (1 / 3)
+    found = analyze(experiment(WORK, RECEIVE + wait, wait, normal_noise(seed)))
+    time, waiting = (found.models(name)[2] for name in ("time", "wait_time"))
+    assert (time.basis, waiting.basis) == ("table I: MPI_Recv + waiting", "waiting")
+    assert isinstance(time.model, Model)
+    assert isinstance(waiting.model, Model)
+    points = np.array([tuple(point.values()) for point in FAR])
+    transfer = time.model.evaluate(points) - waiting.model.evaluate(points)
+    assert transfer == pytest.approx(1e-5 + 8e-9 * points[:, 1], rel=0.1)
+    assert len(time.model.alternatives) == len(waiting.model.alternatives)
+    for point in FAR:
+        assert evaluate(found, point, "wait_time").total.value < evaluate(found, point).exclusive[2].value
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_waiting_in_calls_that_table_i_explains_is_a_part_of_their_time(seed: int) -> None:
+    """Noise of waiting alone brought about growth of it, beyond the time of the call."""
+    wait = 0.04 * RECEIVE * (1 + 0.2 * np.random.default_rng(seed).uniform(-1, 1, len(P)))
+    found = analyze(experiment(WORK, RECEIVE, wait))
+    assert found.models("wait_time")[2].basis == "part of time"
+    for point in FAR:
+        share = evaluate(found, point, "wait_time").total.value / evaluate(found, point).exclusive[2].value
+        assert share == pytest.approx(0.04, rel=0.3)
+
+
+def test_each_term_of_time_waits_for_its_own_part() -> None:
+    model = parts_of(Model(("p", "n"), 1e-5, (BYTES,)), 5e-6 + 2e-9 * N)
+    assert model.constant == pytest.approx(5e-6)
+    assert [term.coefficient for term in model.terms] == [pytest.approx(2e-9)]
+
+
+def test_no_term_waits_longer_than_it_takes() -> None:
+    """Waiting that has more of the bytes than all of the time has the same part of each term."""
+    time = Model(("p", "n"), 1e-5, (BYTES,))
+    model = parts_of(time, 12e-9 * N)
+    assert 0 < model.constant / 1e-5 <= 1
+    assert model.terms[0].coefficient / 8e-9 == pytest.approx(model.constant / 1e-5)
+    assert str(parts_of(time, 1.0)) == str(time)
+
+
+def test_terms_below_zero_have_the_part_of_all_others() -> None:
+    time = Model(("p", "n"), -1e-7, (BYTES,))
+    model = parts_of(time, 0.25 * (8e-9 * N - 1e-7))
+    assert (model.constant, model.terms[0].coefficient) == (pytest.approx(-0.25e-7), pytest.approx(2e-9))
+
+
+def test_other_forms_of_time_are_other_forms_of_its_waiting() -> None:
+    other = Alternative(0.25, 0.0, (Term(1e-9, (LINEAR, Factor("p", log=1))),))
+    model = parts_of(Model(("p", "n"), 1e-5, (BYTES,), alternatives=(other,)), 0.5 * RECEIVE)
+    assert [one.weight for one in model.alternatives] == [0.25]
+    assert [term.coefficient for term in model.alternatives[0].terms] == [pytest.approx(0.5e-9)]
+
+
+def test_calls_that_never_wait_have_no_part() -> None:
+    entry = PathModel(Model(("p", "n"), 1e-5, (BYTES,)), "table I: MPI_Recv")
+    assert not parts_that_wait(experiment(WORK, RECEIVE, np.zeros_like(P)), {2: entry}, [[], [], []])
+
+
+def test_configurations_that_hardly_wait_do_not_decide() -> None:
+    """On 64 ranks the wait is a nanosecond, the clock's; a fit to relative errors would follow that alone."""
+    waits = np.where(P == 64, 1e-9, 2e-6 * np.log2(P))
+    models = analyze(experiment(WORK, RECEIVE + waits, waits))
+    predicted = evaluate(models, {"p": 1000.0, "n": 500.0}, "wait_time").exclusive[2]
+    assert 1e-5 < predicted.value < 1e-4
