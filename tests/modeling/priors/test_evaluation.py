@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-EVALUATION = Path(__file__).resolve().parents[2] / "benchmarks" / "priors_evaluation.py"
+EVALUATION = Path(__file__).resolve().parents[3] / "benchmarks" / "priors_evaluation.py"
 
 
 def test_quick_evaluation_finds_every_order_of_simulated_communication(tmp_path: Path) -> None:
