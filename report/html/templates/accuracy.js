@@ -24,7 +24,7 @@ function drawAccuracy() {
   if (!dots.length) return emptyChart(frame, `no models of ${state.metric} to compare`);
   const all = dots.flatMap((dot) => [dot.measured, dot.modeled]);
   const [low, high] = [all.reduce((a, b) => Math.min(a, b)) / 1.5, all.reduce((a, b) => Math.max(a, b)) * 1.5];
-  const { x, y } = axesFor(frame, [low, high], [low, high], { logX: true, logY: true, label: `measured ${state.metric}`, unit: metric.unit, xUnit: metric.unit });
+  const { x, y } = axesFor(frame, [low, high], [low, high], { logX: true, logY: true, label: `measured ${state.metric}`, side: `modeled ${state.metric}`, unit: metric.unit, xUnit: metric.unit });
   frame.svg.append(shape("path", { class: "ideal", d: pathOf(x, y, [[low, low], [high, high]]) }));
   for (const dot of dots) [dot.x, dot.y] = [x.place(dot.measured), y.place(dot.modeled)];
   for (const kind of ["point", "point oversubscribed", "mean", "mean oversubscribed"]) {

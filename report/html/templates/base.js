@@ -35,6 +35,29 @@ function ancestry(path) {
   return chain;
 }
 
+const pathName = (path) => ancestry(path).map((node) => regionOf(node).short).join(" → ");
+
+// The names of call paths; of those that would have the same, the nearest callers that tell them apart in front.
+function labelsApart(paths, others = paths) {
+  const stepsOf = (path) => ancestry(path).map((node) => regionOf(node).short).reverse();
+  const chains = others.map(stepsOf);
+  return paths.map((path) => {
+    const own = stepsOf(path);
+    const alike = chains.filter((chain, at) => others[at] !== path && chain[0] === own[0]);
+    const overloaded = others.some((other, at) => chains[at].join() === own.join() && regionOf(other).display !== regionOf(path).display);
+    if (overloaded) own[0] = regionOf(path).display;
+    const apart = new Set(alike.map((chain) => own.findIndex((name, at) => chain[at] !== name)).filter((at) => at > 0));
+    const kept = [0, ...[...apart].sort((a, b) => a - b)];
+    return kept.map((at, place) => `${own[at]}${place && at > kept[place - 1] + 1 ? " → …" : ""}`).reverse().join(" → ");
+  });
+}
+
+// The name of a call path, told apart from those of all others.
+function nameApart(path) {
+  const alike = DATA.parent.map((_, other) => other).filter((other) => regionOf(other).short === regionOf(path).short);
+  return labelsApart([path], alike)[0];
+}
+
 // All call paths, each followed by everything below it, so that a subtree is a part of this list.
 const preorder = new Int32Array(DATA.parent.length);
 const placeOf = new Int32Array(DATA.parent.length);

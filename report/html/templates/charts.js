@@ -66,10 +66,12 @@ function emptyChart({ svg, width, height }, text) {
 
 const percentTick = (value) => percent(value, Math.abs(100 * value - Math.round(100 * value)) < 1e-6 ? 0 : 1);
 
-function axesFor({ svg, width, height }, [low, high], [bottom, top], { logX, logY, label, unit, xUnit, percentages }) {
+function axesFor({ svg, width, height }, [low, high], [bottom, top], { logX, logY, label, side, unit, xUnit, percentages }) {
   const x = axisOf(low, high, logX, FRAME.left, width - FRAME.right);
   const y = axisOf(bottom, top, logY, height - FRAME.bottom, FRAME.top);
   drawAxes(svg, x, y, width, height, label, (value) => (percentages ? percentTick(value) : quantity(value, unit)), xUnit ? (value) => quantity(value, xUnit) : numberText);
+  const middle = (FRAME.top + height - FRAME.bottom) / 2;
+  if (side) svg.append(shape("text", { x: 11, y: middle, "text-anchor": "middle", transform: `rotate(-90 11 ${middle})` }, side));
   return { x, y };
 }
 

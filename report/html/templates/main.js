@@ -115,6 +115,11 @@ function watchSections() {
     drawStale();
   };
   window.addEventListener("beforeprint", drawAll);
+  window.matchMedia("print").addEventListener("change", () => { // paper has another width, and the screen has its own again
+    for (const [name] of SECTIONS) stale.add(name);
+    drawPlot();
+    drawStale();
+  });
   drawRankingLater();
   onChange(drawProgram);
   window.addEventListener("resize", () => drawProgram({ width: true }));

@@ -53,7 +53,7 @@ function heaviest(metric, point) {
 }
 
 function linkTo(path, metric) {
-  const button = element("button", { type: "button", class: "link", title: regionOf(path).display }, regionOf(path).short);
+  const button = element("button", { type: "button", class: "link", title: pathName(path) }, nameApart(path));
   button.addEventListener("click", () => {
     byId("metric").value = metric;
     choose({ metric });
@@ -69,7 +69,7 @@ function adviceItems(metric, point, findings, top) {
   const said = new Set();
   for (const one of findings.filter((own) => own.lost >= WORTH * whole).slice(0, MOST_ADVICE)) {
     said.add(one.path);
-    const what = (ADVICE[one.cause] || ((name) => `${name} takes longer per effort`))(regionOf(one.path).short);
+    const what = (ADVICE[one.cause] || ((name) => `${name} takes longer per effort`))(nameApart(one.path));
     items.push([linkTo(one.path, "time"), ` loses ${quantity(one.lost, "s")} (${percent(one.lost / whole, 0)}) there: ${what}.`]);
   }
   for (const [path, share] of top) {

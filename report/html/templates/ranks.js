@@ -47,13 +47,6 @@ function drawRanks() {
   frame.svg.setAttribute("aria-label", `time of ${found.ranks} ranks in ${rows} call paths; most uneven: ${regionOf(found.paths[most]).display}, ${percent(found.imbalance[most])}`);
 }
 
-// The names of call paths; of those that would have the same, the caller in front.
-function labelsApart(paths) {
-  const names = paths.map((path) => regionOf(path).short);
-  const callers = paths.map((path) => ancestry(path).at(-2));
-  return names.map((name, at) => (callers[at] === undefined || names.indexOf(name) === names.lastIndexOf(name) ? name : `${regionOf(callers[at]).short} → ${name}`));
-}
-
 const timesMean = (value) => `${Number(value.toPrecision(3))} × mean`;
 
 function moveRankCursor(place) {
@@ -63,7 +56,7 @@ function moveRankCursor(place) {
   const mark = byId("ranks-cursor");
   mark.setAttribute("x", names + block * size);
   mark.setAttribute("y", FRAME.top + row * RANK_ROW);
-  byId("ranks-status").textContent = `${ancestry(found.paths[row]).map((node) => regionOf(node).short).join(" → ")}, ${ranksOf(found, block)}: ${text(values[row][block])}; imbalance ${percent(found.imbalance[row])}`;
+  byId("ranks-status").textContent = `${pathName(found.paths[row])}, ${ranksOf(found, block)}: ${text(values[row][block])}; imbalance ${percent(found.imbalance[row])}`;
 }
 
 // Arrow keys move, Enter chooses the call path.

@@ -38,7 +38,7 @@ function drawStack() {
   layers.forEach((layer, at) => {
     const ceiling = layer.map((value, k) => floor[k] + (shares ? value / (sums[k] || 1) : value));
     const points = [...xs.map((value, k) => [value, ceiling[k]]), ...xs.map((value, k) => [value, floor[k]]).reverse()];
-    const name = at < shown.length ? regionOf(shown[at]).display : "all others";
+    const name = at < shown.length ? pathName(shown[at]) : "all others";
     const area = shape("path", { class: `layer layer${at}`, d: pathOf(x, y, points) + "Z" }, shape("title", {}, name));
     if (at < shown.length) area.addEventListener("click", () => openPath(shown[at]));
     frame.svg.append(area);
@@ -55,25 +55,27 @@ function drawStack() {
     if (point.every((one, at) => at === state.axis || one === state.fixed[at]) && Number.isFinite(value))
       frame.svg.append(shape("circle", { class: "mean", cx: x.place(point[state.axis]), cy: y.place(Math.min(value, top)), r: 4 }, shape("title", {}, `measured: ${quantity(value, metric.unit)}`)));
   });
-  stackLegend(shown, layers, sums, xs);
+  stackLegend(shown, models.length > shown.length, layers, sums, xs);
 }
 
-function stackLegend(shown, layers, sums, xs) {
+// others: whether there are call paths beside those that are shown.
+function stackLegend(shown, others, layers, sums, xs) {
+  const labels = labelsApart(shown);
   const last = xs.length - 1;
   const share = (at, k) => percent(sums[k] ? layers[at][k] / sums[k] : NaN, 0);
   const entries = shown.map((path, at) => {
-    const button = element("button", { type: "button", title: regionOf(path).display }, regionOf(path).short);
+    const button = element("button", { type: "button", title: pathName(path) }, labels[at]);
     button.addEventListener("click", () => openPath(path));
     return element("li", {}, element("i", { class: `key layer${at}`, "aria-hidden": "true" }), button, ` ${share(at, 0)} → ${share(at, last)}`);
   });
   const rest = shown.length;
-  entries.push(element("li", {}, element("i", { class: `key layer${rest}`, "aria-hidden": "true" }), `all others ${share(rest, 0)} → ${share(rest, last)}`));
+  if (others) entries.push(element("li", {}, element("i", { class: `key layer${rest}`, "aria-hidden": "true" }), `all others ${share(rest, 0)} → ${share(rest, last)}`));
   byId("stack-legend").replaceChildren(...entries);
   const largest = (k) => shown.reduce((best, _, at) => (layers[at][k] > layers[best][k] ? at : best), 0);
   const [from, to] = [largest(0), largest(last)];
   const name = DATA.parameters[state.axis];
-  const begin = `${regionOf(shown[from]).short} leads at ${name}=${numberText(xs[0])} (${share(from, 0)})`;
-  const end = from === to ? `and still at ${name}=${numberText(xs[last])} (${share(to, last)})` : `${regionOf(shown[to]).short} has taken over at ${name}=${numberText(xs[last])} (${share(to, last)})`;
+  const begin = `${labels[from]} leads at ${name}=${numberText(xs[0])} (${share(from, 0)})`;
+  const end = from === to ? `and still at ${name}=${numberText(xs[last])} (${share(to, last)})` : `${labels[to]} has taken over at ${name}=${numberText(xs[last])} (${share(to, last)})`;
   byId("stack-status").textContent = shown.length ? `${begin}, ${end}; others as in ${pointText(DATA.parameters, state.fixed)}` : "";
   byId("stack").setAttribute("aria-label", byId("stack-status").textContent);
 }

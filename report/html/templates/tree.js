@@ -2,6 +2,8 @@
 // aria-activedescendant.
 
 const ROW = 28;
+const MOST_PRINTED = 100; // rows: some pages
+let printing = false; // on paper nothing is scrolled into view: the first rows stand there
 const open = new Set();
 let visible = [];
 let matches = null; // call paths that match the search, and their ancestors
@@ -46,10 +48,12 @@ function listRows() {
 
 function drawTree() {
   listRows();
-  byId("rows").style.height = visible.length * ROW + "px";
+  const drawn = printing ? Math.min(visible.length, MOST_PRINTED) : visible.length;
+  byId("rows").style.height = drawn * ROW + "px";
   byId("value-title").textContent = state.metric + (state.scope === "inclusive" ? " incl" : " excl");
   const total = DATA.parent.length;
-  byId("tree-status").textContent = matches
+  if (drawn < visible.length) byId("tree-status").textContent = `the first ${drawn} of ${visible.length} rows; fold or search to print others`;
+  else byId("tree-status").textContent = matches
     ? `${[...matches.values()].filter(Boolean).length} of ${total} call paths match`
     : `${visible.filter((node) => node >= 0).length} of ${total} call paths shown · arrow keys move and fold, / searches`;
   drawRows();
@@ -59,8 +63,8 @@ function drawRows() {
   const tree = byId("tree");
   const weight = measuredMeans();
   const whole = wholeOf(roots);
-  const first = Math.max(0, Math.floor(tree.scrollTop / ROW) - 8);
-  const last = Math.min(visible.length, Math.ceil((tree.scrollTop + tree.clientHeight) / ROW) + 8);
+  const first = printing ? 0 : Math.max(0, Math.floor(tree.scrollTop / ROW) - 8);
+  const last = Math.min(visible.length, printing ? MOST_PRINTED : Math.ceil((tree.scrollTop + tree.clientHeight) / ROW) + 8);
   const rows = [];
   for (let at = first; at < last; at++) rows.push(visible[at] === HEADING ? headingNode(at) : rowNode(visible[at], at, withoutCounted(weight[visible[at]], visible[at], state.metric), whole));
   byId("rows").replaceChildren(...rows);
@@ -226,6 +230,11 @@ function startTree() {
     drawTree();
   });
   window.addEventListener("resize", drawRows);
+  for (const [event, isPrinting] of [["beforeprint", true], ["afterprint", false]])
+    window.addEventListener(event, () => {
+      printing = isPrinting;
+      drawTree();
+    });
   onChange((update) => ("path" in update && Object.keys(update).length === 1 ? drawRows() : drawTree()));
   drawTree();
 }
