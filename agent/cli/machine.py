@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 
 import typer
 from quipu.modeling.errors import UsageError
 
-from .output import json_text, layout, own_file, say, show, show_json
+from .output import is_document, json_text, layout, own_file, say, show, show_json
 
 
 def command(
@@ -31,16 +30,15 @@ def command(
     Example: quipu machine -o here.json
              quipu machine -o cluster.json --network "mpirun -n 4 --map-by node"
     """
-    from quipu.modeling.machine import to_document
+    from quipu.modeling.machine import FORMAT, to_document
     from quipu.report.terminal.machine import machine_tables
 
     from ..machine.describe import describe
     from ..machine.network import measure
 
-    write = own_file(output, _is_machine, "description of a machine", force)
-    if network is not None and not shlex.split(network):
-        raise UsageError("--network '': give a launcher and the number of ranks, such as --network 'mpirun -n 4'")
-    found = measure(shlex.split(network), mpicc) if network is not None else ()
+    write = own_file(output, lambda old: is_document(old, FORMAT), "description of a machine", force)
+    launch = None if network is None else _words(network)
+    found = () if launch is None else measure(launch, mpicc)
     machine = describe(found, say=(lambda _: None) if quiet or as_json else say)
     document = to_document(machine)
     write(json_text(document, indent=1) + "\n")
@@ -53,11 +51,13 @@ def command(
         say(f"wrote {output}")
 
 
-def _is_machine(text: str) -> bool:
-    from quipu.modeling.machine import FORMAT
-
+def _words(launch: str) -> list[str]:
+    """Return the words of a launcher, as a shell would split them; UsageError if there are none."""
+    example = "give a launcher and the number of ranks, such as --network 'mpirun -n 4'"
     try:
-        content = json.loads(text)
-    except ValueError:
-        return False
-    return isinstance(content, dict) and content.get("format") == FORMAT
+        words = shlex.split(launch)
+    except ValueError as error:  # a quote that is not closed
+        raise UsageError(f"--network {launch!r}: {str(error).lower()}; {example}") from None
+    if not words:
+        raise UsageError(f"--network {launch!r}: {example}")
+    return words

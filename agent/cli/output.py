@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,6 +75,15 @@ def json_text(data: Any, indent: int | None = None, ascii_only: bool = False) ->
     return printable_json(text)
 
 
+def is_document(text: str, format_name: str) -> bool:
+    """Whether a text is a JSON document of Quipu in this format."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and content.get("format") == format_name
+
+
 def write_own(
     path: Path,
     content: str | bytes,
@@ -140,27 +149,51 @@ def write_whole(path: Path, content: str | bytes) -> None:
     Raises UsageError if the path is a folder or its folder does not exist, OSError (naming the path) if it cannot
     be written.
     """
-    _require_place(path)
-    data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
-    if path.exists() and not path.is_file():  # a device or a pipe, such as /dev/stdout
-        with _naming(path):
-            path.write_bytes(data)
-        return
+    write_together({path: content})
+
+
+def write_together(contents: Mapping[Path, str | bytes]) -> None:
+    """Write files that belong together: each appears whole, and none if one of them cannot be written.
+
+    Raises what `write_whole` raises.
+    """
+    for path in contents:
+        _require_place(path)
+    ready: list[tuple[Path, Path, Path]] = []
+    try:
+        for path, content in contents.items():
+            data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
+            with _naming(path):
+                if path.exists() and not path.is_file():  # a device or a pipe, such as /dev/stdout
+                    path.write_bytes(data)
+                else:
+                    target = path.resolve()
+                    ready.append((path, target, _beside(target, data)))
+        for path, target, temporary in ready:
+            with _naming(path):
+                temporary.replace(target)
+    except BaseException:
+        for *_, temporary in ready:
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def _beside(target: Path, data: bytes) -> Path:
+    """Return a file beside `target` that has its content to be and its permissions, on the disk."""
     import tempfile  # only here: commands start without it
 
-    target = path.resolve()
-    with _naming(path):
-        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).chmod(_mode(target))
-            Path(temporary).replace(target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(_mode(target))
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
 
 
 @contextmanager

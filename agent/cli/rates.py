@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import platform
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from quipu.modeling.errors import MeasurementError, UsageError
 
 from .measurements import read_machine
-from .output import json_text, layout, say, show, show_json, write_own
+from .output import is_document, json_text, layout, say, show, show_json, write_own
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +49,7 @@ def command(
     with     quipu run --rep 5 --param n=32 -o one -- ./heat 32   (and other sizes)
     """
     from quipu.modeling.rate_fit import fit_rates
-    from quipu.modeling.rates import moved, to_document
+    from quipu.modeling.rates import FORMAT, moved, to_document
     from quipu.report.terminal import tables
 
     from ..machine.describe import processor
@@ -72,7 +71,8 @@ def command(
     if machine is not None and on is not None:
         rates = moved(rates, read_machine(machine), read_machine(on))
     document = to_document(rates)
-    write_own(output, json_text(document, indent=1) + "\n", _is_rates, "file of rates", force, [machine, on])
+    text = json_text(document, indent=1) + "\n"
+    write_own(output, text, lambda old: is_document(old, FORMAT), "file of rates", force, [machine, on])
     if as_json:
         show_json(document)
     else:
@@ -108,14 +108,3 @@ def _conclude(rates: Rates, output: Path) -> None:
         say(f"{len(rates.callpaths) - _SHOWN} further call paths are not shown (--json lists them)")
     whole = sum(entry.share * entry.residual**2 for entry in rates.callpaths) ** 0.5
     say(f"wrote {output}: {len(rates.callpaths)} call paths, {whole:.1%} from measured time (root mean square)")
-
-
-def _is_rates(text: str) -> bool:
-    """Whether a text is a file of rates."""
-    from quipu.modeling.rates import FORMAT
-
-    try:
-        content = json.loads(text)
-    except ValueError:
-        return False
-    return isinstance(content, dict) and content.get("format") == FORMAT

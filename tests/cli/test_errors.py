@@ -55,6 +55,9 @@ from .conftest import Quipu
         # Before anything is read, measured or modelled.
         (["machine", "-o", "none/m.json"], 2, "none/m.json: the folder none does not exist: make it first"),
         (["machine", "-o", "file"], 2, "file exists and is no description of a machine"),
+        (["machine", "-o", "nested"], 2, "nested exists and is no description of a machine"),
+        (["machine", "--network", "mpirun '-n 4"], 2, '--network "mpirun \'-n 4": no closing quotation; give'),
+        (["machine", "--network", " "], 2, "--network ' ': give a launcher"),
         *(
             ([*command, "nowhere", "-o", "none/x"], 2, "none/x: the folder none does not exist")
             for command in (["model"], ["diagnose"], ["report"], ["tensor", "fit"], ["tensor", "explain"])
@@ -79,6 +82,7 @@ def test_one_message(
     arguments: list[str], code: int, words: str, *, quipu_here: Quipu, heat: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("text\n", encoding="utf-8")
+    (tmp_path / "nested").write_text("[" * 100_000, encoding="utf-8")
     (tmp_path / "empty").mkdir()
     answer = quipu_here(*(argument.replace("{heat}", str(heat)) for argument in arguments))
     assert answer.code == code

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +123,26 @@ def test_other_files_are_not_replaced(quipu_here: Quipu, table: Path, tmp_path: 
     answer = quipu_here("tensor", "fit", table, "--target", "time_s", "--budget", "0.02", "-o", "m.json")
     assert answer.code == 2
     assert "exists and is no tensor model" in answer.err
+
+
+def test_a_full_disk_leaves_the_model_that_was_there(
+    quipu_here: Quipu, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model is two files, and a new one beside the arrays of the old one cannot be read."""
+    fit(quipu_here, table)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    written: list[int] = []
+
+    def sync(descriptor: int) -> None:
+        written.append(descriptor)
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    answer = quipu_here("tensor", "fit", table, "--target", "time_s", "--budget", "0.02", "--seed", "5", "-o", "m.json")
+    assert answer.code == 1
+    assert "m.json: No space left on device (the disk is full" in answer.err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 @pytest.fixture

@@ -157,16 +157,12 @@ def write_model(path: Path, model: ColumnModel, force: bool) -> int:
 
     from quipu.modeling.tensor.storage import stored
 
-    from ..output import write_whole
+    from ..output import write_together
 
     require_model_place(path, force)
     document, content = stored(model)
     text = json.dumps(document, ensure_ascii=False) + "\n"
-    archive = archive_of(path)
-    write_whole(path, text)
-    temporary = archive.with_name(f".{archive.name}.new")
-    temporary.write_bytes(content)
-    temporary.replace(archive)
+    write_together({archive_of(path): content, path: text})
     return len(text.encode()) + len(content)
 
 
