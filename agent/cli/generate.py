@@ -11,7 +11,7 @@ from quipu.modeling.errors import UsageError
 from quipu.modeling.limits import whole_number
 
 from .options import parse_assignments, split_names
-from .output import layout, say, show, show_json, write_own
+from .output import layout, say, show, show_json, write_together
 
 if TYPE_CHECKING:
     from quipu.modeling.generator import Choices, Function
@@ -147,8 +147,7 @@ def _write(folder: Path, texts: dict[str, str], force: bool) -> None:
     if folder.is_dir() and any(folder.iterdir()) and not ours and not force:
         raise UsageError(f"{folder} has files that no generator wrote: give another folder with -o, or --force")
     folder.mkdir(exist_ok=True)
-    for name in [STATEMENT, *sorted(set(texts) - {STATEMENT})]:
-        write_own(folder / name, texts[name], lambda _old: True, "generated file", force)
+    write_together({folder / name: texts[name] for name in sorted(texts)})
     if ours:
         for old in folder.glob("functions_*.cpp"):
             if old.name not in texts:

@@ -1,7 +1,7 @@
 """The command `quipu`: commands, errors as one message each, exit codes.
 
 Exit codes: 0 good; 1 bad input or measurement; 2 wrong usage; 3 an expectation of `quipu check` does not hold; 130
-interrupted; 141 the reader of a pipe went away;
+interrupted; 141 the reader of a pipe went away; 143 ended by SIGTERM;
 for `quipu run` the code of the program if that failed.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -62,6 +63,7 @@ _HINTS = {
     errno.EROFS: "the file system is read-only: choose another place with -o",
     errno.ENOENT: "there is no such file or folder",
     errno.ENOTDIR: "a part of the path is a file and not a folder",
+    errno.ELOOP: "the symbolic link leads back to itself: remove it",
     errno.EISDIR: "that is a folder, not a file",
     errno.EMFILE: "too many open files: raise the limit with ulimit -n",
 }
@@ -143,6 +145,8 @@ def run_command_line(arguments: Sequence[str]) -> int:
         return 0
     except typer.Exit as ending:
         return int(ending.exit_code)
+    except _Ended:
+        return _complain("ended by SIGTERM (a time limit?): what was complete is kept, repeat the command", 143)
     except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted", 130)
     except QuipuError as error:
@@ -160,12 +164,22 @@ def run_command_line(arguments: Sequence[str]) -> int:
 def main() -> None:
     """Entry point of the command `quipu`; a shell that completes a line sets the variable, and gets its answer."""
     _open_standard_streams()
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # not where the caller ignores it
+        signal.signal(signal.SIGTERM, _end)
     if COMPLETE in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined] # is imported there
 
         completion_init()
         typer.main.get_command(application()).main(prog_name="quipu", complete_var=COMPLETE)
     sys.exit(run_command_line(sys.argv[1:]))
+
+
+class _Ended(KeyboardInterrupt):
+    """SIGTERM came, from a batch system or kill: files that are half written go away as after Ctrl-C."""
+
+
+def _end(*_: object) -> None:
+    raise _Ended
 
 
 def _open_standard_streams() -> None:

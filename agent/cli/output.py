@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,7 +167,7 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
                 if path.exists() and not path.is_file():  # a device or a pipe, such as /dev/stdout
                     path.write_bytes(data)
                 else:
-                    target = path.resolve()
+                    target = _target(path)
                     ready.append((path, target, _beside(target, data)))
         for path, target, temporary in ready:
             with _naming(path):
@@ -176,6 +176,14 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
         for *_, temporary in ready:
             temporary.unlink(missing_ok=True)
         raise
+
+
+def _target(path: Path) -> Path:
+    """Return the file that a link stands for; OSError for links that lead in a circle."""
+    if path.is_symlink():
+        with suppress(FileNotFoundError):  # one that leads nowhere: the file is made there
+            path.stat()
+    return path.resolve()
 
 
 def _beside(target: Path, data: bytes) -> Path:

@@ -33,7 +33,9 @@ def command(
         ..., metavar="EXPERIMENT", help="Runs of one rank (or of as few as it needs), or a single run."
     ),
     output: Path = typer.Option(Path("quipu.rates"), "--output", "-o", metavar="FILE", help="The file to write."),
-    machine: Path = typer.Option(None, "--machine", metavar="FILE", help="Where it was measured (quipu machine)."),
+    machine: Path = typer.Option(
+        None, "--machine", metavar="FILE", help="Of --on: where it was measured (quipu machine)."
+    ),
     on: Path = typer.Option(None, "--on", metavar="FILE", help="Rates for this machine instead; needs --machine."),
     force: bool = typer.Option(False, "--force", help="Write over a file that holds no rates."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
@@ -55,8 +57,8 @@ def command(
     from ..machine.describe import processor
     from ..merge.experiment import find_runs, load_experiment
 
-    if (on is not None) and machine is None:
-        raise UsageError("--on needs --machine: the description of the machine that was measured on")
+    if (on is None) != (machine is None):
+        raise UsageError("--machine and --on go together: where it was measured, and for which machine the rates are")
     runs = find_runs(experiment)
     for run in runs:
         if run.metadata.launcher.get("family") == "smpi":

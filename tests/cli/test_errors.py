@@ -50,12 +50,16 @@ from .conftest import Quipu
         (["rates", "nowhere"], 1, "nowhere"),
         (["rates", "empty"], 1, "empty: holds no run archive"),
         (["rates", "{heat}"], 1, "heat: has no instructions, so there are no rates"),
+        (["rates", "{heat}", "--machine", "file"], 2, "--machine and --on go together"),
+        (["rates", "{heat}", "--on", "file"], 2, "--machine and --on go together"),
         (["model", "{heat}", "--path", "zzz*"], 1, "nothing fits --path zzz*: a pattern is of a whole name"),
         (["model", "{heat}", "--path", "zzz*", "--json"], 1, "nothing fits --path zzz*"),
         # Before anything is read, measured or modelled.
         (["machine", "-o", "none/m.json"], 2, "none/m.json: the folder none does not exist: make it first"),
         (["machine", "-o", "file"], 2, "file exists and is no description of a machine"),
         (["machine", "-o", "nested"], 2, "nested exists and is no description of a machine"),
+        (["export", "{heat}", "-o", "circle"], 1, "circle: Too many levels of symbolic links (the symbolic link leads"),
+        (["show", "circle"], 1, "circle: there is no such"),
         (["machine", "--network", "mpirun '-n 4"], 2, '--network "mpirun \'-n 4": no closing quotation; give'),
         (["machine", "--network", " "], 2, "--network ' ': give a launcher"),
         *(
@@ -83,6 +87,7 @@ def test_one_message(
 ) -> None:
     (tmp_path / "file").write_text("text\n", encoding="utf-8")
     (tmp_path / "nested").write_text("[" * 100_000, encoding="utf-8")
+    (tmp_path / "circle").symlink_to("circle")
     (tmp_path / "empty").mkdir()
     answer = quipu_here(*(argument.replace("{heat}", str(heat)) for argument in arguments))
     assert answer.code == code
@@ -167,6 +172,25 @@ def test_errors_of_the_system(
     monkeypatch.setattr("quipu.agent.cli.show.is_run", fail)
     assert run_command_line(["show", "x"]) == code
     assert f"quipu: error: {message}" in capsys.readouterr().err
+
+
+def test_sigterm_is_one_message(tmp_path: Path) -> None:
+    """Of a batch system at its time limit, say; what waits for a pipe is at work when that is open."""
+    fifo = tmp_path / "campaign.toml"
+    os.mkfifo(fifo)
+    start = "import sys; from quipu.agent.cli.main import main; sys.argv = sys.argv[1:]; main()"
+    command = [sys.executable, "-c", start, "quipu", "campaign", str(fifo)]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+        fifo.open("w", encoding="utf-8"),
+    ):
+        process.terminate()
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 143
+    assert out == ""
+    assert err.splitlines() == [
+        "quipu: error: ended by SIGTERM (a time limit?): what was complete is kept, repeat the command"
+    ]
 
 
 def test_a_value_of_any_length_is_one_short_error(capsys: pytest.CaptureFixture[str]) -> None:

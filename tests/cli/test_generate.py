@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,25 @@ def test_a_program_is_replaced_whole_and_nothing_else_is(quipu_here: Quipu, tmp_
     assert refused.code == 2
     assert "mine has files that no generator wrote" in refused.err
     assert (tmp_path / "mine" / "main.cpp").read_text() == "int main() {}"
+
+
+def test_a_full_disk_leaves_the_program_that_was_there(
+    quipu_here: Quipu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert quipu_here("generate", "--functions", "2", "-o", "bench").code == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "bench").iterdir()}
+    written: list[int] = []
+
+    def sync(descriptor: int) -> None:
+        written.append(descriptor)
+        if len(written) == len(before):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    answer = quipu_here("generate", "--functions", "3", "-o", "bench")
+    assert answer.code == 1
+    assert "No space left on device (the disk is full" in answer.err
+    assert {path.name: path.read_bytes() for path in (tmp_path / "bench").iterdir()} == before
 
 
 @pytest.mark.parametrize(
