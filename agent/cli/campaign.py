@@ -58,14 +58,13 @@ def command(
     """
     from ..campaign.campaign import run_campaign
     from ..campaign.file import read_campaign
-    from ..campaign.task import Silent
 
     if cancel and as_json:
         raise UsageError("--json: --cancel runs nothing, so that there is nothing to print")
     if stop_on_error and keep_going:
         raise UsageError("--stop-on-error and --keep-going exclude each other")
     campaign = read_campaign(file)
-    progress = Noting(Silent() if quiet else Lines())
+    progress = Noting(Lines(errors_only=quiet))
     execution: Execution | None = None
     if campaign.scheduler is not None:
         from ..campaign.jobs.queue import scheduler_queue
@@ -117,10 +116,11 @@ class Noting:
 
 
 class Lines:
-    """Progress as lines on stderr."""
+    """Progress as lines on stderr; errors_only: nothing of what goes well."""
 
-    def __init__(self) -> None:
+    def __init__(self, errors_only: bool = False) -> None:
         """Nothing is planned yet."""
+        self._errors_only = errors_only
         self._total = self._before = self._done = 0
         self._seconds = 0.0
         self._last: float | None = None
@@ -129,7 +129,7 @@ class Lines:
         """Say how much is to do."""
         self._total, self._before = len(tasks) + finished, finished
         self._done, self._seconds = 0, 0.0
-        if finished:
+        if finished and not self._errors_only:
             say(f"{finished} of {self._total} runs are complete already")
 
     def started(self, task: Task) -> None:
@@ -149,9 +149,12 @@ class Lines:
 
     def note(self, text: str) -> None:
         """Show a note."""
-        say(text)
+        if not self._errors_only:
+            say(text)
 
     def _draw(self, name: str, outcome: Literal["", "ok", "partial", "failed"], seconds: float) -> None:
+        if self._errors_only:
+            return
         from quipu.report.terminal import campaign_line, console_for, layout_of
         from quipu.report.views import CampaignStep
 

@@ -50,7 +50,6 @@ def command(
 
     from ..campaign.file import read_campaign
     from ..campaign.refinement import refine
-    from ..campaign.task import Silent
     from .campaign import Lines
     from .filter import is_filter
 
@@ -60,7 +59,7 @@ def command(
         require_own(output, is_filter, "filter file", None, [file])
     campaign = read_campaign(file)
     with stdout_for_json(as_json):
-        result = refine(campaign, Silent() if quiet or as_json else Lines())
+        result = refine(campaign, Lines(errors_only=quiet or as_json))
     if output is not None:
         last = f"iteration {result.iterations[-1].number} of {campaign.name}: {len(result.names)} regions"
         write_whole(output, format_filter(result.names, [last], compiler))

@@ -89,6 +89,16 @@ def test_runs_and_a_campaign_of_a_program_that_prints(quipu: Quipu, tmp_path: Pa
         assert (document["complete"], document["complete_before"], len(document["runs"])) == (4, before, runs)
 
 
+def test_a_quiet_campaign_says_what_fails_and_nothing_else(quipu: Quipu, tmp_path: Path) -> None:
+    program(tmp_path)
+    (tmp_path / "app.toml").write_text(CAMPAIGN.replace("{n}", "{n} x"), encoding="utf-8")
+    answer = quipu("campaign", "app.toml", "--quiet")
+    said = [line for line in answer.err.splitlines() if line.startswith("quipu: ")]
+    assert answer.code != 0
+    assert said
+    assert all(line.startswith("quipu: error: app ended with exit code 3") for line in said)
+
+
 def test_merged_runs(quipu_here: Quipu, tmp_path: Path) -> None:
     for number in (1, 2):
         raw = tmp_path / f".raw-{number}"

@@ -8,7 +8,7 @@ import resource
 from collections.abc import Sequence
 from pathlib import Path
 
-from quipu.modeling.errors import MeasurementError
+from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.limits import whole_number
 
 from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
@@ -84,6 +84,8 @@ class Simulated(Launcher):
         files: dict[Path, str] = {}
         notes = []
         platform = request.folder / (context.last("platform") or "")
+        if context.has("platform"):
+            _expect_platform(platform)
         if not context.has("platform", "hostfile", "machinefile", "bandwidth", "latency"):
             if ranks is None:
                 raise MeasurementError("smpirun: how many ranks? Give -np N, or -platform FILE")
@@ -168,6 +170,21 @@ def _content(platform: Path) -> str:
     except (OSError, UnicodeDecodeError):
         pass
     return ""
+
+
+def _expect_platform(platform: Path) -> None:
+    """Raise MeasurementError or FormatError for a file that SimGrid aborts at; compiled ones are not looked into."""
+    if not platform.is_file():
+        raise MeasurementError(f"{platform}: there is no such platform file")
+    if platform.suffix != ".xml" or platform.stat().st_size > _LARGEST_PLATFORM:
+        return
+    from xml.parsers import expat  # other launches start without it
+
+    try:
+        expat.ParserCreate().Parse(platform.read_bytes(), True)
+    except expat.ExpatError as error:
+        what = expat.ErrorString(error.code)
+        raise FormatError(platform, f"is no platform of SimGrid: not XML ({what})", error.lineno) from error
 
 
 def _details(platform: Path, text: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from quipu.agent.launch.launchers import LaunchPlan, LaunchRequest, launch_command, plan_launch
-from quipu.modeling.errors import MeasurementError
+from quipu.modeling.errors import FormatError, MeasurementError
 
 OPEN_MPI_4 = "mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n"
 OPEN_MPI_5 = "mpirun (Open MPI) 5.0.3\n"
@@ -136,7 +136,7 @@ def test_slurm_commands(folder: Path, command: str, expected: str, ranks: int | 
     ],
 )  # fmt: skip
 def test_simulated_commands(folder: Path, command: str, expected: str, ranks: int | None) -> None:
-    (folder / "p.xml").write_text('<host id="a" speed="3Gf"/><host id="b" speed="3Gf,1Gf"/>')
+    (folder / "p.xml").write_text('<platform><host id="a" speed="3Gf"/><host id="b" speed="3Gf,1Gf"/></platform>')
     planned = plan(folder, command, SIMGRID)
     polls = "--cfg=smpi/test:1e-6 --cfg=smpi/iprobe:1e-6"
     assert " ".join(planned.argv[1:]) == expected.replace("SHIM", SHIM).replace("POLLS", polls)
@@ -166,7 +166,7 @@ def test_simulated_ranks_have_the_stack_of_the_shell(
 
 
 def test_hosts_of_several_speeds_need_a_decision(folder: Path) -> None:
-    (folder / "p.xml").write_text('<host id="a" speed="3Gf"/><host id="b" speed="1Gf"/>')
+    (folder / "p.xml").write_text('<platform><host id="a" speed="3Gf"/><host id="b" speed="1Gf"/></platform>')
     assert not any("host-speed" in word for word in plan(folder, "smpirun -platform p.xml ./app", SIMGRID).argv)
 
 
@@ -176,11 +176,16 @@ def test_hosts_of_several_speeds_need_a_decision(folder: Path) -> None:
         ("smpirun -np ² ./app", r"how many ranks\? Give -np N, or -platform FILE"),
         ("smpirun ./app", r"how many ranks\? Give -np N, or -platform FILE"),
         ("smpirun -np 2 -replay trace ./app", "no program runs"),
+        ("smpirun -platform none.xml ./app", r"none\.xml: there is no such platform file"),
+        ("smpirun -platform folder.xml ./app", r"folder\.xml: there is no such platform file"),
+        ("smpirun -platform cut.xml ./app", r"cut\.xml:2: is no platform of SimGrid: not XML \(unclosed token\)"),
         ("smpirun -np 2 ./missing", r"\./missing: no such program"),
     ],
 )
 def test_mistakes_in_simulated_commands(folder: Path, command: str, message: str) -> None:
-    with pytest.raises(MeasurementError, match=message):
+    (folder / "folder.xml").mkdir()
+    (folder / "cut.xml").write_text('<platform version="4.1">\n  <host id="a" sp', encoding="utf-8")
+    with pytest.raises((MeasurementError, FormatError), match=message):
         plan(folder, command, SIMGRID)
 
 
