@@ -21,6 +21,7 @@ from .dedicated import dedicated_times
 from .fit import fit_where
 from .growth import with_growth
 from .measured import one_by_one
+from .one_serves import served_by_one
 from .path_model import TIME_ONLY, PathModel
 from .prior import Prior
 from .run_noise import run_noise
@@ -84,7 +85,11 @@ def model_time_and_waiting(
     if any(waiting):
         apart = fit_time(transfer, [one if own else () for one, own in zip(choices, waiting, strict=True)], options)
         apart |= with_growth(transfer, {**found, **apart}, options, apart.keys())
-        several_parts = with_waiting(experiment, found, apart, choices, options)
+        served = served_by_one(experiment, {**found, **apart})
+        several_parts = with_waiting(experiment, found, apart, choices, options, served)
+        for own in (served[path].at for path in served.keys() & several_parts.keys()):
+            experiment = own.only(experiment)
+            left_out += [own] if own.note else []
         found |= {path: time for path, (time, _) in several_parts.items()}
         waits |= {path: wait for path, (_, wait) in several_parts.items()}
     found |= with_growth(experiment, found, options, found.keys() - _computing(experiment))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from .dedicated import dedicated_times
 from .imbalance import Imbalance, imbalances
 from .measured import centred, fit_measured, one_by_one
 from .messages import messages_of
+from .one_serves import Served
 from .path_model import PathModel, shapes, unit
 from .pipelines import WAITING, Growth, stages, told_apart, waiting_growths
 from .prior import Prior
@@ -65,6 +67,7 @@ def with_waiting(
     transfers: Mapping[int, PathModel],
     choices: Sequence[Sequence[Prior]],
     options: Options = DEFAULT,
+    served: Mapping[int, Served] = MappingProxyType({}),
 ) -> dict[int, tuple[PathModel, PathModel]]:
     """Return the models of call paths that waited, transfer and waiting, where that fits better than Table I alone.
 
@@ -72,10 +75,12 @@ def with_waiting(
 
     models: of the time of all call paths. transfers: the same of those that waited, without waiting (`transfer_times`),
     with the growth that transfers have beyond Table I.
-    choices: the priors of all call paths.
+    choices: the priors of all call paths. served: call paths that wait for one rank (`one_serves`).
     """
     if not transfers:
         return {}
+    for one in served.values():
+        experiment = one.at.only(experiment)
     works = _computations(experiment, models)
     times, _ = dedicated_times(experiment, "time", choices)
     waits = _seen(waits_of(experiment, times), times)
@@ -106,8 +111,10 @@ def with_waiting(
         if stage.once is not None:
             priors[names, own, stage] += stages(stage.once, own, known)
     chosen = {path: priors[kind] for path, kind in kinds.items()}
+    chosen |= {path: [*one.priors] for path, one in served.items()}
     waiting = fit_measured(experiment, centred(waits, options), chosen, one_by_one(waits, options), doubted=True)
-    waiting |= _of_other_form(experiment, waits, waiting, by_growth, options)
+    rest = {path: wait for path, wait in waiting.items() if path not in served}
+    waiting |= _of_other_form(experiment, waits, rest, by_growth, options)
     centre = centred(times, options).centre
     result = {}
     for path, wait in waiting.items():
