@@ -348,6 +348,8 @@ TOGETHER = 1e-6
 
 # Mean squares of residuals are so many of their standard deviations above the noise by luck.
 LUCK_OF_SQUARES = 2.0
+# Windows of four neighbours there must be to tell noise from curves where nothing is repeated.
+NEIGHBOURS_LEAST = 3
 # Residuals so many times what repetitions explain are said to be a misfit, but for those below the second number.
 MISFIT, MISFIT_SAID = 2.0, 0.01
 # A form is said to be as likely if it has this part of the weight of the best one, and predicts something else one step

@@ -22,6 +22,7 @@ from .criterion.evidence import Evidence
 from .criterion.one_process import explains_more, needs_much, reproduces, turns
 from .criterion.rules import LeftOutSmape, SampleSmape
 from .criterion.signed import Signed, misfit
+from .data.neighbours import noise_of
 from .data.noise import Aggregation, Repetitions, combine
 from .data.preparation import (
     check,
@@ -170,7 +171,7 @@ def _fit_task(task: _Task) -> Fits:
     usable[infinite] = np.nan
     repetitions = combine(usable, options.aggregation, metric.is_effort)
     models, nearest = _fit_combined(points, repetitions, infinite, metric, names, options, executed)
-    return Fits(models, repetitions.known_noise, nearest)
+    return Fits(models, noise_of(repetitions, points) if not metric.is_effort else repetitions.known_noise, nearest)
 
 
 def _fit_combined(
@@ -292,7 +293,7 @@ class _Batch:
         paths, missed = len(pool.score), np.empty(0, dtype=np.int64)
         if weighed and self.options.also_at_largest and not self.options.at_largest:
             missed = np.flatnonzero(
-                relative_errors(tables, pool, repetitions) > largest_misfit(repetitions.known_noise)
+                relative_errors(tables, pool, repetitions) > largest_misfit(noise_of(repetitions, used))
             )
         if missed.size:
             again = pool.rows((missed, slice(None)))

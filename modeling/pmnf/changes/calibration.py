@@ -13,6 +13,10 @@ CHANGE_FOLLOWED_VALUES = 4
 CHANGE_LEAST_EVIDENCE = 10.0
 # The weight of the model of all values beside that of a last range that deviates, as beside one without a slow run.
 CHANGE_DOUBT = 0.1
+# Standard deviation of the exponent with which such a range goes on, and what no form explains. Of 385 predictions
+# beyond changes in published measurements (seven sets: three programs and an MPI library) 73 % are in their intervals
+# with 0, 83 % with .2; of 391 of models that miss repeated values, fitted to the largest ones, 83 and 88 %.
+CHANGE_EXPONENT_DEVIATION = 0.2
 # Relative deviations below this are no deviations.
 CHANGE_EXACT = 1e-6
 

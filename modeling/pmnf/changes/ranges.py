@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...experiment import FloatArray, Metric
 from ..calibration import NOISY
 from ..criterion.divided import RangeFit, divided_score
+from ..data.neighbours import noise_of
 from ..data.noise import Repetitions, combine
 from ..fit.fitter import fit
 from ..fit.subsets import gram, solve
@@ -24,10 +25,12 @@ from ..hypotheses.library import term_columns
 from ..model import Model, Term, evaluate
 from ..modeler import DEFAULT, NoModel, Options, fit_with_doubt
 from ..modeler import fit_models as fit_whole
+from ..uncertainty.covariance import loosened
 from ..uncertainty.doubt import largest_misfit
 from .calibration import (
     CHANGE_DOUBT,
     CHANGE_EXACT,
+    CHANGE_EXPONENT_DEVIATION,
     CHANGE_FOLLOWED_VALUES,
     CHANGE_LEAST_EVIDENCE,
     CHANGE_LEAST_FREEDOM,
@@ -77,10 +80,11 @@ def fit_models(
 ) -> list[Model | NoModel]:
     """Return models as `modeler.fit_models` does; of a cost whose behaviour changes that of the last range.
 
-    Changes are sought where repetitions say that a model misses the values, and in the last range again if its model
-    does, too. A last range of fewer values than CHANGE_FOLLOWED_VALUES is followed if its model is exact. A note says
-    where the model begins to hold, and that of all values is one of its alternatives. What is no change that can be
-    followed is fitted to the largest values of the parameters (Options.at_largest).
+    Changes are sought where repetitions, or neighbours of single runs (data.neighbours), say that a model misses the
+    values, and in the last range again if its model does, too. A last range of fewer values than
+    CHANGE_FOLLOWED_VALUES is followed if its model is exact. A note says where the model begins to hold, and that of
+    all values is one of its alternatives. What is no change that can be followed is fitted to the largest values of
+    the parameters (Options.at_largest).
     """
     fits = fit_with_doubt(points, values, metric, parameters, replace(options, also_at_largest=True), executed)
     found, noise = fits.models, fits.noise
@@ -95,7 +99,7 @@ def fit_models(
     known = values
     if executed is not None and not executed.all():
         known = np.where(executed[:, :, None], values, np.nan)
-        noise = _combined(known, options).known_noise
+        noise = noise_of(_combined(known, options), points)
     least = largest_misfit(noise).tolist()
     paths = [
         path
@@ -116,7 +120,7 @@ def fit_models(
                 f"holds from {change.parameter}={change.first:g} on, where the behaviour changes: {change.below} before"
             )
             former = near.get(path, found[path])
-            found[path] = _doubted(replace(change.above, notes=(*change.above.notes, note)), former)
+            found[path] = _doubted(replace(change.above, notes=(*change.above.notes, note)), former, change.parameter)
         else:
             unexplained.append(path)
     if others := [path for path in unexplained if path not in near]:  # repetitions say more where it was executed
@@ -126,15 +130,27 @@ def fit_models(
     for path in unexplained:
         if path in near:
             note = "coefficients are those of the largest values"
-            found[path] = replace(near[path], notes=(*near[path].notes, note))
+            found[path] = replace(_open_ended(near[path]), notes=(*near[path].notes, note))
     return found
 
 
-def _doubted(model: Model, former: Model | NoModel) -> Model:
-    """Return the model of the last range with that of all values among its alternatives: it may hold after all."""
+def _doubted(model: Model, former: Model | NoModel, parameter: str) -> Model:
+    """Return the model of the last range of a parameter with more doubt: what has changed may go on changing.
+
+    That of all values is one of its alternatives, since it may hold after all.
+    """
     if isinstance(former, NoModel) or (model.quality is not None and model.quality.rms_relative < CHANGE_EXACT):
         return model
-    return model.doubted(CHANGE_DOUBT, former.constant, former.terms)
+    loose = loosened(model, parameter, CHANGE_EXPONENT_DEVIATION)
+    return loose.doubted(CHANGE_DOUBT, former.constant, former.terms)
+
+
+def _open_ended(model: Model) -> Model:
+    """Return a model that misses the values, of which nobody knows how it goes on beyond them."""
+    for parameter in model.parameters:
+        if model.depends_on(parameter):
+            model = loosened(model, parameter, CHANGE_EXPONENT_DEVIATION)
+    return model
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +232,7 @@ def find_changes(
     found = _changes(points, values, metric, parameters, options, whole)
     if metric.is_effort:
         return found
-    least = largest_misfit(_combined(values, options).known_noise).tolist()
+    least = largest_misfit(noise_of(_combined(values, options), points)).tolist()
     last = _Question(points, values, metric, parameters, options).last_ranges(dict(enumerate(found)), least)
     return [last.get(path, change) for path, change in enumerate(found)]
 

@@ -10,6 +10,8 @@ grow with the distance from the measurements, as those of exponents do.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,6 +28,7 @@ from ..calibration import (
 )
 from ..data.noise import Repetitions
 from ..fit.weights import model_weights
+from ..model import Model
 
 
 def joint_covariance(
@@ -74,6 +77,28 @@ def joint_covariance(
     alike = np.broadcast_to(lacking, len(best))[:, None, None]
     covariance[:, :width, :width] += (variance * inverse + alike) * best[:, :, None] * best[:, None, :]
     return covariance
+
+
+def loosened(model: Model, parameter: str, deviation: float) -> Model:
+    """Return a model whose values beyond the largest value of a parameter go on with an exponent that is not known.
+
+    deviation: the standard deviation of what that exponent is more or less than the model has it, the same for all
+    parts. There is nothing more in doubt at the largest measured value itself. Exact models stay as they are.
+    """
+    index = model.parameters.index(parameter)
+    largest = model.ranges[index][1] if model.ranges else 0.0
+    if not len(model.covariance) or largest <= 0.0:
+        return model
+    coefficients = np.array([model.constant, *(term.coefficient for term in model.terms)])
+    width, parameters = len(coefficients), len(model.parameters)
+    known = np.asarray(model.covariance)
+    covariance = np.zeros((width * (1 + parameters) + parameters,) * 2)
+    covariance[: len(known), : len(known)] = known
+    moved = np.zeros(len(covariance))
+    moved[:width] = -np.log(largest) * coefficients
+    moved[width * (1 + index) : width * (2 + index)] = coefficients
+    covariance += deviation**2 * np.outer(moved, moved)
+    return replace(model, covariance=tuple(map(tuple, covariance.tolist())))
 
 
 def given_the_others(covariance: FloatArray, kept: NDArray[np.int64]) -> FloatArray:

@@ -80,11 +80,19 @@ def test_one_behaviour_is_followed_as_a_whole() -> None:
     found = fit_models(P[:, None], _noisy(exact, 0.05, 5), TIME, ("p",))
     assert all(isinstance(model, Model) and model.ranges == ((2.0, 1024.0),) for model in found)
     changed = _noisy(np.where(P <= 32, 100 + 20 * np.log2(P), 0.5 * P)[None], 0.01, 1)
-    others = [
-        *fit_models(P[:, None], changed[:, :, :1], TIME, ("p",)),  # once each: what is noise is not known
-        *fit_models(P[:, None], changed, TIME, ("p",), Options(selector="extra-p")),
-    ]
-    assert all(isinstance(model, Model) and model.ranges == ((2.0, 1024.0),) for model in others)
+    few = slice(4, 9)  # once each, too few to say what is noise
+    (alone,) = fit_models(P[few, None], changed[:, few, :1], TIME, ("p",))
+    assert isinstance(alone, Model) and alone.ranges == ((32.0, 512.0),)
+    (other,) = fit_models(P[:, None], changed, TIME, ("p",), Options(selector="extra-p"))
+    assert isinstance(other, Model) and other.ranges == ((2.0, 1024.0),)
+
+
+def test_a_change_that_single_runs_show_is_followed() -> None:
+    changed = _noisy(np.repeat(np.where(P <= 32, 100 + 20 * np.log2(P), 0.5 * P)[None], 10, axis=0), 0.01, 1, 1)
+    for model in fit_models(P[:, None], changed, TIME, ("p",)):
+        assert isinstance(model, Model)
+        assert model.ranges == ((64.0, 1024.0),)
+        assert model.at(p=4096) == pytest.approx(2048, rel=0.1)
 
 
 def test_single_runs_that_scatter_are_not_divided_where_functions_fit_by_luck() -> None:
