@@ -9,7 +9,8 @@ coefficients become shorter by it, 4·n³ + 12·n² + 12·n in place of 460·n²
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,64 +18,144 @@ import numpy as np
 from ...experiment import FloatArray
 from ..description import length_of
 from ..model import Alternative, Factor, Model, Term, collect
-from .calibration import GRID_MOST_DOUBT
+from .calibration import GRID_DOUBT, GRID_MOST_DOUBT
 
 _Form = tuple[float, tuple[Term, ...]]
+_Factors = tuple[Factor, ...]
 # Terms below this part of the largest one are rounding.
 _NOTHING = 1e-15
+# Polynomials through the same values that are looked at.
+_MOST_POLYNOMIALS = 3
 
 
 def with_higher_power(model: Model, name: str, sizes: FloatArray) -> tuple[Model, float]:
     """Return a polynomial in the parameter `name` through all its K sizes (K,), with n^K where that is shorter.
 
     And by how much its description is shorter then.
-    The other one is among its alternatives, with the weight that its length has. Models with other functions of the
-    parameter stay as they are.
+    The other one is among its alternatives, with the weight that its length has, and so are polynomials with another
+    coefficient of n^K that are hardly longer. Models with other functions of the parameter stay as they are.
     """
-    form, saved = _shortest((model.constant, model.terms), name, sizes)
-    others = [(own, *_shortest((own.constant, own.terms), name, sizes)) for own in model.alternatives]
-    alternatives = [replace(own, constant=better[0], terms=better[1]) for own, better, _ in others]
-    if not saved:
-        return replace(model, alternatives=tuple(alternatives)), 0.0
-    weight = math.exp(-0.5 * saved)
-    best = 1.0 - sum(own.weight for own in alternatives)
-    former = Alternative(min(best * weight / (1.0 + weight), GRID_MOST_DOUBT), model.constant, model.terms)
-    return replace(model, constant=form[0], terms=form[1], alternatives=(*alternatives, former)), saved
+    found = _by_length((model.constant, model.terms), name, sizes)
+    others = [(own, _by_length((own.constant, own.terms), name, sizes)) for own in model.alternatives]
+    alternatives = [replace(own, constant=near[0].constant, terms=near[0].terms) for own, near in others]
+    best = found[0]
+    length = next(own.length for own in found if own.is_former)
+    weights = {own: math.exp(0.5 * (best.length - own.length)) for own in found[1:]}
+    share = (1.0 - sum(own.weight for own in alternatives)) / (1.0 + sum(weights.values()))
+    share *= min(1.0, GRID_MOST_DOUBT / max(share * sum(weights.values()), GRID_MOST_DOUBT))
+    alternatives += [Alternative(share * weight, own.constant, own.terms) for own, weight in weights.items()]
+    model = replace(model, constant=best.constant, terms=best.terms, alternatives=tuple(alternatives))
+    return model, length - best.length
 
 
-def _shortest(form: _Form, name: str, sizes: FloatArray) -> tuple[_Form, float]:
-    """Return the shortest of the forms that have the same values at the sizes, and by how much it is shorter."""
-    parts: dict[tuple[Factor, ...], FloatArray] = {}
+@dataclass(frozen=True, eq=False)
+class _Sum:
+    """A polynomial, and the length of its description; is_former: without the next power."""
+
+    length: float
+    constant: float
+    terms: tuple[Term, ...]
+    is_former: bool = False
+
+
+def _by_length(form: _Form, name: str, sizes: FloatArray) -> list[_Sum]:
+    """Return sums with the same values at the sizes: the shortest, others that are hardly longer, and the form itself.
+
+    The sum is that of the shortest polynomial for each function of the other parameters; of the others one is the next
+    shortest. Where these are more than need be, as 1, 1/p and (p-1)/p, of which each coefficient has the shortest two,
+    sums of 1 and 1/p are tried: only there all coefficients of a polynomial are beside each other.
+    """
+    written = _parts(form, name, sizes.size)
+    if written is None:
+        return [_Sum(0.0, *form, is_former=True)]
+    former = _Sum(sum(map(_length, written.values())), *form, is_former=True)
+    found = [former]
+    without = _without_shares(written)
+    parts = written if len(written) <= len(without) else without
+    choices = {rest: _polynomials(coefficients, sizes) for rest, coefficients in parts.items()}
+    shortest = {rest: polynomials[0] for rest, polynomials in choices.items()}
+    found.append(_sum_of(shortest, name))
+    found += [_sum_of({**shortest, rest: own}, name) for rest, several in choices.items() for own in several[1:]]
+    best = min(found, key=lambda own: own.length)
+    if math.isinf(best.length):
+        return [former]
+    kept = {own.terms: own for own in reversed(found) if own is former or own.length < best.length + GRID_DOUBT}
+    # an equal sum is the form itself
+    kept[former.terms] = former
+    return sorted(kept.values(), key=lambda own: own.length)
+
+
+def _parts(form: _Form, name: str, number: int) -> dict[_Factors, FloatArray] | None:
+    """Return the coefficients (K + 1,) of the powers of a parameter by what they are multiplied with.
+
+    None if there are other functions of the parameter than powers below K, the `number` of sizes.
+    """
+    parts: dict[_Factors, FloatArray] = {}
     for term in (Term(form[0], ()), *form[1]):
         own = [factor for factor in term.factors if factor.parameter == name]
         power = own[0].exponent if own else Fraction(0)
         plain = all(factor.is_plain and not factor.log for factor in own)
-        if len(own) > 1 or not plain or power.denominator != 1 or not 0 <= power < sizes.size:
-            return form, 0.0
+        if len(own) > 1 or not plain or power.denominator != 1 or not 0 <= power < number:
+            return None
         rest = tuple(factor for factor in term.factors if factor.parameter != name)
-        parts.setdefault(rest, np.zeros(sizes.size + 1))[int(power)] += term.coefficient
+        parts.setdefault(rest, np.zeros(number + 1))[int(power)] += term.coefficient
+    return parts
+
+
+def _without_shares(parts: Mapping[_Factors, FloatArray]) -> dict[_Factors, FloatArray]:
+    """Return the same sums with 1 - 1/p in place of (p-1)/p."""
+    result: dict[_Factors, FloatArray] = {}
+    for rest, coefficients in parts.items():
+        products = [Term(1.0, ())]
+        for factor in rest:
+            products = [product.times(own) for product in products for own in _expanded(factor)]
+        for product in products:
+            known = result.setdefault(product.factors, np.zeros_like(coefficients))
+            known += product.coefficient * coefficients
+    return {rest: own for rest, own in result.items() if own.any()}
+
+
+def _expanded(factor: Factor) -> list[Term]:
+    """Return a factor as a sum of terms without shares (p-1)/p."""
+    if not factor.shares:
+        return [Term(1.0, (factor,))]
+    axis = None if factor.axis is None or factor.axis.dimensions == 1 else factor.axis
+    once = Term(1.0, (Factor(factor.parameter, Fraction(-1), axis=axis),))
+    fewer = replace(factor, shares=factor.shares - 1, axis=axis)
+    rest = [Term(1.0, ())] if fewer == Factor(factor.parameter, axis=axis) else _expanded(fewer)
+    return [*rest, *(own.times(once).scaled(-1.0) for own in rest)]
+
+
+def _polynomials(coefficients: FloatArray, sizes: FloatArray) -> list[FloatArray]:
+    """Return polynomials (K + 1,) with the same values at the sizes (K,), the shortest first, up to _MOST_POLYNOMIALS.
+
+    Those without one of the coefficients, and those whose coefficient of the next power is a number of halves near to
+    it: where no coefficient is 0, that of the next power makes all of them small.
+    """
     nothing = np.poly(sizes)[::-1]  # the polynomial that is 0 at all sizes, from its constant on
     peaks = sizes.max() ** np.arange(sizes.size + 1.0)
-    terms: list[Term] = []
-    saved = 0.0
-    for rest, coefficients in parts.items():
-        tried = [coefficients]
-        for place in np.flatnonzero(nothing[:-1]).tolist():
-            other = coefficients - coefficients[place] / nothing[place] * nothing
-            other[place] = 0.0
+    tried = [coefficients]
+    for place in np.flatnonzero(nothing[:-1]).tolist():
+        exact = -coefficients[place] / nothing[place]
+        near = {bound(exact * part) / part for part in (1, 2) for bound in (math.floor, math.ceil)} - {0.0, exact}
+        for highest in (exact, *sorted(near)):
+            other = coefficients + highest * nothing
+            if highest == exact:
+                other[place] = 0.0
             tried.append(np.where(np.abs(other) * peaks > _NOTHING * (np.abs(other) * peaks).max(), other, 0.0))
-        lengths = list(map(_length, tried))
-        best = int(np.argmin(lengths))
-        if math.isinf(lengths[best]):
-            return form, 0.0
-        chosen = tried[best]
-        saved += lengths[0] - lengths[best]
-        terms += [
-            Term(value, (*rest, Factor(name, Fraction(power))) if power else rest)
-            for power, value in enumerate(chosen.tolist())
-            if value
-        ]
-    return (collect(0.0, terms), saved) if saved > 0.0 else (form, 0.0)
+    by_highest = {float(own[-1]): own for own in reversed(tried)}
+    return sorted(by_highest.values(), key=_length)[:_MOST_POLYNOMIALS]
+
+
+def _sum_of(parts: Mapping[_Factors, FloatArray], name: str) -> _Sum:
+    """Return polynomials that are multiplied with factors as a sum."""
+    terms = [
+        Term(value, (*rest, Factor(name, Fraction(power))) if power else rest)
+        for rest, coefficients in parts.items()
+        for power, value in enumerate(coefficients.tolist())
+        if value
+    ]
+    return _Sum(sum(map(_length, parts.values())), *collect(0.0, terms))
 
 
 def _length(coefficients: FloatArray) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Model, Options, fit_models
-from quipu.modeling.pmnf.grids.exact.terms import has_extents
+from quipu.modeling.pmnf.grids.terms import has_extents
 from quipu.modeling.process_grid import ProcessGrid
 
 BLOCKS = Metric("blocks", "1", "effort")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Model, Options, fit_models
-from quipu.modeling.pmnf.grids.exact.models import checked
+from quipu.modeling.pmnf.grids.models import checked
 from quipu.modeling.pmnf.model import Alternative
 from quipu.modeling.process_grid import ProcessGrid, assumed
 

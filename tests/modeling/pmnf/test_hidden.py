@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from quipu.modeling.experiment import Metric
 from quipu.modeling.pmnf import Model, NoModel, fit_models
-from quipu.modeling.pmnf.crossing.exact.hidden import _means, never_together
+from quipu.modeling.pmnf.crossing.hidden import _means, never_together
 from quipu.modeling.pmnf.model.serialize import from_json, to_json
 
 TIME = Metric("time", "s", "cost")
