@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from ...experiment import FloatArray, IntArray
 from ..calibration import MOST_LINES
 
+# Totals of means over ranks are the same to so much, relatively.
+_ROUNDING = 1e-12
+
 
 def lines(points: FloatArray, parameter: int, least: int = 3, most: int = MOST_LINES) -> list[IntArray]:
     """Return index arrays of the lines along `parameter` with at least `least` points, longest first.
@@ -66,12 +69,25 @@ def has_no_effect(points: FloatArray, values: FloatArray, index: int) -> NDArray
     return result
 
 
+def is_shared(points: FloatArray, values: FloatArray, index: int) -> NDArray[np.bool_]:
+    """Return which values (N, C) are shares of the same totals along all lines of one parameter: those times it."""
+    found = lines(points, index, least=2)
+    result = np.full(len(values), bool(found))
+    for line in found:
+        totals = values[:, line] * points[line, index]
+        result &= np.ptp(totals, axis=1) <= _ROUNDING * np.abs(totals).max(axis=1)
+    return result
+
+
 def different_points(points: FloatArray, values: FloatArray) -> NDArray[np.int64]:
     """Return at how many points (N,) that differ in a parameter with an effect there are values (N, C).
 
-    The others repeat these, and say nothing more.
+    The others repeat these, and say nothing more; so do shares of the same totals.
     """
-    effect = np.stack([~has_no_effect(points, values, index) for index in range(points.shape[1])], axis=1)
+    known = (has_no_effect, is_shared)
+    effect = np.stack(
+        [~np.logical_or(*(of(points, values, index) for of in known)) for index in range(points.shape[1])], axis=1
+    )
     result = np.empty(len(values), dtype=np.int64)
     for key in np.unique(effect, axis=0):
         result[(effect == key).all(axis=1)] = len(np.unique(points[:, key], axis=0)) if key.any() else 1

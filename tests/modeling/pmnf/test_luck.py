@@ -116,6 +116,16 @@ def test_a_parameter_without_effect_is_no_evidence() -> None:
     assert not model.depends_on("p")
 
 
+def test_shares_of_the_same_totals_are_no_evidence() -> None:
+    """Subdivisions of n intervals in all, to tolerances of 1/n: their totals are the same for any number of ranks."""
+    sizes, each = (64.0, 96.0, 128.0, 192.0, 256.0), (325, 355, 381, 407, 441)
+    points = np.array(list(product((1.0, 2.0, 4.0, 8.0, 16.0, 32.0), sizes)))
+    total = dict(zip(sizes, each, strict=True))
+    model = model_of(np.array([n * total[n] / p for p, n in points.tolist()]), points)
+    prediction = model.predict((128.0, 1024.0))
+    assert prediction.lower < 645 * 1024 / 128 < prediction.upper
+
+
 def test_sums_of_an_assumed_grid_that_say_no_less_than_the_counts_come_after_others() -> None:
     """Messages of an adaptive mesh: five functions of px and py have them, and 443.75 at 64 ranks."""
     points = np.array(list(product(RANKS, (4.0, 8.0, 12.0))))
