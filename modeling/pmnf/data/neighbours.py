@@ -44,8 +44,9 @@ def neighbours_noise(points: FloatArray, values: FloatArray) -> FloatArray:
     left = [np.empty((len(values), 0))]
     for parameter in range(points.shape[1]):
         for line in lines(points, parameter, most=len(points)):
+            line = line[np.unique(points[line, parameter], return_index=True)[1]]
             places = points[line, parameter]
-            places = np.log(places) if places[0] > 0.0 else places
+            places = np.log(places) if places.min(initial=1.0) > 0.0 else places
             for start in range(len(line) - _WINDOW + 1):
                 window = slice(start, start + _WINDOW)
                 left.append((logs[:, line[window]] @ _beside_parabolas(places[window]))[:, None])
@@ -59,9 +60,13 @@ def neighbours_noise(points: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def _beside_parabolas(places: FloatArray) -> FloatArray:
-    """Return the combination (4,), of length one, of values at `places` that is 0 for each parabola."""
-    spans = places[:, None] - places
+    """Return the combination (4,), of length one, of values at `places` that is 0 for each parabola.
+
+    NaN where places are so near to each other that there is none in floating point.
+    """
+    spans = (places[:, None] - places) / np.ptp(places)
     np.fill_diagonal(spans, 1.0)
-    divided = 1.0 / spans.prod(axis=1)
-    result: FloatArray = divided / np.sqrt((divided**2).sum())
+    with np.errstate(all="ignore"):
+        divided = 1.0 / spans.prod(axis=1)
+        result: FloatArray = divided / np.sqrt((divided**2).sum())
     return result

@@ -79,3 +79,10 @@ def test_what_is_loosened_is_in_doubt_beyond_the_largest_value_only() -> None:
 def test_an_exact_model_is_not_loosened() -> None:
     exact = Model(("n",), 3.0, ranges=((1.0, 8.0),))
     assert loosened(exact, "n", 0.2) is exact
+
+
+def test_places_that_are_one_in_floating_point_say_nothing() -> None:
+    points = np.array([[0.0], [0.0], [0.5], [1.0], [2.0], [4.0], [8.0], [8.0 + 1e-14]])
+    noise = neighbours_noise(points, np.array([[1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 6.5]]))
+    assert noise.shape == (1,)
+    assert np.isnan(neighbours_noise(np.array([[1e-160 * i] for i in range(1, 8)]), np.zeros((1, 7))))
