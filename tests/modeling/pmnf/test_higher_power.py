@@ -67,11 +67,11 @@ def in_a_chain(inner: list[float], ends: list[float], mixed: bool) -> Model:
 def test_the_next_power_makes_coefficients_short_of_which_none_is_zero(mixed: bool) -> None:
     sizes = np.array([6.0, 8.0, 12.0, 16.0])
     inner, ends = [92.0, -408.0, 393.0, -153.0, 54.0], [68.0, -324.0, 291.0, -90.0, 27.0]
-    seen = [
+    seen_inner, seen_ends = (
         np.round(np.linalg.solve(np.vander(sizes, increasing=True), np.polyval(own[::-1], sizes))).tolist()
         for own in (inner, ends)
-    ]
-    former, right = in_a_chain(*seen, mixed), in_a_chain(inner, ends, mixed=False)
+    )
+    former, right = in_a_chain(seen_inner, seen_ends, mixed), in_a_chain(inner, ends, mixed=False)
     points = {"p": 8.0, "n": 12.0}
     assert former.at(**points) == pytest.approx(right.at(**points))
     model, saved = with_higher_power(former, "n", sizes)
