@@ -43,10 +43,10 @@ def neighbours_noise(points: FloatArray, values: FloatArray) -> FloatArray:
         logs = np.where(values > 0.0, np.log(values), np.nan)
     left = [np.empty((len(values), 0))]
     for parameter in range(points.shape[1]):
-        for line in lines(points, parameter, most=len(points)):
-            line = line[np.unique(points[line, parameter], return_index=True)[1]]
-            places = points[line, parameter]
-            places = np.log(places) if places.min(initial=1.0) > 0.0 else places
+        for everything in lines(points, parameter, most=len(points)):
+            places, first = np.unique(points[everything, parameter], return_index=True)
+            line = everything[first]
+            places = np.log(places) if places[0] > 0.0 else places
             for start in range(len(line) - _WINDOW + 1):
                 window = slice(start, start + _WINDOW)
                 left.append((logs[:, line[window]] @ _beside_parabolas(places[window]))[:, None])
