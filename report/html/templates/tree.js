@@ -204,6 +204,11 @@ function openHeaviest() {
   }
 }
 
+function drawTreeFor(paper) {
+  printing = paper;
+  drawTree();
+}
+
 function startTree() {
   const tree = byId("tree");
   openHeaviest();
@@ -230,11 +235,8 @@ function startTree() {
     drawTree();
   });
   window.addEventListener("resize", drawRows);
-  for (const [event, isPrinting] of [["beforeprint", true], ["afterprint", false]])
-    window.addEventListener(event, () => {
-      printing = isPrinting;
-      drawTree();
-    });
+  window.addEventListener("beforeprint", () => drawTreeFor(true));
+  window.addEventListener("afterprint", () => drawTreeFor(false));
   onChange((update) => ("path" in update && Object.keys(update).length === 1 ? drawRows() : drawTree()));
   drawTree();
 }
