@@ -117,6 +117,13 @@ class CallTree:
             node = int(self.parent[node])
         return tuple(reversed(chain))
 
+    def below(self, path: int) -> tuple[int, ...]:
+        """Return the node indices of `path` and of all that it calls, in their order."""
+        found = [int(path)]
+        for node in found:  # grows as it is walked
+            found.extend(self.children[node])
+        return tuple(sorted(found))
+
     def label(self, path: int) -> str:
         """Return the call path as text, regions joined by '->' (the form that Extra-P uses)."""
         return "->".join(self.name(node) for node in self.ancestry(path))

@@ -121,7 +121,7 @@ def fit_models(
 class Fits:
     """Models of N call paths, and what is known of costs that they miss.
 
-    noise: (N,) relative standard deviation of central values, as repetitions say; NaN if there are none.
+    noise: (N,) relative standard deviation of central values (data.neighbours.noise_of; of effort as repetitions say).
     nearest: by the numbers of call paths whose model misses the values by more than that, the models with coefficients
     that are fitted to the largest values (Options.at_largest).
     """

@@ -88,8 +88,7 @@ def _branches(experiment: Experiment, ranks: FloatArray) -> list[tuple[list[int]
         same = (np.abs(visits - wanted) <= _SAME * wanted).all(axis=1) & (tree.parent == tree.parent[one])
         roots = [path for path in np.flatnonzero(same).tolist() if tree.region_of(path).kind is not RegionKind.MPI]
         if len(roots) == 1 and (wanted != visits[one]).any():
-            below = [[own for own in range(len(tree)) if root in tree.ancestry(own)] for root in (one, *roots)]
-            result.append((below[0], below[1]))
+            result.append((list(tree.below(one)), list(tree.below(roots[0]))))
     return result
 
 

@@ -238,7 +238,7 @@ def _computed_between(
             caller = int(tree.parent[caller])
         if caller >= 0:
             if caller not in by_caller:
-                inside = [own for own in known if caller in tree.ancestry(own)]
+                inside = [own for own in tree.below(caller) if own in known]
                 computing = _significant(add([unit(known[own]) for own in inside]), experiment)
                 largest = max(inside, key=lambda own: sizes[own, 0])
                 by_caller[caller] = _in_stages(experiment, computing, largest, options)
