@@ -63,9 +63,10 @@ build/.packages: | packages
 	@mkdir -p build && touch $@
 
 # Changed when Python files came, went or moved: an editable installation knows where each of them is.
+# Two makes at once (tests beside lint) write a list each.
 build/.modules: FORCE
-	@mkdir -p build && find agent modeling report mpi_wrap package -name '*.py' | sort > $@.now
-	@cmp -s $@.now $@ && rm $@.now || mv $@.now $@
+	@mkdir -p build && find agent modeling report mpi_wrap package -name '*.py' | sort > $@.$$$$ && \
+		if cmp -s $@.$$$$ $@; then rm $@.$$$$; else mv $@.$$$$ $@; fi
 
 FORCE:
 
