@@ -74,7 +74,11 @@ def _fraction(value: float) -> Fraction:
 
 def _unit(counts: FloatArray) -> Fraction:
     """Return the largest number that all counts are multiples of; 1 if they are 0."""
-    parts = [_fraction(value) for value in counts.tolist()]
+    return _divisor([_fraction(value) for value in counts.tolist()])
+
+
+def _divisor(parts: Sequence[Fraction]) -> Fraction:
+    """Return the largest number that all are multiples of; 1 if they are 0."""
     below = lcm(*(part.denominator for part in parts))
     return Fraction(gcd(*(int(part * below) for part in parts)) or below, below)
 
@@ -84,14 +88,17 @@ def _units(counts: FloatArray, functions: FloatArray, coefficients: FloatArray, 
 
     That is the largest number that all counts (C,) are multiples of. Where a constant hides it, differences of counts
     tell it for the other coefficients, unless functions have it (differences of 10, 20, 30 are multiples of 10, and a
-    polynomial of degree K - 1 with whole coefficients may be of all divisors of (K-1)! everywhere) or these have.
+    polynomial of degree K - 1 with whole coefficients may be of all divisors of (K-1)! everywhere), the products of
+    coefficients and functions have it (of even sizes, 300·n³ is a multiple of 2400) or these coefficients.
     """
     one = _unit(counts)
     if not constant or len(functions) < 2:
         return (one,) * len(functions)
-    apart, own = _unit(counts[1:] - counts[0]), _unit((functions[1:, 1:] - functions[1:, :1]).ravel())
+    steps = functions[1:, 1:] - functions[1:, :1]
+    apart, own, everywhere = _unit(counts[1:] - counts[0]), _unit(steps.ravel()), factorial(len(functions) - 1)
+    products = [_fraction(value) * _unit(step) for value, step in zip(coefficients[1:].tolist(), steps, strict=True)]
     explained = apart / own
-    if factorial(len(functions) - 1) % explained == 0:
+    if everywhere % explained == 0 or everywhere % (apart / _divisor(products)) == 0:
         apart = one
     elif all((_fraction(value) / explained).denominator == 1 for value in coefficients[1:].tolist()):
         apart = explained

@@ -293,6 +293,16 @@ def test_as_many_coefficients_as_points_need_other_evidence() -> None:
     assert of_loops.predict([8, 100]).value == pytest.approx((3e6 + 5e4 + 407) / 8)
 
 
+def test_products_of_coefficients_and_functions_of_even_sizes_are_no_common_factor() -> None:
+    """A sparse matrix times a vector, 300 operations per row: its counts differ by multiples of 360."""
+
+    def counts(p: float, n: float) -> float:
+        return 300 * n**3 - (360 + 180 / p) * n**2 + (120 + 240 / p) * n - 80 / p + 30
+
+    model = _of_messages(counts, *assumed("p"), sizes=(8, 10, 12, 16))
+    assert model.predict([24, 48]).value == pytest.approx(counts(24, 48))
+
+
 def test_no_count_becomes_negative() -> None:
     """-6·n²·p + 36·n²·(p-1)/p + 6·n² has these counts, too."""
     model = _of_messages(lambda p, n: 48 * n**2 * (p - 1) / p**2, ProcessGrid("p", "balanced", 1))
