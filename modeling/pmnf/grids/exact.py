@@ -77,7 +77,7 @@ class GridCounts:
         forms = forms_of(grid, tuple(processes.tolist()))
         names = [name for name in self.names if name != grid.parameter]
         written = Writer(grid, [names[i] for i in varying], forms, processes)
-        described = [None if own is None else written.sums(own, domain) for own in known]
+        described = [written.sums(own, domain) if own is not None and _is_evidence(own) else None for own in known]
         described = self._with_higher_powers(described, known, place, varying)
         sums = [
             found if own is not None and found and _says_more(own, found[1], values) else None
@@ -174,15 +174,18 @@ class GridCounts:
         return self._known[place]
 
 
+def _is_evidence(known: Coefficients) -> bool:
+    """Whether points beyond the coefficients confirm these, or counts are unlikely to have such ones by luck."""
+    return known.free > 0 or known.by_luck() >= GRID_LEAST_LUCK
+
+
 def _says_more(known: Coefficients, length: float, values: FloatArray) -> bool:
     """Whether a sum of this length says more than the counts (C,) do, if nothing but its coefficients speaks for it.
 
     Polynomials through all points of a line have whole coefficients, or small fractions, where counts are whole and
     points are equally far apart, whatever the counts are: then the digits of the coefficients are those of the counts.
     """
-    if known.free > 0:
-        return True
-    return known.by_luck() >= GRID_LEAST_LUCK and length < GRID_BITS * float(np.log2(np.abs(values) + 1.0).sum())
+    return known.free > 0 or length < GRID_BITS * float(np.log2(np.abs(values) + 1.0).sum())
 
 
 @lru_cache(maxsize=64)
@@ -364,7 +367,7 @@ def _domain(known: Sequence[Coefficients], forms: GridForms) -> Domain | None:
     A polynomial through all points of a line has a highest order whatever the counts are. So those whose coefficients
     may be whole by chance tell of the domain only where no others do.
     """
-    known = [own for own in known if own.free > 0 or own.by_luck() >= GRID_LEAST_LUCK] or known
+    known = [own for own in known if _is_evidence(own)] or known
     highest = max((order for own in known for order in own.orders if order is not None), default=0)
     if not highest:
         return None

@@ -9,9 +9,10 @@ coefficients become shorter by it, 4·n³ + 12·n² + 12·n in place of 460·n²
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -68,18 +69,21 @@ def _by_length(form: _Form, name: str, sizes: FloatArray) -> list[_Sum]:
     written = _parts(form, name, sizes.size)
     if written is None:
         return [_Sum(0.0, *form, is_former=True)]
-    former = _Sum(sum(map(_length, written.values())), *form, is_former=True)
-    found = [former]
+    former = _Sum(sum(_length(own.tolist()) for own in written.values()), *form, is_former=True)
     without = _without_shares(written)
     parts = written if len(written) <= len(without) else without
-    choices = {rest: _polynomials(coefficients, sizes) for rest, coefficients in parts.items()}
+    at = tuple(sizes.tolist())
+    choices = {rest: _polynomials(tuple(coefficients.tolist()), at) for rest, coefficients in parts.items()}
     shortest = {rest: polynomials[0] for rest, polynomials in choices.items()}
-    found.append(_sum_of(shortest, name))
-    found += [_sum_of({**shortest, rest: own}, name) for rest, several in choices.items() for own in several[1:]]
-    best = min(found, key=lambda own: own.length)
-    if math.isinf(best.length):
+    tried = [shortest, *({**shortest, rest: own} for rest, several in choices.items() for own in several[1:])]
+    lengths = [sum(own.length for own in polynomials.values()) for polynomials in tried]
+    least = min(former.length, *lengths)
+    if math.isinf(least):
         return [former]
-    kept = {own.terms: own for own in reversed(found) if own is former or own.length < best.length + GRID_DOUBT}
+    found = [
+        _sum_of(own, length, name) for own, length in zip(tried, lengths, strict=True) if length < least + GRID_DOUBT
+    ]
+    kept = {own.terms: own for own in reversed(found)}
     # an equal sum is the form itself
     kept[former.terms] = former
     return sorted(kept.values(), key=lambda own: own.length)
@@ -106,13 +110,19 @@ def _without_shares(parts: Mapping[_Factors, FloatArray]) -> dict[_Factors, Floa
     """Return the same sums with 1 - 1/p in place of (p-1)/p."""
     result: dict[_Factors, FloatArray] = {}
     for rest, coefficients in parts.items():
-        products = [Term(1.0, ())]
-        for factor in rest:
-            products = [product.times(own) for product in products for own in _expanded(factor)]
-        for product in products:
+        for product in _without_shares_of(rest):
             known = result.setdefault(product.factors, np.zeros_like(coefficients))
             known += product.coefficient * coefficients
     return {rest: own for rest, own in result.items() if own.any()}
+
+
+@lru_cache(maxsize=4096)
+def _without_shares_of(factors: _Factors) -> list[Term]:
+    """Return a product of factors as a sum of terms without shares (p-1)/p."""
+    products = [Term(1.0, ())]
+    for factor in factors:
+        products = [product.times(own) for product in products for own in _expanded(factor)]
+    return products
 
 
 def _expanded(factor: Factor) -> list[Term]:
@@ -126,38 +136,50 @@ def _expanded(factor: Factor) -> list[Term]:
     return [*rest, *(own.times(once).scaled(-1.0) for own in rest)]
 
 
-def _polynomials(coefficients: FloatArray, sizes: FloatArray) -> list[FloatArray]:
+@dataclass(frozen=True, eq=False)
+class _Polynomial:
+    """The coefficients (K + 1,) of the powers of a parameter, and the length of their description."""
+
+    length: float
+    coefficients: tuple[float, ...]
+
+
+@lru_cache(maxsize=4096)
+def _polynomials(coefficients: tuple[float, ...], sizes: tuple[float, ...]) -> list[_Polynomial]:
     """Return polynomials (K + 1,) with the same values at the sizes (K,), the shortest first, up to _MOST_POLYNOMIALS.
 
     Those without one of the coefficients, and those whose coefficient of the next power is a number of halves near to
     it: where no coefficient is 0, that of the next power makes all of them small.
+    Kept, because the alternatives of a model differ in few of their parts.
     """
+    own = np.array(coefficients)
     nothing = np.poly(sizes)[::-1]  # the polynomial that is 0 at all sizes, from its constant on
-    peaks = sizes.max() ** np.arange(sizes.size + 1.0)
-    tried = [coefficients]
+    peaks = max(sizes) ** np.arange(len(sizes) + 1.0)
+    tried = [own]
     for place in np.flatnonzero(nothing[:-1]).tolist():
-        exact = -coefficients[place] / nothing[place]
+        exact = -own[place] / nothing[place]
         near = {bound(exact * part) / part for part in (1, 2) for bound in (math.floor, math.ceil)} - {0.0, exact}
         for highest in (exact, *sorted(near)):
-            other = coefficients + highest * nothing
+            other = own + highest * nothing
             if highest == exact:
                 other[place] = 0.0
             tried.append(np.where(np.abs(other) * peaks > _NOTHING * (np.abs(other) * peaks).max(), other, 0.0))
-    by_highest = {float(own[-1]): own for own in reversed(tried)}
-    return sorted(by_highest.values(), key=_length)[:_MOST_POLYNOMIALS]
+    by_highest = {float(one[-1]): tuple(one.tolist()) for one in reversed(tried)}
+    found = [_Polynomial(_length(one), one) for one in by_highest.values()]
+    return sorted(found, key=lambda one: one.length)[:_MOST_POLYNOMIALS]
 
 
-def _sum_of(parts: Mapping[_Factors, FloatArray], name: str) -> _Sum:
-    """Return polynomials that are multiplied with factors as a sum."""
+def _sum_of(parts: Mapping[_Factors, _Polynomial], length: float, name: str) -> _Sum:
+    """Return polynomials that are multiplied with factors, as a sum whose description has this length."""
     terms = [
         Term(value, (*rest, Factor(name, Fraction(power))) if power else rest)
-        for rest, coefficients in parts.items()
-        for power, value in enumerate(coefficients.tolist())
+        for rest, polynomial in parts.items()
+        for power, value in enumerate(polynomial.coefficients)
         if value
     ]
-    return _Sum(sum(map(_length, parts.values())), *collect(0.0, terms))
+    return _Sum(length, *collect(0.0, terms))
 
 
-def _length(coefficients: FloatArray) -> float:
+def _length(coefficients: Iterable[float]) -> float:
     """Return the length of the description of coefficients, as sums of functions of a grid have it."""
-    return sum(length_of(own) for own in coefficients.tolist() if own)
+    return sum(length_of(own) for own in coefficients if own)
