@@ -14,6 +14,7 @@ from quipu.modeling.experiment import IntArray
 from .checksums import write_checksums
 from .columns import RANKS, SKETCHES, STATISTICS, value_type
 from .communication_table import write_communication
+from .leftovers import TEMPORARY, writing
 from .metadata import configuration_name
 from .run import RankStatistics, RunArchive
 from .run_json import to_json, write_json
@@ -26,11 +27,17 @@ def write_archive(archive: RunArchive, folder: Path) -> RunArchive:
 
     The name is `p=4,n=100000.r1`; numbers are tried from `metadata.repetition` on. The folder gets its name by
     rename, when everything in it is on the disk: two runs at once never overwrite each other, and half an archive
-    is never seen. Raises OSError, and then leaves nothing behind.
+    is never seen. Raises OSError, and then leaves nothing behind; what a killed process left is removed by the next
+    that writes here.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        return _written(archive, folder)
+
+
+def _written(archive: RunArchive, folder: Path) -> RunArchive:
     name = configuration_name(archive.metadata.parameters)
-    temporary = folder / f".tmp-{name}-{uuid.uuid4().hex}"
+    temporary = folder / f"{TEMPORARY}{name}-{uuid.uuid4().hex}"
     temporary.mkdir()
     try:
         _write_tables(archive, temporary)

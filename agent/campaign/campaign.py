@@ -18,7 +18,7 @@ from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementEr
 
 from ..archive.run import RunArchive
 from ..launch.raw_folder import PREFIX, RankFile, read_launch, read_rank_file
-from ..merge.experiment import scan_runs
+from ..merge.experiment import scan_runs, why_incomplete
 from ..merge.run import merge_run
 from .advice import advice
 from .build import build
@@ -244,7 +244,7 @@ def recover(directory: Path, progress: Progress, busy: frozenset[tuple[str, int]
                 raise
             progress.note(f"{raw} was left by an interrupted run; {error}")
             continue
-        kind = "complete" if archive.metadata.complete else "partial"
+        kind = "complete" if archive.metadata.complete else f"partial: {why_incomplete(archive.metadata)}"
         progress.note(f"merged what an interrupted run left: {archive.path.name}, {kind}")
 
 
@@ -273,22 +273,43 @@ def _runs_since(rank: RankFile, written: float) -> bool:
         return False
 
 
+def _other_campaign(path: Path, descriptor: int) -> str:
+    """Say who holds the lock, as far as its file or the kernel tell: between two writes the file is empty."""
+    holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip() or _holder_by_kernel(descriptor)
+    if holder:
+        return f"another campaign is at work here ({holder}); wait for it, or end it"
+    return (
+        f"a process that cannot be seen from here, perhaps on another machine, holds the lock {path.name}: "
+        "wait for it, or end it"
+    )
+
+
+def _holder_by_kernel(descriptor: int) -> str:
+    """Return the process of this machine that /proc/locks names as the holder of a lock; "" if it names none."""
+    file = os.fstat(descriptor)
+    place = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"
+    try:
+        lines = Path("/proc/locks").read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return ""
+    # 1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF; number 0: of another namespace of processes
+    found = [fields[4] for line in lines if len(fields := line.split()) > 5 and fields[1:6:4] == ["FLOCK", place]]
+    return next((f"process {pid} on {socket.gethostname()}" for pid in found if pid.isdigit() and pid != "0"), "")
+
+
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Hold the lock of an experiment folder. The kernel frees it when its process ends, however it ends."""
     path = directory / LOCK_FILE
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise MeasurementError(f"{path}: cannot be written: {error.strerror or error}") from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip() or "unknown"
-            raise MeasurementError(
-                f"{directory}: another campaign is at work here ({holder}); wait for it, or end it"
-            ) from error
+            raise MeasurementError(f"{directory}: {_other_campaign(path, descriptor)}") from error
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
         yield

@@ -17,6 +17,7 @@ from quipu.modeling.limits import whole_number
 from quipu.modeling.parallel import ALONE, Workers
 from quipu.modeling.progress import steps
 
+from ..archive.leftovers import MERGED
 from ..archive.metadata import RunMetadata
 from ..archive.run import RankRecord, RunArchive
 from ..archive.write import write_archive
@@ -38,6 +39,7 @@ from .source_effort import with_source
 COLUMN_RANKS = 256
 # Raw folders of what was left out of a run are called so, and after the run.
 LEFT_OUT = ".left-out-"
+_END_UNSEEN = "it is not known how the program ended: what had started it was ended first"
 _NODE_SAMPLES = 20_000  # samples of all nodes together that go into an archive
 
 
@@ -137,7 +139,7 @@ def _keep_apart(raw: RawFolder, folder: Path) -> bool:
 
 def _remove(raw_dir: Path) -> None:
     """Remove a raw folder, first its name: a node agent that still writes finds it no more and ends."""
-    doomed = raw_dir.with_name(f".merged-{uuid.uuid4().hex}")
+    doomed = raw_dir.with_name(f"{MERGED}{uuid.uuid4().hex}")
     try:
         raw_dir.rename(doomed)
     except OSError:
@@ -164,7 +166,9 @@ def combine(
         found, processes, costs = _from_profiles(processes, ends, metrics, workers, ranks <= limit)
     judgement = judge(processes, raw.rank_files, foreign)
     communication, strange = communication_of(processes)
-    problems = (*metadata.problems, *raw.problems, *doubts, *conflicts, *judgement.problems, *strange)
+    told = (*metadata.problems, *raw.problems, *judgement.problems)
+    unseen = [_END_UNSEEN] if metadata.exit_code is None and not told else []
+    problems = (*metadata.problems, *raw.problems, *doubts, *conflicts, *judgement.problems, *strange, *unseen)
     records = [*(_record(process) for process in processes), *judgement.missing]
     records.sort(key=lambda record: (record.rank, record.pid))
     partial = metadata.partial or metadata.exit_code != 0 or raw.damaged or judgement.partial

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from profile_writer import rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.run import RunArchive
-from quipu.agent.campaign.campaign import LOCK_FILE, CampaignResult, Here, locked, run_campaign
+from quipu.agent.campaign.campaign import CampaignResult, Here, locked, run_campaign
 from quipu.agent.campaign.file import Campaign, read_campaign
 from quipu.agent.campaign.repetition import LaunchOptions, RunFailed, RunInterrupted
 from quipu.agent.campaign.task import Outcome, Silent, Task
@@ -305,7 +304,10 @@ def test_what_an_interrupted_run_left_is_kept_as_partial(tmp_path: Path, exit_co
     watcher = Watcher()
     result = go(tmp_path, Bench(tmp_path), watcher)
     assert (result.finished, len(result.outcomes)) == (0, 8)
-    assert watcher.notes == ["merged what an interrupted run left: p=1,n=100.r1, partial"]
+    why = "it is not known how the program ended" if state == 2 else "rank 0 ended before the program could finish"
+    assert [
+        note.startswith(f"merged what an interrupted run left: p=1,n=100.r1, partial: {why}") for note in watcher.notes
+    ] == [True]
     assert len(find_runs(tmp_path / "heat")) == 9
 
 
@@ -343,17 +345,6 @@ def test_two_campaigns_in_one_folder(tmp_path: Path) -> None:
     (tmp_path / "heat").mkdir()
     with locked(tmp_path / "heat"), pytest.raises(MeasurementError, match=f"process {os.getpid()} on"):
         go(tmp_path, Bench(tmp_path))
-    assert go(tmp_path, Bench(tmp_path)).exit_code == 0
-
-
-def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
-    (tmp_path / "heat").mkdir()
-    script = (
-        "import os, sys; from pathlib import Path; from quipu.agent.campaign.campaign import locked\n"
-        "with locked(Path(sys.argv[1])): os._exit(9)"
-    )
-    subprocess.run([sys.executable, "-c", script, str(tmp_path / "heat")], check=False)
-    assert "process" in (tmp_path / "heat" / LOCK_FILE).read_text()
     assert go(tmp_path, Bench(tmp_path)).exit_code == 0
 
 

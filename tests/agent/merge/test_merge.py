@@ -361,3 +361,9 @@ def test_what_the_node_agents_saw_is_kept_thinned(raw: Path, tmp_path: Path) -> 
     for name in ("node-n3.json", "node-n4.json"):
         assert any(name in problem for problem in archive.metadata.problems)
     assert not archive.metadata.partial
+
+
+def test_a_run_whose_end_nobody_saw_says_why_it_is_partial(raw: Path, tmp_path: Path) -> None:
+    archive = merge_run(raw, tmp_path / "heat", replace(METADATA, exit_code=None, seconds=None))
+    assert archive.metadata.partial
+    assert archive.metadata.problems == ("it is not known how the program ended: what had started it was ended first",)

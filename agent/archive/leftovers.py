@@ -1,0 +1,99 @@
+"""What killed writers of archives left in an experiment folder, and the lock that tells whether one writes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+WRITE_LOCK = ".write.lock"
+TEMPORARY = ".tmp-"
+MERGED = ".merged-"
+_LEFT = re.compile(rf"(?:{re.escape(TEMPORARY)}.*-|{re.escape(MERGED)})[0-9a-f]{{32}}", re.DOTALL)
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Hold the lock of writers of an experiment folder, together with others; first remove what killed ones left.
+
+    The kernel frees the lock when a process ends, however it ends: what is left while nobody holds it is removed,
+    archives that were never finished and raw folders that were merged already. The last writer removes the file of the
+    lock. Where the file system has no locks, or the file cannot be opened, nothing is removed.
+    """
+    path = folder / WRITE_LOCK
+    if _left(folder):
+        _remove_left(folder, path)
+    descriptor = _shared(path)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            _end(path, descriptor)
+
+
+def _remove_left(folder: Path, path: Path) -> None:
+    descriptor = _opened(path)
+    if descriptor is None:
+        return
+    if _alone(path, descriptor):
+        for left in _left(folder):
+            shutil.rmtree(left, ignore_errors=True)
+    _end(path, descriptor)
+
+
+def _end(path: Path, descriptor: int) -> None:
+    """Give the lock back, and remove its file if nobody else holds it."""
+    if _alone(path, descriptor):
+        with suppress(OSError):
+            path.unlink()
+    os.close(descriptor)
+
+
+def _shared(path: Path) -> int | None:
+    """Return a descriptor of the lock's file with the lock, held together with others; None if there is none."""
+    while (descriptor := _opened(path)) is not None:
+        if _locked(descriptor, fcntl.LOCK_SH) and _is_file(path, descriptor):
+            return descriptor
+        removed = not _is_file(path, descriptor)  # meanwhile, by the last writer before
+        os.close(descriptor)
+        if not removed:
+            return None
+    return None
+
+
+def _alone(path: Path, descriptor: int) -> bool:
+    """Whether no other process holds the lock; then none gets it before it is given back."""
+    return _locked(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_file(path, descriptor)
+
+
+def _is_file(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except OSError:
+        return False
+
+
+def _opened(path: Path) -> int | None:
+    """Return a descriptor of a lock file, for reading only where another user made it; None if there is none."""
+    for flags in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):
+        with suppress(OSError):
+            return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    return None
+
+
+def _locked(descriptor: int, how: int) -> bool:
+    try:
+        fcntl.flock(descriptor, how)
+    except OSError:
+        return False
+    return True
+
+
+def _left(folder: Path) -> list[Path]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        return [Path(one.path) for one in entries if _LEFT.fullmatch(one.name) and one.is_dir(follow_symlinks=False)]
+    return []
