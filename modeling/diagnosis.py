@@ -141,10 +141,12 @@ def scale_of(experiment: Experiment, chosen: Mapping[str, float]) -> tuple[float
     """Return the scale that counts, a number per parameter: what was chosen, else the default.
 
     That is 16 times the largest measured p and the largest measured value of the others; without p, four times the
-    largest value of each parameter.
+    largest value of each parameter. A single configuration is where it was measured: nothing says how it scales.
     """
     largest = experiment.points.max(axis=0) if experiment.configurations else np.ones(len(experiment.parameters))
     times = {"p": _TIMES_RANKS} if "p" in experiment.parameters else dict.fromkeys(experiment.parameters, _TIMES_OTHERS)
+    if experiment.configurations == 1:
+        times = {}
     return tuple(
         float(chosen.get(name, times.get(name, 1.0) * value))
         for name, value in zip(experiment.parameters, largest.tolist(), strict=True)

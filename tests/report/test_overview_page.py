@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 
 from quipu.modeling.experiment import Experiment
@@ -44,6 +44,41 @@ def test_a_single_configuration_has_no_target(tmp_path: Path) -> None:
     assert " there" not in verdict + facts + advice
     assert "grow" not in advice
     assert advice.count("Measure more") == 1
+
+
+def test_a_single_configuration_has_no_section_over_a_parameter(tmp_path: Path) -> None:
+    experiment, _ = planted()
+    single = {name: values[:, :1] for name, values in experiment.values.items()}
+    script = """setTimeout(() => {
+      const texts = ['stack-card', 'scaling', 'surface-card'].map((id) => document.getElementById(id).hidden);
+      texts.push([...document.querySelectorAll('#target input')].map((one) => one.value).join());
+      document.documentElement.dataset.found = texts.join(' ');
+    }, 200);"""
+    for measured, expected in (
+        (replace(experiment, points=experiment.points[:1], values=single), "true true true 1,32"),
+        (experiment, "false false false"),
+    ):
+        page = tmp_path / "page.html"
+        page.write_text(instrumented(html_report(measured, planted()[1]), script), encoding="utf-8")
+        found = re.search(r'data-found="([^"]*)"', document(page, tmp_path / "profile")[0])
+        assert found is not None
+        assert found[1].startswith(expected)
+
+
+def test_captions_are_not_wider_than_their_table_is_seen(tmp_path: Path) -> None:
+    experiment, models = planted()
+    measure = """setTimeout(() => {
+      document.getElementById('levels').hidden = false;
+      const shown = [...document.querySelectorAll('.scroll caption')].filter((one) => one.offsetParent);
+      const room = (one) => one.closest('.scroll').clientWidth + 1 - one.getBoundingClientRect().width;
+      parent.document.documentElement.dataset.found = shown.length + ' ' + shown.filter((one) => room(one) < 0).length;
+    }, 200);"""
+    inner = escape(instrumented(html_report(experiment, models), measure))
+    page = tmp_path / "page.html"
+    page.write_text(f'<iframe style="width:400px;height:900px" srcdoc="{inner}"></iframe>', encoding="utf-8")
+    found = re.search(r'data-found="(\d+) (\d+)"', document(page, tmp_path / "profile")[0])
+    assert found is not None
+    assert (int(found[1]) >= 2, found[2]) == (True, "0")
 
 
 def test_modeled_efficiency_does_not_have_the_noise_of_the_first_run(tmp_path: Path) -> None:

@@ -73,6 +73,9 @@ for (let stack = [...startAndEnd, ...roots], at = 0; stack.length; at++) {
 const subtreeSize = (path) => sizes[path];
 const subtree = (path) => preorder.subarray(placeOf[path], placeOf[path] + sizes[path]);
 
+// Of a single configuration nothing says how it scales: there is the overview of that, and no section over a parameter.
+const isSingle = DATA.points.length === 1;
+
 // ---- values: per metric and scope, for one configuration: the list of repetitions ----
 function repetitions(metric, path, configuration) {
   const series = DATA.values[metric][path];

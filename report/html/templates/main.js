@@ -42,7 +42,7 @@ const SECTIONS = [
   ["overview", drawOverview],
   ["surface-card", drawSurface],
   ["flame", drawFlame],
-  ["stack-card", drawStack],
+  ["stack-card", () => byId("stack-card").hidden || drawStack()],
   ["scaling", () => byId("scaling").hidden || drawScaling()],
   ["communication", drawCommunication],
   ["matrix-card", () => byId("matrix-card").hidden || drawMatrix()],

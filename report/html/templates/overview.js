@@ -9,8 +9,6 @@ const MOST_ADVICE = 4;
 const MOST_TERMS = 3; // of the growth of a call path, before a button
 const WORTH = 0.05; // parts of the program that are worth an item
 
-// Of a single configuration nothing says how it scales: the overview is of that.
-const isSingle = DATA.points.length === 1;
 const overviewPoint = () => (isSingle ? DATA.points[0] : DATA.slowdowns && state.scale ? state.scale : state.target);
 
 // The program at a point with its interval, from the models of the metric.

@@ -72,7 +72,7 @@ function drawScale(frame, range, span, how, points, model, ideal) {
 }
 
 function startScaling() {
-  const usable = RANKS >= 0 && metricByName.has("time");
+  const usable = !isSingle && RANKS >= 0 && metricByName.has("time");
   byId("scaling").hidden = !usable;
   if (!usable) return;
   byId("scaling-kind").value = isWeak() ? "weak" : "strong";

@@ -81,5 +81,6 @@ function stackLegend(shown, others, layers, sums, xs) {
 }
 
 function startStack() {
+  byId("stack-card").hidden = isSingle;
   byId("stack-shares").addEventListener("change", drawStack);
 }

@@ -168,7 +168,7 @@ function surfaceAxes() {
 }
 
 function startSurface() {
-  byId("surface-card").hidden = DATA.parameters.length < 2;
+  byId("surface-card").hidden = isSingle || DATA.parameters.length < 2;
   if (byId("surface-card").hidden) return;
   for (const id of ["surface-other", "surface-extend"]) byId(id).addEventListener("change", drawSurface);
   byId("surface-frame").addEventListener("keydown", surfaceKey);
