@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +12,14 @@ from quipu.modeling.errors import UsageError
 from .exported import Exported, oversubscribed_note
 from .measurements import load
 from .options import over_ranks_of
-from .output import require_no_source, write_own
+from .output import require_no_source, require_own, write_together
 
 
 def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool) -> Exported:
     """Write a folder of files, named by parameters and repetition.
 
     Raises UsageError for a folder that holds anything but such files, unless with `force`: measurements of Caliper are
-    named alike.
+    named alike. Where one of them cannot be written none appears.
     """
     from quipu.report.formats.stacks import is_of_quipu, run_text
 
@@ -32,9 +34,8 @@ def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool)
                 raise UsageError(f"{path} is no export to Caliper: give another folder with -o, or --force")
     if not target.absolute().parent.is_dir():
         raise UsageError(f"{target}: the folder {target.parent} does not exist: make it first")
-    target.mkdir(exist_ok=True)
+    texts: dict[Path, str | bytes] = {}
     metrics = list(data.metrics.values())
-    written = 0
     for place, point in enumerate(data.points.tolist()):
         parameters = dict(zip(data.parameters, point, strict=True))
         for run in range(max(values.shape[2] for values in data.values.values())):
@@ -43,8 +44,24 @@ def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool)
                 continue
             chosen = [metric for metric in metrics if metric.name in values]
             name = ".".join([data.name, *(f"{key}={value:.17g}" for key, value in parameters.items()), f"r{run + 1}"])
-            text = run_text(data.tree, chosen, values, parameters, run + 1)
-            write_own(target / f"{name}.cali", text, is_of_quipu, "export to Caliper", force)
-            written += 1
-    content = f": {written} files, one per configuration and repetition"
+            texts[target / f"{name}.cali"] = run_text(data.tree, chosen, values, parameters, run + 1)
+    _write(target, texts, force)
+    content = f": {len(texts)} files, one per configuration and repetition"
     return Exported(data.name, target, oversubscribed_note(data), content)
+
+
+def _write(folder: Path, texts: Mapping[Path, str | bytes], force: bool) -> None:
+    """Write the files of a folder, which is made if it is not there: all or none."""
+    from quipu.report.formats.stacks import is_of_quipu
+
+    made = not folder.is_dir()
+    folder.mkdir(exist_ok=True)
+    try:
+        for path in texts:
+            require_own(path, is_of_quipu, "export to Caliper", force)
+        write_together(texts)
+    except BaseException:
+        if made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise

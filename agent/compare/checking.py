@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from quipu.modeling.analysis import Analysis, analyze
-from quipu.modeling.errors import UsageError
+from quipu.modeling.errors import FormatError, ModelingError, UsageError
 from quipu.modeling.expectations import (
     Expectation,
     Outcome,
@@ -38,7 +38,17 @@ def check(file: ExpectationsFile, side: Side, baseline: Side | None) -> list[Che
     expectations = list(file.expectations(side.experiment.parameters, side.experiment.metrics))
     pair = None if baseline is None else paired(baseline, side)
     checker = _Checker(side, pair, {one.metric for one in expectations if one.growth is not None})
-    return [result for one in expectations for result in checker.results(one)]
+    return [result for one in expectations for result in _results(file, checker, one)]
+
+
+def _results(file: ExpectationsFile, checker: _Checker, one: Expectation) -> list[CheckResult]:
+    """Return the outcomes of one expectation; FormatError names the file whose bound has no value somewhere."""
+    try:
+        return list(checker.results(one))
+    except ModelingError as error:
+        if one.bound is None:
+            raise
+        raise FormatError(file.path, f"at_most of {one.pattern}: {error}") from None
 
 
 class _Checker:

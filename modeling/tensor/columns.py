@@ -192,8 +192,16 @@ def _coded(name: str, column: Column, levels: Sequence[str] | None) -> FloatArra
         return np.array([codes.get(value, UNKNOWN) if value else np.nan for value in texts], dtype=np.float64)
     if isinstance(column, np.ndarray):
         return np.asarray(column, dtype=np.float64)
-    wrong = next((value for value in column if value), "")
+    wrong = next((value for value in column if value and not _is_number(value)), "")
     raise ModelingError(f"column {name!r} must hold numbers, not texts such as {wrong!r}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _text(value: float) -> str:

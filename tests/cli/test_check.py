@@ -124,6 +124,7 @@ def test_what_cannot_be_decided_is_no_success(quipu_here: Quipu, tmp_path: Path)
         ("[[expect]]\npath = 'main'\ngrows = {n = 'p'}\n", 1, "growth 'p' in n has the parameter p"),
         ("[[expect]]\npath = 'main'\nat_most = 'exp(n)'\n", 1, "'exp(n)'"),
         ("[[expect]]\npath = 'main'\nat_most = 'n^1e999'\n", 1, "is no exponent"),
+        ("[[expect]]\npath = 'main'\nat_most = '1e308*n^3'\n", 1, "e.toml: at_most of main: model 1e+308·n³ has no"),
         (
             "[[expect]]\npath = 'main'\nmetric = 'flops'\nat_most = 1\n",
             1,

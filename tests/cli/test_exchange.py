@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +116,28 @@ def test_measurements_of_caliper_are_not_written_over(quipu_here: Quipu, runs: P
     for _ in range(2):  # over exports of its own it is written again
         assert quipu_here("export", runs, "-f", "thicket", "-o", "all").code == 0
         assert quipu_here("export", runs, "-f", "caliper", *at, "-o", "one.cali").code == 0
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_full_disk_leaves_no_part_of_a_folder_for_thicket(
+    quipu_here: Quipu, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    if before:
+        assert quipu_here("export", runs, "-f", "thicket", "-o", "all").code == 0
+    there = {path: path.read_bytes() for path in tmp_path.rglob("*.cali")}
+    written: list[int] = []
+
+    def sync(descriptor: int) -> None:
+        written.append(descriptor)
+        if len(written) == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    answer = quipu_here("export", runs, "-f", "thicket", "-o", "all")
+    assert answer.code == 1
+    assert "No space left on device (the disk is full" in answer.err
+    assert (tmp_path / "all").exists() == before
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.cali")} == there
 
 
 def _first_point(runs: Path) -> dict[str, float]:

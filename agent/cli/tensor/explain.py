@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from ..output import layout, own_file, say, show, show_json
-from .files import read_data, read_model
+from .files import naming, read_data, read_model
 
 LEAST_SHARE = 0.001
 """Share of the variance from which a pair is shown."""
@@ -47,7 +47,11 @@ def command(
     effects = main_effects(read)
     pairs = pair_effects(read, [effect.parameter for effect in effects[:top]])[:top]
     beyond = continuations(read)
-    growth = error_by_rows(read, *read.measured(read_data(data, read.target))) if data is not None else []
+    growth = []
+    if data is not None:
+        table = read_data(data, read.target)
+        with naming(data):
+            growth = error_by_rows(read, *read.measured(table))
     if plot is not None:
         from quipu.report.tensor_plots import draw_effects
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import math
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +38,17 @@ def read_data(source: Path, metric: str = "time") -> dict[str, Column]:
         return {name: _column(source, name, table.column(name)) for name in table.column_names}
     except (pa.ArrowException, ValueError) as error:
         raise FormatError(source, f"cannot be read: {error}") from error
+
+
+@contextmanager
+def naming(source: Path) -> Iterator[None]:
+    """Errors about the columns of a table name its file."""
+    try:
+        yield
+    except FormatError:
+        raise
+    except ModelingError as error:
+        raise FormatError(source, str(error)) from error
 
 
 def _csv(source: Path) -> Any:

@@ -9,7 +9,7 @@ from quipu.modeling.errors import UsageError
 
 from ..output import layout, say, show, show_json
 from ..quoting import names_of
-from .files import read_data, require_model_place, write_model
+from .files import naming, read_data, require_model_place, write_model
 
 
 def command(
@@ -52,16 +52,17 @@ def command(
         raise UsageError(f"--uniform and --geometric both name {twice[0]}")
     require_model_place(output, force)
     columns = read_data(data, target)
-    model, x, _, notes = fit_columns(
-        columns,
-        target,
-        names_of(parameters),
-        names_of(categorical),
-        both[0] | both[1],
-        loss=loss,
-        time_budget=budget,
-        random_state=seed,
-    )
+    with naming(data):
+        model, x, _, notes = fit_columns(
+            columns,
+            target,
+            names_of(parameters),
+            names_of(categorical),
+            both[0] | both[1],
+            loss=loss,
+            time_budget=budget,
+            random_state=seed,
+        )
     size = write_model(output, model, force)
     fitted = model.model
     if as_json:

@@ -11,7 +11,7 @@ import typer
 from quipu.modeling.errors import UsageError
 
 from ..output import show_json, write_own
-from .files import codes_of, read_data, read_model
+from .files import codes_of, naming, read_data, read_model
 
 _COLUMNS = ("predicted", "low", "high", "extrapolated")
 
@@ -48,7 +48,9 @@ def command(
             raise UsageError(f"--at: one value for {', '.join(missing)} is needed")
         x = np.array([[given[name][0] for name in read.parameters]])
     else:
-        x = read.matrix(read_data(data, read.target))
+        columns = read_data(data, read.target)
+        with naming(data):
+            x = read.matrix(columns)
     rows: list[dict[str, Any]] = []
     good = np.isfinite(x).all(axis=1)
     values = [np.full(len(x), np.nan) for _ in range(3)]
