@@ -21,6 +21,9 @@ from .run_json import to_json, write_json
 from .source_table import write_source
 from .tables import Column, concatenated, fsync, write_table
 
+_NAMED = 40
+"""Characters of the run's name in that of its temporary folder: with all of them it would be longer than the run's."""
+
 
 def write_archive(archive: RunArchive, folder: Path) -> RunArchive:
     """Write a run into an experiment folder under the next free repetition number and return it as stored.
@@ -37,7 +40,7 @@ def write_archive(archive: RunArchive, folder: Path) -> RunArchive:
 
 def _written(archive: RunArchive, folder: Path) -> RunArchive:
     name = configuration_name(archive.metadata.parameters)
-    temporary = folder / f"{TEMPORARY}{name}-{uuid.uuid4().hex}"
+    temporary = folder / f"{TEMPORARY}{name[:_NAMED]}-{uuid.uuid4().hex}"
     temporary.mkdir()
     try:
         _write_tables(archive, temporary)

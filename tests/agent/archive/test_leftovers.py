@@ -84,3 +84,10 @@ def test_a_folder_where_no_lock_can_be_made(tmp_path: Path) -> None:
     (tmp_path / WRITE_LOCK).symlink_to(tmp_path / "nowhere")
     with writing(tmp_path):
         assert left.exists()
+
+
+def test_a_name_that_has_room_is_written_whatever_its_length(tmp_path: Path) -> None:
+    name = "y" * 240
+    archive = merge_run(raw_folder(tmp_path), tmp_path / "heat", RunMetadata({name: 1}, exit_code=0))
+    assert archive.path.name == f"{name}=1.r1"
+    assert names(tmp_path / "heat") == [archive.path.name]
