@@ -74,7 +74,8 @@ def export_stacks(
     content = written if isinstance(written, str | bytes) else json_text(written) + "\n"
     write_own(target, content, lambda old: _is_own(chosen, old), f"export to {chosen}", force, [source])
     notes = ["oversubscribed (more ranks than processors), which the file cannot say"] if view.oversubscribed else []
-    shown = dict(view.facts).get("shown") or dict(view.facts)["values"]
+    facts = dict(view.facts)
+    shown = f"{len(samples)} ranks apart" if samples else facts.get("shown") or facts["values"]
     listed = ", ".join(metric.name for metric in weighted.metrics)
     return Exported(name, target, notes, f": {listed}; {shown}")
 
