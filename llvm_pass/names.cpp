@@ -1,6 +1,7 @@
 #include "names.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -11,6 +12,7 @@
 
 #include <cstdlib>
 #include <cxxabi.h>
+#include <utility>
 
 using namespace llvm;
 
@@ -40,6 +42,21 @@ std::string fortranName(StringRef Name) {
     return Procedure.empty() ? "" : Scope + Procedure;
 }
 
+/// SMPI's headers have macros for functions of the C library, which rename methods of the program like free(x), too.
+std::string withoutRenaming(std::string Shown) {
+    static constexpr std::pair<StringRef, StringRef> Renamed[] = {{"smpi_exit", "exit"},
+                                                                  {"smpi_getpid", "getpid"},
+                                                                  {"smpi_shared_free", "free"},
+                                                                  {"smpi_sleep", "sleep"},
+                                                                  {"smpi_usleep", "usleep"}};
+    const auto IsPart = [&](size_t At) { return At < Shown.size() && (isAlnum(Shown[At]) || Shown[At] == '_'); };
+    for (const auto &[Other, Own] : Renamed)
+        for (size_t At = 0; (At = Shown.find(Other, At)) != std::string::npos; At++)
+            if (!IsPart(At - 1) && !IsPart(At + Other.size()))
+                Shown.replace(At, Other.size(), Own);
+    return Shown;
+}
+
 /// What LLVM's demangler does not know (generic lambdas in functions, operator->*) the one of the C++ library may.
 std::string demangled(StringRef Name) {
     const std::string Mangled = Name.str();
@@ -56,7 +73,7 @@ std::string demangled(StringRef Name) {
 
 std::string plainName(StringRef Name, bool Fortran) {
     if (!Fortran)
-        return demangled(Name);
+        return Name.starts_with("_Z") ? withoutRenaming(demangled(Name)) : demangled(Name);
     if (std::string Known = fortranName(Name); !Known.empty())
         return Known;
     // Procedures outside of modules have an underscore at the end, those with BIND(C) have not.

@@ -1,7 +1,8 @@
 """Linker names of C++ functions without what they say of the MPI they were built for.
 
 A communicator is a `struct ompi_communicator_t *` for Open MPI, a `simgrid::smpi::Comm *` for SMPI and an `int` for
-MPICH, so that a function that takes one has another linker name in each build of a program.
+MPICH, so that a function that takes one has another linker name in each build of a program. SMPI's headers also have
+macros for functions of the C library, which rename functions of the program: a method `free` is `smpi_shared_free`.
 """
 
 from __future__ import annotations
@@ -14,31 +15,44 @@ _MOST_DIGITS = 9  # of numbers in linker names: lengths of identifiers and repet
 _DIGITS = frozenset("0123456789")
 _DIGITS_AND_LETTERS = _DIGITS | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _STATUS = "ompi_status_public_t"
+# smpi_helpers.h: those of its macros that leave a declaration one. llvm_pass/names.cpp shows the right names.
+_RENAMED_BY_SMPI = {
+    f"smpi_{name}": name.removeprefix("shared_") for name in ("exit", "getpid", "shared_free", "sleep", "usleep")
+}
 
 
 def built_alike(name: str) -> str:
     """Return a linker name as every MPI's build of the function has it: handles are integers, like MPICH's.
 
-    Names without handles stay. In the others all repetitions of a type (S_, S0_, …) become S_, as handles of
-    different types shift their numbers. The result is for comparing only. agent/runtime/mpi_handles.cpp does the same
-    (tests/native/test_mpi_handles.py).
+    Functions that SMPI renamed have their own name again. Of names with handles all repetitions of a type (S_, S0_, …)
+    become S_, as handles of different types shift their numbers; the result is for comparing only.
+    agent/runtime/mpi_handles.cpp does the same (tests/native/test_mpi_handles.py).
     """
-    if not name.startswith("_Z") or ("ompi_" not in name and _SMPI not in name):
+    if not name.startswith("_Z") or not (_has_handles(name) or "smpi_" in name):
         return name
     return _text("".join(became for _, became in _parts(name)))
 
 
 def of_any_build(name: str) -> str | None:
-    """Return a pattern (with *) that fits the linker name of a function in every MPI's build; None without handles.
+    """Return a pattern (with *) that fits a function in every MPI's build; None if its linker name is always the same.
 
-    It fits other functions only where they have the same name and differ in handles, or in types that are repeated.
+    It fits other functions only where they have the same name and differ in handles or in types that are repeated, or
+    where their name ends like one that SMPI renamed.
     """
     if built_alike(name) == name:
         return None
-    pattern = ""
+    pattern, shifted = "", _has_handles(name)
     for was, became in _parts(name):
-        pattern = pattern.removesuffix("*") + "*" if became != was or was == "S_" else pattern + was
+        if became == was and not (shifted and was == "S_"):
+            pattern += was
+        else:
+            pattern = pattern.removesuffix("*") + "*" + _RENAMED_BY_SMPI.get(was.lstrip("0123456789"), "")
     return _text(pattern)
+
+
+def _has_handles(name: str) -> bool:
+    """Return whether a linker name may have handles of Open MPI or SMPI in it."""
+    return "ompi_" in name or _SMPI in name
 
 
 def _parts(name: str) -> Iterator[tuple[str, str]]:
@@ -47,8 +61,9 @@ def _parts(name: str) -> Iterator[tuple[str, str]]:
     Only bytes of ASCII become others, so that what comes of the parts is UTF-8 again.
     """
     octets, at = name.encode("utf-8", "surrogatepass").decode("latin-1"), 0
+    shifted = _has_handles(name)
     while at < len(octets):
-        became, end = _next(octets, at)
+        became, end = _next(octets, at, shifted)
         yield octets[at:end], became
         at = end
 
@@ -58,8 +73,11 @@ def _text(octets: str) -> str:
     return octets.encode("latin-1").decode("utf-8", "surrogatepass")
 
 
-def _next(name: str, at: int) -> tuple[str, int]:
-    """Return what the next part of a linker name becomes, and where it ends."""
+def _next(name: str, at: int, shifted: bool) -> tuple[str, int]:
+    """Return what the next part of a linker name becomes, and where it ends.
+
+    shifted: whether repetitions of types have numbers that depend on the MPI.
+    """
     if name.startswith("PN", at):
         inside = at + len(_SMPI) if name.startswith(_SMPI, at) else _repetition(name, at + 2)
         word, end = _word(name, inside) if inside > at + 2 else ("", at)
@@ -70,8 +88,11 @@ def _next(name: str, at: int) -> tuple[str, int]:
         if word.startswith("ompi_") and word.endswith("_t") and word != _STATUS:
             return "i", end
     if (end := _repetition(name, at)) > at:
-        return "S_", end
+        return "S_" if shifted else name[at:end], end
     word, end = _word(name, at)
+    if word in _RENAMED_BY_SMPI:
+        own = _RENAMED_BY_SMPI[word]
+        return f"{len(own)}{own}", end
     if word:
         return "10MPI_Status" if word == _STATUS else name[at:end], end
     return name[at], at + 1

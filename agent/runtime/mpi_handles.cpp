@@ -9,7 +9,14 @@ namespace {
 
 constexpr long most_digits = 9; /* of numbers in linker names: lengths of identifiers and repetitions */
 constexpr char smpi[] = "PN7simgrid4smpi", status[] = "ompi_status_public_t", any_status[] = "10MPI_Status";
+constexpr char any_repetition[] = "S_";
 constexpr const char *in_smpi[] = {"Comm", "Datatype", "Errhandler", "File", "Group", "Info", "Op", "Request", "Win"};
+/* Functions that SMPI's macros rename, and how linker names have their own names. */
+constexpr const char *renamed_by_smpi[][2] = {{"smpi_exit", "4exit"},
+                                              {"smpi_getpid", "6getpid"},
+                                              {"smpi_shared_free", "4free"},
+                                              {"smpi_sleep", "5sleep"},
+                                              {"smpi_usleep", "6usleep"}};
 
 /* Part of a name, from `at` to `end`. */
 struct Part {
@@ -68,6 +75,16 @@ const char *handle(Part name) {
     return name.at;
 }
 
+/* An identifier of a linker name, from its length on, as every MPI's build has it. */
+Part own(Part identifier, Part with_length) {
+    if (identifier.is(status))
+        return {any_status, any_status + strlen(any_status)};
+    for (const auto &renamed : renamed_by_smpi)
+        if (identifier.is(renamed[0]))
+            return {renamed[1], renamed[1] + strlen(renamed[1])};
+    return with_length;
+}
+
 char *append(char *out, const char *from, const char *to) {
     memmove(out, from, static_cast<size_t>(to - from));
     return out + (to - from);
@@ -77,7 +94,8 @@ char *append(char *out, const char *from, const char *to) {
 
 size_t built_alike(const char *name, size_t length, char *alike) {
     Part rest = {name, name + length};
-    if (!rest.starts_with("_Z") || (!rest.has("ompi_") && !rest.has(smpi))) {
+    const bool handles = rest.has("ompi_") || rest.has(smpi);
+    if (!rest.starts_with("_Z") || (!handles && !rest.has("smpi_"))) {
         memcpy(alike, name, length);
         return length;
     }
@@ -88,12 +106,11 @@ size_t built_alike(const char *name, size_t length, char *alike) {
         if (end > rest.at) {
             *out++ = 'i';
         } else if ((end = repetition(rest)) > rest.at) {
-            *out++ = 'S';
-            *out++ = '_';
+            out = handles ? append(out, any_repetition, any_repetition + 2) : append(out, rest.at, end);
         } else if (type.end > type.at) {
             end = type.end;
-            out =
-                type.is(status) ? append(out, any_status, any_status + strlen(any_status)) : append(out, rest.at, end);
+            const Part alike_part = own(type, {rest.at, end});
+            out = append(out, alike_part.at, alike_part.end);
         } else {
             *out++ = *rest.at;
             end = rest.at + 1;

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 import pytest
-from quipu.modeling.mpi_handles import built_alike
+from quipu.modeling.mpi_handles import built_alike, of_any_build
 from quipu.modeling.rates import PathRates, Rates, runtime_text
 
 BUILDS = {  # signature: for Open MPI, and for SMPI
@@ -21,6 +22,10 @@ BUILDS = {  # signature: for Open MPI, and for SMPI
         "_Z3sumRKSt6vectorIdSaIdEERS1_P9ompi_op_t",
         "_Z3sumRKSt6vectorIdSaIdEERS1_PN7simgrid4smpi2OpE",
     ),
+    "void Pool<double>::free(MPI_Comm, MPI_Comm) const": (
+        "_ZNK4PoolIdE4freeEP19ompi_communicator_tS2_",
+        "_ZNK4PoolIdE16smpi_shared_freeEPN7simgrid4smpi4CommES5_",
+    ),
     "void got(MPI_Comm, MPI_Status&)": (
         "_Z3gotP19ompi_communicator_tR20ompi_status_public_t",
         "_Z3gotPN7simgrid4smpi4CommER10MPI_Status",
@@ -34,13 +39,42 @@ def test_builds_for_two_mpis_have_one_name(signature: str) -> None:
     assert built_alike(real) == built_alike(simulated) != real
 
 
+@pytest.mark.parametrize(
+    ("simulated", "own"),
+    [
+        (
+            "_ZN6Memory16smpi_shared_freeIdEEvPT_RSt6vectorIS2_SaIS2_EES5_",
+            "_ZN6Memory4freeIdEEvPT_RSt6vectorIS2_SaIS2_EES5_",
+        ),
+        ("_ZN4Game9smpi_exitEi", "_ZN4Game4exitEi"),
+        ("_ZN4Pool10smpi_sleepEi", "_ZN4Pool5sleepEi"),
+    ],
+)
+def test_methods_that_macros_of_smpi_renamed_have_their_own_names(simulated: str, own: str) -> None:
+    assert built_alike(simulated) == built_alike(own) == own
+    pattern = of_any_build(simulated)
+    assert pattern is not None and fnmatchcase(own, pattern) and fnmatchcase(simulated, pattern)
+    assert not fnmatchcase(
+        own.replace("4free", "5alloc").replace("4exit", "5begin").replace("5sleep", "4work"), pattern
+    )
+
+
 def test_handles_are_the_integers_of_mpich() -> None:
     assert built_alike(BUILDS["void ring<double>(System<double>&, int, MPI_Comm)"][1]) == "_Z4ringIdEvR6SystemIT_Eii"
 
 
 @pytest.mark.parametrize(
     "name",
-    ["main", "MPI_Send", "_QMompi_filesPopen", "_Z3addRKSt6vectorIdSaIdEERS1_S2_", "ompi_file", "_Z", "_Z9999999x"],
+    [
+        "main",
+        "MPI_Send",
+        "_QMompi_filesPopen",
+        "_Z3addRKSt6vectorIdSaIdEERS1_S2_",
+        "ompi_file",
+        "_Z",
+        "_Z9999999x",
+        "smpi_exit",
+    ],
 )
 def test_names_without_handles_stay(name: str) -> None:
     assert built_alike(name) == name

@@ -94,6 +94,24 @@ def test_rates_of_another_mpi_are_those_of_functions_with_communicators(tmp_path
     assert not any("first main->sum" in line for line in said)
 
 
+def test_methods_that_macros_of_smpi_rename_are_those_of_other_builds(tmp_path: Path) -> None:
+    source, built = tmp_path / "pool.cpp", tmp_path / "pool"
+    source.write_text(
+        "#include <mpi.h>\n"
+        "struct Pool {\n    double left = 1;\n    __attribute__((noinline)) void free(double *from) {\n"
+        "        for (int k = 0; k < 1000; k++) left = left * 0.5 + from[k & 1];\n    }\n};\n"
+        "int main(int argc, char **argv) {\n    MPI_Init(&argc, &argv);\n    double a[] = {1, 2};\n    Pool pool;\n"
+        "    pool.free(a);\n    MPI_Finalize();\n    return pool.left < 0;\n}\n"
+    )
+    subprocess.run([native_file("quipu-smpicxx"), "-O1", source, "-o", built], check=True)
+    own = PathRates(("main", "_ZN4Pool4freeEPd"), (SLOW_RATE,), 1.0, 0.0, 1)
+    options = replace(QUIET, rates=rates_file(tmp_path, own))
+    archive = run(launch_command("smpi", [str(built)], 1, None), {"p": 1}, None, tmp_path / "runs", options)
+    path = next(path for path in range(len(archive.tree)) if archive.tree.name(path) == "Pool::free(double*)")
+    time, instructions = (float(archive.statistics[name].mean[path]) for name in ("time", "instructions"))
+    assert time == pytest.approx(instructions * SLOW_RATE, abs=1e-9)
+
+
 @pytest.mark.parametrize("filtered", [False, True])
 def test_each_call_path_takes_its_effort(program: Path, tmp_path: Path, filtered: bool) -> None:
     rates = rates_file(tmp_path, PathRates(WORK, (SLOW_RATE,), 1.0, 0.0, 1, "main->work"))

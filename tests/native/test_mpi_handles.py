@@ -25,6 +25,7 @@ PARTS = (
     *("P", "N", "R", "K", "E", "S", "S_", "S1Z_", "PN", "PNS_", "i", "_", "7größe", "2xé", "é"),
     *("PN7simgrid4smpi", "4CommE", "7RequestE", "6Grid10E", "PN11abcdefghijk", "PN8sim"),
     *("P19ompi_communicator_t", "20ompi_status_public_t", "9ompi_op_t", "P6ompi_t", "P5ompi_", "10MPI_Status"),
+    *("16smpi_shared_free", "9smpi_exit", "11smpi_usleep", "10smpi_sleep1", "011smpi_getpid", "S12_"),
     *("0", "00", "1", "9", "100000", "9" * 20, "9" * 5000, "1000000000", "000000000000001x"),
 )
 LONG = "_Z100003" + "x" * 99_995 + "P6ompi_tP6ompi_t"  # its identifier ends between the two handles
