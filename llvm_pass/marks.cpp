@@ -1,6 +1,7 @@
 #include "marks.h"
 
 #include "effort.h"
+#include "libraries.h"
 #include "selection.h"
 #include "worth.h"
 
@@ -171,14 +172,17 @@ PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &AM) {
     for (const auto &[F, Known] : Functions)
         if (isLibrary(Known))
             Library.insert(F);
+    const Libraries Headers(M);
     NamedMDNode *Marked = M.getOrInsertNamedMetadata(MarkedFunctions);
     ScopeMaker Scopes(M);
     DenseMap<Function *, Worth> Timed =
         worthTiming(M, AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
     for (auto &[F, Known] : Functions) {
         const Worth Worthy = Timed.lookup(F);
-        // What only the C++ library itself calls is no algorithm of the program.
-        Known.MuchWork = Worthy.IsMuch && (!Library.contains(F) || any_of(F->users(), [&](const User *U) {
+        Known.By = Library.contains(F) ? Owner::Program : Headers.ownerOf(*F);
+        // What only the C++ library itself calls is no algorithm of the program; so it is with other libraries.
+        Known.MuchWork = Worthy.IsMuch && (Known.By != Owner::LibraryInside || Headers.isCalledFromOutside(*F)) &&
+                         (!Library.contains(F) || any_of(F->users(), [&](const User *U) {
                              const auto *Call = dyn_cast<CallBase>(U);
                              return Call && !Library.contains(Call->getFunction());
                          }));
@@ -188,7 +192,8 @@ PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &AM) {
         Marked->addOperand(MDNode::get(
             Context, {F->getSubprogram(), MDString::get(Context, Known.Name), MDString::get(Context, Known.Display),
                       MDString::get(Context, Known.File), ConstantAsMetadata::get(ConstantInt::get(I64, Known.Line)),
-                      ConstantAsMetadata::get(ConstantInt::get(I64, *Known.MuchWork))}));
+                      ConstantAsMetadata::get(ConstantInt::get(I64, *Known.MuchWork)),
+                      ConstantAsMetadata::get(ConstantInt::get(I64, static_cast<uint64_t>(Known.By)))}));
         IRBuilder<> Builder(&*F->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
         Builder.SetCurrentDebugLocation(DILocation::get(Context, Known.Line, 0, F->getSubprogram()));
         Instruction *Mark = Builder.CreateCall(Probe, {Builder.getInt64(numberOf(Known.Name)), Builder.getInt64(1),
@@ -208,7 +213,7 @@ Marks::Marks(Module &M) {
         auto Number = [&](unsigned Operand) {
             return static_cast<unsigned>(mdconst::extract<ConstantInt>(Entry->getOperand(Operand))->getZExtValue());
         };
-        Identity Known{Text(1), Text(2), Text(3), Number(4), Number(5) != 0};
+        Identity Known{Text(1), Text(2), Text(3), Number(4), Number(5) != 0, static_cast<Owner>(Number(6))};
         const Identity *Kept = &ByName.try_emplace(Known.Name, Known).first->second;
         if (const auto *Scope = dyn_cast_or_null<DISubprogram>(Entry->getOperand(0)))
             ByScope[Scope] = Kept;

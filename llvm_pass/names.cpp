@@ -125,7 +125,8 @@ std::string displayName(const DISubprogram &F) {
 }
 
 Identity identify(const Function &F) {
-    Identity Known{F.getName().str(), displayName(F), F.getParent()->getSourceFileName(), 0, std::nullopt};
+    Identity Known{F.getName().str(), displayName(F), F.getParent()->getSourceFileName(), 0,
+                   std::nullopt,      Owner::Program};
     if (const DISubprogram *Debug = F.getSubprogram()) {
         Known.Line = firstLine(F);
         SmallString<256> Path(Debug->getFilename());

@@ -15,6 +15,13 @@ class Module;
 
 namespace quipu {
 
+/// Whose code a function is, as far as C++'s names and linkage say (libraries.h).
+enum class Owner {
+    Program,
+    Library,       ///< a header of a library, in a namespace for its users
+    LibraryInside, ///< a header, in a namespace for a library's implementation
+};
+
 /// What a function is known by wherever its code is.
 struct Identity {
     std::string Name;    ///< linker name
@@ -22,6 +29,7 @@ struct Identity {
     std::string File;
     unsigned Line = 0;            ///< 0: not known
     std::optional<bool> MuchWork; ///< whether a visit is worth being timed (worth.h), if that was found out
+    Owner By = Owner::Program;
 };
 
 Identity identify(const llvm::Function &F);

@@ -103,20 +103,40 @@ bool isLibrary(const Identity &Function) {
     return Root == "std" || Root == "__gnu_cxx";
 }
 
-static bool isLibraryInternal(const Identity &Function, const Filter &Selection) {
-    if (!isLibrary(Function) || sys::Process::GetEnv("QUIPU_ALL") ||
-        Selection.asks_for(Function.Name.c_str(), Function.Display.c_str()))
+/// Whether this destroys, copies or moves an object as a whole: what compilers add to a program, too.
+static bool keepsObjects(const Identity &Function) {
+    ItaniumPartialDemangler Demangler;
+    if (Demangler.partialDemangle(Function.Name.c_str()) || !Demangler.isFunction())
         return false;
-    const auto [Scope, Base] = scopeAndBase(Function);
-    return !areStdNamespaces(Scope) || StringRef(Base).starts_with("_") || !Function.MuchWork.value_or(false);
+    const std::string Base = taken(Demangler.getFunctionBaseName(nullptr, nullptr));
+    if (!Demangler.isCtorOrDtor() && Base != "operator=")
+        return false;
+    const std::string Class = taken(Demangler.getFunctionDeclContextName(nullptr, nullptr));
+    const std::string Given = taken(Demangler.getFunctionParameters(nullptr, nullptr));
+    return StringRef(Base).starts_with("~") || Given == "(" + Class + " const&)" || Given == "(" + Class + "&&)";
+}
+
+/// Whether a function is one of those that only those who wrote a library know.
+static bool isInsideOfLibrary(const Identity &Function) {
+    const bool MuchWork = Function.MuchWork.value_or(false);
+    if (isLibrary(Function)) {
+        const auto [Scope, Base] = scopeAndBase(Function);
+        return !areStdNamespaces(Scope) || StringRef(Base).starts_with("_") || !MuchWork;
+    }
+    return Function.By != Owner::Program && (!MuchWork || keepsObjects(Function));
+}
+
+static bool isLibraryInternal(const Identity &Function, const Filter &Selection) {
+    return isInsideOfLibrary(Function) && !sys::Process::GetEnv("QUIPU_ALL") &&
+           !Selection.asks_for(Function.Name.c_str(), Function.Display.c_str());
 }
 
 /// Whether a compiler made a function that no source has: what clang makes of an OpenMP construct beside its body, of a
 /// coroutine beside its body, of virtual functions in other bases, of lambdas as pointers, around the constructors of
-/// static objects; flang of reductions and powers.
+/// static objects and accesses of thread-local ones; flang of reductions and powers.
 static bool isMadeByCompiler(StringRef Name) {
-    return any_of(std::array{".omp_task_privates_map.", ".red_", "_FortranA", "__mlir_", "_ZTh", "_ZTv", "_ZTc",
-                             "_GLOBAL__", "__cxx_global_", "__tls_init"},
+    return any_of(std::array{".omp_task_privates_map.", ".red_", "_FortranA", "__mlir_", "_ZTh", "_ZTv", "_ZTc", "_ZTW",
+                             "_ZTH", "_GLOBAL__", "__cxx_global_", "__tls_init"},
                   [&](const char *Prefix) { return Name.starts_with(Prefix); }) ||
            any_of(std::array{".omp_outlined_debug__", "__await_suspend_wrapper__", "8__invokeE"},
                   [&](const char *Part) { return Name.contains(Part); }) ||

@@ -27,8 +27,9 @@ std::string readSelection(Filter &Selection);
 bool isLibrary(const Identity &Function);
 
 /// Whether the work of a function is that of its callers: what a filter excludes, what no source has, and inner parts
-/// of the C++ library, which are all but free functions of namespace std that do much work by themselves (algorithms),
-/// and what the filter asks for.
+/// of libraries: of the C++ library all but free functions of namespace std that do much work by themselves
+/// (algorithms), of others (libraries.h) what does little, destroys, copies or moves an object, and functions in
+/// namespaces for the implementation that only the library calls. What the filter asks for is none of them.
 bool isLeftOut(const Identity &Function, const Filter &Selection);
 
 /// Whether a function that may have been inlined is a call path of its own, as far as filter and language say.

@@ -174,6 +174,8 @@ bool isElsewhere(const Function &F, const TargetLibraryInfo &TLI) {
         return Known == LibFunc_qsort;                                   // calls back
     if (Name.starts_with("__kmpc_") || Name.starts_with("_ZNSt6thread")) // start threads of the program's functions
         return true;
+    if (Name.starts_with("_ZTH") || Name.starts_with("_ZTW")) // find a thread's own variable, and initialize it once
+        return false;
     return !Name.starts_with("_ZSt") && !Name.starts_with("_ZNSt") && !Name.starts_with("_ZNKSt") &&
            !Name.starts_with("_ZN9__gnu_cxx") && !Name.starts_with("_Zn") && !Name.starts_with("_Zd") &&
            !Name.starts_with("_FortranA") && !Name.starts_with("__");

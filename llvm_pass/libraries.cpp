@@ -1,0 +1,170 @@
+#include "libraries.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Module.h"
+
+#include <array>
+#include <cctype>
+#include <string>
+
+using namespace llvm;
+
+namespace quipu {
+namespace {
+
+/// The names that a linker name of C++ begins with (Itanium C++ ABI, section 5.1.4, nested-name): namespaces, then
+/// classes, then that of the function, up to the first with template arguments. Operators and constructors have none.
+struct Nested {
+    SmallVector<StringRef, 6> Names;
+    StringRef Rest;          ///< what follows the last name
+    bool IsLocal = false;    ///< the names are those of the function that this is in
+    bool IsConst = false;    ///< of an object
+    bool IsTemplate = false; ///< the last name, or an operator after it, has template arguments
+
+    /// What may be namespaces. The last name is the function, or a class: constructors, template arguments show that.
+    ArrayRef<StringRef> scopes() const {
+        const bool Last = !IsLocal && (Rest.starts_with("E") || Rest.starts_with("I") || isStructor());
+        return ArrayRef(Names).drop_back(Last && !Names.empty() ? 1 : 0);
+    }
+    bool isOperator() const { return Rest.size() > 2 && islower(Rest[0]) && islower(Rest[1]); }
+    bool isStructor() const {
+        return Rest.size() > 1 && (Rest[0] == 'C' || Rest[0] == 'D') && (isDigit(Rest[1]) || Rest[1] == 'I');
+    }
+};
+
+/// Takes one name, its length before it, and its ABI tags.
+bool takeName(StringRef &Rest, StringRef &Name) {
+    size_t Length = 0;
+    Rest.consume_front("L"); // known in this file only
+    if (Rest.empty() || !isDigit(Rest.front()) || Rest.consumeInteger(10, Length) || Length > Rest.size())
+        return false;
+    Name = Rest.take_front(Length);
+    Rest = Rest.drop_front(Length);
+    StringRef Tag;
+    while (Rest.size() > 1 && Rest[0] == 'B' && isDigit(Rest[1])) {
+        Rest = Rest.drop_front();
+        takeName(Rest, Tag);
+    }
+    return true;
+}
+
+Nested nestedName(StringRef Rest) {
+    Nested Found;
+    if (!Rest.consume_front("_Z"))
+        return Found;
+    while (Rest.consume_front("Z"))
+        Found.IsLocal = true;
+    if (Rest.starts_with("St"))
+        Found.Names.push_back("std");
+    if (!Rest.consume_front("N"))
+        return Found;
+    while (!Rest.empty() && StringRef("KVrRO").contains(Rest.front())) {
+        Found.IsConst |= Rest.front() == 'K';
+        Rest = Rest.drop_front();
+    }
+    // St is namespace std, the others are classes in it.
+    if (Rest.size() > 1 && Rest[0] == 'S' && StringRef("tabsiod").contains(Rest[1])) {
+        Found.Names.push_back("std");
+        Rest = Rest.drop_front(2);
+    }
+    for (StringRef Name; takeName(Rest, Name);) {
+        Found.Names.push_back(Name);
+        if (Rest.starts_with("I"))
+            break;
+    }
+    Found.Rest = Rest;
+    Found.IsTemplate = Rest.starts_with("I") || (Found.isOperator() && Rest[2] == 'I');
+    return Found;
+}
+
+std::string joined(ArrayRef<StringRef> Names) { return join(Names.begin(), Names.end(), "::"); }
+
+bool isImplementationName(StringRef Name) {
+    if (Name.starts_with("__"))
+        return true;
+    const std::string Lower = Name.trim('_').lower();
+    return is_contained(std::array{"impl", "detail", "details", "internal"}, Lower) ||
+           any_of(std::array{"_impl", "_detail", "_internal"},
+                  [&](const char *End) { return StringRef(Lower).ends_with(End); });
+}
+
+/// Whether any file may have a copy: inline functions and templates, which have types of one file as arguments at
+/// times.
+bool isOfHeader(const Function &F, const Nested &Known) {
+    return !is_contained(Known.scopes(), "_GLOBAL__N_1") &&
+           (F.hasLinkOnceLinkage() || F.hasWeakODRLinkage() || F.hasAvailableExternallyLinkage() ||
+            (F.hasLocalLinkage() && Known.IsTemplate));
+}
+
+} // namespace
+
+Libraries::Libraries(const Module &M) {
+    for (const Function &F : M) {
+        const Nested Known = nestedName(F.getName());
+        const ArrayRef<StringRef> Names(Known.Names);
+        if (Known.IsLocal || Names.empty())
+            continue;
+        if (Known.isStructor())
+            Classes.insert(joined(Names));
+        else if (Known.IsConst && (Known.isOperator() || Known.Rest.starts_with("E")))
+            Classes.insert(joined(Known.scopes()));
+    }
+    StringSet<> Own;
+    for (const Function &F : M) {
+        const Nested Known = nestedName(F.getName());
+        const ArrayRef<StringRef> Scopes = Known.scopes();
+        if (F.isDeclaration() || F.hasAvailableExternallyLinkage() || Scopes.empty())
+            continue;
+        if (!F.hasLocalLinkage() && !isOfHeader(F, Known))
+            Own.insert(Scopes.front());
+        else if (isOfHeader(F, Known) && isInner(F.getName()))
+            Roots.insert(Scopes.front());
+    }
+    for (const auto &Entry : Own)
+        Roots.erase(Entry.getKey());
+    Roots.insert("std");
+    Roots.insert("__gnu_cxx");
+}
+
+bool Libraries::isInner(StringRef Name) const {
+    const Nested Known = nestedName(Name);
+    const ArrayRef<StringRef> Scopes = Known.scopes();
+    if (Scopes.empty() || Scopes.front() == "std" || Scopes.front() == "__gnu_cxx")
+        return false; // decided by the rules of the C++ library
+    for (size_t I = 0; I < Scopes.size() && !Classes.contains(joined(Scopes.take_front(I + 1))); I++)
+        if (isImplementationName(Scopes[I]) && (I > 0 || Scopes[I].starts_with("__")))
+            return true;
+    return false;
+}
+
+Owner Libraries::ownerOf(const Function &F) const {
+    const Nested Known = nestedName(F.getName());
+    if (Known.scopes().empty() || !isOfHeader(F, Known))
+        return Owner::Program;
+    if (isInner(F.getName()))
+        return Owner::LibraryInside;
+    return Roots.contains(Known.scopes().front()) ? Owner::Library : Owner::Program;
+}
+
+bool Libraries::isOfLibrary(const Function &F) const {
+    const Nested Known = nestedName(F.getName());
+    return !Known.scopes().empty() && Roots.contains(Known.scopes().front()) && isOfHeader(F, Known);
+}
+
+bool Libraries::isCalledFromOutside(const Function &F) const {
+    const Nested Known = nestedName(F.getName());
+    return any_of(F.users(), [&](const User *U) {
+        const auto *Call = dyn_cast<CallBase>(U);
+        if (!Call || Call->getCalledOperand() != &F || isOfLibrary(*Call->getFunction()))
+            return false;
+        const Nested Caller = nestedName(Call->getFunction()->getName());
+        return Caller.scopes().empty() || Known.scopes().empty() || Caller.scopes().front() != Known.scopes().front();
+    });
+}
+
+} // namespace quipu
