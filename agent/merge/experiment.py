@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,10 @@ from .slowest_rank import rank_times
 from .unify import unify_trees
 
 OverRanks = Literal["mean", "max", "sum"]
+
+MOST_LEFT_OUT = 12
+"""Runs that a note names beside the one whose reason it tells."""
+_RANKS = re.compile(r"\branks? \d+(?:[-, ]+\d+)*")
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
             f"{folder}: holds no run archive; measure first: quipu run -o {folder} --param … -- mpirun …"
         )
     usable = [run for run in stored if run.metadata.complete]
-    notes = [f"{run.path.name} is left out: {why_incomplete(run.metadata)}" for run in stored if run not in usable]
+    notes = _left_out([run for run in stored if not run.metadata.complete])
     if not usable:
         reasons = "".join(f"\n  {note}" for note in notes)
         raise MeasurementError(
@@ -157,6 +162,25 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         rank_times=rank_times(archives, configuration, repetition.tolist()),
         exact_times=all(run.metadata.simulated_by_effort for run in usable),
     )
+
+
+def _left_out(runs: Sequence[StoredRun]) -> list[str]:
+    """Return which runs are left out and why; those whose reasons differ in the ranks only share a note."""
+    alike: dict[str, list[StoredRun]] = {}
+    for run in runs:
+        alike.setdefault(_RANKS.sub("ranks", why_incomplete(run.metadata)), []).append(run)
+    return [_left_out_together(own) for own in alike.values()]
+
+
+def _left_out_together(runs: Sequence[StoredRun]) -> str:
+    first, *others = runs
+    text = f"{first.path.name} is left out: {why_incomplete(first.metadata)}"
+    if not others:
+        return text
+    names = ", ".join(run.path.name for run in others[:MOST_LEFT_OUT])
+    more = f" and {len(others) - MOST_LEFT_OUT} more" if len(others) > MOST_LEFT_OUT else ""
+    how = "is another one" if len(others) == 1 else f"are {len(others)} others"
+    return f"{text}; so {how}: {names}{more}"
 
 
 def _problems(archives: Sequence[RunArchive]) -> list[str]:

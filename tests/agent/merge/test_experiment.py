@@ -82,6 +82,21 @@ def test_failed_and_partial_runs_are_left_out_and_named(tmp_path: Path) -> None:
     assert any(note.startswith("p=8.r1 is left out: ranks 0-1") for note in experiment.notes)
 
 
+def test_runs_that_are_left_out_for_the_same_reason_share_a_note(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    measure(runs, {"p": 2})
+    for p in range(4, 20):
+        measure(runs, {"p": p}, 2 + p % 3, state=0)
+    measure(runs, {"p": 64}, exit_code=3)
+    measure(runs, {"p": 65}, exit_code=4)
+    measure(runs, {"p": 66}, exit_code=4)
+    of_ranks, code_3, code_4 = load_experiment(runs).notes
+    assert of_ranks.startswith("p=4.r1 is left out: ranks 0-2")
+    assert of_ranks.endswith("; so are 15 others: " + ", ".join(f"p={p}.r1" for p in range(5, 17)) + " and 3 more")
+    assert code_3 == "p=64.r1 is left out: the program ended with exit code 3"
+    assert code_4 == "p=65.r1 is left out: the program ended with exit code 4; so is another one: p=66.r1"
+
+
 def test_what_is_doubtful_of_many_runs_is_told_once(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     told = "returned from main without MPI_Finalize, which destructors of static objects may call: what they do is not"
