@@ -34,7 +34,7 @@ from ..pmnf.model import Factor, Model, Term, collect
 from ..pmnf.modeler import NoModel, Options, fit_models
 from ..progress import steps
 from .carriers import Carriers
-from .per_visit import per_exact_visit
+from .per_visit import per_exact_visit, per_scattered_visit
 from .sums import complexity, searches, terms_of_visits, told
 from .through_visits import Sum, through
 
@@ -57,6 +57,7 @@ def by_visits(experiment: Experiment, models: Models, options: Options) -> Model
     exceptions = _without_exceptions(experiment, "visits", visits, options)
     for name in effort if exceptions else []:
         _without_exceptions(experiment, name, result[name], options, sorted(set(exceptions.values())))
+    former = {name: list(own) for name, own in result.items()}
     known_models: _Known = {}
     inexact = [isinstance(model, Model) and not reproduces(model) for model in visits]
     known = Carriers.of(experiment, visits, inexact)
@@ -77,6 +78,7 @@ def by_visits(experiment: Experiment, models: Models, options: Options) -> Model
         near = (path, *tree.children[path], int(tree.parent[path]))
         unexplained.append(_Unexplained(path, wanted, [other for other in near if other >= 0 and inexact[other]]))
     _explain(experiment, unexplained, known, result, options, known_models, "modeling counts by visits")
+    per_scattered_visit(experiment, result, former, options)
     per_exact_visit(experiment, result, options)
     return result
 

@@ -1,15 +1,18 @@
-"""Counts that depend on data, for each of visits that do not.
+"""Counts of which what is for each visit is known better than their sum.
 
 Blocks of a matrix that go around a process grid, levels of a tree of ranks: how often a function is visited is an exact
 function of the parameters, and what it finds in the data at each visit is not. Inexact counts have few functions to be
 sums of, and none of a process grid; so their model is that of the counts for each visit times the exact one of the
 visits, where that is as short and much likelier.
+
+Where both scatter, iterations to a tolerance over the points of a share with its edges, and what is for each visit does
+so by far less, counts are as many as the visits: their own functions would follow the scatter of these.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -26,6 +29,10 @@ _LEAST = 0.02
 # By how much the other one must be likelier, 2 log likelihood: very strong evidence (Kass and Raftery, Bayes factors,
 # Journal of the American Statistical Association 90, 1995).
 _STRONG = 10.0
+# What counts for each visit are missed by at most, as part of what the visits are missed by, to be that many for each.
+_TIGHT = 0.25
+# Terms that counts for each visit have at most, the constant included: more follow what is left of the scatter.
+_MOST_TERMS = 3
 
 
 def per_exact_visit(experiment: Experiment, models: Models, options: Options) -> None:
@@ -46,7 +53,7 @@ def _carriers(experiment: Experiment, models: Models, name: str) -> dict[int, in
     tree, visits = experiment.tree, models["visits"]
     found = {}
     for path, model in enumerate(models[name]):
-        if not isinstance(model, Model) or reproduces(model) or not missed(model) > _LEAST:
+        if not _is_missed(model):
             continue
         chain = tree.ancestry(path)[: -1 if name == "visits" else None]
         for carrier in reversed(chain):
@@ -59,20 +66,54 @@ def _carriers(experiment: Experiment, models: Models, name: str) -> dict[int, in
 
 def _model(experiment: Experiment, models: Models, name: str, carriers: Mapping[int, int], options: Options) -> None:
     """Put models of a metric through the visits of `carriers`, by call path, where these are better."""
+    for path, each, before, times in _each_visit(experiment, models, name, carriers, options):
+        found = _through(experiment, name, path, Sum((0.0, ()), (times.constant, times.terms)), each, before)
+        if _width(each) <= _width(before) and _evidence(found, before) > _STRONG:
+            models[name][path] = found
+
+
+def _each_visit(
+    experiment: Experiment, models: Models, name: str, carriers: Mapping[int, int], options: Options
+) -> Iterator[tuple[int, Model, Model, Model]]:
+    """Yield call paths, the models of a metric for each of the visits of `carriers`, of it, and of these visits."""
     if not carriers:
         return
     values, visits = experiment.values[name][list(carriers)], experiment.values["visits"][list(carriers.values())]
     ratios = np.where(visits > 0, values / np.where(visits > 0, visits, 1.0), np.nan)
     once = fit_models(experiment.points, ratios, experiment.metrics[name], experiment.parameters, options)
-    for (path, carrier), model in zip(carriers.items(), once, strict=True):
+    for (path, carrier), each in zip(carriers.items(), once, strict=True):
         before, times = models[name][path], models["visits"][carrier]
-        if not isinstance(model, Model) or not isinstance(before, Model) or not isinstance(times, Model):
-            continue
-        executed = None if experiment.executed is None else experiment.executed[path]
-        each = Sum((0.0, ()), (times.constant, times.terms))
-        found = through(each, model, before, experiment.points, experiment.values[name][path], executed)
-        if _width(model) <= _width(before) and _evidence(found, before) > _STRONG:
-            models[name][path] = found
+        if isinstance(each, Model) and isinstance(before, Model) and isinstance(times, Model):
+            yield path, each, before, times
+
+
+def _through(experiment: Experiment, name: str, path: int, found: Sum, visits: Model, before: Model) -> Model:
+    executed = None if experiment.executed is None else experiment.executed[path]
+    return through(found, visits, before, experiment.points, experiment.values[name][path], executed)
+
+
+def per_scattered_visit(experiment: Experiment, models: Models, former: Models, options: Options) -> None:
+    """Put models of counts for each visit, times that of the visits, in place of others where the visits scatter most.
+
+    Those may miss counts by little where few values of a parameter tell that a function is too many.
+    former: the models before those by visits; what differs has one by visits already.
+    """
+    visits = models["visits"]
+    for name in (name for name in models if name != "visits" and experiment.metrics[name].is_effort):
+        paths = [
+            path
+            for path, own in enumerate(models[name])
+            if own is former[name][path] and isinstance(own, Model) and not reproduces(own) and _is_missed(visits[path])
+        ]
+        for path, each, before, times in _each_visit(experiment, models, name, {one: one for one in paths}, options):
+            if missed(each) <= _TIGHT * missed(times) and _width(each) <= _MOST_TERMS:
+                found = Sum((0.0, ()), (each.constant, each.terms), tuple(each.alternatives), each.notes)
+                models[name][path] = _through(experiment, name, path, found, times, before)
+
+
+def _is_missed(model: Model | NoModel) -> bool:
+    """Whether there is a model that does not reproduce the counts, and misses them by much."""
+    return isinstance(model, Model) and not reproduces(model) and missed(model) > _LEAST
 
 
 def _width(model: Model) -> int:
