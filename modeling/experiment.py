@@ -7,7 +7,7 @@ to after construction.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -201,12 +201,26 @@ class CallTree:
         have inclusive values of their own, and are in those of no caller.
         """
         result = np.array(exclusive, dtype=np.float64, copy=True)
-        combine = np.fmax if over == "max" else _add_measured
+        measured = ~np.isnan(result)
+        add, nothing = (np.maximum, -np.inf) if over == "max" else (np.add, 0.0)
+        result[~measured] = nothing
+        for callees, callers in self._steps:
+            result[callers] = add(result[callers], result[callees])
+            measured[callers] |= measured[callees]
+        result[~measured] = np.nan
+        return result
+
+    @cached_property
+    def _steps(self) -> tuple[tuple[IntArray, IntArray], ...]:
+        """Call paths that are part of their callers, and these: the deepest first, of each caller one at a time."""
+        taken = np.zeros(len(self), dtype=np.int64)
+        steps: dict[tuple[int, int], list[int]] = defaultdict(list)
         for node in range(len(self) - 1, -1, -1):
             parent = int(self.parent[node])
             if parent >= 0 and self.start_and_end[node] == self.start_and_end[parent]:
-                result[parent] = combine(result[parent], result[node])
-        return result
+                steps[-int(self.depth[node]), int(taken[parent])].append(node)
+                taken[parent] += 1
+        return tuple((np.array(steps[at]), self.parent[steps[at]]) for at in sorted(steps))
 
     def program_total(self, exclusive: FloatArray) -> FloatArray:
         """Return the sum over all call paths but the start and the end of MPI; NaN counts as nothing."""
@@ -217,12 +231,6 @@ def mean_over_repetitions(values: FloatArray) -> FloatArray:
     """Return the mean over the last axis of what was measured, NaN where nothing was."""
     counts = np.count_nonzero(~np.isnan(values), axis=-1)
     return np.asarray(np.where(counts, np.nansum(values, axis=-1) / np.maximum(counts, 1), np.nan), dtype=np.float64)
-
-
-def _add_measured(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Add two arrays; NaN counts as zero where the other is a number."""
-    both = np.isnan(a) & np.isnan(b)
-    return np.where(both, np.nan, np.nan_to_num(a) + np.nan_to_num(b))
 
 
 @dataclass(frozen=True, eq=False)
