@@ -44,11 +44,10 @@ std::string fortranName(StringRef Name) {
 
 /// SMPI's headers have macros for functions of the C library, which rename methods of the program like free(x), too.
 std::string withoutRenaming(std::string Shown) {
-    static constexpr std::pair<StringRef, StringRef> Renamed[] = {{"smpi_exit", "exit"},
-                                                                  {"smpi_getpid", "getpid"},
-                                                                  {"smpi_shared_free", "free"},
-                                                                  {"smpi_sleep", "sleep"},
-                                                                  {"smpi_usleep", "usleep"}};
+    static constexpr std::pair<StringRef, StringRef> Renamed[] = {
+#define QUIPU_SMPI_RENAMED(Macro, Length, Own) {#Macro, #Own},
+#include "smpi_names.def"
+    };
     const auto IsPart = [&](size_t At) { return At < Shown.size() && (isAlnum(Shown[At]) || Shown[At] == '_'); };
     for (const auto &[Other, Own] : Renamed)
         for (size_t At = 0; (At = Shown.find(Other, At)) != std::string::npos; At++)

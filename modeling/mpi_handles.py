@@ -7,18 +7,18 @@ macros for functions of the C library, which rename functions of the program: a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
-_IN_SMPI = ("Comm", "Datatype", "Errhandler", "File", "Group", "Info", "Op", "Request", "Win")
+_TABLE = (Path(__file__).parents[1] / "agent" / "runtime" / "smpi_names.def").read_text(encoding="utf-8")
+_IN_SMPI = tuple(re.findall(r"^QUIPU_SMPI_HANDLE\((\w+)\)$", _TABLE, re.MULTILINE))
 _SMPI = "PN7simgrid4smpi"
 _MOST_DIGITS = 9  # of numbers in linker names: lengths of identifiers and repetitions
 _DIGITS = frozenset("0123456789")
 _DIGITS_AND_LETTERS = _DIGITS | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _STATUS = "ompi_status_public_t"
-# smpi_helpers.h: those of its macros that leave a declaration one. llvm_pass/names.cpp shows the right names.
-_RENAMED_BY_SMPI = {
-    f"smpi_{name}": name.removeprefix("shared_") for name in ("exit", "getpid", "shared_free", "sleep", "usleep")
-}
+_RENAMED_BY_SMPI = dict(re.findall(r"^QUIPU_SMPI_RENAMED\((\w+), \d, (\w+)\)$", _TABLE, re.MULTILINE))
 
 
 def built_alike(name: str) -> str:

@@ -10,13 +10,15 @@ namespace {
 constexpr long most_digits = 9; /* of numbers in linker names: lengths of identifiers and repetitions */
 constexpr char smpi[] = "PN7simgrid4smpi", status[] = "ompi_status_public_t", any_status[] = "10MPI_Status";
 constexpr char any_repetition[] = "S_";
-constexpr const char *in_smpi[] = {"Comm", "Datatype", "Errhandler", "File", "Group", "Info", "Op", "Request", "Win"};
+constexpr const char *in_smpi[] = {
+#define QUIPU_SMPI_HANDLE(class) #class,
+#include "smpi_names.def"
+};
 /* Functions that SMPI's macros rename, and how linker names have their own names. */
-constexpr const char *renamed_by_smpi[][2] = {{"smpi_exit", "4exit"},
-                                              {"smpi_getpid", "6getpid"},
-                                              {"smpi_shared_free", "4free"},
-                                              {"smpi_sleep", "5sleep"},
-                                              {"smpi_usleep", "6usleep"}};
+constexpr const char *renamed_by_smpi[][2] = {
+#define QUIPU_SMPI_RENAMED(macro, length, own) {#macro, #length #own},
+#include "smpi_names.def"
+};
 
 /* Part of a name, from `at` to `end`. */
 struct Part {
