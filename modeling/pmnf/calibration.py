@@ -117,6 +117,8 @@ VISITS_MOST_TRIED = 8
 # Growth between the last two values, as a power of the parameter, from which on it is looked for; the library ends at
 # n³, whose terms of lower order make it look slower. The largest power (tensors of coupled-cluster methods: n⁷).
 STEEP, STEEP_POWER = 2.25, 8
+# The same for recursions, of which n^log2(3) grows least; others may be beside them.
+STEEP_RECURSION = 1.2
 # Values of a parameter, at least, and its largest one as a logarithm: sizes are below 2^60.
 STEEP_VALUES, STEEP_DOUBLINGS = 4, 60
 # What powers must miss, relative, before counts that deviate are those of 2ⁿ: so much do data and chance make.
@@ -157,6 +159,13 @@ STEPS_BEFORE_ONE = 2
 # 4 and 8 at deviations of .3 to 3 %, which fall with n, .4, .2 and 0 % of sums of powers and logarithms are taken for
 # such, and .1, 0 and 0 % with five repetitions.
 STEPS_DEVIATING_BASES, STEPS_LEAST_GAIN = (2, 4), 0.0
+
+# --- counts of work in blocks: tests/modeling/pmnf/test_blocks.py
+# Sizes of blocks that are tried: all up to the first, then powers of two up to this one; numbers of blocks that differ.
+BLOCKS_MOST_SIZE, BLOCKS_MOST_SIZE_DOUBLED, BLOCKS_LEAST = 4096, 24, 3
+# Classes of sizes that leave less than this part of the largest count are tried for exactness, at most so many; what
+# counts must say beyond how many sums were tried.
+BLOCKS_NEAR, BLOCKS_TRIED, BLOCKS_LEAST_GAIN = 1e-6, 32, 1.0
 
 # --- counts that are rounded: tests/modeling/pmnf/test_rounded.py, benchmarks/priors_evaluation.py
 # The magnitude of a coefficient may be anything between 1e-10 and 1e10.

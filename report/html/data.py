@@ -264,26 +264,26 @@ class _Products:
     def _number(self, factors: tuple[Factor, ...]) -> int:
         if factors not in self._numbers:
             self._numbers[factors] = len(self.lists)
-            self.lists.append(
-                [
-                    [self.places[f.parameter], _exponent(f), f.log, -1 if f.several else f.shares, *_variable(f)]
-                    for f in factors
-                ]
-            )
+            self.lists.append([self._factor(factor) for factor in factors])
         return self._numbers[factors]
+
+    def _factor(self, factor: Factor) -> list[Any]:
+        """Return the number of the parameter, powers, and what the factor is about if not the parameter itself.
+
+        Of a dimension of the process grid [rule, dimensions, index, name]; of steps and of blocks these are an object.
+        """
+        about: list[Any] = []
+        if factor.steps is not None:
+            about = [asdict(factor.steps)]
+        elif factor.blocks is not None:
+            blocks = factor.blocks
+            about = [{"size": blocks.size, "power": blocks.power, "product": [self._factor(f) for f in blocks.product]}]
+        elif (axis := factor.axis) is not None:
+            about = [[axis.rule, axis.dimensions, axis.index, factor.name]]
+        shares = -1 if factor.several else factor.shares
+        return [self.places[factor.parameter], _exponent(factor), factor.log, shares, *about]
 
 
 def _exponent(factor: Factor) -> str:
     """Return the exponent as text: "2/3", or "log2(7)-1" of a recursion."""
     return recursion_text(factor.exponent) or str(factor.exponent)
-
-
-def _variable(factor: Factor) -> list[Any]:
-    """Return what a factor is about, or nothing if it is about the parameter itself.
-
-    Of a dimension of the process grid [rule, dimensions, index, name]; of steps these are an object.
-    """
-    if factor.steps is not None:
-        return [asdict(factor.steps)]
-    axis = factor.axis
-    return [] if axis is None else [[axis.rule, axis.dimensions, axis.index, factor.name]]

@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from quipu.modeling.pmnf.model import Factor
+from quipu.modeling.pmnf.model import Blocks, Factor, Model, Term
 from quipu.modeling.pmnf.model.steps import BASES, Steps
 from quipu.modeling.pmnf.model.text import plain
 from quipu.modeling.process_grid import RULES, extents
@@ -23,6 +23,13 @@ from .browser import document
 
 _UNITS = ("1", "s", "B", "")
 _SCRIPT = """
+const DATA = { parameters: ["p"] };
+const element = (name, attributes, ...content) => {
+  const node = document.createElement(name);
+  node.append(...content);
+  return node;
+};
+const textOf = (model) => formulaNode(model).textContent;
 const rows = JSON.parse(document.getElementById("values").textContent);
 const special = {nan: NaN, inf: Infinity, "-inf": -Infinity};
 const texts = rows.map(([kind, text, detail]) => {
@@ -33,6 +40,8 @@ const texts = rows.map(([kind, text, detail]) => {
   if (kind === "number") return numberText(value);
   if (kind === "extent") return numberText(extentOf(detail, value));
   if (kind === "product") return numberText(productOf(unpackProduct(detail), factorsAt([value])));
+  if (kind === "blocks") return numberText(Number(productOf(unpackProduct(detail), factorsAt([value])).toPrecision(9)));
+  if (kind === "formula") return textOf({ constant: value, terms: [{ c: 3, ...unpackProduct(detail) }] });
   if (kind === "steps") return numberText(stepsTo(detail, value));
   if (kind === "point") return pointText(["p", "n"], [value, 3]);
   const [mantissa, exponent] = coefficient(value);
@@ -100,6 +109,14 @@ def test_the_same_digits_in_python_and_in_the_page(tmp_path: Path) -> None:
         own = Factor("p", Fraction(exponent), log, max(shares, 0), several=shares < 0)
         packed = [[0, str(exponent), log, shares]]
         rows.append(("product", value, packed, number(float(own.evaluate(np.array([value]))[0]))))
+    for size, power, above, value in product((7, 64), (1, 2), (1, 3), (1.0, 63.0, 64.0, 65.0, 1000.5)):
+        blocks = Factor("p", blocks=Blocks(size, (Factor("p", Fraction(1)),), power))
+        term = Term(3.0, (Factor("p", Fraction(above)), blocks))
+        packed = [[0, str(above), 0, 0], [0, "0", 0, 0, {"size": size, "power": power, "product": [[0, "1", 0, 0]]}]]
+        at = float(term.evaluate({"p": np.array([value])}, (1,))[0]) / 3.0
+        rows.append(("blocks", value, packed, number(float(f"{at:.9g}"))))
+        text = re.sub("[²³]", lambda raised: str("¹²³".index(raised[0]) + 1), str(Model(("p",), value, (term,))))
+        rows.append(("formula", value, packed, text))
     script = "".join(map(read_template, ("text.js", "model.js", "formula.js"))) + _SCRIPT
     data = html.escape(json.dumps([(kind, repr(value), detail) for kind, value, detail, _ in rows]))
     page = tmp_path / "values.html"

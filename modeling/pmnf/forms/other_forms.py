@@ -20,6 +20,7 @@ from ..grids.nests import by_nests
 from ..grids.terms import has_extents
 from ..model import Model
 from ..uncertainty.doubt import far_off
+from .blocks import by_blocks
 from .polynomials import by_polynomials
 from .power_law import by_power_law
 from .shares import by_shares
@@ -62,6 +63,8 @@ class OtherForms:
             found = [crossing.get(path, model) for path, model in enumerate(found)]
             steps = by_steps(found, self.points, self.counts, self.used, self.repetitions, self.names)
             found = [steps.get(path, model) for path, model in enumerate(found)]
+            blocks = by_blocks(found, self.points, self.counts, self.used, self.repetitions, self.names)
+            found = [blocks.get(path, model) for path, model in enumerate(found)]
         if self.grids is not None and any(grid.parameter in self.names for grid in self.grids.possible):
             by_grids = self._by_grids(found, self.grids)
             found = [by_grids.get(path, model) for path, model in enumerate(found)]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import FAR_BETTER, STEEP, STEEP_DOUBLINGS, STEEP_MISSED, STEEP_POWER, STEEP_VALUES
+from ..calibration import FAR_BETTER, STEEP, STEEP_DOUBLINGS, STEEP_MISSED, STEEP_POWER, STEEP_RECURSION, STEEP_VALUES
 from ..criterion.one_process import reproduces
 from ..data.lines import lines
 from ..data.preparation import ranges
@@ -42,7 +42,8 @@ def by_steep(
     found: dict[int, Model] = {}
     for at, former in unexplained(models, used):
         paths = np.array(list(former))
-        paths = paths[_steep(points[at], values[paths][:, at])]
+        steepness = _steepness(points[at], values[paths][:, at])
+        recursive, paths = paths[steepness > STEEP_RECURSION], paths[steepness > STEEP]
         if paths.size:
             _keep(found, paths, former, fit(points[at], paths, at, POWERS, True), reproduces)
         for exact in (True, False):
@@ -55,7 +56,7 @@ def by_steep(
                     again = [_in_doublings(own, name, measured) for own in fit(sizes, paths, at, None, exact)]
                     _keep(found, paths, former, again, reproduces if exact else _on(name))
         for library in HALVINGS if (doubled := _doubled(points[at], names)) else ():
-            rest = np.array([path for path in former if path not in found], dtype=np.int64)
+            rest = np.array([path for path in recursive.tolist() if path not in found], dtype=np.int64)
             if rest.size:
                 _keep(found, rest, former, fit(points[at], rest, at, library, True), partial(_recursive, doubled))
     return found
@@ -103,17 +104,18 @@ def _on(name: str) -> Callable[[Model], bool]:
     return lambda model: model.depends_on(name)
 
 
-def _steep(points: FloatArray, values: FloatArray) -> _Flags:
-    """Return which counts (N, C) grow, between the last two values of a parameter, by more than its power STEEP."""
-    steep = np.zeros(len(values), dtype=bool)
+def _steepness(points: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the power (N,) of a parameter by which counts (N, C) grow between its last two values, the largest one."""
+    result = np.zeros(len(values))
     for parameter in range(points.shape[1]):
         for line in lines(points, parameter, least=STEEP_VALUES):
             last, before = (line[np.argsort(points[line, parameter])[-rank]] for rank in (1, 2))
             high, low = points[last, parameter], points[before, parameter]
-            grows = (values[:, before] > 0) & (low > 0)
-            factor = values[:, last] / np.where(grows, values[:, before], 1.0)
-            steep |= grows & (factor > (high / max(low, 1e-300)) ** STEEP)
-    return steep
+            grows = (values[:, before] > 0) & (values[:, last] > 0) & (low > 0)
+            factor = np.where(grows, values[:, last], 1.0) / np.where(grows, values[:, before], 1.0)
+            if low > 0:
+                result = np.maximum(result, np.log(factor) / np.log(high / low))
+    return result
 
 
 def _logarithms(points: FloatArray) -> list[int]:

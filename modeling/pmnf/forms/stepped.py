@@ -15,7 +15,7 @@ from ..build import qualities
 from ..criterion.one_process import reproduces
 from ..data.noise import Repetitions
 from ..data.preparation import ranges, take
-from ..model import Alternative, Model
+from ..model import Alternative, Model, Term, evaluate
 from ..proposers.steps import SteppedSum, SteppedSums, functions_of, likeliest_of_alike, sums_of
 from .deviating_steps import DeviatingSteps
 
@@ -96,21 +96,37 @@ def _model(
     parameter: str,
     notes: tuple[str, ...],
 ) -> Model:
-    """Return one of the `sums` as a model: the likeliest, and as alternatives others that differ beyond the values."""
-    far = (points[:, names.index(parameter)].max() * np.arange(2.0, 33.0))[:, None]
-    ahead = [np.round(Model((parameter,), own.constant, own.terms(parameter)).evaluate(far)).tobytes() for own in sums]
-    (_, first), *rest = likeliest_of_alike([(own.score, key, own) for key, own in zip(ahead, sums, strict=True)])
-    others = tuple(Alternative(weight, own.constant, own.terms(parameter)) for weight, own in rest)
-    model = Model(names, first.constant, first.terms(parameter), None, ranges(points), (), others, notes)
-    width = np.array([len(first.parts) + bool(first.constant)])
-    fitted = model.evaluate(points)[None]
-    return Model(
-        names,
-        first.constant,
-        model.terms,
-        qualities(values[None], fitted, np.zeros(1), width)[0],
-        model.ranges,
-        (),
-        others,
-        notes,
+    """Return one of the `sums` as a model."""
+    return likeliest_model(
+        [(own.score, own.constant, own.terms(parameter)) for own in sums], points, values, names, notes
     )
+
+
+def likeliest_model(
+    forms: Sequence[tuple[float, float, tuple[Term, ...]]],
+    points: FloatArray,
+    values: FloatArray,
+    names: tuple[str, ...],
+    notes: tuple[str, ...],
+) -> Model:
+    """Return a model of counts (C,) at points (C, m): of exact forms the likeliest, and others as its alternatives.
+
+    forms: -2 log of their probability, constants, terms. Alternatives are those that differ beyond the points.
+    """
+    beyond = _beyond(points)
+    ahead = [np.round(evaluate(names, constant, terms, beyond)).tobytes() for _, constant, terms in forms]
+    (_, first), *rest = likeliest_of_alike([(own[0], key, own) for key, own in zip(ahead, forms, strict=True)])
+    others = tuple(Alternative(weight, *own[1:]) for weight, own in rest)
+    fitted = evaluate(names, *first[1:], points)[None]
+    width = np.array([len(first[2]) + bool(first[1])])
+    quality = qualities(values[None], fitted, np.zeros(1), width)[0]
+    return Model(names, *first[1:], quality, ranges(points), (), others, notes)
+
+
+def _beyond(points: FloatArray) -> FloatArray:
+    """Return points beyond those that were measured: of each parameter that varies, and of all of them together."""
+    times, largest = np.arange(2.0, 33.0)[:, None], points.max(axis=0)
+    varies = np.ptp(points, axis=0) > 0.0
+    directions = [np.eye(len(varies))[place] for place in np.flatnonzero(varies)]
+    directions += [varies.astype(np.float64)] if len(directions) > 1 else []
+    return np.concatenate([largest * (1.0 + (times - 1.0) * along) for along in directions])

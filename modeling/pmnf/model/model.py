@@ -192,6 +192,8 @@ class Model:
 
     def scaled(self, by: float) -> Model:
         """Return the model with all coefficients multiplied by `by`; quality and posterior weights stay."""
+        if by == 1.0:
+            return self
         alternatives = tuple(
             replace(a, constant=a.constant * by, terms=tuple(t.scaled(by) for t in a.terms)) for a in self.alternatives
         )

@@ -11,7 +11,7 @@ from ...errors import FormatError
 from ...process_grid import MOST_DIMENSIONS, is_rule
 from .model import Model
 from .steps import BASES
-from .term import Term
+from .term import Factor, Term
 
 _QUALITY = ("smape", "rms_relative", "r2", "adjusted_r2", "cross_validated")
 
@@ -74,19 +74,23 @@ def from_json(data: object, source: object = "model") -> Model:
 
 
 def _term_to_json(term: Term) -> dict[str, Any]:
-    factors = []
-    for factor in term.factors:
-        data: dict[str, Any] = {"parameter": factor.parameter, "exponent": str(factor.exponent), "log": factor.log}
-        if factor.shares:
-            data["shares"] = factor.shares
-        if factor.several:
-            data["several"] = True
-        if factor.axis is not None:
-            data["axis"] = asdict(factor.axis)
-        if factor.steps is not None:
-            data["steps"] = asdict(factor.steps)
-        factors.append(data)
-    return {"coefficient": term.coefficient, "factors": factors}
+    return {"coefficient": term.coefficient, "factors": [_factor_to_json(factor) for factor in term.factors]}
+
+
+def _factor_to_json(factor: Factor) -> dict[str, Any]:
+    data: dict[str, Any] = {"parameter": factor.parameter, "exponent": str(factor.exponent), "log": factor.log}
+    if factor.shares:
+        data["shares"] = factor.shares
+    if factor.several:
+        data["several"] = True
+    if factor.axis is not None:
+        data["axis"] = asdict(factor.axis)
+    if factor.steps is not None:
+        data["steps"] = asdict(factor.steps)
+    if factor.blocks is not None:
+        product = [_factor_to_json(own) for own in factor.blocks.product]
+        data["blocks"] = {"size": factor.blocks.size, "product": product, "power": factor.blocks.power}
+    return data
 
 
 def _check_term(term: Term, parameters: tuple[str, ...], source: object) -> None:
@@ -100,5 +104,9 @@ def _check_term(term: Term, parameters: tuple[str, ...], source: object) -> None
     for steps in (factor.steps for factor in term.factors if factor.steps is not None):
         if steps.base not in BASES or steps.unit < 1:
             raise FormatError(source, f"a term has steps of an unknown kind: {steps}")
+    for blocks in (factor.blocks for factor in term.factors if factor.blocks is not None):
+        if blocks.size < 2 or not blocks.power or not blocks.product or not all(own.is_plain for own in blocks.product):
+            raise FormatError(source, f"a term has blocks of an unknown kind: {blocks}")
+        names += [own.variable for own in blocks.product]
     if unknown := {name for name, _ in names}.difference(parameters):
         raise FormatError(source, f"a term uses parameter {min(unknown)!r}, which the model does not declare")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +16,38 @@ from .steps import Steps
 Exponents = tuple[Fraction, int]
 LARGEST_POWER = 16
 """Greater than any power of a parameter in a model (`steep`)."""
+_ROUNDED = 1e-12
 SortKey = tuple[Fraction, int, tuple[tuple[str, Fraction, int], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """(⌈m/size⌉·size/m)^power: what a product m of powers becomes where work is done in whole blocks of a size.
+
+    Chunks of a loop, tiles of a matrix, messages of a buffer. It tends to 1. size: from 2. product: of plain factors.
+    """
+
+    size: int
+    product: tuple[Factor, ...]
+    power: int = 1
+
+    def number(self, columns: Mapping[str, FloatArray]) -> FloatArray:
+        """Return how many blocks there are at the parameter values in `columns`; their shape."""
+        result: FloatArray = np.ceil(self.whole(columns) / self.size)
+        return result
+
+    def whole(self, columns: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the product, whole where rounding keeps it from that."""
+        result: FloatArray = np.ones(())
+        for factor in self.product:
+            result = result * factor.evaluate(columns[factor.parameter])
+        near = np.round(result)
+        return np.where(np.abs(result - near) <= _ROUNDED * near, near, result)
+
+    def evaluate(self, columns: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the factor at the parameter values in `columns`."""
+        result: FloatArray = (self.number(columns) * self.size / self.whole(columns)) ** self.power
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +58,8 @@ class Factor:
     first rank and the last are neighbours.
 
     Of `steps` it is (base^k)^exponent · k^log, where k is the number of steps up to x.
+
+    Of `blocks` it is what these make of a product of parameters that is in the same term: parameter is one of them.
 
     `shares` counts factors (x-1)/x, the part of the data that leaves a process in a collective operation of x
     processes (Chan et al., Collective communication, 2007), or of the ranks with a neighbour on one side. It tends to 1
@@ -40,6 +73,7 @@ class Factor:
     axis: Axis | None = None
     steps: Steps | None = None
     several: bool = False
+    blocks: Blocks | None = None
 
     @property
     def exponents(self) -> Exponents:
@@ -53,21 +87,24 @@ class Factor:
 
     @property
     def variable(self) -> tuple[str, int]:
-        """What the factor is a function of: the parameter with -1, its steps with -2, or the number of the extent."""
+        """What the factor is a function of: the parameter with -1, steps with -2, blocks with less, or an extent."""
+        if self.blocks is not None:
+            return self.parameter, -2 - self.blocks.size
         if self.steps is not None:
             return self.parameter, -2
         return self.parameter, -1 if self.axis is None else self.axis.index
 
     @property
-    def is_of(self) -> tuple[str, Axis | None, Steps | None]:
+    def is_of(self) -> tuple[str, Axis | None, Steps | None, Blocks | None]:
         """What factors that are one in a product have in common: the extent of a chain of p ranks is p itself."""
         axis = None if self.axis is None or self.axis.dimensions == 1 else self.axis
-        return self.parameter, axis, self.steps
+        return self.parameter, axis, self.steps, None if self.blocks is None else replace(self.blocks, power=0)
 
     @property
     def is_plain(self) -> bool:
         """Whether it is a power and a logarithm of the parameter itself."""
-        return not self.shares and not self.several and self.axis is None and self.steps is None
+        of_itself = self.axis is None and self.steps is None and self.blocks is None
+        return of_itself and not self.shares and not self.several
 
     @property
     def name(self) -> str:
@@ -75,7 +112,7 @@ class Factor:
         return self.parameter if self.axis is None else self.axis.name(self.parameter)
 
     def evaluate(self, x: FloatArray) -> FloatArray:
-        """Return the factor at the values `x` (> 0, or >= 0 for positive exponents); same shape."""
+        """Return the factor, without blocks, at the values `x` (> 0, or >= 0 for positive exponents); same shape."""
         if self.axis is not None:
             x = self.axis.extent(x)
         if self.steps is not None:
@@ -118,7 +155,9 @@ class Term:
         merged: dict[object, Factor] = {}
         for factor in (*self.factors, *other.factors):
             mine = merged.get(factor.is_of, Factor(factor.parameter))
-            shares = mine.shares + factor.shares
+            shares, blocks = mine.shares + factor.shares, factor.blocks
+            if blocks is not None and mine.blocks is not None:
+                blocks = replace(blocks, power=mine.blocks.power + blocks.power)
             merged[factor.is_of] = Factor(
                 factor.parameter,
                 mine.exponent + factor.exponent,
@@ -127,8 +166,9 @@ class Term:
                 mine.axis if factor.axis is None else factor.axis,
                 factor.steps,
                 (mine.several or factor.several) and not shares,  # x - 1 is nothing, too
+                blocks,
             )
-        kept = tuple(f for f in merged.values() if f.exponent or f.log or f.shares or f.several)
+        kept = tuple(f for f in merged.values() if f.exponent or f.log or f.shares or f.several or f.blocks)
         return Term(self.coefficient * other.coefficient, kept)
 
     def scaled(self, by: float) -> Term:
@@ -139,8 +179,21 @@ class Term:
         """Return the term at the parameter values in `columns` (arrays of `shape`)."""
         result = np.full(shape, self.coefficient)
         for factor in self.factors:
-            result = result * factor.evaluate(columns[factor.parameter])
+            blocks = factor.blocks
+            result = result * (
+                factor.evaluate(columns[factor.parameter]) if blocks is None else blocks.evaluate(columns)
+            )
         return result
+
+    @property
+    def in_blocks(self) -> tuple[Term, tuple[Blocks, ...]]:
+        """The term as it is written, blocks as numbers of these: the rest, and the blocks."""
+        blocks = tuple(factor.blocks for factor in self.factors if factor.blocks is not None)
+        rest = Term(self.coefficient, tuple(factor for factor in self.factors if factor.blocks is None))
+        for one in blocks:
+            inverse = (replace(f, exponent=-f.exponent * one.power, log=-f.log * one.power) for f in one.product)
+            rest = rest.times(Term(float(one.size) ** one.power, tuple(inverse)))
+        return rest, blocks
 
 
 def lead_exponents(terms: Sequence[Term], constant: float, parameter: str) -> Exponents:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from .recursions import recursion_text
 from .steps import Steps
-from .term import Factor, Term, sort_key
+from .term import Blocks, Factor, Term, sort_key
 
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def plain(constant: float, terms: Sequence[Term]) -> str:
     """Return the model as a person writes it: "3.1e-08·n³ + 2.1·n·log2(n) + 7"."""
-    return _sum(constant, [(term.coefficient, _plain_product(term)) for term in _ordered(terms)], _number, "·")
+    return _sum(constant, [_in_blocks(term, _plain_product) for term in _ordered(terms)], _number, "·")
 
 
 def python(constant: float, terms: Sequence[Term]) -> str:
@@ -23,13 +24,13 @@ def python(constant: float, terms: Sequence[Term]) -> str:
     Extents of process grids are variables too: px, py, pz of p. Steps need `ceil` and `floor` as well. A condition,
     (px>1), counts as 1 or 0.
     """
-    products = [(term.coefficient, "*".join(_python_factor(f) for f in term.factors)) for term in _ordered(terms)]
+    products = [_in_blocks(term, _python_product) for term in _ordered(terms)]
     return _sum(constant, products, repr, "*")
 
 
 def latex(constant: float, terms: Sequence[Term]) -> str:
     """Return the model as LaTeX mathematics, without the dollar signs."""
-    products = [(term.coefficient, r" \, ".join(_latex_factor(f) for f in term.factors)) for term in _ordered(terms)]
+    products = [_in_blocks(term, _latex_product) for term in _ordered(terms)]
     return _sum(constant, products, _latex_number, r" \, ")
 
 
@@ -87,7 +88,19 @@ def _plain_steps(factor: Factor, steps: Steps) -> list[str]:
     return [*parts, _plain_power(number, Fraction(factor.log))] if factor.log else parts
 
 
-def _plain_product(term: Term) -> str:
+def _in_blocks(term: Term, product: Callable[[Term, Sequence[Blocks]], str]) -> tuple[float, str]:
+    """Return the coefficient and the text of a product, of which what is done in blocks is written as their number."""
+    rest, blocks = term.in_blocks
+    return rest.coefficient, product(rest, blocks)
+
+
+def _plain_blocks(blocks: Blocks) -> str:
+    below = Term(1.0, (Factor(str(blocks.size), Fraction(-1)), *blocks.product))
+    number = f"⌈{_plain_product(below, ())}⌉"
+    return _plain_power(number, Fraction(blocks.power)) if blocks.power != 1 else number
+
+
+def _plain_product(term: Term, blocks: Sequence[Blocks]) -> str:
     above: list[str] = []
     below: list[str] = []
     for factor in term.factors:
@@ -109,6 +122,8 @@ def _plain_product(term: Term) -> str:
             above.extend([f"({factor.name}-1)/{factor.name}"] * factor.shares)
         if factor.several:
             above.append(f"[{factor.name}>1]")
+    for own in blocks:
+        (above if own.power > 0 else below).append(_plain_blocks(replace(own, power=abs(own.power))))
     product = "·".join(above) or ("1" if below else "")
     if not below:
         return product
@@ -125,6 +140,15 @@ def _python_steps(factor: Factor, steps: Steps) -> str:
     if factor.log:
         parts.append(number + (f"**{factor.log}" if factor.log > 1 else ""))
     return "*".join(parts)
+
+
+def _python_product(term: Term, blocks: Sequence[Blocks]) -> str:
+    return "*".join([*map(_python_factor, term.factors), *map(_python_blocks, blocks)])
+
+
+def _python_blocks(blocks: Blocks) -> str:
+    number = f"ceil({_python_product(Term(1.0, blocks.product), ())}/{blocks.size})"
+    return number if blocks.power == 1 else f"{number}**{f'({blocks.power})' if blocks.power < 0 else blocks.power}"
 
 
 def _python_factor(factor: Factor) -> str:
@@ -158,6 +182,16 @@ def _latex_steps(factor: Factor, steps: Steps, name: str) -> list[str]:
     if factor.log:
         parts.append(rf"{number}^{{{factor.log}}}" if factor.log > 1 else number)
     return parts
+
+
+def _latex_product(term: Term, blocks: Sequence[Blocks]) -> str:
+    return r" \, ".join([*map(_latex_factor, term.factors), *map(_latex_blocks, blocks)])
+
+
+def _latex_blocks(blocks: Blocks) -> str:
+    below = rf"\frac{{{_latex_product(Term(1.0, blocks.product), ())}}}{{{blocks.size}}}"
+    number = rf"\left\lceil {below} \right\rceil"
+    return number if blocks.power == 1 else f"{number}^{{{blocks.power}}}"
 
 
 def _latex_factor(factor: Factor) -> str:

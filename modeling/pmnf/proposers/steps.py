@@ -137,13 +137,13 @@ class SteppedSums:
         """Return the sums of `sets` (S, K) that reproduce the values (C,), of all steps of their classes."""
         found = {}
         for chosen in sets.tolist():
-            if _solved(*_with_constant(table[chosen], scale[chosen]), values) is None:
+            if solved(*_with_constant(table[chosen], scale[chosen]), values) is None:
                 continue
             number = max((row - len(_PLAIN)) // len(_STEPPED) for row in chosen)
             powers = [_powers(row) for row in chosen]
             for steps in self.classes[number]:
                 columns = np.array([_column(self.x, steps, own) for own in powers])
-                coefficients = _solved(*_with_constant(columns, np.ones(len(columns))), values)
+                coefficients = solved(*_with_constant(columns, np.ones(len(columns))), values)
                 levels = np.unique(steps.number(self.x)).size
                 if coefficients is not None and (_is_open(powers, levels) or min(coefficients) >= 0.0):
                     parts = tuple((value, own) for value, own in zip(coefficients[1:], powers, strict=True) if value)
@@ -172,7 +172,7 @@ def sums_of(x: FloatArray, values: FloatArray, steps: Iterable[Steps], powers: S
         columns = {one: _column(x, own, one) for one in everything}
         apart = np.linalg.matrix_rank(np.array([column / column.max() for column in columns.values()]))
         for chosen in [everything] if apart == len(everything) else fewer:
-            coefficients = _solved(np.array([columns[one] for one in chosen]), np.ones(len(chosen)), values)
+            coefficients = solved(np.array([columns[one] for one in chosen]), np.ones(len(chosen)), values)
             if coefficients is not None and (len(chosen) == len(everything) or _of_loops(chosen, coefficients)):
                 sizes = dict(zip(chosen, coefficients, strict=True))
                 constant = sizes.pop(_CONSTANT, 0.0)
@@ -274,7 +274,7 @@ def _with_constant(columns: FloatArray, scale: FloatArray) -> tuple[FloatArray, 
     return np.concatenate([np.ones((1, columns.shape[1])), columns]), np.concatenate([[1.0], scale])
 
 
-def _solved(columns: FloatArray, scale: FloatArray, values: FloatArray) -> list[float] | None:
+def solved(columns: FloatArray, scale: FloatArray, values: FloatArray) -> list[float] | None:
     """Return the coefficients that reproduce the values (C,) exactly, None if loops have no such ones.
 
     columns: (K, C), divided by `scale`.

@@ -20,22 +20,23 @@ function formulaNode(model, shown = Infinity) {
   const order = (term) => term.factors.reduce((sum, f) => sum + power(f) + 0.01 * f.j, 0);
   const terms = [...model.terms].sort((a, b) => order(b) - order(a));
   let first = true;
-  const add = (value, factors) => {
+  const add = (coefficientOf, all) => {
+    const [value, factors, blocks] = withBlocks(coefficientOf, all);
     const sign = value < 0 ? (first ? "−" : " − ") : first ? "" : " + ";
     out.append(sign);
     first = false;
     const size = Math.abs(value);
     const [text, exponent] = coefficient(size);
     const one = size === 1;
-    if (!one || !factors.length) {
+    if (!one || (!factors.length && !blocks.length)) {
       out.append(text);
       if (exponent !== null) out.append(element("sup", {}, exponent.replace("-", "−")));
     }
     const above = factors.filter((f) => f.i >= 0);
     const below = factors.filter((f) => f.i < 0);
-    const tops = [...above.flatMap(factorParts), ...below.flatMap((f) => factorParts({ ...f, i: 0 }))];
+    const tops = [...above.flatMap(factorParts), ...below.flatMap((f) => factorParts({ ...f, i: 0 })), ...blocks.map(blockParts)];
     if (!tops.length && factors.length && one) out.append("1");
-    join(out, tops, !one || !factors.length);
+    join(out, tops, !one || (!factors.length && !blocks.length));
     const bottoms = below.flatMap((f) => factorParts({ ...f, i: -f.i, text: f.text.replace("-", ""), j: 0, s: 0 }));
     if (bottoms.length) out.append(bottoms.length > 1 ? "/(" : "/");
     join(out, bottoms, false);
@@ -70,6 +71,41 @@ function join(out, parts, started) {
     out.append(...part);
     started = true;
   }
+}
+
+// A term as it is written, work in blocks as their number: its coefficient, factors, and blocks.
+function withBlocks(value, all) {
+  const blocks = all.filter((f) => f.blocks).map((f) => f.blocks);
+  const left = new Map(all.filter((f) => !f.blocks).map((f) => [f.number, f]));
+  const byVariable = ({ p, axis, steps }) => [...left.values()].find((f) => f.p === p && !axis && !f.axis && !steps && !f.steps);
+  let rest = value;
+  for (const { size, power, product } of blocks) {
+    rest *= size ** power;
+    for (const f of product) {
+      const own = byVariable(f) ?? { ...f, i: 0, j: 0, s: 0 };
+      const i = own.i - f.i * power;
+      left.set(own.number, { ...own, i, text: exponentText(i) });
+    }
+  }
+  return [rest, [...left.values()].filter((f) => f.i || f.j || f.s || f.steps), blocks];
+}
+
+// An exponent as text: of fractions with small denominators, as in "2/3".
+function exponentText(i) {
+  const below = [1, 2, 3, 4, 5, 6].find((d) => Math.abs(i * d - Math.round(i * d)) < 1e-9) ?? 1;
+  return below === 1 ? String(Math.round(i)) : `${Math.round(i * below)}/${below}`;
+}
+
+// The number of blocks: ⌈n²/(64·p)⌉.
+function blockParts({ size, power, product }) {
+  const tops = product.filter((f) => f.i > 0).flatMap(factorParts);
+  const bottoms = product.filter((f) => f.i < 0).flatMap((f) => factorParts({ ...f, i: -f.i, text: f.text.replace("-", "") }));
+  const out = element("span", {}, "⌈");
+  join(out, tops, false);
+  out.append(bottoms.length ? "/(" : "/");
+  join(out, [[String(size)], ...bottoms], false);
+  out.append(bottoms.length ? ")⌉" : "⌉");
+  return [out, ...(power === 1 ? [] : [element("sup", {}, String(power))])];
 }
 
 function stepParts({ p, i, text, j, steps: { base, unit, down, itself } }) {

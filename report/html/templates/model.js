@@ -2,7 +2,8 @@
 // A model is {constant, terms}; a term is {c, factors}; a factor is {p, i, text, j, s}:
 // x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3" or "log2(7)"; or of an extent of the
 // grid of x processes, [rule, dimensions, index, name] (modeling/process_grid.py); or of steps, {base, unit, down, itself}, base^(i k) k^j
-// of their number k (modeling/pmnf/model/steps.py). With s = -1 it is times 1 where x > 1, else 0.
+// of their number k (modeling/pmnf/model/steps.py); or of blocks, {size, power, product}, what these make of the product
+// of other factors (Blocks of modeling/pmnf/model/term.py). With s = -1 it is times 1 where x > 1, else 0.
 
 // Every factor that occurs has a number, so that all models of a page share its values at a point.
 const allFactors = [];
@@ -19,8 +20,10 @@ function numberOf(text) {
 function factorOf([p, text, j, s, variable]) {
   const key = JSON.stringify([p, text, j, s, variable]);
   if (!factorNumbers.has(key)) {
+    const isBlocks = variable && "size" in variable;
+    const blocks = isBlocks ? { ...variable, product: variable.product.map(factorOf) } : null;
+    const kind = Array.isArray(variable) ? { axis: variable } : isBlocks ? { blocks } : { steps: variable };
     factorNumbers.set(key, allFactors.length);
-    const kind = Array.isArray(variable) ? { axis: variable } : { steps: variable };
     allFactors.push({ p, i: numberOf(text), text, j, s, ...kind, number: allFactors.length });
   }
   return allFactors[factorNumbers.get(key)];
@@ -119,19 +122,33 @@ function factorsAt(point) {
   const same = lastPoint !== null && lastValues.length === allFactors.length && point.every((x, at) => x === lastPoint[at]);
   if (same) return lastValues;
   lastPoint = point.slice();
-  lastValues = Float64Array.from(allFactors, (f) => {
-    if (f.steps) {
-      const number = stepsTo(f.steps, point[f.p]);
-      return f.steps.base ** (number * f.i) * number ** f.j;
-    }
-    const x = f.axis ? extentOf(f.axis, point[f.p]) : point[f.p];
-    let value = f.i ? x ** f.i : 1;
-    if (f.j) value *= Math.log2(x) ** f.j;
-    if (f.s > 0) value *= ((x - 1) / x) ** f.s;
-    if (f.s < 0) value *= x > 1 ? 1 : 0;
-    return value;
+  lastValues = new Float64Array(allFactors.length);
+  allFactors.forEach((f, at) => { // those of a product are before its blocks
+    lastValues[at] = factorAt(f, point);
   });
   return lastValues;
+}
+
+// What is nearly whole is whole but for rounding, as in Blocks of modeling/pmnf/model/term.py.
+function inBlocks({ size, power, product }) {
+  const whole = product.reduce((value, f) => value * lastValues[f.number], 1);
+  const near = Math.round(whole);
+  const own = Math.abs(whole - near) <= 1e-12 * near ? near : whole;
+  return ((Math.ceil(own / size) * size) / own) ** power;
+}
+
+function factorAt(f, point) {
+  if (f.blocks) return inBlocks(f.blocks);
+  if (f.steps) {
+    const number = stepsTo(f.steps, point[f.p]);
+    return f.steps.base ** (number * f.i) * number ** f.j;
+  }
+  const x = f.axis ? extentOf(f.axis, point[f.p]) : point[f.p];
+  let value = f.i ? x ** f.i : 1;
+  if (f.j) value *= Math.log2(x) ** f.j;
+  if (f.s > 0) value *= ((x - 1) / x) ** f.s;
+  if (f.s < 0) value *= x > 1 ? 1 : 0;
+  return value;
 }
 
 function productOf(term, values) {
