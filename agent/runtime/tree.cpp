@@ -270,6 +270,11 @@ quipu_thread *measured_thread() { return ranks ? running_rank() : quipu_current;
 Link *find_link(quipu_thread *shared, quipu_region *region) {
     Thread *thread = own(shared);
     Node *from = shared->here;
+    /* That a region gets to be known takes longest for the first: system calls and memory that is touched first. Outside
+     * of all regions, as before main, nothing else may have happened, and it is no time of the program. */
+    const bool outside = from == thread->root && id_of(region) == 0;
+    if (outside)
+        charge_any_time(shared);
     if (id_of(region) == 0) {
         if (is_locked_here())
             return nullptr;
@@ -285,6 +290,8 @@ Link *find_link(quipu_thread *shared, quipu_region *region) {
     }
     if (link && !link->folded)
         shared->table[QUIPU_TABLE_INDEX(from->salt, hash_of(region))] = link;
+    if (outside)
+        put(shared->last, ticks(clock_kind));
     return link;
 }
 

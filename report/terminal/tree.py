@@ -168,9 +168,19 @@ def _legend(view: TreeView, columns: Sequence[Column], nodes: Sequence[int], cel
             notes.append("- in time: part of the caller's time")
         if any(np.isnan(view.values[name][paths]).all(axis=1).any() for name in shown):
             notes.append("-: not measured")
-    if "visits" in view.values and (view.values["visits"][paths] == 0.0).all(axis=1).any():
-        notes.append("0 visits: not executed here")
+    if "visits" in view.values:
+        unvisited = np.array(paths)[(view.values["visits"][paths] == 0.0).all(axis=1)]
+        if unvisited.size and not all(_counted_in(view, unvisited)):
+            notes.append("0 visits: not executed here")
     return notes
+
+
+def _counted_in(view: TreeView, paths: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return where something was counted: code that runs in no region has effort and time, and is never entered."""
+    found = np.zeros(len(paths), dtype=np.bool_)
+    for values in view.values.values():
+        found |= (np.nan_to_num(values[paths]) != 0.0).any(axis=1)
+    return found
 
 
 def _weight(view: TreeView, options: TreeOptions, columns: Sequence[Column]) -> FloatArray:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from quipu.agent.profile.reader import ProfileState, read_profile
 
-from .conftest import tree_of
+from .conftest import PROGRAMS, tree_of
 
 OPTIMIZATION = ["-O0", "-O1", "-O2", "-O3"]
 
@@ -95,6 +95,18 @@ def test_clocks(workshop, clock: str) -> None:
         assert all(not values["time"] > 0 for values in tree.values())
     else:
         assert 0 < tree[("main", "triangle")]["time"] < 5
+
+
+def test_before_main_is_what_the_program_does_there(workshop) -> None:
+    """And not what the runtime does when the first region is entered."""
+    clock = workshop.folder / "clock.so"
+    source = PROGRAMS / "slow_lookup.c"
+    subprocess.run([f"clang-{workshop.llvm}", "-shared", "-fPIC", "-o", clock, source], check=True)
+    program = workshop.build("before_main.cpp", "-O1", str(clock))
+    tree = workshop.run(program, QUIPU_CLOCK="monotonic").tree
+    assert tree[()]["blocks"] > 0
+    assert tree[()]["time"] == pytest.approx(5.0, abs=1e-3)
+    assert tree[("main",)]["visits"] == 1
 
 
 def test_nothing_is_written_without_quipu_dir(workshop, tmp_path: Path) -> None:

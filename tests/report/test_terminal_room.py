@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from quipu.modeling.experiment import Metric
+from quipu.modeling.experiment import CallTree, Metric, Region, RegionKind
 from quipu.report.terminal import Layout, call_tree, plain_text
 from quipu.report.terminal.tables import configuration_table
 from quipu.report.text import quantity
-from quipu.report.views import ConfigurationRow, TreeOptions
+from quipu.report.views import ConfigurationRow, TreeOptions, TreeView
 
-from .test_terminal import VIEW, lines
+from .test_terminal import METRICS, VIEW, lines
 
 
 def test_metrics_without_room_are_named_whole() -> None:
@@ -24,6 +24,15 @@ def test_metrics_without_room_are_named_whole() -> None:
     assert below
     assert "…" not in below
     assert names[-1] in below
+
+
+def test_code_in_no_region_is_executed_without_a_visit() -> None:
+    regions = tuple(Region(name, name, RegionKind.FUNCTION) for name in ("main", "(outside any region)"))
+    tree = CallTree(regions, np.array([0, 1]), np.array([-1, -1]))
+    values = {"time": np.array([[1.0], [0.5]]), "visits": np.array([[1.0], [0.0]])}
+    assert "not executed" not in plain_text(
+        call_tree(TreeView("run", tree, METRICS, values), TreeOptions(), Layout(92))
+    )
 
 
 def test_a_single_repetition_has_no_spread() -> None:
