@@ -8,7 +8,7 @@ import typer
 from quipu.modeling.errors import UsageError
 from quipu.modeling.printable import printable, printable_json
 
-from .output import require_no_source, say, write_whole
+from .output import own_file, say
 
 
 def command(
@@ -40,8 +40,9 @@ def command(
 
     if metacg and dot:
         raise UsageError("--metacg and --dot are two formats: give one of them")
+    write = None
     if output is not None:
-        require_no_source(output, [program, *library, runs])
+        write = own_file(output, _is_call_graph, "call graph", None, [program, *library, runs])
     graph = call_graph(program, library)
     if runs is not None:
         from .measurements import load
@@ -54,9 +55,16 @@ def command(
 
         data = as_metacg(graph, quipu_version()) if metacg else callgraph_json(graph, printable(str(program)))
         text = printable_json(msgspec.json.format(msgspec.json.encode(data), indent=1).decode()) + "\n"
-    if output is None:
+    if write is None:
         print(text, end="")
     else:
-        write_whole(output, text)
+        write(text)
         defined = sum(function.defined for function in graph.functions)
         say(f"wrote {output}: {defined} functions, {len(graph.calls)} calls")
+
+
+def _is_call_graph(text: str) -> bool:
+    """Whether a text is what this command writes, in any of its formats."""
+    return text.startswith(("digraph calls {", '{\n "format": "quipu-callgraph"')) or (
+        text.startswith('{\n "_CG"') and '"name": "Quipu"' in text[-200:]
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 from quipu.modeling.errors import UsageError
+from quipu.modeling.printable import counted
 
 from .exported import Exported, oversubscribed_note
 from .measurements import load
@@ -16,10 +18,10 @@ from .output import require_no_source, require_own, write_together
 
 
 def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool) -> Exported:
-    """Write a folder of files, named by parameters and repetition.
+    """Write a folder of files, named by parameters and repetition; those of runs that are gone are removed from it.
 
     Raises UsageError for a folder that holds anything but such files, unless with `force`: measurements of Caliper are
-    named alike. Where one of them cannot be written none appears.
+    named alike. Where one of them cannot be written none appears, and none is removed.
     """
     from quipu.report.formats.stacks import is_of_quipu, run_text
 
@@ -46,8 +48,28 @@ def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool)
             name = ".".join([data.name, *(f"{key}={value:.17g}" for key, value in parameters.items()), f"r{run + 1}"])
             texts[target / f"{name}.cali"] = run_text(data.tree, chosen, values, parameters, run + 1)
     _write(target, texts, force)
+    removed = _without_others(target, data.name, texts)
+    notes = oversubscribed_note(data)
+    if removed:
+        files = counted(removed, "file", "files")
+        notes.append(f"removed {files} that an earlier export wrote for runs that {data.name} no longer has")
     content = f": {len(texts)} files, one per configuration and repetition"
-    return Exported(data.name, target, oversubscribed_note(data), content)
+    return Exported(data.name, target, notes, content)
+
+
+def _without_others(folder: Path, name: str, written: Iterable[Path]) -> int:
+    """Remove what an earlier export of an experiment of this name wrote beside `written`. Return how many files."""
+    from quipu.report.formats.stacks import is_of_quipu
+
+    run = re.compile(rf"{re.escape(name)}(\.\w+=[^=]+)*\.r[0-9]+\.cali")
+    new, removed = {path.name for path in written}, 0
+    for path in folder.iterdir():
+        if path.name in new or not run.fullmatch(path.name) or not path.is_file():
+            continue
+        if is_of_quipu(path.read_bytes().decode("utf-8", "replace")):
+            path.unlink()
+            removed += 1
+    return removed
 
 
 def _write(folder: Path, texts: Mapping[Path, str | bytes], force: bool) -> None:

@@ -75,7 +75,8 @@ def export_stacks(
     write_own(target, content, lambda old: _is_own(chosen, old), f"export to {chosen}", force, [source])
     notes = ["oversubscribed (more ranks than processors), which the file cannot say"] if view.oversubscribed else []
     facts = dict(view.facts)
-    shown = f"{len(samples)} ranks apart" if samples else facts.get("shown") or facts["values"]
+    combined = ", ".join(facts[key] for key in ("shown", "values") if key in facts)
+    shown = f"{len(samples)} ranks apart" if samples else combined
     listed = ", ".join(metric.name for metric in weighted.metrics)
     return Exported(name, target, notes, f": {listed}; {shown}")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +12,7 @@ import typer
 from quipu.modeling.errors import FormatError, UsageError
 
 from .options import over_ranks_of, point_of
-from .output import layout, say, show, show_json, write_own
+from .output import layout, own_file, say, show, show_json
 
 if TYPE_CHECKING:
     from quipu.modeling.analysis import Analysis
@@ -18,6 +21,17 @@ if TYPE_CHECKING:
 _MOST_DROPPED = 10
 _FORMATS = {"scorep": "score-p.filter", "gcc": "gcc.options", "names": "regions.txt"}
 _TOOLS = ("quipu", "scorep")
+
+
+@dataclass(frozen=True)
+class _Selected:
+    """Regions to keep. comments: for the head of the filter; lines: how they were chosen; show: prints it as a view."""
+
+    names: list[str]
+    comments: list[str]
+    summary: str
+    lines: Sequence[str] = ()
+    show: Callable[[], None] | None = None
 
 
 def command(
@@ -97,9 +111,10 @@ def command(
     if format_name == "gcc" and program is None:
         raise UsageError("--format gcc: needs --program, which says what else there is to leave out")
     target = output or Path(_FORMATS[format_name])
+    is_own = is_filter if format_name == "scorep" else lambda old: False
+    write = own_file(target, is_own, "filter file", force, [experiment, program])
     if statements is not None:
-        names, comments = _static(program, statements)
-        summary = f"{len(names)} regions"
+        chosen = _static(program, statements)
     elif experiment is None:
         raise UsageError("EXPERIMENT is missing: name one, or give --program and --statements")
     elif imbalance is not None:
@@ -107,25 +122,23 @@ def command(
         if given := [option for option, is_given in others if is_given]:
             raise UsageError(f"{', '.join(given)}: --imbalance selects by the ranks of one run, without any model")
         least = 0.01 if threshold is None else threshold
-        names, comments = _imbalanced(experiment, imbalance, least, imbalance_metric, program)
-        summary = f"{len(names)} regions"
+        chosen = _imbalanced(experiment, imbalance, least, imbalance_metric, program)
     else:
         from .measurements import load_both
 
         analysis = load_both(experiment, over_ranks_of(over_ranks))[0]
         point = point_of("--at", at, analysis.parameters)
-        names, comments, summary = _modeled(analysis, point, threshold, overhead, tool, experiment, as_json)
-    text = _text(names, comments, compiler, format_name, program)
-    is_own = is_filter if format_name == "scorep" else lambda old: False
-    write_own(target, text, is_own, "filter file", force, [experiment, program])
-    if note := _demangled_note(names, format_name):
+        chosen = _modeled(analysis, point, threshold, overhead, tool, experiment, as_json)
+    text, notes = _text(chosen, compiler, format_name, program)
+    write(text)
+    if chosen.show is not None:
+        chosen.show()
+    for note in [*chosen.lines, *notes, *_demangled_notes(chosen.names, format_name), *chosen.comments[2:]]:
         say(note)
-    for comment in comments[2:]:
-        say(comment)
-    say(f"wrote {target}: {summary}")
+    say(f"wrote {target}: {chosen.summary}")
 
 
-def _static(program: Path | None, statements: str) -> tuple[list[str], list[str]]:
+def _static(program: Path | None, statements: str) -> _Selected:
     from quipu.modeling.refine.static import THRESHOLDS, select_statically, threshold_of
 
     from ..source.callgraph import call_graph
@@ -137,12 +150,11 @@ def _static(program: Path | None, statements: str) -> tuple[list[str], list[str]
         raise UsageError(f"--statements {statements!r}: choose one of {', '.join(THRESHOLDS)}, or give a number")
     found = select_statically(call_graph(program), threshold)
     reached = f"functions of {program} that reach at least {found.threshold:g} statements ({statements}), and callers"
-    return [function.name for function in found.kept], [reached, f"{len(found.kept)} regions kept"]
+    names = [function.name for function in found.kept]
+    return _Selected(names, [reached, f"{len(names)} regions kept"], f"{len(names)} regions")
 
 
-def _imbalanced(
-    folder: Path, least: float, share: float, metric: str, program: Path | None
-) -> tuple[list[str], list[str]]:
+def _imbalanced(folder: Path, least: float, share: float, metric: str, program: Path | None) -> _Selected:
     import numpy as np
     from quipu.modeling.refine.costs import ALWAYS_MEASURED
     from quipu.modeling.refine.imbalance import EVEN, METRICS, imbalanced, unmeasured_callees
@@ -172,11 +184,14 @@ def _imbalanced(
     if program is not None:
         deeper = unmeasured_callees(call_graph(program), run.tree, [entry.path for entry in found])
         names = list(dict.fromkeys([*names, *(function.name for function in deeper)]))
-    for entry in found:
-        say(f"{entry.percentage:.0%} imbalance, {entry.seconds:.3g} s more than the mean: {run.tree.label(entry.path)}")
+    lines = [
+        f"{entry.percentage:.0%} imbalance, {entry.seconds:.3g} s more than the mean: {run.tree.label(entry.path)}"
+        for entry in found
+    ]
     uneven = f"what ranks share unevenly, by a {metric} of {least:g} or more"
     head = f"{folder}: {uneven}, what takes most of that below, and callers"
-    return names, [head, f"{len(names)} regions kept"]
+    summary = f"{len(names)} regions"
+    return _Selected(names, [head, f"{summary} kept"], summary, lines)
 
 
 def _modeled(
@@ -187,11 +202,9 @@ def _modeled(
     tool: str,
     experiment: Path,
     as_json: bool,
-) -> tuple[list[str], list[str], str]:
+) -> _Selected:
     from quipu.modeling.refine.selection import select
-    from quipu.report.json_views import filter_json
     from quipu.report.model_views import filter_comments
-    from quipu.report.terminal import tables
     from quipu.report.text import percent
 
     if overhead is None:
@@ -199,17 +212,25 @@ def _modeled(
         selection = select(analysis, point, least)
     else:
         least, selection = _within(analysis, point, threshold, overhead, tool, experiment)
-    if as_json:
-        show_json(filter_json(analysis.name, point, selection))
-    else:
-        show([tables.filter_table(selection, _MOST_DROPPED, layout())])
-        if len(selection.dropped) > _MOST_DROPPED:
-            say(f"{len(selection.dropped) - _MOST_DROPPED} further regions are dropped (--json lists them)")
     names = [choice.region.name for choice in selection.kept]
     summary = f"{len(names)} regions, predicted overhead {percent(selection.overhead_share)}"
     if overhead is not None:
         summary += f", {percent(selection.coverage)} of the time explained"
-    return names, filter_comments(analysis, selection, point, least), summary
+    comments = filter_comments(analysis, selection, point, least)
+    return _Selected(names, comments, summary, show=partial(_show, analysis.name, point, selection, as_json))
+
+
+def _show(name: str, point: dict[str, float], selection: RegionSelection, as_json: bool) -> None:
+    """Print what is kept and what is not."""
+    from quipu.report.json_views import filter_json
+    from quipu.report.terminal import tables
+
+    if as_json:
+        show_json(filter_json(name, point, selection))
+        return
+    show([tables.filter_table(selection, _MOST_DROPPED, layout())])
+    if len(selection.dropped) > _MOST_DROPPED:
+        say(f"{len(selection.dropped) - _MOST_DROPPED} further regions are dropped (--json lists them)")
 
 
 def _within(
@@ -233,40 +254,40 @@ def _within(
     return least, select_within(costs_at(analysis, point, measured), hook, overhead, least)
 
 
-def _text(names: list[str], comments: list[str], compiler: str, format_name: str, program: Path | None) -> str:
+def _text(chosen: _Selected, compiler: str, format_name: str, program: Path | None) -> tuple[str, list[str]]:
+    """Return the file, and notes on what it cannot say."""
     from quipu.report.formats import format_filter
     from quipu.report.formats.exclusion_lists import gcc_options, name_list
 
     if format_name == "scorep":
-        return format_filter(names, comments, compiler)
+        return format_filter(chosen.names, chosen.comments, compiler), []
     if format_name == "names":
-        return name_list(names)
+        return name_list(chosen.names), []
     from ..source.callgraph import call_graph
 
     assert program is not None
-    found = gcc_options(call_graph(program).functions, names)
-    if found.measured_too:
-        few = ", ".join(found.measured_too[:6])
-        say(f"measured too, because their names are part of those that are kept: {few}")
-    return "\n".join(found.options) + "\n"
+    found = gcc_options(call_graph(program).functions, chosen.names)
+    few = ", ".join(found.measured_too[:6])
+    notes = [f"measured too, because their names are part of those that are kept: {few}"] if few else []
+    return "\n".join(found.options) + "\n", notes
 
 
-def _demangled_note(names: list[str], format_name: str) -> str:
-    """Return what to know of regions that the measurements name otherwise than the linker; "" if there are none."""
+def _demangled_notes(names: list[str], format_name: str) -> list[str]:
+    """Return what to know of regions that the measurements name otherwise than the linker."""
     from quipu.report.formats import demangled
 
     others = demangled(names)
     if not others:
-        return ""
+        return []
     stands = {
         "scorep": "the filter has them as DEMANGLED, which fits only where a tool writes them just so",
         "gcc": "the options leave them out",
         "names": "the file has them as they are",
     }
-    return (
+    return [
         f"{len(others)} of {len(names)} regions, such as {others[0]}, have no linker name in these measurements "
         f"(OpenMP constructs have none; Extra-P and Caliper keep the names that people read): {stands[format_name]}"
-    )
+    ]
 
 
 def is_filter(text: str) -> bool:

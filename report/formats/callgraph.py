@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from quipu.modeling.callgraph import CallGraph, CallKind, Function
+from quipu.modeling.printable import counted
 
 _LINES = {CallKind.DIRECT: "solid", CallKind.VIRTUAL: "dashed", CallKind.INDIRECT: "dotted", CallKind.HANDED: "dotted"}
 
@@ -86,7 +87,7 @@ def graphviz(graph: CallGraph) -> str:
     shown = [number for number, f in enumerate(graph.functions) if f.defined and graph.reachable[number]]
     for number in shown:
         function = graph.functions[number]
-        text = f"{function.display}\n{function.statements} statements" + (
+        text = f"{function.display}\n{counted(function.statements, 'statement', 'statements')}" + (
             f", loops {function.loops}" if function.loops else ""
         )
         lines.append(f"  n{number} [label={_quoted(text)}];")

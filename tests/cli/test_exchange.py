@@ -98,8 +98,11 @@ def test_call_trees_for_viewers(chosen: str, quipu_here: Quipu, heat: Path, runs
     assert again.code == 0  # the suffix chooses the format
     assert (tmp_path / name).read_bytes() == (tmp_path / f"other{STACKS[chosen]}").read_bytes()
     single = quipu_here("export", runs, "-f", chosen, "--at", "p=8", "-o", "out")
-    assert single.code == 0 and single.err.endswith("wrote out: time; p=8, mean of 2 repetitions\n")
+    values = "p=8, mean of 2 repetitions, mean over ranks"
+    assert single.code == 0 and single.err.endswith(f"wrote out: time; {values}\n")
     assert quipu_here("export", runs, "-f", "extrap-json", "-o", "out").code == 2
+    largest = quipu_here("export", heat, "-f", chosen, "--at", "p=4,n=64", "--over-ranks", "max", "-o", "largest")
+    assert largest.err.endswith("; p=4, n=64, mean of 2 repetitions, max over ranks\n")
 
 
 def test_measurements_of_caliper_are_not_written_over(quipu_here: Quipu, runs: Path, tmp_path: Path) -> None:
@@ -116,6 +119,28 @@ def test_measurements_of_caliper_are_not_written_over(quipu_here: Quipu, runs: P
     for _ in range(2):  # over exports of its own it is written again
         assert quipu_here("export", runs, "-f", "thicket", "-o", "all").code == 0
         assert quipu_here("export", runs, "-f", "caliper", *at, "-o", "one.cali").code == 0
+
+
+def test_an_export_for_thicket_has_no_runs_that_are_gone(quipu_here: Quipu, runs: Path, tmp_path: Path) -> None:
+    def export(*more: str) -> str:
+        answer = quipu_here("export", "mine.txt", "-f", "thicket", "-o", "all", *more)
+        assert answer.code == 0
+        return answer.err
+
+    (tmp_path / "mine.txt").write_text(_TEXT)
+    assert "removed" not in export()
+    first = {path.name for path in (tmp_path / "all").iterdir()}
+    (tmp_path / "other.txt").write_text(_TEXT)  # whose runs are put beside them
+    assert quipu_here("export", "other.txt", "-f", "thicket", "-o", "all").code == 0
+    others = {path.name for path in (tmp_path / "all").iterdir()} - first
+    (tmp_path / "all" / "mine.p=7.r1.cali").write_text("measured")
+    (tmp_path / "mine.txt").write_text(_TEXT.replace("POINTS 4 8", "POINTS 5 8"))
+    assert "is no export to Caliper" in quipu_here("export", "mine.txt", "-f", "thicket", "-o", "all").err
+    assert first <= {path.name for path in (tmp_path / "all").iterdir()}
+    assert "removed 2 files that an earlier export wrote for runs that mine no longer has" in export("--force")
+    there = {path.name for path in (tmp_path / "all").iterdir()}
+    assert others and first - there == {"mine.p=4.r1.cali", "mine.p=4.r2.cali"}
+    assert there - first - others == {"mine.p=5.r1.cali", "mine.p=5.r2.cali", "mine.p=7.r1.cali"}
 
 
 @pytest.mark.parametrize("before", [False, True])

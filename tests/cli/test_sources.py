@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
+from quipu.agent.installation import native_file
 
 from .conftest import Quipu
 
@@ -80,6 +82,28 @@ def test_a_call_graph_does_not_replace_the_program(quipu_here: Quipu, tmp_path: 
     (tmp_path / "program").write_bytes(b"\x7fELF")
     assert READ in quipu_here("callgraph", "program", "-o", "program").err
     assert (tmp_path / "program").read_bytes() == b"\x7fELF"
+
+
+def test_a_call_graph_replaces_nothing_but_a_call_graph(quipu_here: Quipu, tmp_path: Path) -> None:
+    (tmp_path / "x.c").write_text("int main(void) { return 0; }", encoding="utf-8")
+    subprocess.run([native_file("quipu-cc"), "x.c", "-o", "program"], check=True, cwd=tmp_path)
+    assert "x.c exists and is no call graph" in quipu_here("callgraph", "program", "-o", "x.c").err
+    for options in ([], ["--metacg"], ["--dot"], []):
+        assert quipu_here("callgraph", "program", "-o", "calls", *options).code == 0
+
+
+def test_a_filter_that_cannot_be_written_prints_nothing_else(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    at = ("--at", "p=64,n=1000")
+    for target, words in (
+        ("notes.txt", "notes.txt exists and is no filter file"),
+        ("no/where.filter", "the folder no does not exist"),
+        ("/dev/full", "/dev/full: No space left on device"),
+    ):
+        for options in (at, (*at, "--json")):
+            answer = quipu_here("filter", heat, *options, "-o", target)
+            assert (answer.code != 0, answer.out, len(answer.err.splitlines())) == (True, "", 1)
+            assert answer.err.startswith("quipu: error: ") and words in answer.err
 
 
 def test_a_refinement_says_before_it_runs_that_its_file_is_taken(quipu_here: Quipu, tmp_path: Path) -> None:
