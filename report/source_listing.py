@@ -16,6 +16,7 @@ from .formats.fnmatch import matches
 from .measured_run import MeasuredRun, SourceEffort, SourceLine
 from .source_view import ListedRow, Listing, SourceView
 from .terminal.names import plain_names
+from .text import near
 from .views import Over
 
 _FIRST = ("instructions", "flops", "bytes_loaded", "bytes_stored")
@@ -74,7 +75,8 @@ def source_view(source: SourceListing, pattern: str | None) -> tuple[SourceView,
     """Return annotated functions, those with most of the first metric first, and notes.
 
     pattern: of functions (whole, without parameters, without template arguments, without scopes, or linker names) or of
-    files (names or paths); without it functions with less than 1 % of the run are left out.
+    files (names, paths, paths below the current folder); without it functions with less than 1 % of the run are left
+    out.
     """
     lines = source.effort.lines
     names: dict[tuple[str, str], list[int]] = {}
@@ -93,7 +95,7 @@ def source_view(source: SourceListing, pattern: str | None) -> tuple[SourceView,
             continue
         counted = {lines[number].line: of_line[number] for number in numbers if of_line[number].any()}
         listed = _listing(counted, texts.of(file), total)
-        found.append(Listing(function, file, tuple(values.tolist()), share, listed))
+        found.append(Listing(function, near(file), tuple(values.tolist()), share, listed))
     found.sort(key=lambda entry: (-entry.share, entry.place, entry.name))
     notes = [*texts.notes]
     if small:
@@ -106,7 +108,15 @@ def source_view(source: SourceListing, pattern: str | None) -> tuple[SourceView,
 
 def _fits(pattern: str, line: SourceLine) -> bool:
     function = line.function
-    names = (function, function.split("(")[0], *plain_names(function), line.name, line.file, Path(line.file).name)
+    names = (
+        function,
+        function.split("(")[0],
+        *plain_names(function),
+        line.name,
+        line.file,
+        near(line.file),
+        Path(line.file).name,
+    )
     return any(matches(pattern, name) for name in names)
 
 
@@ -146,13 +156,13 @@ class _SourceTexts:
         path = Path(file)
         try:
             if not path.is_absolute() or not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
-                self.notes += [f"{file}: the source is not there"] if file else []
+                self.notes += [f"{near(file)}: the source is not there"] if file else []
                 return []
             if path.stat().st_mtime > self._started:
-                self.notes.append(f"{file} was changed after the run: its text may not fit the numbers")
+                self.notes.append(f"{near(file)} was changed after the run: its text may not fit the numbers")
             return path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError as error:
-            self.notes.append(f"{file}: {error.strerror or error}")
+            self.notes.append(f"{near(file)}: {error.strerror or error}")
             return []
 
 

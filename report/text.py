@@ -1,9 +1,10 @@
-"""Numbers as text for people, in every view; report/html/templates/text.js gives the same digits in the page."""
+"""Numbers and paths as text for people, in every view; report/html/templates/text.js gives the same digits in pages."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from quipu.modeling.extrapolation import OPEN
 from quipu.modeling.slowest_rank import SlowestRank
@@ -138,3 +139,13 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def near(path: str | Path) -> str:
+    """Return a path relative to the current folder if it is below it, else as it is."""
+    whole = Path(path)
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # the program that was measured may have removed it
+        return str(path)
+    return str(whole.relative_to(here)) if whole.is_absolute() and whole.is_relative_to(here) else str(path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 from quipu.modeling.errors import UsageError
@@ -14,7 +13,7 @@ from quipu.modeling.slowest_rank import SlowestRank
 from .measured_run import CostlyPath, MeasuredRun, RankValues
 from .measuring import measuring_facts, measuring_notes
 from .sampling import counter_facts, function_lines
-from .text import point_text, points_text, slowest_rank_text
+from .text import near, point_text, points_text, slowest_rank_text
 from .views import ConfigurationRow, Over, RunView, Statistics, TreeView, imbalance, statistics
 
 _OVERSUBSCRIBED = "had more ranks than processors (oversubscribed), so that its times contain waiting for one"
@@ -24,7 +23,7 @@ def run_view(run: MeasuredRun, reported: str = "") -> RunView:
     """Return the outcome of a run, without the problems that the message `reported` names already."""
     metadata = run.metadata
     return RunView(
-        name=_near(run.path),
+        name=near(run.path),
         ranks=metadata.ranks,
         call_paths=len(run.tree),
         seconds=float("nan") if metadata.seconds is None else metadata.seconds,
@@ -32,15 +31,6 @@ def run_view(run: MeasuredRun, reported: str = "") -> RunView:
         partial=metadata.partial,
         problems=tuple(problem for problem in metadata.problems if problem not in reported),
     )
-
-
-def _near(path: Path) -> str:
-    """Return a path relative to the current folder if it is below it."""
-    try:
-        here = Path.cwd()
-    except FileNotFoundError:  # the program that was measured may have removed it
-        return str(path)
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def run_tree_view(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 from quipu.modeling.errors import UsageError
+from quipu.modeling.printable import counted
 
 from .output import say, show_json, stdout_for_json
 
@@ -130,7 +131,8 @@ class Lines:
         self._total, self._before = len(tasks) + finished, finished
         self._done, self._seconds = 0, 0.0
         if finished and not self._errors_only:
-            say(f"{finished} of {self._total} runs are complete already")
+            runs = counted(self._total, "run", "runs")
+            say(f"{finished} of {runs} {'is' if finished == 1 else 'are'} complete already")
 
     def started(self, task: Task) -> None:
         """Show the run that begins, unless one like it just ended: then that line says enough."""

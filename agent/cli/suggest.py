@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 def command(
     *,
     experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment: what was measured so far."),
-    budget: str = typer.Option(..., "--budget", metavar="HOURS|SHARE%", help="Core hours, or the share of all points."),
+    budget: str = typer.Option(
+        ...,
+        "--budget",
+        metavar="HOURS|SHARE%",
+        help="Core hours (2.5), or a share of what all runs of all points cost (10%); what was measured counts.",
+    ),
     target: list[str] = typer.Option(..., "--target", metavar="NAME=NUMBER,...", help="The point to be predicted."),
     values: list[str] = typer.Option(
         [], "--values", metavar="NAME=NUMBER,...", help="Values that a parameter can take. [default: those measured]"
@@ -40,7 +45,7 @@ def command(
     The default strategy, posterior, takes the runs that most reduce the variance of the predicted time at the target
     for what they cost: coefficients of the models and the choice between near-best models count. The others are
     cpf, cpf2 (cheapest points first with 4 or 2 repetitions), gpr, hybrid, bayes (Gaussian processes), single, random,
-    grid and full. The budget includes what was measured already.
+    grid and full.
 
     \b
     Example: quipu suggest heat --budget 10% --target p=1024,n=6000 --values p=1,2,4,8,16 --values n=100,200,400,800
@@ -49,6 +54,7 @@ def command(
     from quipu.modeling.design.program import Budget, all_measured, search
     from quipu.modeling.design.space import search_space
     from quipu.modeling.errors import UsageError
+    from quipu.modeling.printable import counted
     from quipu.report.json_views import search_json
     from quipu.report.model_views import oversubscription_notes
     from quipu.report.terminal import head, tables
@@ -77,21 +83,25 @@ def command(
         show_json(search_json(measured.name, found, limit))
         return
     allowed = limit.hours(found.whole)
-    runs = "one run" if found.state.repetitions == 1 else f"{found.state.repetitions} repetitions"
+    runs = counted(found.state.repetitions, "run", "runs")
+    known = int(found.state.counts.astype(bool).sum())
+    cost = core_hours(sum(one.cost for one in found.suggestions))
     shown = [
         ("target", ", ".join(f"{name}={number(value)}" for name, value in point.items())),
-        ("search space", f"{len(candidates)} points, {int(found.state.counts.astype(bool).sum())} of them measured"),
+        ("search space", f"{counted(len(candidates), 'point', 'points')}, {known} of them measured"),
         ("all of it", f"{core_hours(found.whole)} for {runs} of each point"),
-        ("budget", f"{core_hours(allowed)} ({percent(allowed / found.whole)}), {core_hours(found.spent)} spent"),
-        ("suggested", core_hours(sum(one.cost for one in found.suggestions))),
+        ("budget", f"{core_hours(allowed)}, {percent(allowed / found.whole)} of all of it"),
+        ("used so far", f"{core_hours(found.spent)}, {percent(found.spent / allowed)} of the budget"),
     ]
+    if found.suggestions:
+        shown.append(("suggested", f"{counted(len(found.suggestions), 'run', 'runs')}, {cost}"))
     room = layout()
     table = [tables.search_table(found, room)] if found.suggestions else []
     show([head(measured.name, shown, notes, room), *table])
     if (found.state.counts >= found.state.repetitions).all():
         name = next((one for at, one in enumerate(columns) if at != found.state.ranks), measured.parameters[0])
         more = ",".join(f"{value:.15g}" for value in _more_values(columns[name]))
-        say(f"all points of the search space have {runs}: give further values, such as --values {name}={more}")
+        say(f"all points of the search space have their {runs}: give further values, such as --values {name}={more}")
     elif not found.suggestions:
         _say_budget(found, limit)
 
@@ -100,12 +110,14 @@ def _say_budget(found: Search, limit: Budget) -> None:
     """Say why nothing fits a budget, and which budget has a run more."""
     from quipu.report.text import core_hours
 
-    allowed = limit.hours(found.whole)
-    spent = f"of the budget of {core_hours(allowed)}, in which what was measured counts, "
-    spent += f"{core_hours(found.spent)} are spent"
-    rest = ", and no further run fits the rest" if found.spent < allowed else ""
-    more = "" if math.isnan(found.needed) else f": give --budget {limit.text_of(found.needed, found.whole)} or more"
-    say(f"{spent}{rest}{more}")
+    used, allowed = core_hours(found.spent), core_hours(limit.hours(found.whole))
+    if found.spent < limit.hours(found.whole):
+        text = f"no further run fits the budget of {allowed}, of which what was measured took {used}"
+    else:
+        text = f"the budget of {allowed} is used up: what was measured took {used}"
+    if not math.isnan(found.needed):
+        text += f"; for another run give --budget {limit.text_of(found.needed, found.whole)} or more"
+    say(text)
 
 
 def _more_values(known: Sequence[float]) -> list[float]:

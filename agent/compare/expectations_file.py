@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from quipu.modeling.documents import Number, toml_of, typed
@@ -17,6 +18,7 @@ from quipu.modeling.pmnf.model import parse_sum
 
 _KEYS = {"experiment", "baseline", "expect"}
 _RULES = ("grows", "grows_at_most", "at_most", "baseline")
+_HEADER = re.compile(rb"[ \t]*\[\[[ \t]*expect[ \t]*\]\]")
 
 
 @dataclass(frozen=True)
@@ -36,17 +38,21 @@ class _Rule:
 class _File:
     experiment: str | None = None
     baseline: str | None = None
-    expect: list[_Rule] = field(default_factory=list)
+    expect: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class ExpectationsFile:
-    """What a file expects. experiment, baseline: paths below the folder of the file; None if it does not say."""
+    """What a file expects. experiment, baseline: paths below the folder of the file; None if it does not say.
+
+    lines: where each rule begins; None if that is not known.
+    """
 
     path: Path
     experiment: Path | None
     baseline: Path | None
     rules: tuple[_Rule, ...]
+    lines: tuple[int | None, ...]
 
     @property
     def needs_baseline(self) -> bool:
@@ -59,17 +65,19 @@ class ExpectationsFile:
         Raises FormatError for growths and bounds that are not understood, and for metrics that were not measured.
         """
         for number, rule in enumerate(self.rules, start=1):
-            where = f"expect {number} ({rule.path})"
+            where, line = f"expect {number} ({rule.path})", self.lines[number - 1]
             for metric in [rule.metric] if isinstance(rule.metric, str) else rule.metric:
                 if metric not in metrics:
                     known = ", ".join(sorted(metrics)) or "none"
-                    raise FormatError(self.path, f"{where}: no metric {metric!r} was measured; there are: {known}")
+                    raise FormatError(
+                        self.path, f"{where}: no metric {metric!r} was measured; there are: {known}", line
+                    )
                 if rule.baseline is not None and not metrics[metric].is_effort:
-                    raise FormatError(self.path, f"{where}: {metric} jitters, a baseline holds effort only")
+                    raise FormatError(self.path, f"{where}: {metric} jitters, a baseline holds effort only", line)
                 try:
                     yield from _expectations(rule, metric, parameters)
                 except ModelingError as error:
-                    raise FormatError(self.path, f"{where}: {error}") from None
+                    raise FormatError(self.path, f"{where}: {error}", line) from None
 
 
 def read_expectations(path: Path) -> ExpectationsFile:
@@ -94,19 +102,39 @@ def read_expectations(path: Path) -> ExpectationsFile:
         data = toml_of(content, path)
     if unknown := sorted(data.keys() - _KEYS):
         raise FormatError(path, f"{unknown[0]} is unknown; there are {', '.join(sorted(_KEYS))}")
-    for number, rule in enumerate(data["expect"] if isinstance(data.get("expect"), list) else [], start=1):
-        fields = set(_Rule.__dataclass_fields__)
-        if isinstance(rule, dict) and (unknown := sorted(rule.keys() - fields)):
-            raise FormatError(path, f"expect {number}: {unknown[0]} is unknown; there are {', '.join(sorted(fields))}")
     found = typed(data, _File, path)
-    for number, rule in enumerate(found.expect, start=1):
-        if not any(getattr(rule, key) is not None for key in _RULES):
-            raise FormatError(path, f"expect {number} ({rule.path}): expects nothing; give one of {', '.join(_RULES)}")
-        if rule.metric == []:
-            raise FormatError(path, f"expect {number} ({rule.path}): metric is an empty list")
     if not found.expect:
         raise FormatError(path, "expects nothing: write an [[expect]] table")
-    return ExpectationsFile(path, _below(path, found.experiment), _below(path, found.baseline), tuple(found.expect))
+    lines = _lines(content, len(found.expect))
+    rules = tuple(
+        _rule(path, rule, at, line) for at, (rule, line) in enumerate(zip(found.expect, lines, strict=True), 1)
+    )
+    return ExpectationsFile(path, _below(path, found.experiment), _below(path, found.baseline), rules, lines)
+
+
+def _lines(content: bytes, count: int) -> tuple[int | None, ...]:
+    """Return the lines of the tables [[expect]]; None for all if they are written otherwise, such as in a list."""
+    found = [number for number, text in enumerate(content.splitlines(), start=1) if _HEADER.match(text)]
+    return tuple(found) if len(found) == count else (None,) * count
+
+
+def _rule(path: Path, table: object, number: int, line: int | None) -> _Rule:
+    """Return a rule of the file; number: from 1. Raises FormatError that names it, by its path where that is known."""
+    where = f"expect {number}"
+    known = set(_Rule.__dataclass_fields__)
+    if not isinstance(table, dict):
+        raise FormatError(path, f"{where} must be a table", line)
+    if unknown := sorted(table.keys() - known):
+        raise FormatError(path, f"{where}: {unknown[0]} is unknown; there are {', '.join(sorted(known))}", line)
+    try:
+        rule = typed(table, _Rule, path)
+    except FormatError as error:
+        raise FormatError(path, f"{where}: {error.message.removeprefix('the document: ')}", line) from None
+    if not any(getattr(rule, key) is not None for key in _RULES):
+        raise FormatError(path, f"{where} ({rule.path}): expects nothing; give one of {', '.join(_RULES)}", line)
+    if rule.metric == []:
+        raise FormatError(path, f"{where} ({rule.path}): metric is an empty list", line)
+    return rule
 
 
 def _below(path: Path, name: str | None) -> Path | None:

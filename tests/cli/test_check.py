@@ -108,6 +108,9 @@ def test_what_cannot_be_decided_is_no_success(quipu_here: Quipu, tmp_path: Path)
     assert "no call path and no region fits swep" in quipu_here("check", "e.toml", "now").out
 
 
+HOLDS = "[[expect]]\npath = 'main'\nat_most = 1\n"
+
+
 @pytest.mark.parametrize(
     ("text", "code", "words"),
     [
@@ -139,6 +142,14 @@ def test_what_cannot_be_decided_is_no_success(quipu_here: Quipu, tmp_path: Path)
             "there is no such baseline; write it with",
         ),
         ("baseline = 'e.toml'\n[[expect]]\npath = 'main'\nbaseline = 'same'\n", 1, "e.toml"),
+        (
+            f"{HOLDS}# next\n[[expect]]\npath = 'main'\nat_most = 1\ntolerance = -1\n",
+            1,
+            "e.toml:5: expect 2: tolerance",
+        ),
+        (f"{HOLDS}[[ expect ]]\npath = 'main'\ngrow = 'n'\n", 1, "e.toml:4: expect 2: grow is unknown"),
+        (f"{HOLDS}[[expect]]\npath = 'main'\ngrows = 'm'\n", 1, "e.toml:4: expect 2 (main): growth 'm': "),
+        ("expect = [{path = 'main', at_most = 1}, 2]\n", 1, "e.toml: expect 2 must be a table"),
     ],
 )
 def test_one_message_for_every_mistake(
@@ -229,4 +240,4 @@ def test_pytest_has_a_test_for_each_expectation(heat: Path, tmp_path: Path) -> N
     assert "main->sweep: blocks grows like n^3·p^-1 PASSED" in done.stdout
     assert "main->exchange: bytes_sent is at most 7 FAILED" in done.stdout
     assert "1 failed, 3 passed, 1 error" in done.stdout
-    assert "path" in done.stdout.split("bad.expectations.toml: ")[1].splitlines()[0]
+    assert "bad.expectations.toml:1: expect 1: " in done.stdout

@@ -87,15 +87,15 @@ def make_run(tmp_path: Path, pair: float = 2e-8) -> Path:
     return write_archive(changed, tmp_path / "runs").path
 
 
-def test_annotated_source(quipu_here: Quipu, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "300")  # where the folder for temporary files has a long name
+def test_annotated_source(quipu_here: Quipu, run: Path) -> None:
+    """Files below the current folder are named relative to it."""
     answer = quipu_here("show", run, "--source")
     assert answer.code == 0
     assert answer.err == ""
-    notes, *listings = answer.out.replace(str(tmp_path), "/src").split("\n\n")
+    notes, *listings = answer.out.split("\n\n")
     assert "note: /nowhere/gone.c: the source is not there" in notes
     assert [listing.rstrip() for listing in listings] == [
-        """/src/heat.c: sweep(double*, long)
+        """heat.c: sweep(double*, long)
 instructions 1002, flops 150, 48.9% of the run
 line  instructions  flops  share  source
    6           750      0  36.6%      for (long i = 0; i < n; i++)
@@ -103,7 +103,7 @@ line  instructions  flops  share  source
    8           250    150  12.2%          x[i] = 0.5 * at(x, i);
    …
   13             2      0   0.1%      done(x);""",
-        """/src/heat.c: at(double const*, long)
+        """heat.c: at(double const*, long)
 instructions 898, flops 0, 43.8% of the run
 line  instructions  flops  share  source
    2           898      0  43.8%      return x[i];""",
@@ -112,6 +112,15 @@ instructions 100, flops 0, 4.9% of the run
 line  instructions  flops  share  source
    4           100      0   4.9%""",
     ]
+
+
+def test_source_that_is_elsewhere_has_its_whole_path(
+    quipu_here: Quipu, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")  # where the folder for temporary files has a long name
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert f"\n{tmp_path}/heat.c: sweep(double*, long)\n" in quipu_here("show", run, "--source").out
 
 
 def test_inlined_functions(quipu_here: Quipu, run: Path) -> None:
@@ -128,7 +137,7 @@ instructions excl  share  came from
     )
 
 
-@pytest.mark.parametrize("pattern", ["at", "at(*", "h*.c", "*/heat.c"])
+@pytest.mark.parametrize("pattern", ["at", "at(*", "h*.c", "*/heat.c", "heat.c"])
 def test_functions_and_files_that_fit(quipu_here: Quipu, run: Path, pattern: str) -> None:
     out = quipu_here("show", run, "--source", "--path", pattern).out
     assert "at(double const*, long)" in out

@@ -1,0 +1,12 @@
+"""What a campaign says of its runs."""
+
+from __future__ import annotations
+
+import pytest
+from quipu.agent.cli.campaign import Lines
+
+
+@pytest.mark.parametrize(("finished", "text"), [(1, "1 of 1 run is"), (2, "2 of 2 runs are"), (0, "")])
+def test_runs_that_are_complete_already(finished: int, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Lines().planned([], finished)
+    assert capsys.readouterr().err == (f"quipu: {text} complete already\n" if text else "")
