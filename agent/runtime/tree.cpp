@@ -270,8 +270,8 @@ quipu_thread *measured_thread() { return ranks ? running_rank() : quipu_current;
 Link *find_link(quipu_thread *shared, quipu_region *region) {
     Thread *thread = own(shared);
     Node *from = shared->here;
-    /* That a region gets to be known takes longest for the first: system calls and memory that is touched first. Outside
-     * of all regions, as before main, nothing else may have happened, and it is no time of the program. */
+    /* That a region gets to be known takes longest for the first: system calls and memory that is touched first.
+     * Outside of all regions, as before main, nothing else may have happened, and it is no time of the program. */
     const bool outside = from == thread->root && id_of(region) == 0;
     if (outside)
         charge_any_time(shared);

@@ -71,3 +71,28 @@ def test_ticks_between_percents_are_not_rounded(tmp_path: Path) -> None:
     script = "give([...document.querySelectorAll('#refinement-overhead text')].map((one) => one.textContent))"
     ticks = [text for text in seen(page, script, tmp_path) if re.fullmatch(r"[\d.]+%", text)]
     assert ticks == ["0%", "2.5%", "5%", "7.5%", "10%"]
+
+
+def test_the_call_path_that_is_shown_first_is_the_largest_root(tmp_path: Path) -> None:
+    experiment, models = planted()
+    parent = experiment.tree.parent.copy()
+    parent[6] = -1  # a root beside main
+    experiment = replace(experiment, tree=CallTree(experiment.tree.regions, experiment.tree.region, parent))
+    times = experiment.values["time"].copy()
+    times[6] = 1e6
+    for values, name in ((experiment.values, "main"), ({**experiment.values, "time": times}, "</script")):
+        page = html_report(replace(experiment, values=values), models, target=TARGET)
+        row = seen(page, "give(document.querySelector('[aria-selected=true]').textContent)", tmp_path)
+        assert row.removeprefix("▾").startswith(name)
+
+
+def test_no_label_leaves_its_chart(tmp_path: Path) -> None:
+    script = """
+const right = (one) => one.getBBox().x + one.getBBox().width;
+const labels = [...document.querySelectorAll('.plot > svg text')].filter((one) => one.getBBox().width > 0);
+const beyond = labels.filter((one) => right(one) > one.ownerSVGElement.viewBox.baseVal.width + 1);
+give([labels.length, beyond.map((one) => one.ownerSVGElement.id + ': ' + one.textContent)]);
+"""
+    count, beyond = seen(html_report(*planted(), target={"p": 1e6, "n": 1e6}), script, tmp_path)
+    assert count > 20
+    assert beyond == []

@@ -156,12 +156,21 @@ function mean(list) {
 }
 
 // ---- what is chosen ----
+const firstMetric = DATA.metrics.length ? DATA.metrics[0].name : "";
+const firstConfiguration = Math.max(DATA.oversubscribed.lastIndexOf(false), DATA.oversubscribed.every(Boolean) ? DATA.points.length - 1 : 0);
+
+// The root with most of the first metric: beside main there may be what ran before it.
+function largestRoot() {
+  const sums = roots.map((path) => (firstMetric ? mean(repetitionsOf(firstMetric, "inclusive", path, firstConfiguration)) || 0 : 0));
+  return roots.length ? roots[sums.indexOf(Math.max(...sums))] : -1;
+}
+
 const state = {
-  metric: DATA.metrics.length ? DATA.metrics[0].name : "",
+  metric: firstMetric,
   scope: "inclusive",
-  configuration: Math.max(DATA.oversubscribed.lastIndexOf(false), DATA.oversubscribed.every(Boolean) ? DATA.points.length - 1 : 0),
+  configuration: firstConfiguration,
   sort: "value",
-  path: roots.length ? roots[0] : -1,
+  path: largestRoot(),
   axis: 0,
   fixed: [],
   target: DATA.target.slice(),

@@ -1,7 +1,7 @@
 // The first screen: what limits the program at the target, and what to do about it.
 
 const ADVICE = {
-  waiting: (one) => `ranks wait in ${one}: balance the work before it, post receives earlier, or let communication overlap with computing`,
+  waiting: (one) => `ranks wait in ${one}: balance the work before it, or overlap it with computing (nonblocking operations, receives that are posted earlier)`,
   contention: (one) => `${one} slows down as ranks are added, though its work does not grow: fewer ranks per node, fewer or larger messages, or another algorithm of the collective`,
   "cache effects": (one) => `${one} falls out of the caches as its data grows: block or fuse its loops, or make its data smaller`,
 };

@@ -172,9 +172,10 @@ function drawAxes(svg, x, y, width, height, label, yText, xText = numberText) {
     svg.append(shape("line", { class: "grid", x1: at, x2: at, y1: FRAME.top, y2: height - FRAME.bottom }));
     const text = xText(Number(tick.toPrecision(10)));
     const half = text.length * 3.6;
-    if (at - half < last + 6) continue;
-    last = at + half;
-    svg.append(shape("text", { x: at, y: height - FRAME.bottom + 16, "text-anchor": "middle" }, text));
+    const middle = Math.min(at, width - half); // the last one does not leave the chart
+    if (middle - half < last + 6) continue;
+    last = middle + half;
+    svg.append(shape("text", { x: middle, y: height - FRAME.bottom + 16, "text-anchor": "middle" }, text));
   }
   for (const tick of y.ticks) {
     const at = y.place(tick);
