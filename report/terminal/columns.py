@@ -45,7 +45,8 @@ def elastic(
 ) -> RenderableType:
     """Return a table in which only the `elastic` columns give way; empty columns are left out.
 
-    Names are cut, formulas lose their last terms, remarks are wrapped. Where a name would have too little room to be
+    Names are cut, formulas lose their last terms, remarks are wrapped; one that would need more than three lines stands
+    below its row, over the whole width. Where a name would have too little room to be
     recognized, it has a line of its own, and the other columns stand below it. What has no room even then of `optional`
     columns is left out, the first of them first, which the last line says.
     """
@@ -74,7 +75,29 @@ def _fitting(
     if name is not None and least_width(headings, cleaned, elastic) > layout.width:
         return _stacked(headings, cleaned, name, elastic, right, layout)
     widths = _widths(headings, cleaned, shown, elastic, layout.width)
-    return _grid(headings, cleaned, widths, right, layout)
+    below = [[at for at in shown if _is_long_remark(headings[at], row[at], widths[at])] for row in cleaned]
+    if not any(below):
+        return _grid(headings, cleaned, widths, right, layout)
+    beside = [
+        ["" if at in left else text for at, text in enumerate(row)] for row, left in zip(cleaned, below, strict=True)
+    ]
+    widths = _widths(headings, beside, _shown(headings, beside), elastic, layout.width)
+    fitted, parts, begin = _fitted_rows(headings, beside, widths, layout), [], 0
+    for number, (row, left) in enumerate(zip(cleaned, below, strict=True), start=1):
+        if left or number == len(cleaned):
+            parts.append(_table(headings, fitted[begin:number], widths, right, header=begin == 0))
+            parts += [_remark(headings[at], row[at], layout.width, _INDENT * 2) for at in left]
+            begin = number
+    return Group(*parts)
+
+
+def _is_long_remark(heading: str, text: str, width: int) -> bool:
+    return heading in _REMARKS and wrapped(text, width).count("\n") >= _MOST_LINES
+
+
+def _remark(heading: str, text: str, width: int, indent: str) -> Text:
+    """Return a remark over the whole width."""
+    return Text(textwrap.indent(wrapped(f"{heading}: {text}", width - len(indent)), indent))
 
 
 def least_width(headings: Sequence[str], rows: Rows, elastic: Collection[int], *, beside: bool = True) -> int:
@@ -145,8 +168,7 @@ def _stacked(
         for *_, row in group:
             if any(row[at] for at in rest):
                 shown.append(_grid(headings, [row], widths, right, layout, indent, header=False))
-            texts = [wrapped(f"{headings[at]}: {row[at]}", room - len(_INDENT)) for at in below if row[at]]
-            shown += [Text(textwrap.indent(text, indent + _INDENT)) for text in texts]
+            shown += [_remark(headings[at], row[at], layout.width, indent + _INDENT) for at in below if row[at]]
     return Group(*shown)
 
 
@@ -161,6 +183,25 @@ def _grid(
     header: bool = True,
 ) -> Table:
     """Return a table of columns of these widths."""
+    return _table(headings, _fitted_rows(headings, rows, widths, layout), widths, right, indent, header=header)
+
+
+def _fitted_rows(headings: Sequence[str], rows: Rows, widths: dict[int, int], layout: Layout) -> list[tuple[str, ...]]:
+    """Return the texts of the columns that have a width, each made to fit it; names are told apart in all rows."""
+    columns = [_fitted(headings[at], [row[at] for row in rows], width, layout) for at, width in widths.items()]
+    return list(zip(*columns, strict=True))
+
+
+def _table(
+    headings: Sequence[str],
+    fitted: Rows,
+    widths: dict[int, int],
+    right: Collection[int],
+    indent: str = "",
+    *,
+    header: bool = True,
+) -> Table:
+    """Return a table of texts that fit these widths."""
     table = Table(
         box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False, show_header=header
     )
@@ -169,8 +210,7 @@ def _grid(
     for at, width in widths.items():
         side: Literal["right", "left"] = "right" if at in right else "left"
         table.add_column(headings[at], justify=side, no_wrap=headings[at] not in _REMARKS, width=width)
-    columns = [_fitted(headings[at], [row[at] for row in rows], width, layout) for at, width in widths.items()]
-    for texts in zip(*columns, strict=True):
+    for texts in fitted:
         table.add_row(*([""] if indent else []), *map(Text, texts))
     return table
 
@@ -181,7 +221,7 @@ def _fitted(heading: str, texts: list[str], width: int, layout: Layout) -> list[
     if heading in _FORMULAS:
         return [first_terms(text, width, layout.glyphs) for text in texts]
     if heading in _REMARKS:
-        return [wrapped(elide(text, _MOST_LINES * width, layout.glyphs), width) for text in texts]
+        return [wrapped(text, width) for text in texts]
     return [elide(text, width, layout.glyphs) for text in texts]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from quipu.report.terminal import Layout, head, plain_text, shorten, shorten_apart
@@ -136,6 +137,18 @@ def test_long_notes_stand_below_and_leave_formulas_their_room() -> None:
         "  time    0.0002334·n·(p-1)/p + 5e-09  30.6%  table I: MPI_Allgather",
         f"    note: {note}",
     ]
+
+
+def test_a_note_of_many_lines_stands_below_its_row() -> None:
+    """And is not cut; shorter ones stay beside theirs, and the columns keep their places."""
+    note = "values differ by 8 % between configurations that do not support more than a constant, which measuring of "
+    note += "further sizes, and of more than one number of ranks each, would show to be what it is, or something else"
+    last = ModelRow(MODELS[2].path, "blocks", "120·n² + 360·n + 240", 0.0, "measured", note)
+    lines = shown(model_table([replace(MODELS[1], note=note), MODELS[0], last], Layout(120)), 120)
+    assert [at for at, line in enumerate(lines) if line.startswith("    note: ")] == [2, 6]
+    assert " ".join(" ".join(lines[2:4]).split()) == " ".join(" ".join(lines[6:8]).split()) == f"note: {note}"
+    assert lines[4].endswith("oversubscribed")
+    assert {line.index("time") for line in (lines[1], lines[4])} == {lines[0].index("metric")}
 
 
 @pytest.mark.parametrize(
