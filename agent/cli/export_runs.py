@@ -53,7 +53,7 @@ def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool)
     if removed:
         files = counted(removed, "file", "files")
         notes.append(f"removed {files} that an earlier export wrote for runs that {data.name} no longer has")
-    content = f": {len(texts)} files, one per configuration and repetition"
+    content = f": {counted(len(texts), 'file', 'files')}, one per configuration and repetition"
     return Exported(data.name, target, notes, content)
 
 

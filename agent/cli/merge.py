@@ -68,10 +68,24 @@ def _merge(
     from ..merge.run import merge_run
 
     for folder in folders:
+        _expect_raw(folder)
         if not force:
             _expect_ended(folder)
         destination = output if output is not None else folder.absolute().parent
         yield merge_run(folder, destination, keep_raw=keep, workers=workers, column_ranks=rank_columns)
+
+
+def _expect_raw(folder: Path) -> None:
+    """Raise MeasurementError for other folders, such as an experiment, with the raw folders in it."""
+    from ..launch.raw_folder import LAUNCH_FILE
+
+    if any(next(folder.glob(left), None) is not None for left in (LAUNCH_FILE, "rank-*.json", "profile-*")):
+        return
+    inside = sorted(path.parent for path in folder.glob(f"*/{LAUNCH_FILE}"))
+    if inside:
+        raise MeasurementError(f"{folder}: is no raw folder of a run; in it there are: {', '.join(map(str, inside[:4]))}")
+    what = f"has no {LAUNCH_FILE}, so it is no raw folder of a run" if folder.exists() else "there is no such folder"
+    raise MeasurementError(f"{folder}: {what}; these are called .raw-… and are beside the archives of an experiment")
 
 
 def _expect_ended(raw: Path) -> None:

@@ -117,12 +117,19 @@ def require_own(
 ) -> None:
     """Raise UsageError if `write_own` would refuse to write there: before work that takes long.
 
-    kind: of the file, for people. sources: what the command reads, which it does not replace even with force.
+    kind: of the file, for people. sources: what the command reads, which it does not replace even with force, nor
+    files in folders of it, unless they are of this kind.
     """
-    require_no_source(path, sources)
+    read = [source for source in sources if source is not None]
+    require_no_source(path, read)
     _require_place(path)
-    if path.is_file() and not force:
+    if not path.is_file():
+        return
+    within = any(source.is_dir() and path.resolve().is_relative_to(source.resolve()) for source in read)
+    if within or not force:
         old = path.read_bytes().decode("utf-8", "replace")
+        if within and force and not is_own(old):
+            raise UsageError(f"{path} is in a folder that this command reads, and would be lost: give another name")
         if old.strip() and not is_own(old):
             instead = "or remove it first" if force is None else "or --force"
             name = "another name" if force is None else "another name with -o"

@@ -12,7 +12,7 @@ import typer
 from quipu.modeling.errors import MeasurementError, UsageError
 
 from .measurements import read_machine
-from .output import is_document, json_text, layout, say, show, show_json, write_own
+from .output import is_document, json_text, layout, own_file, say, show, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +59,7 @@ def command(
 
     if (on is None) != (machine is None):
         raise UsageError("--machine and --on go together: where it was measured, and for which machine the rates are")
+    write = own_file(output, lambda old: is_document(old, FORMAT), "file of rates", force, [experiment, machine, on])
     runs = find_runs(experiment)
     for run in runs:
         if run.metadata.launcher.get("family") == "smpi":
@@ -74,7 +75,7 @@ def command(
         rates = moved(rates, read_machine(machine), read_machine(on))
     document = to_document(rates)
     text = json_text(document, indent=1) + "\n"
-    write_own(output, text, lambda old: is_document(old, FORMAT), "file of rates", force, [machine, on])
+    write(text)
     if as_json:
         show_json(document)
     else:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,14 +66,16 @@ def command(
 
     if strategy not in STRATEGIES:
         raise UsageError(f"--strategy {strategy!r}: choose one of {', '.join(STRATEGIES)}")
-    limit = Budget.parse(budget)
+    with _naming("budget"):
+        limit = Budget.parse(budget)
     measured = load(experiment)
     point = point_of("--target", target, measured.parameters)
     given = parse_values("--values", values, measured.parameters)
     columns = {
         name: given.get(name) or measured.points[:, number].tolist() for number, name in enumerate(measured.parameters)
     }
-    candidates = search_space(columns, constraints)
+    with _naming("constraint"):
+        candidates = search_space(columns, constraints)
     found, notes = all_measured(measured, candidates, point, ranks or None, repetitions), list(measured.notes)
     if found is None:
         analysis = analyze_once(measured)
@@ -104,6 +107,19 @@ def command(
         say(f"all points of the search space have their {runs}: give further values, such as --values {name}={more}")
     elif not found.suggestions:
         _say_budget(found, limit)
+
+
+@contextmanager
+def _naming(option: str) -> Iterator[None]:
+    """Errors that begin with the name of an option are wrong usage of it."""
+    from quipu.modeling.errors import ModelingError, UsageError
+
+    try:
+        yield
+    except ModelingError as error:
+        if not str(error).startswith(f"{option} "):
+            raise
+        raise UsageError(f"--{error}") from None
 
 
 def _say_budget(found: Search, limit: Budget) -> None:

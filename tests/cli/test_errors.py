@@ -119,6 +119,18 @@ def test_a_run_that_is_at_work_is_not_merged(quipu_here: Quipu, tmp_path: Path) 
     assert "launch.json: is missing" in forced.err
 
 
+def test_an_experiment_is_no_raw_folder(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
+    for folder, words in (
+        (heat, "has no launch.json, so it is no raw folder of a run"),
+        (tmp_path / "nowhere", "there is no such folder"),
+    ):
+        answer = quipu_here("merge", folder)
+        assert answer.code == 1 and words in answer.err
+    (tmp_path / "x" / ".raw-p=2-1").mkdir(parents=True)
+    (tmp_path / "x" / ".raw-p=2-1" / "launch.json").write_text("{}")
+    assert "in it there are: x/.raw-p=2-1" in quipu_here("merge", "x").err
+
+
 def test_help_of_every_command_has_an_example(quipu: Quipu) -> None:
     listed = quipu("--help").out.split("Commands:")[1].split("\n")
     commands = [line.split()[0] for line in listed if line.startswith("  ") and not line.startswith("   ")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -30,6 +31,20 @@ def test_an_export_does_not_replace_what_it_is_made_of(quipu_here: Quipu, heat: 
     before = sorted(path.name for path in heat.iterdir())
     assert READ in quipu_here("export", heat, "-f", "thicket", "-o", heat, "--force").err
     assert sorted(path.name for path in heat.iterdir()) == before
+
+
+def test_files_of_the_runs_are_not_written_over_even_with_force(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
+    heat = Path(shutil.copytree(heat, tmp_path / "mine"))
+    for name in ("run.json", "callpaths.parquet"):
+        file = next(heat.iterdir()) / name
+        before = file.read_bytes()
+        for command in (("export",), ("model",), ("filter", "--at", "p=8,n=99"), ("report",), ("rates",)):
+            answer = quipu_here(*command, heat, "-o", file, "--force")
+            assert answer.code != 0 and answer.err.count("\n") == 1, (command, answer)
+            assert "would be lost" in answer.err, command
+            assert file.read_bytes() == before
+    for _ in range(2):  # what a command made there may be made again
+        assert quipu_here("export", heat, "-o", heat / "heat.json", "--force").code == 0
 
 
 @pytest.mark.parametrize("option", ["--junit", "--sarif"])

@@ -67,3 +67,18 @@ def test_a_budget_that_is_spent_says_how_much_is_needed(
     assert needed.endswith("%") == budget.endswith("%")
     enough = json.loads(quipu_here("suggest", measured, *asked, "--budget", needed, "--json").out)
     assert enough["suggestions"] and enough["budget"] < 1.2 * enough["spent"]
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--budget", "nan"), "--budget 'nan': write core hours such as 2.5"),
+        (("--budget", "-5%"), "--budget '-5%': write core hours such as 2.5"),
+        (("--constraint", "import os"), "--constraint 'import os' is no expression"),
+        (("--constraint", "q > 1"), "--constraint 'q > 1': no parameter q"),
+    ],
+)
+def test_wrong_options_are_named(quipu_here: Quipu, measured: Path, option: tuple[str, str], words: str) -> None:
+    answer = quipu_here("suggest", measured, *ASKED, *option)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith(f"quipu: error: {words}")

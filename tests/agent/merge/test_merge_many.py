@@ -125,7 +125,7 @@ def test_under_mpi_a_folder_without_profiles_is_one_error(tmp_path: Path) -> Non
     command = [*mpirun, QUIPU, "merge", str(tmp_path)]
     result = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode != 0
-    assert "launch.json: is missing" in result.stderr
+    assert "has no launch.json, so it is no raw folder of a run" in result.stderr
     assert "Traceback" not in result.stderr
 
 
