@@ -83,7 +83,8 @@ def _expect_raw(folder: Path) -> None:
         return
     inside = sorted(path.parent for path in folder.glob(f"*/{LAUNCH_FILE}"))
     if inside:
-        raise MeasurementError(f"{folder}: is no raw folder of a run; in it there are: {', '.join(map(str, inside[:4]))}")
+        names = ", ".join(map(str, inside[:4]))
+        raise MeasurementError(f"{folder}: is no raw folder of a run; in it there are: {names}")
     what = f"has no {LAUNCH_FILE}, so it is no raw folder of a run" if folder.exists() else "there is no such folder"
     raise MeasurementError(f"{folder}: {what}; these are called .raw-… and are beside the archives of an experiment")
 

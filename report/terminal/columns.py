@@ -82,7 +82,8 @@ def _fitting(
         ["" if at in left else text for at, text in enumerate(row)] for row, left in zip(cleaned, below, strict=True)
     ]
     widths = _widths(headings, beside, _shown(headings, beside), elastic, layout.width)
-    fitted, parts, begin = _fitted_rows(headings, beside, widths, layout), [], 0
+    parts: list[RenderableType] = []
+    fitted, begin = _fitted_rows(headings, beside, widths, layout), 0
     for number, (row, left) in enumerate(zip(cleaned, below, strict=True), start=1):
         if left or number == len(cleaned):
             parts.append(_table(headings, fitted[begin:number], widths, right, header=begin == 0))
