@@ -68,6 +68,9 @@ function drawCommunication() {
   }
   const means = new Map(shown.map((name) => [name, meansAt(name, "exclusive", state.configuration)]));
   const sum = (name, paths) => paths.reduce((total, path) => total + (means.get(name)[path] || 0), 0);
+  // Waiting is measured in some operations only (docs/design/mpi-waiting.md): where there is none at all, it was not.
+  const waiting = shown.includes("wait_time") ? DATA.points.map((_, at) => meansAt("wait_time", "exclusive", at)) : [];
+  const unmeasured = (name, paths) => name === "wait_time" && !waiting.some((own) => paths.some((path) => own[path]));
   const time = metricByName.has("time");
   const whole = time ? measuredTotals("time")[state.configuration] : NaN;
   const target = state.target.every((value) => value > 0);
@@ -81,7 +84,7 @@ function drawCommunication() {
   table.tBodies[0].replaceChildren(...rows.map(({ name, paths }) => {
     const button = element("button", { type: "button" }, name);
     button.addEventListener("click", () => openPath(paths.reduce((a, b) => ((means.get(shown[0])[b] || 0) > (means.get(shown[0])[a] || 0) ? b : a))));
-    const cells = shown.map((metric) => element("td", { class: "number" }, quantity(sum(metric, paths), metricByName.get(metric).unit)));
+    const cells = shown.map((metric) => element("td", { class: "number" }, unmeasured(metric, paths) ? "-" : quantity(sum(metric, paths), metricByName.get(metric).unit)));
     if (time) cells.push(element("td", { class: "number" }, percent(sum("time", paths) / whole)), element("td", { class: "number" }, target ? quantity(there(paths), "s") : "-"), element("td", { class: "number" }, percent(there(paths) / program)));
     return element("tr", {}, element("td", { class: "path" }, button, element("small", {}, `${paths.length} call path${paths.length === 1 ? "" : "s"}`)), ...cells);
   }));
