@@ -133,8 +133,7 @@ bool simulatedMpi(Language language, Additions &additions) {
                      (word.compare(0, 2, "-l") == 0 && word != "-lgfortran"))
                 additions.link.push_back(word);
         }
-        /* SMPI calls this instead of main, which flang ends with exit: of the whole simulation. */
-        additions.link.push_back("-Wl,--defsym,user_main_=_QQmain");
+        additions.link.push_back(libraryFolder() + "/smpi_main.o");
         return true;
     }
     for (bool links = false; line >> word; links |= word == "-fPIC")

@@ -106,6 +106,15 @@ def test_fortran_programs_are_simulated(build: Build, tmp_path: Path) -> None:
     assert each[0] == each[1] == each[2] > 0
 
 
+def test_fortran_programs_have_their_arguments_and_the_environment(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OF_THE_PROGRAM", "value")
+    program = build("simulated_arguments", "quipu-smpif90")
+    simulated(program, 2, tmp_path, "input", "x" * 50, "-last")
+    assert "3|input|value|-last5" in capfd.readouterr().out
+
+
 def test_time_is_that_of_the_simulation(build: Build, tmp_path: Path) -> None:
     platform = tmp_path / "far.xml"
     platform.write_text(SLOW)
