@@ -3,7 +3,11 @@
  *
  * As main does, it gives flang's runtime the command arguments and the environment. SMPI, which is built by gfortran,
  * gives the arguments of the rank to the runtime of gfortran; they are taken from there.
+ *
+ * STOP, CALL EXIT and the end of the program call exit, which here ends the rank and no other: the linker prefers it to
+ * that of the C library, for this program only. A rank has a copy of the program, and so of what is static here.
  */
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +23,19 @@ extern WEAK void _gfortran_get_command_argument_i4(const int32_t *number, char *
 
 /* Of flang's runtime, and the main program. */
 extern void _FortranAProgramStart(int count, const char *arguments[], const char *environment[], const void *defaults);
+extern void _FortranAProgramEndStatement(void);
 extern void _QQmain(void);
+
+/* Of libsimgrid: ends the rank, and the simulation, once all ranks have ended, with the status. */
+extern void smpi_exit(int status);
+
+static jmp_buf begin;
+static int ended_with;
+
+__attribute__((visibility("hidden"), noreturn)) void exit(int status) {
+    ended_with = status;
+    longjmp(begin, 1);
+}
 
 /* The argument with a number, 0 for the program's name, in memory of its own; NULL without memory. */
 static char *argument(int32_t number) {
@@ -44,9 +60,14 @@ static void give_arguments(void) {
         _FortranAProgramStart(count, arguments, (const char **)environ, NULL);
 }
 
-int user_main_(void) {
+void user_main_(void) {
+    if (setjmp(begin) != 0) {
+        if (ended_with != 0)
+            smpi_exit(ended_with);
+        return;
+    }
     if (_gfortran_iargc != NULL && _gfortran_get_command_argument_i4 != NULL)
         give_arguments();
     _QQmain();
-    return 0;
+    _FortranAProgramEndStatement();
 }

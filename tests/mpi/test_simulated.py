@@ -115,6 +115,25 @@ def test_fortran_programs_have_their_arguments_and_the_environment(
     assert "3|input|value|-last5" in capfd.readouterr().out
 
 
+@pytest.mark.parametrize("how", ["return", "stop", "exit"])
+def test_ranks_of_fortran_programs_end_one_by_one(
+    how: str, build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    archive = simulated(build("simulated_stop", "quipu-smpif90"), 3, tmp_path / "runs", how)
+    assert archive.metadata.complete
+    for rank in range(3):
+        assert Path(f"fort.{10 + rank}").read_text().split() == ["rank", str(rank)]
+
+
+def test_a_fortran_rank_that_fails_fails_the_simulation(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RunFailed):
+        simulated(build("simulated_stop", "quipu-smpif90"), 3, tmp_path / "runs", "error")
+
+
 def test_time_is_that_of_the_simulation(build: Build, tmp_path: Path) -> None:
     platform = tmp_path / "far.xml"
     platform.write_text(SLOW)
