@@ -19,7 +19,7 @@ from ..data.preparation import ranges, take
 from ..forms.unexplained import missed
 from ..hypotheses.library import make_term
 from ..model import Model, Term, collect
-from ..proposers.domain_functions import DomainFunctions, Part
+from ..proposers.domain_functions import DomainFunctions, Part, parts_of
 from ..proposers.grid_forms import Form
 from ..uncertainty.covariance import joint_covariance, value_variance
 from .calibration import DOMAIN_DOUBT, DOMAIN_MISSED, DOMAIN_SLACK, GRID_FREE_POINTS
@@ -82,20 +82,24 @@ class _Domain:
     def best(
         self, grids: Sequence[ProcessGrid], counts: FloatArray, former: Model, repetitions: Repetitions
     ) -> Model | None:
-        """Return what misses the counts (C,) least of the functions of domains on grids, if that is far less."""
+        """Return what misses the counts (C,) least of the functions of domains on grids, if that is far less.
+
+        It need not be less than a model misses that leaves one process out and has more coefficients.
+        """
         known = self.points[~self.largest]
         if np.unique(known[:, self.place]).size < 2 or np.unique(known[:, self.size]).size < 2:
             return None
         least, chosen = FAR_BETTER * missed(former), None
+        most = len(former.terms) + bool(former.constant) if not self._within(former).all() else 0
         for grid in grids:
-            axes = range(grid.dimensions) if grid.dimensions > 1 else ()
-            for part in (Part(strong, axis) for axis in (None, *axes) for strong in (True, False)):
+            for part in parts_of(grid.dimensions):
                 functions = self._functions(grid, part)
-                coefficients = _fewest(functions, counts, least)
+                bound = least if chosen is not None or not most else missed(former)
+                coefficients = _fewest(functions, counts, bound)
                 if coefficients is None:
                     continue
-                missing = _missed(coefficients @ functions.columns, counts)
-                if missing < least and np.count_nonzero(coefficients) + GRID_FREE_POINTS <= len(counts):
+                missing, many = _missed(coefficients @ functions.columns, counts), np.count_nonzero(coefficients)
+                if missing < (bound if many < most else least) and many + GRID_FREE_POINTS <= len(counts):
                     least, chosen = missing, (grid, functions, coefficients)
         if chosen is None:
             return None
@@ -123,12 +127,15 @@ class _Domain:
         columns = {name: self.points[:, i] for i, name in enumerate(former.parameters)}
         shapes = [Term(1.0, term.factors) for term in former.terms] + [Term(1.0, ())] * bool(former.constant)
         design = np.stack([own.evaluate(columns, counts.shape) for own in shapes])
-        # another formula may hold at one process
-        low, high = np.array(former.ranges).T
-        known = ~self.largest & (self.points >= low).all(axis=1) & (self.points <= high).all(axis=1)
+        known = ~self.largest & self._within(former)
         relative = design[:, known] / counts[known]
         coefficients = np.linalg.lstsq(relative.T, np.ones(relative.shape[1]), rcond=None)[0]
         return _missed(coefficients @ design[:, self.largest], counts[self.largest])
+
+    def _within(self, former: Model) -> _Flags:
+        """Return which points (C,) a model is of: another formula may hold at one process."""
+        low, high = np.array(former.ranges).T
+        return np.asarray((self.points >= low).all(axis=1) & (self.points <= high).all(axis=1), dtype=bool)
 
     def _model(
         self,

@@ -33,6 +33,8 @@ _Flags = NDArray[np.bool_]
 _LITTLE = 1.0
 # Numbers of processes beyond the functions of them that confirm a model by these alone.
 _CONFIRM = 2
+# Functions that those of a grid that is known must be more than functions of p alone.
+_FEWER = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +241,7 @@ def by_grid(
     result: dict[int, Model] = {}
     for path, several in found(unexplained).items():
         former, at = models[path], measured[path]
-        if former is not None and not known and _is_simpler(former, several[0], parameter, points[at]):
+        if former is not None and _is_simpler(former, several[0], known, parameter, points[at]):
             result[path] = with_others([former, *several], parameter)
         elif _is_better(several[0], former, parameter, points[at], values[path][at]):
             also = former is not None and reproduces(former) and not known
@@ -299,11 +301,12 @@ def _by_each(
     return result
 
 
-def _is_simpler(former: Model, found: Model, parameter: str, points: FloatArray) -> bool:
+def _is_simpler(former: Model, found: Model, known: bool, parameter: str, points: FloatArray) -> bool:
     """Whether a model by p alone, which reproduces the counts at points (C, m), has fewer functions than one by a grid.
 
     Two numbers of processes at least must confirm it. Along rows of a grid that is assumed there is something for the
-    counts of most functions of p, so that these must be no more.
+    counts of most functions of p, so that these must be no more. Of a grid that is known they must be two fewer: p of
+    several processes is no sum of three functions of it.
     """
     place = former.parameters.index(parameter)
     of_p = {term.exponents(parameter) for term in former.terms}
@@ -312,7 +315,7 @@ def _is_simpler(former: Model, found: Model, parameter: str, points: FloatArray)
     if not reproduces(former) or len(of_p) + _CONFIRM > np.unique(points[:, place]).size:
         return False
     along = any(f.axis is not None and (f.exponent > 0 or f.log) for term in found.terms for f in term.factors)
-    return _functions(former) + (not along) <= _functions(found)
+    return _functions(former) + (_FEWER if known else not along) <= _functions(found)
 
 
 def _functions(model: Model) -> int:

@@ -1,8 +1,9 @@
-"""Sums of what the parts of a decomposed domain have that come near counts: cells, faces, edges, neighbours.
+"""Sums of what the parts of a decomposed domain have that come near counts: cells, faces, edges, neighbours, rows.
 
 What particles do, or what depends on data, is no exact function of the domain, but the more of it there is the more it
-is like one: so much for each cell, for each cell of a layer of ghosts, for each part. All of these are costs, none is
-negative (Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23).
+is like one: so much for each cell, for each cell of a layer of ghosts, for each part. What ranks do in the columns of a
+distributed matrix is so much for each of those that a rank has, in as many steps as an exchange along them takes. All
+of these are costs, none is negative (Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23).
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from scipy.optimize import nnls
 
 from ...experiment import FloatArray
 from .grid_forms import GridForms
-from .grid_functions import EVERY, NEIGHBOUR, SEVERAL, SHARE, GridFunction
+from .grid_functions import EVERY, NEIGHBOUR, SEVERAL, SHARE, STEPS, GridFunction
 
 _MOST_DIMENSIONS = 3
+_OF_MATRIX = 2
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,19 @@ class Part:
     """What is looked at of a domain.
 
     strong: the size is that of the domain, not that of a part. axis: neighbours in one dimension alone, None for cells,
-    faces and edges of all of them alike.
+    faces and edges of all of them alike. rows: of a matrix whose columns are divided in that dimension, the columns.
     """
 
     strong: bool
     axis: int | None = None
+    rows: bool = False
+
+
+def parts_of(dimensions: int) -> list[Part]:
+    """Return what is looked at on grids of so many dimensions."""
+    axes = list(range(dimensions)) if dimensions > 1 else []
+    found = [Part(strong, axis) for axis in (None, *axes) for strong in (True, False)]
+    return found + [Part(True, axis, rows=True) for axis in axes if dimensions == _OF_MATRIX]
 
 
 class DomainFunctions:
@@ -48,7 +58,10 @@ class DomainFunctions:
         place: NDArray[np.int64],
         nothing: tuple[FloatArray, NDArray[np.int64]],
     ) -> None:
-        found = _of_all(forms, part.strong) if part.axis is None else _of_one(forms, part.strong, part.axis)
+        if part.axis is None:
+            found = _of_all(forms, part.strong)
+        else:
+            found = _of_rows(forms, part.axis) if part.rows else _of_one(forms, part.strong, part.axis)
         self.functions = [
             (power, own)
             for power, own in sorted(found)
@@ -108,6 +121,20 @@ def _of_one(forms: GridForms, strong: bool, axis: int) -> set[tuple[int, int]]:
                 found.add((dimensions - 1, number))
             if rest <= {EVERY}:
                 found.add((0, number))
+    return found
+
+
+def _of_rows(forms: GridForms, axis: int) -> set[tuple[int, int]]:
+    """Return the same of columns that are divided in one dimension: of each, of those of a rank, in steps along it."""
+    found = set()
+    for number, own in enumerate(forms.grid_functions):
+        if own.processes is not None or own.several or own.others or len(own.products) != 1:
+            continue
+        along, across = own.products[0][axis], own.products[0][1 - axis]
+        if along in (EVERY, SHARE) and across in (EVERY, STEPS):
+            found |= {(0, number), (1, number)}
+        elif along == across == SHARE:
+            found.add((_OF_MATRIX, number))
     return found
 
 

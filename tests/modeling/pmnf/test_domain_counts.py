@@ -85,3 +85,30 @@ def test_counts_near_powers_are_no_powers_of_two() -> None:
     counts = np.round(858.0 * points[:, 1] ** 3 / points[:, 0] * waves)
     found = _model(counts, points, ()).predict((64.0, 20.0))
     assert found.value == pytest.approx(858.0 * 8000.0 / 64.0, rel=0.05)
+
+
+def test_exchanges_in_the_columns_of_a_distributed_matrix() -> None:
+    """A matrix of n columns: those of a rank are searched for pivots, in log2(py) steps along the other dimension."""
+    grid = ProcessGrid("p", "balanced", 2, "MPI_Cart_create")
+    points = np.array(list(product(PROCESSES, (64.0, 96.0, 128.0, 192.0, 256.0))))
+
+    def steps(at: FloatArray) -> FloatArray:
+        x, y = grid.extents(at[:, 0]).T
+        return np.asarray((8.0 + 4.1 * np.log2(y)) * at[:, 1] / x)
+
+    of_pivots = 1.0 + 0.01 * np.sin(points[:, 1] + 3.0 * points[:, 0])
+    model = _model(np.round(steps(points) * np.where(points[:, 0] > 2, of_pivots, 1.0)), points, (grid,))
+    for far in ((64.0, 256.0), (256.0, 1024.0)):
+        found, true = model.predict(far), float(steps(np.array([far]))[0])
+        assert found.value == pytest.approx(true, rel=0.05)
+        assert found.lower < true < found.upper
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_sizes_of_communicators_are_no_functions_of_a_known_grid(dimensions: int) -> None:
+    """One rank has none: 0, 2, 4, 8 and 16 are also sums of three functions of the extents."""
+    points = _points()
+    counts = np.where(points[:, 0] > 1, points[:, 0], 0.0)
+    model = _model(counts, points, (ProcessGrid("p", "balanced", dimensions, "MPI_Cart_create"),))
+    assert model.predict(FAR).value == 64.0
+    assert not has_extents(model.terms)
