@@ -163,6 +163,8 @@ STEPS_DEVIATING_BASES, STEPS_LEAST_GAIN = (2, 4), 0.0
 # --- counts of work in blocks: tests/modeling/pmnf/test_blocks.py
 # Sizes of blocks that are tried: all up to the first, then powers of two up to this one; numbers of blocks that differ.
 BLOCKS_MOST_SIZE, BLOCKS_MOST_SIZE_DOUBLED, BLOCKS_LEAST = 4096, 24, 3
+# Sizes times points, at most (16 MB), and parameters up to which powers of each beyond the first are tried.
+BLOCKS_MOST_NUMBERS, BLOCKS_MOST_PARAMETERS = 2_000_000, 3
 # Classes of sizes that leave less than this part of the largest count are tried for exactness, at most so many; what
 # counts must say beyond how many sums were tried.
 BLOCKS_NEAR, BLOCKS_TRIED, BLOCKS_LEAST_GAIN = 1e-6, 32, 1.0

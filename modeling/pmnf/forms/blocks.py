@@ -21,12 +21,15 @@ from ...experiment import FloatArray
 from ..calibration import (
     BLOCKS_LEAST,
     BLOCKS_LEAST_GAIN,
+    BLOCKS_MOST_NUMBERS,
+    BLOCKS_MOST_PARAMETERS,
     BLOCKS_MOST_SIZE,
     BLOCKS_MOST_SIZE_DOUBLED,
     BLOCKS_NEAR,
     BLOCKS_TRIED,
     EXACT,
     VISITS_LEAST_FREE,
+    WHOLE_UP_TO,
 )
 from ..criterion.one_process import reproduces
 from ..data.noise import Repetitions
@@ -78,7 +81,7 @@ def by_blocks(
     for place, at in enumerate(patterns):
         paths = np.array(open_paths)[group.reshape(-1) == place]
         counts = values[paths][:, at]
-        whole = (counts == np.round(counts)).all(axis=1) & (counts > 0.0).all(axis=1)
+        whole = ((counts == np.round(counts)) & (counts > 0.0) & (counts < WHOLE_UP_TO)).all(axis=1)
         if at.sum() <= BLOCKS_LEAST or not whole.any():
             continue
         products = _products(points[at], counts, names)
@@ -125,7 +128,8 @@ def _products(points: FloatArray, counts: FloatArray, names: tuple[str, ...]) ->
     """
     found: _Products = []
     varies = np.ptp(points, axis=0) > 0.0
-    choices = [(0, 1, 2, 3, -1) if own else (0,) for own in varies.tolist()]
+    powers_of_one = (0, 1, 2, 3, -1) if varies.sum() <= BLOCKS_MOST_PARAMETERS else (0, 1, -1)
+    choices = [powers_of_one if own else (0,) for own in varies.tolist()]
     logs = np.log(points)
     for powers in sorted(combinations_of(*choices), key=lambda own: (sum(map(abs, own)), own)):
         if max(powers) > 0:
@@ -192,7 +196,8 @@ class _Table:
         self.product = product
         self.whole = Blocks(2, product).whole(dict(zip(names, points.T, strict=True)))
         doubled = 2 ** np.arange(BLOCKS_MOST_SIZE_DOUBLED + 1)
-        sizes = np.concatenate([np.arange(2, BLOCKS_MOST_SIZE + 1), doubled[doubled > BLOCKS_MOST_SIZE]])
+        most = min(BLOCKS_MOST_SIZE, BLOCKS_MOST_NUMBERS // len(points))
+        sizes = np.concatenate([np.arange(2, most + 1), doubled[doubled > most]])
         sizes = sizes[2 * sizes <= self.whole.max()]
         numbers = np.ceil(self.whole / sizes[:, None])
         levels = (np.diff(numbers[:, np.argsort(self.whole)], axis=1) > 0).sum(axis=1) + 1

@@ -21,8 +21,8 @@ def plain(constant: float, terms: Sequence[Term]) -> str:
 def python(constant: float, terms: Sequence[Term]) -> str:
     """Return a Python expression; it needs `log2` (of math or numpy) and the parameters as variables.
 
-    Extents of process grids are variables too: px, py, pz of p. Steps need `ceil` and `floor` as well. A condition,
-    (px>1), counts as 1 or 0.
+    Extents of process grids are variables too: px, py, pz of p. Steps and blocks need `ceil`, and steps
+    `floor`, as well. A condition, (px>1), counts as 1 or 0.
     """
     products = [_in_blocks(term, _python_product) for term in _ordered(terms)]
     return _sum(constant, products, repr, "*")

@@ -84,6 +84,17 @@ def test_counts_that_repetitions_change_have_no_blocks() -> None:
     assert "⌈" not in str(_model(MESH, count, lambda p, n: count(p, n) + (1 if n == 96 else 0)))
 
 
+def test_many_parameters_and_huge_counts_are_no_obstacle() -> None:
+    points = np.array(
+        [(a, b, c, d) for a in (1.0, 2, 4) for b in (8.0, 16, 32) for c in (3.0, 5, 7) for d in (10.0, 30)]
+    )
+    blocks = 3.0 * np.ceil(points[:, 1] * points[:, 3] / points[:, 0] / 64.0)
+    values = np.array([blocks, blocks * 2.0**60, np.exp(points[:, 2]) // 1 + 1e20])
+    models = fit_models(points, values[:, :, None], VISITS, ("p", "n", "k", "m"))
+    assert str(models[0]) == "3·⌈n·m/(64·p)⌉"
+    assert all(isinstance(model, Model) for model in models)
+
+
 SHARE = (Factor("n", Fraction(2)), Factor("p", Fraction(-1)))
 
 
