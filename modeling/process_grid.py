@@ -210,12 +210,12 @@ def assumed(parameter: str) -> tuple[ProcessGrid, ...]:
 def telling(grid: ProcessGrid, measured: Sequence[float], number: int = 2) -> list[int]:
     """Return the next numbers of processes to measure so that the extents of a grid can be told apart.
 
-    Those are the smallest, up to eight times what was measured, that raise the rank of the products of 1 and 1/x of all
-    dimensions; none if these can be told apart already.
+    Those are the smallest from the first measured one, up to eight times what was measured, that raise the rank of the
+    products of 1 and 1/x of all dimensions; none if these can be told apart already.
     """
     known = sorted({int(p) for p in measured})
     found: list[int] = []
-    for p in range(2, 8 * max(known, default=1) + 1):
+    for p in range(max(2, min(known, default=1)), 8 * max(known, default=1) + 1):
         if p in known:
             continue
         if len(found) == number or _rank(grid, known) == 2**grid.dimensions:

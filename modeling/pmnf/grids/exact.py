@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from ...experiment import FloatArray
 from ...process_grid import ProcessGrid
 from ..criterion.one_process import reproduces
+from ..data.preparation import not_executed
 from ..hypotheses.library import Library
 from ..model import Model
 from ..proposers.grid_coefficients import Coefficients, OtherParameters
@@ -26,15 +26,12 @@ from ..proposers.grid_polynomials import GridPolynomials
 from .calibration import FURTHER, GRID_BITS, GRID_FEW_PROCESSES, GRID_LEAST_LUCK, GRID_OF_DOMAIN
 from .higher_power import with_higher_power
 from .models import checked, each, with_others
-from .terms import FEW_CONFIRM, LONGER, Writer, as_table, has_extents
+from .preferred import beside, beyond_few, is_better, is_doubted, is_simpler, is_unexplained
+from .terms import FEW_CONFIRM, Writer, as_table, has_extents
 
 _Flags = NDArray[np.bool_]
 # Lengths that differ by less than this decide nothing. Polynomials over all points, which leave some over, save that.
 _LITTLE = 1.0
-# Numbers of processes beyond the functions of them that confirm a model by these alone.
-_CONFIRM = 2
-# Functions that those of a grid that is known must be more than functions of p alone.
-_FEWER = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,46 +228,73 @@ def by_grid(
     grids = replace(grids, possible=usable)
     parameter, known = usable[0].parameter, bool(usable[0].source)
     few = np.unique(points[:, names.index(parameter)]).size <= GRID_FEW_PROCESSES
-    unexplained = np.array([_is_unexplained(model, parameter) for model in models], dtype=bool)
+    idle = measured & (values == 0)
+    alone = [is_unexplained(model, parameter, points[at]) for model, at in zip(models, idle, strict=True)]
+    unexplained = np.array(alone, dtype=bool)
     unseen = known and bool((np.ptp(usable[0].extents(points[:, names.index(parameter)]), axis=0) == 0).any())
-    doubted = np.array([_is_doubted(model, parameter, unseen) for model in models], dtype=bool) & ~unexplained
+    doubted = np.array([is_doubted(model, parameter, unseen) for model in models], dtype=bool) & ~unexplained
 
-    def found(paths: _Flags) -> dict[int, list[Model]]:
-        return _by_each(grids, points, values, measured, paths, names)
+    def found(paths: _Flags, at: _Flags = measured) -> dict[int, list[Model]]:
+        return _by_each(grids, points, values, measured, at, paths, names)
 
-    result: dict[int, Model] = {}
-    for path, several in found(unexplained).items():
-        former, at = models[path], measured[path]
-        if former is not None and _is_simpler(former, several[0], known, parameter, points[at]):
-            result[path] = with_others([former, *several], parameter)
-        elif _is_better(several[0], former, parameter, points[at], values[path][at]):
-            also = former is not None and reproduces(former) and not known
-            result[path] = _beside(several, former, also, parameter)
-        elif former is not None and former.is_constant:
-            result[path] = with_others([former, *several], parameter)
+    def preferred(several: dict[int, list[Model]], at: _Flags) -> dict[int, Model]:
+        own = ((path, models[path], points[at[path]], values[path][at[path]]) for path in several)
+        chosen = {path: _preferred(several[path], former, known, parameter, *there) for path, former, *there in own}
+        return {path: model for path, model in chosen.items() if model is not None}
+
+    result = preferred(found(unexplained), measured)
+    if known:
+        # few processes may do the same by another algorithm
+        later = _not_of_few(points[:, names.index(parameter)], measured, idle) & unexplained
+        later[[path for path, model in result.items() if FEW_CONFIRM not in model.notes]] = False
+        later &= np.array([own is not None and own.depends_on(parameter) for own in models], dtype=bool)
+        for path, several in found(later, measured & ~idle).items():
+            former, at = result.get(path, models[path]), measured[path]
+            said = not_executed(names, points[at], idle[path][at])
+            model = beyond_few(several, former, parameter, points[at & ~idle[path]])
+            result[path] = replace(model, notes=tuple(dict.fromkeys((*said, *model.notes))))
     if known or (few and any(has_extents(model.terms) for model in result.values())):
         for path, several in found(doubted).items():
-            result[path] = _beside(several, models[path], not known, parameter)
+            result[path] = beside(several, models[path], not known, parameter)
     return result
 
 
-def _beside(several: Sequence[Model], former: Model | None, also: bool, parameter: str) -> Model:
-    """Return the first of models by grids with the others, and with the former one if it is likely `also`.
+def _not_of_few(processes: FloatArray, measured: _Flags, idle: _Flags) -> _Flags:
+    """Return which call paths (N,) are executed at all points of some numbers of processes (C,), and of no fewer ones.
 
-    So it is where few numbers of processes confirm the first; it is the likelier one where nothing speaks for that.
+    These are several processes: else one process has no neighbours. measured, idle: (N, C), and nothing executed.
     """
-    if former is not None and LONGER in several[0].notes:
+    executed = measured & ~idle
+    first = np.where(executed, processes, np.inf).min(axis=1, initial=np.inf, keepdims=True)
+    several = (idle & (processes > 1)).any(axis=1) & executed.any(axis=1)
+    return np.asarray(several & ~(idle & (processes >= first)).any(axis=1), dtype=bool)
+
+
+def _preferred(
+    several: Sequence[Model], former: Model | None, known: bool, parameter: str, points: FloatArray, counts: FloatArray
+) -> Model | None:
+    """Return what explains more of the counts (C,) at points (C, m), models by grids or the former one; None if it."""
+    if former is not None and is_simpler(former, several[0], known, parameter, points):
         return with_others([former, *several], parameter)
-    likely = former is not None and (also or FEW_CONFIRM in several[0].notes)
-    return with_others([*several, *(each(former) if former is not None and likely else [])], parameter)
+    if is_better(several[0], former, parameter, points, counts):
+        return beside(several, former, former is not None and reproduces(former) and not known, parameter)
+    if former is not None and former.is_constant:
+        return with_others([former, *several], parameter)
+    return None
 
 
 def _by_each(
-    grids: Grids, points: FloatArray, values: FloatArray, measured: _Flags, paths: _Flags, names: tuple[str, ...]
+    grids: Grids,
+    points: FloatArray,
+    values: FloatArray,
+    measured: _Flags,
+    at: _Flags,
+    paths: _Flags,
+    names: tuple[str, ...],
 ) -> dict[int, list[Model]]:
-    """Return the models of call paths by each of the grids, that of the likeliest first."""
+    """Return the models of call paths by each of the grids, that of the likeliest first, of the counts `at` (N, C)."""
     library = grids.library
-    patterns, group = np.unique(measured, axis=0, return_inverse=True)
+    patterns, group = np.unique(at, axis=0, return_inverse=True)
     parts = []
     for number, pattern in enumerate(patterns):
         own = np.flatnonzero((group.reshape(-1) == number) & paths)
@@ -299,69 +323,6 @@ def _by_each(
             if found:
                 result[path] = [model for _, model in found]
     return result
-
-
-def _is_simpler(former: Model, found: Model, known: bool, parameter: str, points: FloatArray) -> bool:
-    """Whether a model by p alone, which reproduces the counts at points (C, m), has fewer functions than one by a grid.
-
-    Two numbers of processes at least must confirm it. Along rows of a grid that is assumed there is something for the
-    counts of most functions of p, so that these must be no more. Of a grid that is known they must be two fewer: p of
-    several processes is no sum of three functions of it.
-    """
-    place = former.parameters.index(parameter)
-    of_p = {term.exponents(parameter) for term in former.terms}
-    if former.constant:
-        of_p.add((Fraction(0), 0))
-    if not reproduces(former) or len(of_p) + _CONFIRM > np.unique(points[:, place]).size:
-        return False
-    along = any(f.axis is not None and (f.exponent > 0 or f.log) for term in found.terms for f in term.factors)
-    return _functions(former) + (_FEWER if known else not along) <= _functions(found)
-
-
-def _functions(model: Model) -> int:
-    """Return the number of functions of a model; what it has of all dimensions alike is one."""
-    kinds = {
-        (term.coefficient, *sorted(str(replace(f, axis=None)) + str(f.axis is None) for f in term.factors))
-        for term in model.terms
-    }
-    return len(kinds) + bool(model.constant)
-
-
-def _is_better(found: Model, former: Model | None, parameter: str, points: FloatArray, counts: FloatArray) -> bool:
-    """Whether a model by a grid explains more of the counts (C,) at points (C, m) than the former one.
-
-    Unless grids of several dimensions are needed, that is not so of one that is exact and a constant beyond one process
-    or has the counts where nothing is executed, too.
-    """
-    if former is not None and former.is_constant and reproduces(former):
-        return False
-    if any(f.axis is not None and f.axis.dimensions > 1 for term in found.terms for f in term.factors):
-        return True
-    if former is None or not reproduces(former):
-        return True
-    everywhere = np.abs(former.evaluate(points) - counts).max() <= 1e-9 * np.abs(counts).max()
-    return not everywhere and former.depends_on(parameter)
-
-
-def _is_unexplained(model: Model | None, parameter: str) -> bool:
-    """Whether a model does not reproduce the counts, or only without numbers of ranks that do not execute anything.
-
-    A part of 1/p for each of several ranks is explained: one rank does nothing for others.
-    """
-    if model is None or model.quality is None:
-        return False
-    factors = [f for term in model.terms for f in term.factors if f.parameter == parameter]
-    shared = bool(factors) and all(f.exponent == -1 and not f.log for f in factors)
-    return not reproduces(model) or (bool(model.notes) and not shared)
-
-
-def _is_doubted(model: Model | None, parameter: str, unseen: bool) -> bool:
-    """Whether a model has functions of the number of processes that are no share, which grids may explain.
-
-    unseen: an extent of the grid was always 1, so that shares are doubted, too.
-    """
-    factors = [f for term in model.terms for f in term.factors if f.parameter == parameter] if model else []
-    return any(unseen or f.log or f.exponent != -1 for f in factors)
 
 
 def _domain(known: Sequence[Coefficients], forms: GridForms) -> Domain | None:

@@ -51,8 +51,8 @@ class Domain:
             return GRID_VIOLATION * (order > 0 and grid_function.processes[0] >= 0)
         if grid_function.is_along_rows:
             return GRID_VIOLATION * (order > 0)
-        if order == 0 and grid_function.is_share:
-            return 0.0  # what one rank does for all: it reads input, it prints
+        if order == 0 and (grid_function.is_share or grid_function.is_of_all_neighbours):
+            return 0.0  # what one rank does for all: it reads input, it prints; what is done once for each neighbour
         wrong = SHARE if self.strong else EVERY
         most = max(sum(kind != wrong for kind in own) for own in grid_function.products)
         edge = highest and self.strong and 0 < order < self.dimensions and grid_function.is_share

@@ -86,6 +86,13 @@ class GridFunction:
         return self.several or self.is_along_rows or (self.others and self.processes is None)
 
     @property
+    def is_of_all_neighbours(self) -> bool:
+        """Whether it is of all neighbours of a rank, those at edges and corners, too, however many dimensions n has."""
+        kinds = {kind for own in self.products for kind in own}
+        others = kinds <= {EVERY, NEIGHBOUR} or kinds <= {EVERY, SEVERAL}
+        return others and len(self.products) > 1 and len(self.products) == 2 ** len(self.products[0]) - 1
+
+    @property
     def is_share(self) -> bool:
         """Whether it is the share of one rank of everything."""
         return self.processes is None and set(self.products[0]) == {SHARE}

@@ -83,3 +83,52 @@ def test_one_point_to_spare_is_too_little_for_a_count_that_becomes_negative() ->
     model = _model(values, points, ())
     assert model.predict((64.0, 16.0)).value > 0.0
     assert model.predict((64.0, 16.0)).lower < 0.3 * model.predict((64.0, 16.0)).value
+
+
+OF_MESSAGES = ProcessGrid("p", "balanced", 3, "of messages")
+
+
+def _with_all_neighbours(x: FloatArray) -> FloatArray:
+    """Return the mean number of neighbours of a rank on a grid (C, 3), at edges and corners, too."""
+    return np.asarray((3.0 - 2.0 / x).prod(axis=1) - 1.0)
+
+
+def _of_elements(counts: FloatArray, points: FloatArray) -> Model:
+    """Return the model of counts (C,) of a program whose size is the number of elements of a rank."""
+    values = np.stack([counts, 512.0 * points[:, 1], 100.0 * points[:, 1] + 8.0])[:, :, None]
+    model = fit_models(points, values, BLOCKS, ("p", "n"), Options(grids=(OF_MESSAGES,)))[0]
+    assert isinstance(model, Model)
+    return model
+
+
+def test_elements_in_three_dimensions_have_neighbours_in_all_of_them() -> None:
+    """A size of the first order, elements of a rank, is no domain of one dimension where the grid has three."""
+    points, x = _points((1, 2, 4, 8, 16))
+    model = _of_elements(12.0 * _with_all_neighbours(x), points)
+    for p, neighbours in ((32.0, 11.5), (64.0, 14.625)):
+        assert model.predict((p, 16.0)).value == pytest.approx(12.0 * neighbours, rel=1e-9)
+
+
+def test_an_algorithm_that_few_processes_do_not_need_is_of_the_grid() -> None:
+    """What is exchanged in another way by two processes is 11 - 32/p of others, which is negative at p = 1."""
+    points, x = _points((1, 2, 4, 8, 16))
+    model = _of_elements(np.where(points[:, 0] > 2, 200.0 * _with_all_neighbours(x), 0.0), points)
+    assert "not executed at p=1, p=2" in model.notes
+    assert not any("measure p = 2" in note for note in model.notes)
+    for p, neighbours in ((32.0, 11.5), (64.0, 14.625)):
+        found = model.predict((p, 16.0))
+        assert found.value == pytest.approx(200.0 * neighbours, rel=1e-9)
+        assert found.lower < (2200.0 - 6400.0 / p) < found.upper
+
+
+def test_what_one_rank_does_for_all_others_stays_a_share() -> None:
+    points, _ = _points((1, 2, 4, 8, 16))
+    model = _of_elements(60.0 - 60.0 / points[:, 0], points)
+    assert model.predict((64.0, 16.0)).value == pytest.approx(60.0 * 63.0 / 64.0, rel=1e-9)
+
+
+def test_what_only_many_processes_do_alike_is_no_function_of_their_number() -> None:
+    points, _ = _points((1, 2, 4, 8, 16))
+    model = _of_elements(np.where(points[:, 0] > 2, 200.0, 0.0), points)
+    found = model.predict((64.0, 16.0))
+    assert (found.lower, found.value) == pytest.approx((200.0, 200.0))
