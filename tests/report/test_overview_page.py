@@ -65,6 +65,34 @@ def test_a_single_configuration_has_no_section_over_a_parameter(tmp_path: Path) 
         assert found[1].startswith(expected)
 
 
+def of_points(points: list[tuple[int, int]]) -> Experiment:
+    """Return the planted experiment with nothing but these configurations."""
+    experiment, _ = planted()
+    places = [experiment.points.tolist().index([p, n]) for p, n in points]
+    values = {name: own[:, places] for name, own in experiment.values.items()}
+    return replace(experiment, points=experiment.points[places], values=values)
+
+
+def test_the_plots_of_a_star_are_those_of_its_middle(tmp_path: Path) -> None:
+    star = of_points([(1, 32), (2, 32), (2, 64), (2, 128), (2, 256), (4, 32), (8, 32)])
+    names = ("scaling-status", "overview-facts")
+    status, facts = said(star, names, tmp_path)
+    assert status.startswith("strong scaling at n=32, relative to p=1: efficiency ")
+    assert "scaling efficiency" in facts
+    grid = of_points([(1, 32), (1, 64), (2, 32), (2, 64), (4, 32), (4, 64)])
+    assert said(grid, names, tmp_path)[0].startswith("strong scaling at n=64, ")
+
+
+def test_without_two_numbers_of_ranks_there_is_no_speed_up(tmp_path: Path) -> None:
+    script = """setTimeout(() => {
+      document.documentElement.dataset.found = document.getElementById('scaling').hidden;
+    }, 200);"""
+    page = tmp_path / "page.html"
+    diagonal = of_points([(1, 32), (2, 64), (4, 128), (8, 256)])
+    page.write_text(instrumented(html_report(diagonal, planted()[1]), script), encoding="utf-8")
+    assert 'data-found="true"' in document(page, tmp_path / "profile")[0]
+
+
 def test_captions_are_not_wider_than_their_table_is_seen(tmp_path: Path) -> None:
     experiment, models = planted()
     measure = """setTimeout(() => {

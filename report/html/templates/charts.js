@@ -36,6 +36,14 @@ function measuredTotals(metric) {
   return totalsCache.get(metric);
 }
 
+// The configuration that most others lie around, along one parameter each: where points form a star, its middle. Among
+// equals the one that is shown first, or the last.
+function middleConfiguration() {
+  const around = DATA.points.map((point) => DATA.points.filter((other) => other.filter((value, at) => value !== point[at]).length === 1).length);
+  const most = Math.max(...around);
+  return around[state.configuration] === most ? state.configuration : around.lastIndexOf(most);
+}
+
 // Places from the lowest measured value of a parameter to the target, others as in `fixed`.
 function placesOver(axis, fixed, reach, parts) {
   const column = DATA.points.map((point) => point[axis]);

@@ -76,7 +76,7 @@ let drawFixed = () => {};
 
 function startPlotControls() {
   const values = DATA.parameters.map((_, at) => [...new Set(DATA.points.map((point) => point[at]))].sort((a, b) => a - b));
-  state.fixed = DATA.points.length ? DATA.points[state.configuration].slice() : [];
+  state.fixed = DATA.points.length ? DATA.points[middleConfiguration()].slice() : [];
   state.axis = Math.max(0, values.findIndex((list) => list.length === Math.max(...values.map((other) => other.length))));
   byId("axis").replaceChildren(...DATA.parameters.map((name, at) => option(at, name, at === state.axis)));
   byId("axis").disabled = DATA.parameters.length < 2;

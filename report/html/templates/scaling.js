@@ -71,8 +71,11 @@ function drawScale(frame, range, span, how, points, model, ideal) {
   placeLegend(frame.svg, frame.width, keys);
 }
 
+// Whether two configurations differ in the ranks alone: there is no other line of p.
+const hasLineOfRanks = () => new Set(DATA.points.map((point) => point.filter((_, at) => at !== RANKS).join())).size < DATA.points.length;
+
 function startScaling() {
-  const usable = !isSingle && RANKS >= 0 && metricByName.has("time");
+  const usable = !isSingle && RANKS >= 0 && metricByName.has("time") && hasLineOfRanks();
   byId("scaling").hidden = !usable;
   if (!usable) return;
   byId("scaling-kind").value = isWeak() ? "weak" : "strong";
