@@ -16,6 +16,7 @@ SAMPLE = 4096
 MOST_VALUES = 33
 MOST_BEYOND, POINTS_BEYOND = 8.0, 8
 """The largest factor, or else the width of the range, by which a model is shown beyond it, and in how many points."""
+_RANGE = np.finfo(np.float64)  # ends of intervals beyond it are 0 or infinite, which have no logarithm
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def continuations(model: ColumnModel, seed: int = 0) -> list[Beyond]:
         curves = np.array(
             [
                 [
-                    np.log(part).mean() - mean
+                    np.log(np.clip(part, _RANGE.tiny, _RANGE.max)).mean() - mean
                     for part in model.model.predict_interval(_with(base[: SAMPLE // 8], number, at))
                 ]
                 for at in shown

@@ -34,8 +34,9 @@ class Spread:
     scores: FloatArray
 
     def scale(self, x: FloatArray) -> FloatArray:
-        """Return the typical size of the residual of each row."""
-        return np.asarray(np.exp(_design(self.modes, x) @ np.concatenate([*self.coefficients, [self.offset]])))
+        """Return the typical size of the residual of each row; infinite where it is beyond what numbers can be."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(_design(self.modes, x) @ np.concatenate([*self.coefficients, [self.offset]])))
 
     def half_width(self, x: FloatArray, confidence: float) -> FloatArray:
         """Return the half width of the interval of the logarithm of each row."""

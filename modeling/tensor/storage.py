@@ -18,7 +18,7 @@ from ..errors import FormatError
 from ..experiment import FloatArray
 from ..limits import current
 from .als import Penalty
-from .columns import ColumnModel, values_of_knots
+from .columns import ColumnModel, measured_values, values_of_knots
 from .intervals import Spread
 from .model import TensorModel
 from .modes import Mode
@@ -191,8 +191,11 @@ def restored(document: object, content: bytes, source: object) -> ColumnModel:
     model.seen_ = read.rows
     model.steps_ = [Step(one.name, one.rank, one.parameters, one.error / read.scale, one.kept) for one in read.steps]
     model.categorical = tuple(mode.parameters[0] for mode in model.modes_ if mode.kind == "categorical")
-    levels = {name: tuple(found) for name, found in read.levels.items()}
-    return ColumnModel(tuple(read.parameters), levels, read.target, model)
+    found = ColumnModel(tuple(read.parameters), {n: tuple(own) for n, own in read.levels.items()}, read.target, model)
+    for name, levels in found.levels.items():
+        if name not in found.parameters or not np.isin(measured_values(found, name), np.arange(len(levels))).all():
+            raise FormatError(source, f"levels: those of {name!r} are not the values of a parameter")
+    return found
 
 
 class _Arrays:

@@ -235,6 +235,40 @@ def test_a_column_of_values_that_overflow_is_named(quipu_here: Quipu, tmp_path: 
     assert "column 'size' holds values beyond 1e+100" in answer.err
 
 
+@pytest.mark.filterwarnings("error")
+def test_times_over_all_magnitudes_are_explained(quipu_here: Quipu, tmp_path: Path) -> None:
+    """Ends of intervals are then 0 or infinite."""
+    random = np.random.default_rng(3)
+    rows = [f"{n},{size},{10.0 ** random.uniform(-300, 300)}" for n in (1, 2, 4, 8) for size in (10, 20, 40, 80)]
+    (tmp_path / "wide.csv").write_text("\n".join(["n,size,time", *rows]) + "\n", encoding="utf-8")
+    assert quipu_here("tensor", "fit", "wide.csv", "--budget", "0.02").code == 0
+    for more in ([], ["--json"]):
+        answer = quipu_here("tensor", "explain", "model.json", *more)
+        assert (answer.code, answer.err) == (0, "")
+        assert "Infinity" not in answer.out
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("levels", {"lay out": []}, "levels: those of 'lay out' are not the values of a parameter"),
+        ("levels", {"color": ["red"]}, "levels: those of 'color' are not the values of a parameter"),
+        ("spread_offset", 1e40, ""),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_a_model_that_was_changed(
+    key: str, value: object, said: str, quipu_here: Quipu, table: Path, tmp_path: Path
+) -> None:
+    fit(quipu_here, table)
+    file = tmp_path / "m.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), key: value}), encoding="utf-8")
+    for command in (["explain"], ["tune"], ["predict", "--at", "n=10,ppn=4,lay out=dgz"]):
+        answer = quipu_here("tensor", command[0], "m.json", *command[1:])
+        assert answer.code == (1 if said else 0)
+        assert answer.err == (f"quipu: error: m.json: {said}\n" if said else "")
+
+
 @pytest.fixture
 def odd_names(tmp_path: Path) -> Path:
     """A model of columns and categories with commas, blanks, brackets and quotes."""
