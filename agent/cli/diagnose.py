@@ -29,6 +29,7 @@ def command(
     Example: quipu diagnose heat --at p=65536,n=64
     """
     from quipu.modeling.diagnosis import diagnose, scale_of
+    from quipu.modeling.rank_parameters import rank_parameters
     from quipu.report.html import html_diagnosis
     from quipu.report.json_views import diagnosis_json
     from quipu.report.model_views import diagnosis_facts, extrapolation_notes, slowest_rank_notes
@@ -43,7 +44,7 @@ def command(
         write = own_file(output, lambda old: "quipu-diagnosis" in old, "diagnosis", force, [experiment])
     data = load(experiment, over_ranks_of(over_ranks))
     if at:
-        target = point_of("--at", at, data.parameters)
+        target = point_of("--at", at, data.parameters, ranks=rank_parameters(data))
     else:
         if "p" not in data.parameters:
             raise UsageError("--at: say which scale counts, such as " + ",".join(f"{x}=1e6" for x in data.parameters))

@@ -124,10 +124,10 @@ def command(
         least = 0.01 if threshold is None else threshold
         chosen = _imbalanced(experiment, imbalance, least, imbalance_metric, program)
     else:
-        from .measurements import load_both
+        from .measurements import load_both, ranks_of
 
-        analysis = load_both(experiment, over_ranks_of(over_ranks))[0]
-        point = point_of("--at", at, analysis.parameters)
+        analysis, measured = load_both(experiment, over_ranks_of(over_ranks))
+        point = point_of("--at", at, analysis.parameters, ranks=ranks_of(analysis, measured))
         chosen = _modeled(analysis, point, threshold, overhead, tool, experiment, as_json)
     text, notes = _text(chosen, compiler, format_name, program)
     write(text)

@@ -53,6 +53,7 @@ def command(
     from quipu.modeling.kernels.growth import METHODS
     from quipu.modeling.kernels.model import model_program
     from quipu.modeling.kernels.other_machine import moved
+    from quipu.modeling.rank_parameters import rank_parameters
     from quipu.report.kernel_views import kernel_facts, kernel_notes, kernel_rows, kernels_json, shown
     from quipu.report.terminal import head
     from quipu.report.terminal.kernels import advice_lines, kernel_table
@@ -67,7 +68,7 @@ def command(
         raise UsageError("--on needs --machine: the description of the machine that was measured on")
     here = read_machine(machine) if machine is not None else None
     measured = load(experiment, over_ranks_of(over_ranks))
-    point = point_of("--at", at, measured.parameters)
+    point = point_of("--at", at, measured.parameters, ranks={processes} if processes else rank_parameters(measured))
     chosen = "paper" if method == "paper" else "quipu"
     clock = clock_of_runs(experiment)
     model = model_program(measured, here, clock, processes, size, share, chosen, frequency)  # type: ignore[arg-type]

@@ -42,6 +42,13 @@ def load_both(
     return analyze_once(experiment, options or DEFAULT), experiment
 
 
+def ranks_of(analysis: Analysis, measured: Experiment | None) -> set[str]:
+    """Return the parameters that are the number of ranks, of what `load_both` returned."""
+    from quipu.modeling.rank_parameters import called_ranks, rank_parameters
+
+    return called_ranks(analysis.parameters, analysis.ranges) if measured is None else rank_parameters(measured)
+
+
 def read_machine(path: Path) -> Machine:
     """Return the machine in a file that `quipu machine` wrote. Raises FormatError that names it and what is wrong."""
     from quipu.modeling.machine import from_document

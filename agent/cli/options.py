@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Literal, cast
 
 from quipu.modeling.errors import ModelingError, UsageError
@@ -78,11 +78,17 @@ def _number(option: str, text: str, number: str) -> float:
 
 
 def point_of(
-    option: str, texts: Sequence[str], parameters: Sequence[str], partial: bool = False, with_zero: Sequence[str] = ()
+    option: str,
+    texts: Sequence[str],
+    parameters: Sequence[str],
+    partial: bool = False,
+    with_zero: Sequence[str] = (),
+    ranks: Collection[str] = (),
 ) -> dict[str, float]:
     """Return a point with a value for each of `parameters`, or some if `partial`; UsageError says what is wrong.
 
-    with_zero: parameters that may be 0; others have no logarithms and no negative powers there.
+    with_zero: parameters that may be 0; others have no logarithms and no negative powers there. ranks: parameters that
+    are the number of ranks, and so whole numbers.
     """
     values = parse_assignments(option, texts)
     if values and not parameters:
@@ -96,6 +102,9 @@ def point_of(
     ordered = {name: values[name] for name in (values if partial else parameters)}
     if low := [name for name, value in ordered.items() if value < 0 or (value == 0 and name not in with_zero)]:
         raise UsageError(f"{option}: {', '.join(low)} must be above 0")
+    for name, value in ordered.items():
+        if name in ranks and not float(value).is_integer():
+            raise UsageError(f"{option}: {name} is the number of ranks, and {value:.15g} is no whole number of them")
     return ordered
 
 

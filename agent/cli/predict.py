@@ -29,11 +29,11 @@ def command(
     from quipu.report.model_views import ranking_view
     from quipu.report.terminal import head, tables
 
-    from .measurements import load_both
+    from .measurements import load_both, ranks_of
 
     analysis, measured = load_both(experiment, over_ranks_of(over_ranks))
     zero = [name for name, (low, _) in zip(analysis.parameters, analysis.ranges, strict=True) if low <= 0]
-    point = point_of("--at", at, analysis.parameters, with_zero=zero)
+    point = point_of("--at", at, analysis.parameters, with_zero=zero, ranks=ranks_of(analysis, measured))
     view = ranking_view(analysis, measured, point, metric, inclusive, top)
     if as_json:
         show_json(ranking_json(analysis.name, point, view))

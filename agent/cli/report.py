@@ -59,6 +59,7 @@ def command(
     """
     from quipu.modeling.behaviour import behaviour
     from quipu.modeling.priors.slowdown import slowdowns
+    from quipu.modeling.rank_parameters import rank_parameters
     from quipu.report.html import html_report, placed_models
     from quipu.report.json_views import document_json
     from quipu.report.model_views import oversubscription_notes
@@ -83,7 +84,7 @@ def command(
     notes: list[str] = []
     if against is not None:
         before, data, notes = _compared(against, data, experiment, over)
-    target = point_of("--at", at, data.parameters, partial=True)
+    target = point_of("--at", at, data.parameters, partial=True, ranks=rank_parameters(data))
     if is_of_others(experiment):
         runs: list[StoredRun] = []
         facts = [("read from", str(experiment))]

@@ -56,6 +56,7 @@ def command(
     from quipu.modeling.design.space import search_space
     from quipu.modeling.errors import UsageError
     from quipu.modeling.printable import counted
+    from quipu.modeling.rank_parameters import rank_parameters
     from quipu.report.json_views import search_json
     from quipu.report.model_views import oversubscription_notes
     from quipu.report.terminal import head, tables
@@ -69,7 +70,7 @@ def command(
     with _naming("budget"):
         limit = Budget.parse(budget)
     measured = load(experiment)
-    point = point_of("--target", target, measured.parameters)
+    point = point_of("--target", target, measured.parameters, ranks={ranks} if ranks else rank_parameters(measured))
     given = parse_values("--values", values, measured.parameters)
     columns = {
         name: given.get(name) or measured.points[:, number].tolist() for number, name in enumerate(measured.parameters)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ..errors import ModelingError
 from ..experiment import Experiment, FloatArray
 from ..priors.dedicated import enough_dedicated
+from ..rank_parameters import RANK_NAMES
 
-_PROCESSES = ("p", "P", "ranks", "processes", "np", "nprocs")
 _SIZES = ("D", "size", "problem")
 _LOWEST_CLOCK = 1e6  # Hz
 
@@ -97,7 +97,7 @@ def _processes(experiment: Experiment, names: list[str]) -> str | None:
             column = experiment.points[:, experiment.parameters.index(name)]
             if np.array_equal(column, np.maximum(largest, 1.0)):
                 return name
-    return next((name for name in _PROCESSES if name in names), None)
+    return next((name for name in RANK_NAMES if name in names), None)
 
 
 def timed(experiment: Experiment) -> NDArray[np.bool_]:

@@ -22,6 +22,7 @@ from ..experiment import Experiment, FloatArray, IntArray, RegionKind
 from ..mpi_operations import operation_of
 from ..pmnf.data.lines import lines
 from ..pmnf.model import Factor, Model, Term
+from ..rank_parameters import rank_parameters
 from .path_model import TIME_ONLY, PathModel
 from .variances import CommonVariance, common_variance
 
@@ -293,18 +294,6 @@ def _fit(places: list[FloatArray], values: list[FloatArray], growth: int) -> tup
         total += float((((r - fitted) / np.maximum(fitted, _LEAST_FIT * r.mean())) ** 2).sum())
         result.append(coefficients)
     return np.array(result), total
-
-
-def rank_parameters(experiment: Experiment) -> set[str]:
-    """Return the parameters that are the number of ranks: p, and those that a communicator has the size of."""
-    names = {name for name in experiment.parameters if name in ("p", "ranks", "procs", "nprocs", "processes")}
-    sizes = experiment.values.get("comm_size")
-    if sizes is not None and sizes.size:
-        largest = np.nan_to_num(sizes).max(axis=(0, 2))
-        for column, name in enumerate(experiment.parameters):
-            if np.array_equal(largest, experiment.points[:, column]):
-                names.add(name)
-    return names
 
 
 def _wait_share(experiment: Experiment, path: int, along: list[IntArray]) -> float:

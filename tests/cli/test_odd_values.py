@@ -47,3 +47,25 @@ def test_a_caller_without_measurements_lacks_no_model(quipu_here: Quipu, tmp_pat
     assert "1 model that is 0 or could not be made is not shown" in quipu_here("model", "t.txt").err
     written(tmp_path, POWERS, main_f="1 2 4 8 16", main_g="1e300 2 4 8 16")
     assert "1 call path has no model of time" in quipu_here("predict", "t.txt", "--at", "p=64").err
+
+
+def test_ranks_are_whole_numbers(quipu_here: Quipu, tmp_path: Path) -> None:
+    written(tmp_path, POWERS, f="1 2 3 4 5")
+    quipu_here("model", "t.txt", "-o", "models.json")
+    wrong = "p is the number of ranks, and 1.5 is no whole number of them"
+    for command in (
+        ["predict", "t.txt", "--at"],
+        ["predict", "models.json", "--at"],
+        ["diagnose", "t.txt", "--at"],
+        ["filter", "t.txt", "--at"],
+        ["filter", "models.json", "--at"],
+        ["kernels", "t.txt", "--at"],
+        ["report", "t.txt", "-o", "t.html", "--at"],
+        ["suggest", "t.txt", "--budget", "10%", "--target"],
+    ):
+        answer = quipu_here(*command, "p=1.5")
+        assert (answer.code, answer.out, answer.err) == (2, "", f"quipu: error: {command[-1]}: {wrong}\n")
+    assert quipu_here("predict", "t.txt", "--at", "p=64.0").code == 0
+    shares = "0.5 1 2 4 8"  # what has other values is no number of ranks, whatever it is called
+    written(tmp_path, shares, f="1 2 3 4 5")
+    assert quipu_here("predict", "t.txt", "--at", "p=1.5").code == 0

@@ -1,0 +1,37 @@
+"""Which parameters of an experiment are the number of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .experiment import Experiment
+
+RANK_NAMES = ("p", "P", "ranks", "processes", "procs", "np", "nprocs")
+"""What the number of ranks is called; where an experiment has several of these, the first is the likeliest."""
+
+
+def rank_parameters(experiment: Experiment) -> set[str]:
+    """Return the parameters that are the number of ranks: as `called_ranks`, and those a communicator has the size of.
+
+    The largest communicator of every configuration counts, which is that of all ranks.
+    """
+    lowest, highest = experiment.points.min(axis=0, initial=np.inf), experiment.points.max(axis=0, initial=-np.inf)
+    names = called_ranks(experiment.parameters, list(zip(lowest.tolist(), highest.tolist(), strict=True)))
+    sizes = experiment.values.get("comm_size")
+    if sizes is not None and sizes.size:
+        largest = np.nan_to_num(sizes).max(axis=(0, 2))
+        for column, name in enumerate(experiment.parameters):
+            if np.array_equal(largest, experiment.points[:, column]):
+                names.add(name)
+    return names
+
+
+def called_ranks(parameters: Sequence[str], ranges: Sequence[tuple[float, float]]) -> set[str]:
+    """Return the parameters that are called as the number of ranks is, and range from one whole number to another."""
+    return {
+        name
+        for name, ends in zip(parameters, ranges, strict=True)
+        if name in RANK_NAMES and all(float(end).is_integer() and end >= 1 for end in ends)
+    }
