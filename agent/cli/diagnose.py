@@ -29,7 +29,7 @@ def command(
     Example: quipu diagnose heat --at p=65536,n=64
     """
     from quipu.modeling.diagnosis import diagnose, scale_of
-    from quipu.modeling.rank_parameters import rank_parameters
+    from quipu.modeling.priors.rank_parameters import rank_parameters
     from quipu.report.html import html_diagnosis
     from quipu.report.json_views import diagnosis_json
     from quipu.report.model_views import diagnosis_facts, extrapolation_notes, slowest_rank_notes

@@ -53,7 +53,7 @@ def command(
     from quipu.modeling.kernels.growth import METHODS
     from quipu.modeling.kernels.model import model_program
     from quipu.modeling.kernels.other_machine import moved
-    from quipu.modeling.rank_parameters import rank_parameters
+    from quipu.modeling.priors.rank_parameters import rank_parameters
     from quipu.report.kernel_views import kernel_facts, kernel_notes, kernel_rows, kernels_json, shown
     from quipu.report.terminal import head
     from quipu.report.terminal.kernels import advice_lines, kernel_table

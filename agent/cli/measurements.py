@@ -44,7 +44,7 @@ def load_both(
 
 def ranks_of(analysis: Analysis, measured: Experiment | None) -> set[str]:
     """Return the parameters that are the number of ranks, of what `load_both` returned."""
-    from quipu.modeling.rank_parameters import called_ranks, rank_parameters
+    from quipu.modeling.priors.rank_parameters import called_ranks, rank_parameters
 
     return called_ranks(analysis.parameters, analysis.ranges) if measured is None else rank_parameters(measured)
 

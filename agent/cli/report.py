@@ -58,8 +58,8 @@ def command(
     Of the folder of quipu refine, the report has the last iteration, and all of them side by side.
     """
     from quipu.modeling.behaviour import behaviour
+    from quipu.modeling.priors.rank_parameters import rank_parameters
     from quipu.modeling.priors.slowdown import slowdowns
-    from quipu.modeling.rank_parameters import rank_parameters
     from quipu.report.html import html_report, placed_models
     from quipu.report.json_views import document_json
     from quipu.report.model_views import oversubscription_notes

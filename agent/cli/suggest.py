@@ -56,7 +56,7 @@ def command(
     from quipu.modeling.design.space import search_space
     from quipu.modeling.errors import UsageError
     from quipu.modeling.printable import counted
-    from quipu.modeling.rank_parameters import rank_parameters
+    from quipu.modeling.priors.rank_parameters import rank_parameters
     from quipu.report.json_views import search_json
     from quipu.report.model_views import oversubscription_notes
     from quipu.report.terminal import head, tables

@@ -15,7 +15,7 @@ from ..experiment import Experiment, FloatArray, IntArray
 from ..pmnf.model import Model
 from ..pmnf.modeler import NoModel
 from ..priors.path_model import TIME_ONLY
-from ..rank_parameters import rank_parameters
+from ..priors.rank_parameters import rank_parameters
 from .posterior import MOST_PATHS
 from .state import REPETITIONS, State, Strategy, Suggestion
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from ..experiment import Experiment, FloatArray, RegionKind, mean_over_repetitions
 from ..pmnf.model import Factor, Model, Term, add
-from ..rank_parameters import rank_parameters
 from .path_model import PathModel, unit
 from .pipelines import WAITING
 from .prior import Prior
+from .rank_parameters import rank_parameters
 from .slowdown import LEAST_VALUES
 from .times_at import TimesAt, values_left
 

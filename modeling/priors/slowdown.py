@@ -22,8 +22,8 @@ from ..experiment import Experiment, FloatArray, IntArray, RegionKind
 from ..mpi_operations import operation_of
 from ..pmnf.data.lines import lines
 from ..pmnf.model import Factor, Model, Term
-from ..rank_parameters import rank_parameters
 from .path_model import TIME_ONLY, PathModel
+from .rank_parameters import rank_parameters
 from .variances import CommonVariance, common_variance
 
 # How slowdown may grow: trees, process grids of two and three dimensions, rings; the first of those that fit equally

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ..experiment import Experiment, Region, RegionKind
 from ..pmnf.model import Model
-from ..rank_parameters import rank_parameters
 from .path_model import PathModel
 from .prior import Prior
+from .rank_parameters import rank_parameters
 from .table import row_of
 
 # So many numbers of processes beside 1 must be there, and times per visit at 1 be less than this part of all others.

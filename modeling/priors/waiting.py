@@ -21,7 +21,6 @@ from ..pmnf.calibration import NOISY
 from ..pmnf.model import Model, Term, add, alternatives_with
 from ..pmnf.model.term import sort_key
 from ..pmnf.modeler import DEFAULT, Options, fit_models
-from ..rank_parameters import rank_parameters
 from .dedicated import dedicated_times
 from .imbalance import Imbalance, imbalances
 from .measured import centred, fit_measured, one_by_one
@@ -30,6 +29,7 @@ from .one_serves import Served
 from .path_model import PathModel, shapes, unit
 from .pipelines import WAITING, Growth, stages, told_apart, waiting_growths
 from .prior import Prior
+from .rank_parameters import rank_parameters
 from .slowdown import GROWTHS, LEAST_VALUES
 from .waiting_part import waits_of
 
