@@ -15,7 +15,6 @@ import pytest
 from npm_packages import installed
 from quipu.agent.archive.run import CommunicationMatrix
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray
-from quipu.modeling.metrics import METRICS
 from quipu.modeling.slowest_rank import RankTimes
 from quipu.report.html import html_report
 from quipu.report.rank_views import rank_data
@@ -103,30 +102,6 @@ def test_the_views_say_what_the_models_say(tmp_path: Path) -> None:
     assert found["frames"][0] == 0
     assert 3 in found["frames"]
     assert found["ideal"] >= 2
-
-
-def test_operations_without_any_waiting_have_none_that_was_measured(tmp_path: Path) -> None:
-    experiment, models = planted()
-    waiting = np.zeros_like(experiment.values["time"])
-    sendrecv = experiment.tree.region.tolist().index(4)
-    waiting[sendrecv, 0] = 0.25
-    page = html_report(
-        replace(
-            experiment,
-            metrics={**experiment.metrics, "wait_time": METRICS["wait_time"]},
-            values={**experiment.values, "wait_time": waiting},
-        ),
-        models,
-    )
-    script = """
-    const column = [...document.querySelectorAll('#operations th')].findIndex((one) => one.textContent === 'wait time');
-    const rows = [...document.querySelectorAll('#operations tbody tr')];
-    const name = (row) => row.querySelector('button').textContent;
-    give(Object.fromEntries(rows.map((row) => [name(row), row.cells[column].textContent])));
-    """
-    found = seen(page, script, tmp_path)
-    assert found["MPI_Allreduce"] == "-"
-    assert found["MPI_Sendrecv"].endswith(" s")
 
 
 def test_the_slowest_rank_stands_beside_the_mean(tmp_path: Path) -> None:
