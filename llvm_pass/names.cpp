@@ -1,7 +1,6 @@
 #include "names.h"
 
 #include "llvm/ADT/SmallString.h"
-#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/Demangle/Demangle.h"
@@ -10,7 +9,6 @@
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Regex.h"
 
 #include <cstdlib>
 #include <cxxabi.h>
@@ -58,31 +56,6 @@ std::string withoutRenaming(std::string Shown) {
     return Shown;
 }
 
-/// Types of Open MPI that are not called as their handles are, less `ompi_` and `_t`.
-constexpr std::pair<StringRef, StringRef> OpenMpiTypes[] = {{"communicator", "Comm"}, {"instance", "Session"}};
-
-/// Writes handles of MPI, which are pointers to types of Open MPI or SMPI (and integers for MPICH), as in the source.
-std::string withHandles(std::string Shown) {
-    static const Regex Handle("(^|[^A-Za-z0-9_:])(ompi_([a-z]+)_t\\*|ompi_status_public_t|simgrid::smpi::(-"
-#define QUIPU_SMPI_HANDLE(Class) "|" #Class
-#include "smpi_names.def"
-                              ")\\*)");
-    std::string Done;
-    StringRef Rest = Shown;
-    for (SmallVector<StringRef, 5> Found; Handle.match(Rest, &Found);) {
-        std::string Type = Found[3].empty() ? Found[4].str() : Found[3].str();
-        for (const auto &[Other, Own] : OpenMpiTypes)
-            if (Type == Other)
-                Type = Own.str();
-        if (Type.empty())
-            Type = "Status";
-        Type[0] = toUpper(Type[0]);
-        Done += (Rest.take_front(Found[2].begin() - Rest.begin()) + "MPI_" + Type).str();
-        Rest = Rest.drop_front(Found[2].end() - Rest.begin());
-    }
-    return Done + Rest.str();
-}
-
 /// What LLVM's demangler does not know (generic lambdas in functions, operator->*) the one of the C++ library may.
 std::string demangled(StringRef Name) {
     const std::string Mangled = Name.str();
@@ -99,7 +72,7 @@ std::string demangled(StringRef Name) {
 
 std::string plainName(StringRef Name, bool Fortran) {
     if (!Fortran)
-        return Name.starts_with("_Z") ? withHandles(withoutRenaming(demangled(Name))) : demangled(Name);
+        return Name.starts_with("_Z") ? withoutRenaming(demangled(Name)) : demangled(Name);
     if (std::string Known = fortranName(Name); !Known.empty())
         return Known;
     // Procedures outside of modules have an underscore at the end, those with BIND(C) have not.

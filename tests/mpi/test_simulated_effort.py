@@ -12,7 +12,6 @@ from quipu.agent.archive.run import RunArchive
 from quipu.agent.campaign.repetition import LaunchOptions, RunFailed, run
 from quipu.agent.installation import native_file
 from quipu.agent.launch.launchers import launch_command
-from quipu.agent.source.functions import static_functions
 from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.rates import PathRates, Rates, to_document
 
@@ -93,19 +92,6 @@ def test_rates_of_another_mpi_are_those_of_functions_with_communicators(tmp_path
     time, instructions = (float(archive.statistics[name].mean[path]) for name in ("time", "instructions"))
     assert time == pytest.approx(instructions * SLOW_RATE, abs=1e-9)
     assert not any("first main->sum" in line for line in said)
-
-
-@pytest.mark.parametrize("wrapper", ["quipu-mpic++", "quipu-smpicxx"])
-def test_handles_are_shown_as_the_source_has_them(wrapper: str, tmp_path: Path) -> None:
-    source, built = tmp_path / "shown.cpp", tmp_path / "shown.o"
-    source.write_text(
-        "#include <mpi.h>\ntemplate <class T> struct Box { T one; };\n"
-        "void all(MPI_Comm comm, MPI_Request *some, const Box<MPI_Datatype> &, MPI_Status &, MPI_Op *const *) {\n"
-        "    for (int k = 0; k < 9; k++) MPI_Wait(some + k, MPI_STATUS_IGNORE);\n    MPI_Barrier(comm);\n}\n"
-    )
-    subprocess.run([native_file(wrapper), "-O1", "-c", source, "-o", built], check=True)
-    shown = {function.display for function in static_functions(built)}
-    assert "all(MPI_Comm, MPI_Request*, Box<MPI_Datatype> const&, MPI_Status&, MPI_Op* const*)" in shown
 
 
 def test_methods_that_macros_of_smpi_rename_are_those_of_other_builds(tmp_path: Path) -> None:
