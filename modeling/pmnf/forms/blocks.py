@@ -176,6 +176,12 @@ class _Sum:
         return Term(term.coefficient, (*term.factors, Factor(whole[0].parameter, blocks=blocks)))
 
 
+def _of_loops(family: Sequence[tuple[int, int]], coefficients: Sequence[float]) -> bool:
+    """Whether something is done for each block, nothing less than that, and at most once less: a loop ends earlier."""
+    others = [size for size, powers in zip(coefficients, family, strict=True) if powers != (0, 0)]
+    return others[0] > 0.0 and min(others) >= 0.0 and min(coefficients) >= -max(others)
+
+
 def _unlikeliness(size: int) -> float:
     """Return -log of the probability of a size of blocks beforehand, up to a constant.
 
@@ -252,7 +258,7 @@ class _Table:
         """Return the sums of a class of sizes that reproduce the counts, one for each of these."""
         columns = np.array([self._column(self.numbers[row], powers) for powers in family])
         coefficients = solved(columns, np.ones(len(columns)), counts)
-        if coefficients is None or coefficients[0] <= 0.0:
+        if coefficients is None or not _of_loops(family, coefficients):
             return []
         parts = tuple((size, powers) for size, powers in zip(coefficients, family, strict=True) if size)
         return [_Sum(Blocks(size, self.product), parts) for size in self.classes[row]]

@@ -77,6 +77,14 @@ def test_counts_of_other_functions_have_no_blocks() -> None:
     assert [str(model) for model in models if "⌈" in str(model)] == []
 
 
+def test_work_that_blocks_would_have_less_of_is_no_block() -> None:
+    """Six counts of passes that move digits, which 72000·⌈n/33⌉ - 2104·n - 72008 reproduces by luck."""
+    sizes = [300, 500, 900, 1500, 2600, 4500]
+    counts = [72_000 * ceil(n / 33) - 2_104 * n - 72_008 for n in sizes]
+    model = _model([(n,) for n in sizes], lambda n: counts[sizes.index(n)])
+    assert "⌈n/" not in str(model)
+
+
 def test_counts_that_repetitions_change_have_no_blocks() -> None:
     def count(p: int, n: int) -> int:
         return 10 * ceil(n * n / p / 64)
