@@ -68,7 +68,7 @@ def by_blocks(
     of the values; where they differ counts are no exact function.
     """
     result: dict[int, Model] = {}
-    if not len(points) or points.min() < 1.0:
+    if not points.size or points.min() < 1.0:
         return result
     open_paths = [
         path

@@ -92,6 +92,13 @@ def test_counts_that_repetitions_change_have_no_blocks() -> None:
     assert "⌈" not in str(_model(MESH, count, lambda p, n: count(p, n) + (1 if n == 96 else 0)))
 
 
+@pytest.mark.parametrize("points", [np.zeros((1, 0)), np.zeros((3, 1)), np.full((1, 1), 7.0), np.empty((0, 1))])
+def test_few_points_are_no_obstacle(points: FloatArray) -> None:
+    names = ("n",)[: points.shape[1]]
+    (model,) = fit_models(points, np.arange(5.0, 5.0 + len(points))[None, :, None], VISITS, names)
+    assert "⌈" not in str(model)
+
+
 def test_many_parameters_and_huge_counts_are_no_obstacle() -> None:
     points = np.array(
         [(a, b, c, d) for a in (1.0, 2, 4) for b in (8.0, 16, 32) for c in (3.0, 5, 7) for d in (10.0, 30)]
