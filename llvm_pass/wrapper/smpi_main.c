@@ -50,14 +50,17 @@ static char *argument(int32_t number) {
 }
 
 /* The runtime keeps the arguments: they are not freed. */
+static const char **arguments;
+
 static void give_arguments(void) {
     const int32_t count = _gfortran_iargc() + 1;
-    const char **arguments = calloc((size_t)count + 1, sizeof *arguments);
-    for (int32_t i = 0; arguments != NULL && i < count; i++)
+    arguments = (const char **)calloc((size_t)count + 1, sizeof *arguments);
+    if (arguments == NULL)
+        return;
+    for (int32_t i = 0; i < count; i++)
         if ((arguments[i] = argument(i)) == NULL)
             return;
-    if (arguments != NULL)
-        _FortranAProgramStart(count, arguments, (const char **)environ, NULL);
+    _FortranAProgramStart(count, arguments, (const char **)environ, NULL);
 }
 
 void user_main_(void) {
