@@ -31,11 +31,11 @@ from ..calibration import (
     VISITS_LEAST_FREE,
     WHOLE_UP_TO,
 )
-from ..criterion.one_process import reproduces
 from ..data.noise import Repetitions
 from ..model import Blocks, Factor, Model, Term
 from ..proposers.steps import solved
 from .stepped import likeliest_model
+from .unexplained import unexplained
 
 _Flags = NDArray[np.bool_]
 _Product = tuple[Factor, ...]
@@ -70,16 +70,9 @@ def by_blocks(
     result: dict[int, Model] = {}
     if not points.size or points.min() < 1.0:
         return result
-    open_paths = [
-        path
-        for path, model in enumerate(models)
-        if model is not None and not model.is_constant and not reproduces(model) and not repetitions.differ[path]
-    ]
-    if not open_paths:
-        return result
-    patterns, group = np.unique(used[open_paths], axis=0, return_inverse=True)
-    for place, at in enumerate(patterns):
-        paths = np.array(open_paths)[group.reshape(-1) == place]
+    for at, former in unexplained(models, used):
+        own_paths = [path for path, model in former.items() if not (model.is_constant or repetitions.differ[path])]
+        paths = np.array(own_paths, dtype=np.int64)
         counts = values[paths][:, at]
         whole = ((counts == np.round(counts)) & (counts > 0.0) & (counts < WHOLE_UP_TO)).all(axis=1)
         if at.sum() <= BLOCKS_LEAST or not whole.any():
@@ -89,14 +82,13 @@ def by_blocks(
         paths, counts = paths[whole], counts[whole]
         products = [(product, rising[whole]) for product, rising in products]
         units = np.gcd.reduce(counts.astype(np.int64), axis=1).astype(np.float64)
-        former = [models[path] for path in paths.tolist()]
-        fitted = np.array([model.evaluate(points[at]) for model in former if model is not None])
+        fitted = np.array([former[path].evaluate(points[at]) for path in paths.tolist()])
         missed = np.log1p(2.0 * np.abs(fitted.reshape(counts.shape) - counts) / units[:, None]).sum(axis=1)
         found = _sums(points[at], counts / units[:, None], missed, names, products)
         for path, own, unit, sums in zip(paths.tolist(), counts, units.tolist(), found, strict=True):
-            if sums and (model := models[path]) is not None:
+            if sums:
                 forms = [(one.score, one.constant * unit, one.terms(unit)) for one in sums]
-                result[path] = likeliest_model(forms, points[at], own, names, model.notes)
+                result[path] = likeliest_model(forms, points[at], own, names, former[path].notes)
     return result
 
 
