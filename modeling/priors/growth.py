@@ -13,11 +13,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..experiment import Experiment, FloatArray, RegionKind
+from ..experiment import Experiment, FloatArray, Region, RegionKind
+from ..mpi_operations import operation_of
 from ..pmnf.calibration import NOISY
 from ..pmnf.data.noise import Repetitions
 from ..pmnf.model import Factor, Model
-from ..pmnf.modeler import DEFAULT, Options
+from ..pmnf.options import DEFAULT, Options
 from .dedicated import dedicated_times
 from .fit import fit_where, take
 from .latencies import undisturbed
@@ -182,11 +183,11 @@ def _priors(
     products = [form]
     free = 0.0 if bare is None else NOISY.coefficient
     for one in slow:
-        name, is_mpi = experiment.parameters[one.parameter], experiment.tree.region_of(one.path).kind is RegionKind.MPI
+        name = experiment.parameters[one.parameter]
         growth = _growth(name, one)
         grown = form.times(growth)
         products += [product.times(growth) for product in products]
-        ring = _ring(form, name) if is_mpi else None
+        ring = _ring(form, name) if _may_be_ring(experiment.tree.region_of(one.path)) else None
         unusual = 0.0 if ring is None else NOISY.coefficient
         found.append(Prior((grown,), entry.basis, "", needed=(0,), penalty=free + unusual))
         for column, penalty in ((grown, unusual), (ring, 0.0)):
@@ -206,6 +207,14 @@ def _growth(name: str, one: Slowdown) -> Model:
         return growth
     least = min(line.low for line in one.lines)
     return Model(growth.parameters, 1.0, growth.scaled(-(least**-one.power)).terms)
+
+
+def _may_be_ring(region: Region) -> bool:
+    """Whether a region is an operation of many ranks, or waits for one; messages and polls of trees are counted."""
+    operation = operation_of(region.name) if region.kind is RegionKind.MPI else None
+    return (
+        operation is not None and operation.kind in ("collective", "persistent", "completion") and not operation.polls
+    )
 
 
 def _ring(model: Model, name: str) -> Model | None:

@@ -277,6 +277,31 @@ def test_a_collective_operation_around_a_ring_grows_with_the_number_of_ranks() -
     assert entry.lower.lead("p") == (0, 1)
 
 
+def test_polls_that_grow_with_the_depth_of_a_tree_are_no_steps_around_a_ring() -> None:
+    """How often a rank of a linear solver asks for a panel, and how long that takes, on a grid of √p × √p ranks."""
+    ranks, size = np.array([(p, n) for p in (2.0, 4, 8, 16) for n in (64.0, 96, 128, 192, 256)]).T
+    tree = CallTree(
+        (Region("main", "main"), Region("MPI_Iprobe", "MPI_Iprobe", RegionKind.MPI)),
+        np.array([0, 1]),
+        np.array([-1, 0]),
+    )
+    polls = [19.5, 28.5, 37.5, 57.0, 81.0, 19.5, 29.5, 39.5, 57.75, 78.25]
+    polls += [22.25, 34.25, 42.25, 66.125, 85.625, 20.75, 34.75, 45.25, 70.0, 87.625]
+    microseconds = [105.0, 150.0, 195.0, 300.0, 451.5, 184.5, 284.5, 384.5, 545.75, 752.5]
+    microseconds += [301.9, 467.5, 556.7, 864.1, 1163.0, 423.9, 673.6, 957.4, 1316.1, 1769.2]
+    values = {
+        "visits": np.stack([np.ones_like(ranks), polls]),
+        "time": 1e-6 * np.stack([np.ones_like(ranks), microseconds]),
+    }
+    metrics = {"visits": Metric("visits", "1", "effort"), "time": Metric("time", "s", "cost")}
+    whole = {name: own[:, :, None] for name, own in values.items()}
+    analysis = analyze(Experiment("polls", ("p", "n"), np.stack([ranks, size], axis=1), tree, metrics, whole))
+    entry = analysis.models("time")[1]
+    assert entry.basis == "table I: MPI_Iprobe × growth in p"
+    assert model_at(analysis, 1, 64, 256) == pytest.approx(3.39e-3, rel=0.35)
+    assert model_at(analysis, 1, 64, 1024) == pytest.approx(12.6e-3, rel=0.35)
+
+
 def test_computation_that_slows_down_is_predicted_and_its_effort_kept() -> None:
     noise = normal_noise(1)
     analysis = planted(WORK * (0.2 + 0.12 * np.log2(N)), RECEIVE, noise=noise)
