@@ -35,7 +35,7 @@ from quipu.modeling.design.baseline import baseline
 from quipu.modeling.design.program import Budget, expected_costs, search
 from quipu.modeling.experiment import Experiment
 from quipu.modeling.pmnf.model import Model
-from quipu.modeling.pmnf.modeler import DEFAULT
+from quipu.modeling.pmnf.options import DEFAULT
 from quipu.modeling.priors.fit import MOST_COLUMNS, fit_where
 from quipu.modeling.priors.measured import centred, one_by_one
 from quipu.modeling.priors.prior import Prior

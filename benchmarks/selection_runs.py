@@ -21,7 +21,8 @@ from quipu.modeling.design import STRATEGIES, State, Strategy
 from quipu.modeling.design.orders import RandomRuns
 from quipu.modeling.experiment import Metric
 from quipu.modeling.pmnf.model import Model
-from quipu.modeling.pmnf.modeler import NoModel, fit_models
+from quipu.modeling.pmnf.modeler import fit_models
+from quipu.modeling.pmnf.options import NoModel
 from selection_functions import NAMES, REPETITIONS, Planted, drawn, grid, noisy, published
 
 Counts = NDArray[np.int64]

@@ -16,7 +16,8 @@ from .negative_values import negative_notes
 from .pmnf.changes.ranges import fit_models
 from .pmnf.data.preparation import ranges
 from .pmnf.model import Model
-from .pmnf.modeler import DEFAULT, NoModel, Options
+from .pmnf.modeler import fit_counts
+from .pmnf.options import DEFAULT, NoModel, Options
 from .pmnf.uncertainty.doubt import far_off
 from .priors.choices import time_priors
 from .priors.dedicated import dedicated_times
@@ -78,11 +79,17 @@ def fit_metrics(
     Costs of oversubscribed configurations are left out where the others are enough.
     """
     points, parameters, executed = experiment.points, experiment.parameters, experiment.executed
-    result = {}
-    for name in steps("modeling metrics", list(metrics)):
-        metric = experiment.metrics[name]
-        values = experiment.values[name] if metric.is_effort else dedicated_times(experiment, name)[0]
-        result[name] = fit_models(points, values, metric, parameters, options, executed)
+    names = list(metrics)
+    effort = [name for name in names if experiment.metrics[name].is_effort]
+    flags = None if executed is None else [executed] * len(effort)
+    counts = fit_counts(
+        points, [experiment.values[name] for name in effort], parameters, options, flags, "modeling counts"
+    )
+    result = dict(zip(effort, counts, strict=True))
+    for name in steps("modeling costs", [name for name in names if name not in result]):
+        values = dedicated_times(experiment, name)[0]
+        result[name] = fit_models(points, values, experiment.metrics[name], parameters, options, executed)
+    result = {name: result[name] for name in names}
     found = by_visits(experiment, by_shared_steps(experiment, result), options)
     for name in (name for name in found if experiment.metrics[name].is_effort):
         found[name] = [far_off(model) if isinstance(model, Model) else model for model in found[name]]

@@ -12,7 +12,7 @@ from .experiment import Experiment, FloatArray
 from .pmnf.changes.ranges import Change, find_changes
 from .pmnf.data.deviation import Deviation, deviations
 from .pmnf.model import Model
-from .pmnf.modeler import DEFAULT, NoModel, Options
+from .pmnf.options import DEFAULT, NoModel, Options
 from .priors.built import LEAST_DEVIATION
 from .process_grid import ProcessGrid
 

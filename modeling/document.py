@@ -10,7 +10,7 @@ from .documents import Real, typed
 from .errors import FormatError
 from .experiment import Metric
 from .pmnf import Model, from_json, to_json
-from .pmnf.modeler import NoModel
+from .pmnf.options import NoModel
 from .priors.path_model import PathModel
 from .slowest_rank import SlowestRank
 from .tree_document import PathEntry, RegionEntry, tree_json, tree_of

@@ -19,7 +19,7 @@ from .errors import ModelingError
 from .experiment import FloatArray, Metric
 from .extrapolation import times_beyond
 from .pmnf.model import Model, Prediction
-from .pmnf.modeler import NoModel
+from .pmnf.options import NoModel
 
 # Runs that differ by less than this, relatively, are the same.
 _ALIKE = 1e-9

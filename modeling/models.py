@@ -9,7 +9,7 @@ from functools import cached_property
 from .errors import ModelingError
 from .experiment import CallTree, Metric
 from .pmnf.model import Model, add, present
-from .pmnf.modeler import NoModel
+from .pmnf.options import NoModel
 from .priors.path_model import PathModel
 from .slowest_rank import SlowestRank
 

@@ -7,7 +7,7 @@ the last digits of sums.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -113,7 +113,28 @@ def workers_for(paths: int) -> Workers:
 
 def batches(paths: int, workers: int, values: int = 1) -> list[slice]:
     """Return slices of `paths` call paths of so many `values` each, a few per worker, at least one."""
-    size = min(MOST_BATCH, max(1, MOST_VALUES // max(values, 1)))
+    return [own[0] for own in batches_of([paths], workers, values)]
+
+
+def batches_of(sizes: Sequence[int], workers: int, values: int = 1) -> list[list[slice]]:
+    """Return batches of call paths of several groups of these sizes, which follow each other, as `batches` does.
+
+    A batch has slices of groups, of several if they are small; only those that are larger than a batch are divided.
+    """
+    paths = sum(sizes)
+    most = min(MOST_BATCH, max(1, MOST_VALUES // max(values, 1)))
     if workers > 1:
-        size = min(size, max(LEAST_BATCH, -(-paths // (4 * workers))))
-    return [slice(start, min(start + size, paths)) for start in range(0, max(paths, 1), size)]
+        most = min(most, max(LEAST_BATCH, -(-paths // (4 * workers))))
+    result: list[list[slice]] = []
+    room = start = 0
+    for size in sizes:
+        end = start + size
+        for first in range(start, max(end, start + 1), most):
+            part = slice(first, min(first + most, end))
+            if not result or part.stop - part.start > room:
+                result.append([])
+                room = most
+            result[-1].append(part)
+            room -= part.stop - part.start
+        start = end
+    return result

@@ -13,7 +13,7 @@ from .experiment import Experiment
 from .pmnf.criterion.one_process import is_exact
 from .pmnf.forms.stepped import by_steps_of
 from .pmnf.model import Model
-from .pmnf.modeler import NoModel
+from .pmnf.options import NoModel
 
 Models = dict[str, list[Model | NoModel]]
 

@@ -29,7 +29,7 @@ from quipu.modeling.analysis import Analysis, analyze
 from quipu.modeling.document import from_document, to_document
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import Experiment
-from quipu.modeling.pmnf.modeler import DEFAULT, Options
+from quipu.modeling.pmnf.options import DEFAULT, Options
 from quipu.modeling.prefix import user_cache
 
 # Models that took less are made again as fast as they are read.

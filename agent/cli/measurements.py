@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from quipu.modeling.analysis import Analysis
     from quipu.modeling.experiment import Experiment
     from quipu.modeling.machine import Machine
-    from quipu.modeling.pmnf.modeler import Options
+    from quipu.modeling.pmnf.options import Options
     from quipu.report.views import Over
 
     from ..compare.sides import Side
@@ -34,7 +34,7 @@ def load_both(
         if options is not None:
             raise UsageError(f"{source} holds models, which are made already: --selector needs measurements")
         return from_document(read_json(source), source), None
-    from quipu.modeling.pmnf.modeler import DEFAULT
+    from quipu.modeling.pmnf.options import DEFAULT
 
     from .kept_models import analyze_once
 

@@ -13,7 +13,7 @@ from .options import JOBS, OVER_RANKS_OF_SUMS, nothing_fits, over_ranks_of, spli
 from .output import json_text, layout, own_file, say, show, show_json
 
 if TYPE_CHECKING:
-    from quipu.modeling.pmnf.modeler import Options
+    from quipu.modeling.pmnf.options import Options
 
 
 def command(
@@ -107,7 +107,7 @@ def _is_models(old: str) -> bool:
 
 def _options(selector: str) -> Options | None:
     """Return how to model, None for the default."""
-    from quipu.modeling.pmnf.modeler import SELECTORS, Options
+    from quipu.modeling.pmnf.options import SELECTORS, Options
 
     for known in SELECTORS:
         if selector == known:

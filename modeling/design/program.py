@@ -13,7 +13,7 @@ from ..analysis import Analysis
 from ..errors import ModelingError
 from ..experiment import Experiment, FloatArray, IntArray
 from ..pmnf.model import Model
-from ..pmnf.modeler import NoModel
+from ..pmnf.options import NoModel
 from ..priors.path_model import TIME_ONLY
 from ..priors.rank_parameters import rank_parameters
 from .posterior import MOST_PATHS

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..errors import ModelingError
 from ..experiment import FloatArray, IntArray
 from ..pmnf.model import Model
-from ..pmnf.modeler import NoModel
+from ..pmnf.options import NoModel
 from .baseline import baseline, has_lines, line_of, missing_of
 
 REPETITIONS = 4

@@ -3,7 +3,7 @@
 data: preparation of values and points; hypotheses: which there are; fit: least squares over hypotheses × call paths;
 proposers: candidates; criterion: which of them to choose; uncertainty, doubt: what stays open, in numbers and words;
 posterior: that of a batch until somebody asks;
-calibration: all constants; counts, modeler: the pipeline.
+calibration: all constants; options; counts, batch, modeler: the pipeline.
 Models are plain values: evaluate, add, print, write as JSON.
 """
 
@@ -13,7 +13,7 @@ from .changes.ranges import Change, find_changes, fit_models
 from .data.deviation import Deviation, deviations
 from .hypotheses.library import Library
 from .model import Alternative, Comparison, Factor, Model, Prediction, Quality, Term, add, compare, from_json, to_json
-from .modeler import NoModel, Options
+from .options import NoModel, Options
 
 __all__ = [
     "Alternative",

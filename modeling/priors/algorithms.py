@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.model import Model
-from ..pmnf.modeler import DEFAULT, Options
+from ..pmnf.options import DEFAULT, Options
 from .dedicated import dedicated_times
 from .measured import centred, fit_measured, one_by_one
 from .prior import Prior

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..experiment import Experiment, FloatArray, Metric, RegionKind
 from ..pmnf.model import Model
-from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models
+from ..pmnf.modeler import fit_models
+from ..pmnf.options import DEFAULT, NoModel, Options
 from ..process_grid import ProcessGrid
 from . import communication, computation
 from .communication import in_grid

@@ -15,7 +15,7 @@ from ..pmnf.data.noise import combine
 from ..pmnf.data.preparation import not_executed
 from ..pmnf.hypotheses.library import SLOW_GROWTH
 from ..pmnf.model import Model
-from ..pmnf.modeler import DEFAULT, Options
+from ..pmnf.options import DEFAULT, Options
 from .algorithms import of_one_algorithm
 from .dedicated import dedicated_times
 from .fit import fit_where

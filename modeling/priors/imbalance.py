@@ -17,7 +17,8 @@ from scipy.linalg import block_diag
 from ..experiment import IMBALANCE, Experiment, FloatArray, RegionKind
 from ..pmnf.model import Alternative, Model, add, alternatives_with, lead_exponents
 from ..pmnf.model.term import sort_key
-from ..pmnf.modeler import DEFAULT, Options, fit_models
+from ..pmnf.modeler import fit_models
+from ..pmnf.options import DEFAULT, Options
 from .path_model import PathModel
 
 # Below this part of all computation, somewhere, no rank has more to do than the others.

@@ -10,7 +10,7 @@ import numpy as np
 from ..experiment import Experiment, FloatArray
 from ..pmnf.data.noise import Repetitions, combine
 from ..pmnf.model import Model
-from ..pmnf.modeler import DEFAULT, Options
+from ..pmnf.options import DEFAULT, Options
 from .fit import fit_where
 from .prior import Prior
 

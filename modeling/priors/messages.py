@@ -10,7 +10,8 @@ import numpy as np
 from ..experiment import Experiment, Metric
 from ..mpi_operations import operation_of
 from ..pmnf.model import Model
-from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models
+from ..pmnf.modeler import fit_models
+from ..pmnf.options import DEFAULT, NoModel, Options
 from .path_model import unit
 from .requests import requested_bytes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..pmnf.model import Model
-from ..pmnf.modeler import NoModel
+from ..pmnf.options import NoModel
 
 TIME_ONLY = "time only"
 

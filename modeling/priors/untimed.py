@@ -16,7 +16,7 @@ from ..experiment import CallTree, Experiment, FloatArray, RegionKind
 from ..pmnf.changes.ranges import fit_models
 from ..pmnf.criterion.one_process import reproduces
 from ..pmnf.model import Model, add
-from ..pmnf.modeler import DEFAULT, NoModel, Options
+from ..pmnf.options import DEFAULT, NoModel, Options
 
 # What is counted where it happens, and is no work of the caller.
 OF_CALLS = frozenset(("visits", "comm_size"))

@@ -20,7 +20,8 @@ from ..pmnf.build import qualities
 from ..pmnf.calibration import NOISY
 from ..pmnf.model import Model, Term, add, alternatives_with
 from ..pmnf.model.term import sort_key
-from ..pmnf.modeler import DEFAULT, Options, fit_models
+from ..pmnf.modeler import fit_models
+from ..pmnf.options import DEFAULT, Options
 from .dedicated import dedicated_times
 from .imbalance import Imbalance, imbalances
 from .measured import centred, fit_measured, one_by_one

@@ -10,7 +10,7 @@ import numpy as np
 from ..experiment import Experiment, FloatArray
 from ..pmnf.calibration import NOISY
 from ..pmnf.model import Alternative, Model
-from ..pmnf.modeler import DEFAULT, Options
+from ..pmnf.options import DEFAULT, Options
 from .dedicated import dedicated_times
 from .fit import MOST_COLUMNS
 from .measured import centred, fit_measured, one_by_one

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.calibration import NOISY
 from ..pmnf.model import Model
-from ..pmnf.modeler import DEFAULT, Options
+from ..pmnf.options import DEFAULT, Options
 from .dedicated import dedicated_times
 from .fit import fit_where
 from .measured import centred, one_by_one

@@ -31,7 +31,8 @@ from ..pmnf.criterion.exactness import exact_weights, rounding_of
 from ..pmnf.criterion.one_process import is_exact, reproduces
 from ..pmnf.fit.fitter import fit
 from ..pmnf.model import Factor, Model, Term, collect
-from ..pmnf.modeler import NoModel, Options, fit_models
+from ..pmnf.modeler import fit_counts, fit_models
+from ..pmnf.options import NoModel, Options
 from ..progress import steps
 from .carriers import Carriers
 from .per_visit import per_exact_visit, per_scattered_visit
@@ -181,17 +182,19 @@ def _explain(
 
 def _settle(experiment: Experiment, unexplained: Sequence[_Unexplained], models: Models, options: Options) -> None:
     """Put models through visits in place of inexact ones where the likeliest of several functions is confirmed."""
-    for one in unexplained:
-        for name, (carrier, ratios) in one.undecided.items():
-            before = models[name][one.path]
-            if name not in one.metrics or (isinstance(before, Model) and is_exact(before)):
-                continue
-            # also beside all functions that are not exact
-            of = (experiment.points, ratios[None], experiment.metrics[name], experiment.parameters, options)
-            (model,) = fit_models(*of)
-            found = _exact_ratio(model)
-            if found and _left_over(found, experiment, ratios) >= VISITS_UNDECIDED_FREE:
-                _replace(experiment, models, name, one.path, carrier, found)
+    asked = [
+        (one, name, carrier, ratios)
+        for one in unexplained
+        for name, (carrier, ratios) in one.undecided.items()
+        if name in one.metrics and not (isinstance(before := models[name][one.path], Model) and is_exact(before))
+    ]
+    # also beside all functions that are not exact, each by itself
+    counts = [ratios[None] for *_, ratios in asked]
+    likeliest = fit_counts(experiment.points, counts, experiment.parameters, options)
+    for (one, name, carrier, ratios), (model,) in zip(asked, likeliest, strict=True):
+        found = _exact_ratio(model)
+        if found and _left_over(found, experiment, ratios) >= VISITS_UNDECIDED_FREE:
+            _replace(experiment, models, name, one.path, carrier, found)
 
 
 def _exact_ratio(model: Model | NoModel) -> Sum | None:
@@ -263,11 +266,10 @@ def _model_ratios(
             if (metric, key) not in known_models:
                 missing.setdefault(metric, {})[key] = counts.ratios[place]
     exactly = replace(options, exact_only=True)
-    metrics = list(missing.items())
-    for name, ratios in steps(f"{what}, metrics", metrics) if what else metrics:
-        values = np.stack(list(ratios.values()))
-        found = fit_models(experiment.points, values, experiment.metrics[name], experiment.parameters, exactly)
-        known_models.update(((name, key), model) for key, model in zip(ratios, found, strict=True))
+    values = [np.stack(list(ratios.values())) for ratios in missing.values()]
+    found = fit_counts(experiment.points, values, experiment.parameters, exactly, what=what)
+    for (name, ratios), models in zip(missing.items(), found, strict=True):
+        known_models.update(((name, key), model) for key, model in zip(ratios, models, strict=True))
 
 
 def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray) -> dict[int, Sum]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..experiment import Experiment, FloatArray
 from ..pmnf.calibration import EXACT_LEAST_WEIGHED, VISITS_AGREE, VISITS_MOST_TRIED
 from ..pmnf.model import Model
-from ..pmnf.modeler import NoModel
+from ..pmnf.options import NoModel
 
 # Configurations after which most call paths are ruled out.
 _FIRST = 3

@@ -20,7 +20,8 @@ from ..experiment import Experiment
 from ..pmnf.criterion.one_process import reproduces
 from ..pmnf.forms.unexplained import missed
 from ..pmnf.model import Model
-from ..pmnf.modeler import NoModel, Options, fit_models
+from ..pmnf.modeler import fit_counts
+from ..pmnf.options import NoModel, Options
 from .through_visits import Sum, through
 
 Models = dict[str, list[Model | NoModel]]
@@ -41,9 +42,12 @@ def per_exact_visit(experiment: Experiment, models: Models, options: Options) ->
     models: by metric one per call path, visits among them, which come first: other counts may be for each of these.
     """
     effort = [name for name in models if name != "visits" and experiment.metrics[name].is_effort]
-    for name in ("visits", *effort):
-        carriers = _carriers(experiment, models, name)
-        _model(experiment, models, name, carriers, options)
+    for names in (["visits"], effort):
+        carriers = {name: _carriers(experiment, models, name) for name in names}
+        for name, path, each, before, times in _each_visit(experiment, models, carriers, options):
+            found = _through(experiment, name, path, Sum((0.0, ()), (times.constant, times.terms)), each, before)
+            if _width(each) <= _width(before) and _evidence(found, before) > _STRONG:
+                models[name][path] = found
 
 
 def _carriers(experiment: Experiment, models: Models, name: str) -> dict[int, int]:
@@ -64,27 +68,27 @@ def _carriers(experiment: Experiment, models: Models, name: str) -> dict[int, in
     return found
 
 
-def _model(experiment: Experiment, models: Models, name: str, carriers: Mapping[int, int], options: Options) -> None:
-    """Put models of a metric through the visits of `carriers`, by call path, where these are better."""
-    for path, each, before, times in _each_visit(experiment, models, name, carriers, options):
-        found = _through(experiment, name, path, Sum((0.0, ()), (times.constant, times.terms)), each, before)
-        if _width(each) <= _width(before) and _evidence(found, before) > _STRONG:
-            models[name][path] = found
-
-
 def _each_visit(
-    experiment: Experiment, models: Models, name: str, carriers: Mapping[int, int], options: Options
-) -> Iterator[tuple[int, Model, Model, Model]]:
-    """Yield call paths, the models of a metric for each of the visits of `carriers`, of it, and of these visits."""
-    if not carriers:
-        return
-    values, visits = experiment.values[name][list(carriers)], experiment.values["visits"][list(carriers.values())]
-    ratios = np.where(visits > 0, values / np.where(visits > 0, visits, 1.0), np.nan)
-    once = fit_models(experiment.points, ratios, experiment.metrics[name], experiment.parameters, options)
-    for (path, carrier), each in zip(carriers.items(), once, strict=True):
-        before, times = models[name][path], models["visits"][carrier]
-        if isinstance(each, Model) and isinstance(before, Model) and isinstance(times, Model):
-            yield path, each, before, times
+    experiment: Experiment, models: Models, carriers: Mapping[str, Mapping[int, int]], options: Options
+) -> Iterator[tuple[str, int, Model, Model, Model]]:
+    """Yield metrics and call paths, the models for each of the visits of `carriers`, of the metric, and of these
+    visits.
+
+    carriers: by metric, of call paths those whose visits count.
+    """
+    ratios = {}
+    for name in (name for name, own in carriers.items() if own):
+        counts, visits = (
+            experiment.values[metric][list(paths)]
+            for metric, paths in ((name, carriers[name]), ("visits", carriers[name].values()))
+        )
+        ratios[name] = np.where(visits > 0, counts / np.where(visits > 0, visits, 1.0), np.nan)
+    found = fit_counts(experiment.points, list(ratios.values()), experiment.parameters, options)
+    for name, once in zip(ratios, found, strict=True):
+        for (path, carrier), each in zip(carriers[name].items(), once, strict=True):
+            before, times = models[name][path], models["visits"][carrier]
+            if isinstance(each, Model) and isinstance(before, Model) and isinstance(times, Model):
+                yield name, path, each, before, times
 
 
 def _through(experiment: Experiment, name: str, path: int, found: Sum, visits: Model, before: Model) -> Model:
@@ -98,17 +102,17 @@ def per_scattered_visit(experiment: Experiment, models: Models, former: Models, 
     Those may miss counts by little where few values of a parameter tell that a function is too many.
     former: the models before those by visits; what differs has one by visits already.
     """
-    visits = models["visits"]
+    visits, carriers = models["visits"], {}
     for name in (name for name in models if name != "visits" and experiment.metrics[name].is_effort):
-        paths = [
-            path
+        carriers[name] = {
+            path: path
             for path, own in enumerate(models[name])
             if own is former[name][path] and isinstance(own, Model) and not reproduces(own) and _is_missed(visits[path])
-        ]
-        for path, each, before, times in _each_visit(experiment, models, name, {one: one for one in paths}, options):
-            if missed(each) <= _TIGHT * missed(times) and _width(each) <= _MOST_TERMS:
-                found = Sum((0.0, ()), (each.constant, each.terms), tuple(each.alternatives), each.notes)
-                models[name][path] = _through(experiment, name, path, found, times, before)
+        }
+    for name, path, each, before, times in _each_visit(experiment, models, carriers, options):
+        if missed(each) <= _TIGHT * missed(times) and _width(each) <= _MOST_TERMS:
+            found = Sum((0.0, ()), (each.constant, each.terms), tuple(each.alternatives), each.notes)
+            models[name][path] = _through(experiment, name, path, found, times, before)
 
 
 def _is_missed(model: Model | NoModel) -> bool:

@@ -15,7 +15,7 @@ from quipu.modeling.analysis import Analysis, analyze
 from quipu.modeling.document import to_document
 from quipu.modeling.experiment import CallTree, Experiment, Region
 from quipu.modeling.metrics import METRICS
-from quipu.modeling.pmnf.modeler import Options
+from quipu.modeling.pmnf.options import Options
 from quipu.modeling.slowest_rank import RankTimes
 
 POINTS = np.array(list(product((1.0, 2.0, 4.0, 8.0), (10.0, 20.0, 40.0, 80.0))))

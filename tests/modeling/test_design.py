@@ -16,7 +16,8 @@ from quipu.modeling.design.space import Constraint, search_space
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf.model import Model
-from quipu.modeling.pmnf.modeler import NoModel, fit_models
+from quipu.modeling.pmnf.modeler import fit_models
+from quipu.modeling.pmnf.options import NoModel
 
 TIME = Metric("time", "s", "cost")
 GRID = np.array(list(product([4, 8, 16, 32, 64], [10, 20, 30, 40, 50])), dtype=float)

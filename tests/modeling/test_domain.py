@@ -12,7 +12,7 @@ from quipu.modeling.domain import possible_grids
 from quipu.modeling.experiment import CallTree, Experiment, Region
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.pmnf.hypotheses.library import Library
-from quipu.modeling.pmnf.modeler import NoModel
+from quipu.modeling.pmnf.options import NoModel
 from quipu.modeling.process_grid import ProcessGrid, assumed
 
 NAMES = ("main", "cells", "exchange")

@@ -11,7 +11,7 @@ from quipu.modeling.pmnf.fit.scattered import varying_errors
 from quipu.modeling.pmnf.hypotheses.library import Library
 from quipu.modeling.pmnf.hypotheses.tables import make_tables
 from quipu.modeling.pmnf.model import Factor, Model, Term
-from quipu.modeling.pmnf.modeler import DEFAULT
+from quipu.modeling.pmnf.options import DEFAULT
 from quipu.modeling.pmnf.proposers import grid_coefficients, nest_sums, rounded
 from quipu.modeling.pmnf.proposers.exact_terms import ExactLines
 from quipu.modeling.pmnf.proposers.grid_coefficients import OtherParameters

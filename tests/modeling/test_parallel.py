@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import Metric
-from quipu.modeling.parallel import LEAST_BATCH, Workers, batches, jobs, modeling_by
+from quipu.modeling.parallel import LEAST_BATCH, Workers, batches, batches_of, jobs, modeling_by
 from quipu.modeling.pmnf import NoModel, fit_models
 
 QUIPU = str(Path(sys.executable).with_name("quipu"))
@@ -44,6 +44,17 @@ def test_batches_hold_every_path_once() -> None:
     for paths in (500, 501, 9999):
         found = np.concatenate([np.arange(paths)[part] for part in batches(paths, 4)])
         assert (found == np.arange(paths)).all()
+
+
+def test_batches_of_groups_divide_only_the_large_ones() -> None:
+    sizes = [100, 0, 600, 3000, 7]
+    parts = batches_of(sizes, 1)
+    assert [part for own in parts for part in own] == [
+        slice(0, 100), slice(100, 100), slice(100, 700), slice(700, 2700), slice(2700, 3700), slice(3700, 3707)
+    ]  # fmt: skip
+    assert [len(own) for own in parts] == [3, 1, 2]
+    assert max(own[-1].stop - own[0].start for own in batches_of([100] * 50, 4)) <= 313
+    assert batches_of([], 1) == []
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "many", "", "٣", "²", "9" * 5000])

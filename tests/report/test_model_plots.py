@@ -11,7 +11,7 @@ from quipu.modeling.analysis import Analysis
 from quipu.modeling.errors import EnvironmentProblem, ModelingError
 from quipu.modeling.experiment import Experiment, mean_over_repetitions
 from quipu.modeling.pmnf.model import Model
-from quipu.modeling.pmnf.modeler import NoModel
+from quipu.modeling.pmnf.options import NoModel
 from quipu.modeling.priors.path_model import PathModel
 from quipu.report.model_plots import plot_models, plot_models_interactive
 

@@ -17,7 +17,8 @@ from ..build import qualities
 from ..calibration import EXCEPTION_DOUBT, EXCEPTION_FREE, EXCEPTION_LEAST, EXCEPTION_LEAST_POINTS
 from ..criterion.one_process import is_exact
 from ..model import Model, evaluate
-from ..modeler import NoModel, Options, fit_models
+from ..modeler import fit_models
+from ..options import NoModel, Options
 
 _Flags = NDArray[np.bool_]
 _COUNTED = ", where "

@@ -23,8 +23,9 @@ from ..fit.subsets import gram, solve
 from ..fit.weights import relative_weights
 from ..hypotheses.library import term_columns
 from ..model import Model, Term, evaluate
-from ..modeler import DEFAULT, NoModel, Options, fit_with_doubt
 from ..modeler import fit_models as fit_whole
+from ..modeler import fit_with_doubt
+from ..options import DEFAULT, NoModel, Options
 from ..uncertainty.covariance import loosened
 from ..uncertainty.doubt import largest_misfit
 from .calibration import (

@@ -21,7 +21,8 @@ from ..criterion.divided import RangeFit, divided_score
 from ..data.lines import lines
 from ..data.noise import combine
 from ..model import Model
-from ..modeler import NoModel, Options, fit_models
+from ..modeler import fit_models
+from ..options import NoModel, Options
 from .calibration import (
     CHANGE_LEAST_FREEDOM,
     SLOW_RUN_CANDIDATES,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,21 @@ def lines(points: FloatArray, parameter: int, least: int = 3, most: int = MOST_L
 
     points: (C, m), all different. At most `most` are returned, spread over the space.
     """
+    content = np.ascontiguousarray(points, dtype=np.float64)
+    return list(_lines(content.tobytes(), content.shape[1], parameter, least, most))
+
+
+@lru_cache(maxsize=256)
+def _lines(content: bytes, width: int, parameter: int, least: int, most: int) -> tuple[IntArray, ...]:
+    """Return what `lines` does: of few sets of points, thousands of times."""
+    points = np.frombuffer(content).reshape(-1, width)
+    found = _found(points, parameter, least, most)
+    for line in found:
+        line.setflags(write=False)
+    return tuple(found)
+
+
+def _found(points: FloatArray, parameter: int, least: int, most: int) -> list[IntArray]:
     others = np.delete(points, parameter, axis=1)
     if others.shape[1] == 0:
         everything = np.argsort(points[:, parameter], kind="stable")

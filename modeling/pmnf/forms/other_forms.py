@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from ..criterion.one_process import reproduces
 from ..crossing.deviating import by_deviating_crossing
 from ..crossing.exact import by_crossing
 from ..data.noise import Repetitions
+from ..data.preparation import take
 from ..grids.domain_counts import by_domain
 from ..grids.exact import Grids, by_grid
 from ..grids.models import each, with_others
@@ -47,30 +48,52 @@ class OtherForms:
     grids: Grids | None
     again: Fit | None
 
-    def models(self, models: Sequence[Model | None]) -> dict[int, Model]:
-        """Return the models, those of other forms where these explain more, and which miss the counts by far."""
+    def models(self, models: Sequence[Model | None], metrics: Sequence[NDArray[np.int64]]) -> list[list[Model | None]]:
+        """Return the models of the call paths of each metric, those of other forms where these explain more, and which
+        miss the counts by far.
+
+        metrics: the rows of the call paths of each; all that count the same have the same one.
+        """
+        found = list(models) if self.again is None else self._by_functions(models, self.again)
+        result = []
+        for rows in metrics:
+            part, own = self._part(rows), [found[row] for row in rows.tolist()]
+            if self.grids is not None and any(grid.parameter in self.names for grid in self.grids.possible):
+                by_grids = part._by_grids(own, self.grids)
+                own = [by_grids.get(path, model) for path, model in enumerate(own)]
+            if self.again is not None:
+                laws = by_power_law(own, part.points, part.counts, part.used, part.names)
+                own = [laws.get(path, model) for path, model in enumerate(own)]
+            result.append([None if model is None else far_off(model) for model in own])
+        return result
+
+    def _part(self, rows: NDArray[np.int64]) -> OtherForms:
+        """Return what these rows count."""
+        return replace(
+            self,
+            counts=self.counts[rows],
+            measured=self.measured[rows],
+            used=self.used[rows],
+            repetitions=take(self.repetitions, rows, np.ones(len(self.points), dtype=bool)),
+        )
+
+    def _by_functions(self, models: Sequence[Model | None], again: Fit) -> list[Model | None]:
+        """Return the models, those of functions of the parameters where these explain more."""
         found = list(models)
-        if self.again is not None:
-            nested = by_polynomials(found, self.points, self.counts, self.used, self.repetitions, self.names)
-            found = [nested.get(path, model) for path, model in enumerate(found)]
-            steep = by_steep(found, self.points, self.counts, self.used, self.names, self.again)
-            found = [steep.get(path, model) for path, model in enumerate(found)]
-            shares = by_shares(found, self.points, self.counts, self.used, self.names, self.again)
-            found = [shares.get(path, model) for path, model in enumerate(found)]
-            crossing = by_crossing(found, self.points, self.used, self.names)
-            found = [crossing.get(path, model) for path, model in enumerate(found)]
-            crossing = by_deviating_crossing(found, self.points, self.counts, self.used, self.repetitions, self.names)
-            found = [crossing.get(path, model) for path, model in enumerate(found)]
-            steps = by_steps(found, self.points, self.counts, self.used, self.repetitions, self.names)
-            found = [steps.get(path, model) for path, model in enumerate(found)]
-            blocks = by_blocks(found, self.points, self.counts, self.used, self.repetitions, self.names)
-            found = [blocks.get(path, model) for path, model in enumerate(found)]
-        if self.grids is not None and any(grid.parameter in self.names for grid in self.grids.possible):
-            by_grids = self._by_grids(found, self.grids)
-            found = [by_grids.get(path, model) for path, model in enumerate(found)]
-        laws = by_power_law(found, self.points, self.counts, self.used, self.names) if self.again is not None else {}
-        found = [laws.get(path, model) for path, model in enumerate(found)]
-        return {path: far_off(model) for path, model in enumerate(found) if model is not None}
+        nested = by_polynomials(found, self.points, self.counts, self.used, self.repetitions, self.names)
+        found = [nested.get(path, model) for path, model in enumerate(found)]
+        steep = by_steep(found, self.points, self.counts, self.used, self.names, again)
+        found = [steep.get(path, model) for path, model in enumerate(found)]
+        shares = by_shares(found, self.points, self.counts, self.used, self.names, again)
+        found = [shares.get(path, model) for path, model in enumerate(found)]
+        crossing = by_crossing(found, self.points, self.used, self.names)
+        found = [crossing.get(path, model) for path, model in enumerate(found)]
+        crossing = by_deviating_crossing(found, self.points, self.counts, self.used, self.repetitions, self.names)
+        found = [crossing.get(path, model) for path, model in enumerate(found)]
+        steps = by_steps(found, self.points, self.counts, self.used, self.repetitions, self.names)
+        found = [steps.get(path, model) for path, model in enumerate(found)]
+        blocks = by_blocks(found, self.points, self.counts, self.used, self.repetitions, self.names)
+        return [blocks.get(path, model) for path, model in enumerate(found)]
 
     def _by_grids(self, models: Sequence[Model | None], grids: Grids) -> dict[int, Model]:
         """Return the models by process grids, where these explain more than `models`."""

@@ -15,7 +15,8 @@ from quipu.modeling.pmnf.fit.weights import count_weights
 from quipu.modeling.pmnf.hypotheses.library import EXPONENTS, Library, forms
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.pmnf.model.serialize import to_json
-from quipu.modeling.pmnf.modeler import NoModel, Options, fit_models
+from quipu.modeling.pmnf.modeler import fit_models
+from quipu.modeling.pmnf.options import NoModel, Options
 
 TIME = Metric("time", "s", "cost")
 BLOCKS = Metric("blocks", "1", "effort")

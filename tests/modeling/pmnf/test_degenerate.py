@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quipu.modeling.experiment import Metric
 from quipu.modeling.pmnf import Model, NoModel, Options, deviations, find_changes, fit_models, to_json
-from quipu.modeling.pmnf.modeler import SELECTORS, Selector
+from quipu.modeling.pmnf.options import SELECTORS, Selector
 
 TIME = Metric("time", "s", "cost")
 BLOCKS = Metric("blocks", "1", "effort")

@@ -12,7 +12,7 @@ from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, 
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.pmnf import Model, add, fit_models, from_json, to_json
 from quipu.modeling.pmnf.model import evaluate
-from quipu.modeling.pmnf.modeler import DEFAULT
+from quipu.modeling.pmnf.options import DEFAULT
 
 TIME = Metric("time", "s", "cost")
 BLOCKS = Metric("blocks", "1", "effort")

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf.model import Model
-from quipu.modeling.pmnf.modeler import NoModel, fit_models
+from quipu.modeling.pmnf.modeler import fit_models
+from quipu.modeling.pmnf.options import NoModel
 
 BLOCKS = Metric("blocks", "1", "effort")
 Function = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]

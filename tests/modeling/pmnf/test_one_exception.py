@@ -10,7 +10,7 @@ from quipu.modeling.experiment import FloatArray
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.pmnf import Model, Options, fit_models
 from quipu.modeling.pmnf.changes.one_exception import but_for_one
-from quipu.modeling.pmnf.modeler import NoModel
+from quipu.modeling.pmnf.options import NoModel
 from quipu.modeling.process_grid import assumed
 
 VISITS = METRICS["visits"]

@@ -12,7 +12,7 @@ from quipu.modeling.pmnf.build import median_first
 from quipu.modeling.pmnf.hypotheses.library import EXPONENTS
 from quipu.modeling.pmnf.hypotheses.pool import Pool
 from quipu.modeling.pmnf.hypotheses.tables import make_tables
-from quipu.modeling.pmnf.modeler import DEFAULT
+from quipu.modeling.pmnf.options import DEFAULT
 from quipu.modeling.pmnf.proposers.powers import power_squares
 
 TIME = Metric("time", "s", "cost")

@@ -11,7 +11,7 @@ import pytest
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Model, Options, fit_models, from_json, to_json
-from quipu.modeling.pmnf.modeler import NoModel
+from quipu.modeling.pmnf.options import NoModel
 from quipu.modeling.pmnf.proposers.grid_coefficients import Coefficients, OtherParameters
 from quipu.modeling.pmnf.proposers.grid_forms import Domain, GridForms
 from quipu.modeling.process_grid import (

@@ -8,7 +8,7 @@ from quipu.modeling.analysis import analyze
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region
 from quipu.modeling.pmnf import Model, Options, fit_models
 from quipu.modeling.pmnf.criterion.rules import left_out, smape
-from quipu.modeling.pmnf.modeler import SELECTORS, Selector
+from quipu.modeling.pmnf.options import SELECTORS, Selector
 
 TIME = Metric("time", "s", "cost")
 P = np.array([4.0, 8, 16, 32, 64])

@@ -12,7 +12,8 @@ import pytest
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf.forms.shares import Share
 from quipu.modeling.pmnf.model import Model
-from quipu.modeling.pmnf.modeler import NoModel, fit_models
+from quipu.modeling.pmnf.modeler import fit_models
+from quipu.modeling.pmnf.options import NoModel
 
 BLOCKS = Metric("blocks", "1", "effort")
 GRIDS = {

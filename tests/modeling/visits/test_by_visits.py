@@ -10,7 +10,7 @@ from quipu.modeling.analysis import fit_metrics
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.pmnf import Model, Options
-from quipu.modeling.pmnf.modeler import NoModel
+from quipu.modeling.pmnf.options import NoModel
 from quipu.modeling.process_grid import ProcessGrid, assumed
 
 NAMES = ("main", "solve", "apply", "dot", "at")
