@@ -16,6 +16,10 @@ from .tables import REMEDY, fsync
 NAME = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64}) [ *]([\w.-]+)")
 _LARGEST = 1 << 16
+_WITHOUT = f"remove it to read the archive without checksums; {REMEDY}"
+_TABLES = ("regions", "callpaths", "values", "statistics", "sketches", "ranks", "source", "communication")
+_FILES = ("run.json", *(f"{name}.parquet" for name in _TABLES))
+"""What archives have, or can have."""
 
 
 def write_checksums(folder: Path) -> None:
@@ -28,15 +32,22 @@ def write_checksums(folder: Path) -> None:
 def check_files(folder: Path, names: Iterable[str]) -> None:
     """Raise FormatError that names the first of these files that is not as it was written.
 
-    An archive without checksums is not checked. Files that are missing, or no regular ones, are left to their readers.
+    An archive without checksums is not checked. A list that was cut off, which lacks a file of an archive, is damaged
+    itself, whatever is read. Files that are missing, or no regular ones, are left to their readers.
     """
     sums = _sums(folder / NAME)
     if sums is None:
         return
+    for name in (*names, *_FILES):
+        if name not in sums and (folder / name).is_file():
+            raise FormatError(
+                folder / NAME,
+                f"is cut off, or was changed: it lacks {name}; {_WITHOUT}",
+            )
     for name in names:
         path = folder / name
         try:
-            changed = path.is_file() and sums.get(name) != _sum(path)
+            changed = path.is_file() and sums[name] != _sum(path)
         except OSError as error:
             raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
         if changed:
@@ -46,15 +57,30 @@ def check_files(folder: Path, names: Iterable[str]) -> None:
             )
 
 
+def is_there(path: Path) -> bool:
+    """Whether an archive has a file that not all have. Raises FormatError if its checksums say that it had it."""
+    if path.exists():
+        return True
+    if path.name in (_sums(path.parent / NAME) or ()):
+        raise FormatError(path, f"is missing, but has a checksum in {NAME}: the archive is incomplete; {REMEDY}")
+    return False
+
+
 def _sums(path: Path) -> dict[str, str] | None:
     if not path.exists():
         return None
     with reading_file(path) as content:
         if len(content) > _LARGEST:
-            raise FormatError(path, f"is no list of checksums; remove it to read the archive without; {REMEDY}")
-        text = content.decode("ascii", "replace")
-    matches = [_LINE.fullmatch(line) for line in text.splitlines()]
-    return {match.group(2): match.group(1) for match in matches if match}
+            raise FormatError(path, f"is no list of checksums; {_WITHOUT}")
+        lines = content.decode("ascii", "replace").split("\n")
+    sums = {}
+    for number, line in enumerate(lines[:-1], 1):
+        if (match := _LINE.fullmatch(line)) is None:
+            raise FormatError(path, f"is no checksum and name of a file: it is damaged; {_WITHOUT}", number)
+        sums[match[2]] = match[1]
+    if lines[-1]:
+        raise FormatError(path, f"is cut off; {_WITHOUT}", len(lines))
+    return sums
 
 
 def _sum(path: Path) -> str:

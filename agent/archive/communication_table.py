@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .checksums import check_files
+from .checksums import check_files, is_there
 from .run import CommunicationMatrix
 from .tables import TableReader, write_table
 
@@ -22,7 +22,7 @@ def write_communication(folder: Path, matrix: CommunicationMatrix) -> None:
 def read_communication(archive: Path) -> CommunicationMatrix | None:
     """Read the communication matrix of a run archive; None without one. Raises FormatError as `read_archive` does."""
     path = archive / FILE
-    if not path.exists():
+    if not is_there(path):
         return None
     check_files(archive, [FILE])
     table = TableReader(path, _COLUMNS)

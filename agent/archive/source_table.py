@@ -11,7 +11,7 @@ import numpy as np
 from quipu.modeling.experiment import CallTree, Metric
 from quipu.modeling.metrics import BY_PASS, METRICS, WEIGHTED
 
-from .checksums import check_files
+from .checksums import check_files, is_there
 from .metadata import RunMetadata
 from .run import SourceEffort, SourceLine
 from .tables import TableReader, write_table
@@ -38,7 +38,7 @@ def write_source(folder: Path, source: SourceEffort) -> None:
 def read_source(archive: Path, metadata: RunMetadata, tree: CallTree) -> SourceEffort | None:
     """Read the source lines of a run archive; None if it has none. Raises FormatError as `read_archive` does."""
     path = archive / FILE
-    if not path.exists():
+    if not is_there(path):
         return None
     check_files(archive, [FILE])
     names = source_metrics(metadata.metrics)

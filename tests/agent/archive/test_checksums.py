@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from profile_writer import rank_profile
+from quipu.agent.archive.communication_table import read_communication
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive, read_metadata
+from quipu.agent.archive.source_table import read_source
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.errors import FormatError
 
@@ -61,3 +63,37 @@ def test_damaged_checksums(archive: Path, content: bytes) -> None:
     (archive / "SHA256SUMS").write_bytes(content)
     with pytest.raises(FormatError, match="SHA256SUMS"):
         read_archive(archive)
+
+
+def test_checksums_that_were_cut_anywhere(archive: Path) -> None:
+    """Also where the files that are read have theirs, and between two lines."""
+    content = (archive / "SHA256SUMS").read_bytes()
+    for length in range(len(content)):
+        (archive / "SHA256SUMS").write_bytes(content[:length])
+        with pytest.raises(FormatError, match=r"SHA256SUMS(:\d+)?: is (no checksum|cut off)") as error:
+            read_metadata(archive)
+        assert "remove it to read the archive without checksums" in str(error.value)
+
+
+def test_tables_that_an_archive_had_are_missed(archive: Path) -> None:
+    """Not all archives have them, so that one that was copied in part would seem to be without."""
+    whole = read_archive(archive)
+    assert read_source(archive, whole.metadata, whole.tree) is None and read_communication(archive) is not None
+    with (archive / "SHA256SUMS").open("a") as sums:
+        sums.write(f"{'0' * 64}  source.parquet\n")
+    with pytest.raises(FormatError, match=r"source\.parquet: is missing, but has a checksum in SHA256SUMS"):
+        read_source(archive, whole.metadata, whole.tree)
+    (archive / "communication.parquet").unlink()
+    with pytest.raises(FormatError, match=r"communication\.parquet: is missing"):
+        read_communication(archive)
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_a_table_of_messages_that_was_cut_anywhere(archive: Path, checked: bool) -> None:
+    if not checked:
+        (archive / "SHA256SUMS").unlink()
+    content = (archive / "communication.parquet").read_bytes()
+    for length in range(0, len(content), 7):
+        (archive / "communication.parquet").write_bytes(content[:length])
+        with pytest.raises(FormatError, match=r"communication\.parquet: (does not fit|cannot be read)"):
+            read_communication(archive)
