@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ _LINE = re.compile(r"\(at line (\d+),")
 # CPython 3.11 takes 56 bytes for an empty list, 64 for an empty object, 24 for a float, and 8 for each place in a list.
 _OBJECT_BYTES, _ENTRY_BYTES = 72, 40
 _UNSTRUCTURED = bytes(sorted(set(range(256)) - set(b'[]{}"')))
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _PARAMETER = re.compile(r"[A-Za-z_]\w*")
 _DOTTED = re.compile(r"(?:[\w-]++[ \t]*+\.[ \t]*+)+")
 _NAMES = re.compile(rb'"[^"]*"')
@@ -34,18 +36,19 @@ Positive = Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
 Whole = Annotated[int, msgspec.Meta(gt=-(1 << 31), lt=1 << 31)]
 
 
-def typed(content: object, kind: type[Value], source: object) -> Value:
+def typed(content: object, kind: type[Value], source: object, within: str = "") -> Value:
     """Return parsed content as a value of `kind`, a dataclass with types of msgspec; other keys are passed over.
 
-    Raises FormatError that names `source`, the key at fault and what should be there.
+    within: the key of the document that this is the content of. Raises FormatError that names `source`, the key at
+    fault and what should be there.
     """
     try:
         return msgspec.convert(content, kind, strict=True, dec_hook=_fraction)
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at `$")
-        what = re.sub(r"^Expected `float`( [<>]= \S+)?", "Expected `int | float`", what)
+        what = re.sub(r"^Expected `float`( [<>]= -?1e\+300$)?", "Expected `int | float`", what)
         what = re.sub(r"`([\w |]+)`", lambda found: _plain(found[1]), what)
-        where = _named(content, kind, path.removesuffix("`")).removeprefix(".") or "the document"
+        where = (within + _named(content, kind, path.removesuffix("`"))).removeprefix(".") or "the document"
         what = f": {what[:1].lower()}{what[1:]}".replace(": expected", " must be").replace(", got ", ", not ")
         raise FormatError(source, where + what) from None
     except UnicodeEncodeError as error:
@@ -61,6 +64,31 @@ def _plain(kind: str) -> str:
 def is_parameter(name: str) -> bool:
     """Whether a parameter may be called so: letters, digits and _. Folders are named after parameters."""
     return _PARAMETER.fullmatch(name) is not None
+
+
+def is_number(value: object) -> bool:
+    """Whether parsed content is a `Number`: what documents can hold, and so parameters of runs can be."""
+    try:
+        msgspec.convert(value, Number, strict=True)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def number_of(text: str) -> float | None:
+    """Return the `Number` that a text is, whole ones as int where a float has them exactly; None if it is none.
+
+    float() reads more: spaces, `_`, digits of all alphabets, nan and inf.
+    """
+    try:
+        value = float(text) if text.isascii() and not set(text) & set("_ \t\n\r\v\f") else math.nan
+    except ValueError:
+        return None
+    if not abs(value) <= _LARGEST:
+        return None
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
 
 
 def json_of(text: str, source: object, line: int | None = None) -> Any:
@@ -126,7 +154,8 @@ def _fraction(_kind: type[Fraction], value: str) -> Fraction:
 def fraction_of(text: str) -> Fraction:
     """Return the fraction that a text such as 2/3 is. Raises ValueError if it is none, or not short."""
     try:
-        if len(text) > _LONGEST_FRACTION or "e" in text.lower():  # 1e999999999 has as many digits
+        # 1e999999999 has as many digits; Fraction reads digits of all alphabets
+        if len(text) > _LONGEST_FRACTION or not text.isascii() or set(text.lower()) & set("e_"):
             raise ValueError
         return Fraction(text)
     except (TypeError, ValueError, ZeroDivisionError):

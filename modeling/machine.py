@@ -16,7 +16,8 @@ from .errors import FormatError
 FORMAT, SCHEMA = "quipu-machine", 1
 
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
-Above0 = Annotated[float, msgspec.Meta(gt=0, le=1e18)]
+AtLeast1 = Annotated[float, msgspec.Meta(ge=1, le=1e18)]
+"""Bytes, bytes per second, or Hz."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Cache:
     """
 
     level: Positive
-    bytes: Above0
+    bytes: AtLeast1
     line: Positive
     ways: Annotated[int, msgspec.Meta(ge=0, lt=1 << 20)]
     cores: Positive
@@ -42,7 +43,7 @@ class Bandwidth:
     """Bytes per second that so many cores together read from memory."""
 
     cores: Positive
-    bytes_per_second: Above0
+    bytes_per_second: AtLeast1
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Reach:
     other. In pages as programs get them, so with the translation of addresses.
     """
 
-    bytes: Above0
+    bytes: AtLeast1
     in_order: Seconds
     scattered: Seconds
 
@@ -105,7 +106,7 @@ class Machine:
     host: str
     processor: str
     cores: Positive
-    frequency: Above0
+    frequency: AtLeast1
     tsc: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
     caches: tuple[Cache, ...]
     memory: Seconds

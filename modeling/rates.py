@@ -8,18 +8,21 @@ from typing import Annotated, Any
 
 import msgspec
 
-from .documents import Count, Number, Real, typed
+from .documents import Count, Number, typed
 from .errors import FormatError
 from .machine import Machine
+from .metrics import BY_PASS
 from .mpi_handles import built_alike
 
 FORMAT, SCHEMA = "quipu-rates", 1
 _BETWEEN = "\x1f"  # between the names of a path, as in raw profiles
+_RATED = (*BY_PASS, "visits")
 _STARTED = ("main", "_QQmain")
 OPERATION_METRICS = ("visits", "bytes")  # what the rates of operations of MPI are of; bytes sent and received
 
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """Seconds that one unit takes."""
+NotNegative = Annotated[float, msgspec.Meta(ge=0, le=1e300)]
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,8 @@ class PathRates:
 
     names: tuple[str, ...]
     rates: tuple[Rate, ...]
-    share: Real
-    residual: Real
+    share: NotNegative
+    residual: NotNegative
     measurements: Count
     label: str = ""
 
@@ -119,6 +122,12 @@ def from_document(content: Mapping[str, Any], source: object) -> Rates:
     if content.get("schema") != SCHEMA:
         raise FormatError(source, f"rates of schema {content.get('schema')!r}; this version reads schema {SCHEMA}")
     rates = typed(content, Rates, source)
+    strange = [
+        name for number, name in enumerate(rates.metrics) if name not in _RATED or name in rates.metrics[:number]
+    ]
+    if strange or not rates.metrics:
+        named = repr(strange[0]) if strange else "nothing"
+        raise FormatError(source, f"metrics must be different ones of {', '.join(_RATED)}, not {named}")
     for metrics, entries in (
         (rates.metrics, (rates.program, *rates.functions, *rates.callpaths)),
         (OPERATION_METRICS, (*rates.operations, *rates.calls)),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quipu.modeling.documents import is_parameter, toml_of
+from quipu.modeling.documents import is_number, is_parameter, toml_of
 from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.limits import reading_file, whole_number
 from quipu.modeling.process_grid import MOST_DIMENSIONS, RULES, ProcessGrid
@@ -190,13 +190,13 @@ class _Declaration:
             ranks=self.ranks(),
             platform=platform,
             rates=self.rates(),
-            grid=self.grid(parameters),
+            grid=self.grid(parameters, points),
             search=self.search(parameters),
             refine=self.refine(parameters),
             scheduler=self.scheduler(parameters),
         )
 
-    def grid(self, parameters: tuple[str, ...]) -> ProcessGrid | None:
+    def grid(self, parameters: tuple[str, ...], points: Iterable[Point]) -> ProcessGrid | None:
         table = self.content.get("grid")
         if table is None:
             return None
@@ -211,9 +211,12 @@ class _Declaration:
             raise self.error("parameter", f"should be the number of ranks, one of: {_listed(set(parameters))}")
         if not isinstance(dimensions, int) or not 2 <= dimensions <= MOST_DIMENSIONS:
             raise self.error("dimensions", f"should be a whole number from 2 to {MOST_DIMENSIONS}")
-        if rule not in RULES:
+        if not isinstance(rule, str) or rule not in RULES:
             raise self.error("rule", f"should be one of: {', '.join(map(repr, RULES))}")
-        return ProcessGrid(str(parameter), rule, dimensions, "declared")
+        place = parameters.index(parameter)
+        if wrong := [point[place] for point in points if point[place] < 1 or point[place] != int(point[place])]:
+            raise self.error("parameter", f"{parameter} = {wrong[0]:g} is no number of ranks")
+        return ProcessGrid(parameter, rule, dimensions, "declared")
 
     def search(self, parameters: tuple[str, ...]) -> SearchPlan | None:
         if "search" not in self.content:
@@ -247,7 +250,7 @@ class _Declaration:
             launch_command(launcher or "smpi", ["program"], 1, place)
         except MeasurementError as error:
             raise self.error("launcher", str(error)) from error
-        if launcher is not None and place is None and "ranks" not in self.settings:
+        if launcher is not None and place is None and not self.ranks():
             raise self.error("launcher", 'needs ranks = "{p}" or a platform')
         return launcher, place
 
@@ -269,7 +272,7 @@ class _Declaration:
 
     def text_of(self, key: str, default: str) -> str:
         value = self.settings.get(key, default)
-        if not isinstance(value, str) or "\0" in value:
+        if not isinstance(value, str) or "\0" in value or value.isspace():
             raise self.error(key, "should be text")
         return value
 
@@ -281,7 +284,7 @@ class _Declaration:
 
     def timeout(self) -> float | None:
         value = self.settings.get("timeout")
-        if value is not None and (not _is_number(value) or value <= 0):
+        if value is not None and (not is_number(value) or value <= 0):
             raise self.error("timeout", "should be a number of seconds above 0")
         return None if value is None else float(value)
 
@@ -350,12 +353,12 @@ class _Declaration:
 
     def series(self, name: str, values: object) -> list[float]:
         """Return the values of a parameter, from a list or a range whose end counts."""
-        if isinstance(values, list) and values and all(_is_number(value) for value in values):
+        if isinstance(values, list) and values and all(is_number(value) for value in values):
             return values
         if not isinstance(values, dict):
             raise self.error(name, "should be a list of numbers, like [1, 2, 4], or {from = 1, to = 64, factor = 2}")
         kind = "factor" if "factor" in values else "step"
-        if set(values) != {"from", "to", kind} or not all(_is_number(value) for value in values.values()):
+        if set(values) != {"from", "to", kind} or not all(is_number(value) for value in values.values()):
             raise self.error(name, "a range needs numbers from and to, and step or factor")
         low, high, width = values["from"], values["to"], values[kind]
         if low > high or width <= (kind == "factor") or (kind == "factor" and low <= 0):
@@ -372,7 +375,7 @@ class _Declaration:
         if not isinstance(rows, list) or not rows:
             raise self.error("points", "should be a list of points, like [[1, 64], [2, 128]]")
         for row in rows:
-            if not isinstance(row, list) or len(row) != len(names) or not all(_is_number(value) for value in row):
+            if not isinstance(row, list) or len(row) != len(names) or not all(is_number(value) for value in row):
                 order = ", ".join(names) or "no parameters"
                 raise self.error("points", f"{row!r} should hold one number for each of: {order}")
         return tuple(sorted({tuple(row) for row in rows}))
@@ -390,10 +393,6 @@ class _Declaration:
             self.used(name, (str(value),), parameters)
             result[name] = str(value)
         return result
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _listed(names: set[str]) -> str:

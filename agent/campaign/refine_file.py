@@ -75,7 +75,7 @@ def read_refine(table: object, parameters: Sequence[str], source: object) -> Ref
     keys = set(_Table.__dataclass_fields__)
     if unknown := sorted(table.keys() - keys):
         raise FormatError(source, f"refine.{unknown[0]} is unknown; [refine] has {', '.join(sorted(keys))}")
-    found = typed(table, _Table, source)
+    found = typed(table, _Table, source, "refine")
     if found.at and set(found.at) != set(parameters):
         raise FormatError(source, f"refine.at needs a value for each of: {', '.join(parameters) or 'no parameter'}")
     for key, value, known in (("strategy", found.strategy, STRATEGIES), ("filtering", found.filtering, FILTERING)):
@@ -84,6 +84,8 @@ def read_refine(table: object, parameters: Sequence[str], source: object) -> Ref
     statements = threshold_of(found.statements)
     if statements is None:
         raise FormatError(source, f"refine.statements: {found.statements!r} is none of {', '.join(THRESHOLDS)}")
+    if "\0" in found.program or found.program.isspace():
+        raise FormatError(source, f"refine.program: {found.program!r} is no name of a file")
     if found.strategy != "budget" and not found.program:
         raise FormatError(source, f'refine.program is missing: strategy = "{found.strategy}" needs the call graph')
     return RefinePlan(

@@ -66,7 +66,7 @@ def read_search(table: object, parameters: Sequence[str], source: object) -> Sea
         raise FormatError(source, "search: should be a table: [search]")
     if unknown := sorted(table.keys() - _KEYS):
         raise FormatError(source, f"search.{unknown[0]} is unknown; [search] has {', '.join(sorted(_KEYS))}")
-    found = typed(table, _Table, source)
+    found = typed(table, _Table, source, "search")
     if set(found.target) != set(parameters):
         names = ", ".join(parameters) or "no parameter"
         raise FormatError(source, f"search.target needs a value for each of: {names}")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 STATEMENT = "complexity.json"
 """What each function of a generated program does."""
 _MOST_FUNCTIONS, _SHOWN = 10_000, 20
+_LARGEST = {"p": 1e9, "n": 1e12}
 
 
 def command(
@@ -100,7 +101,7 @@ def _choices(
     most_steps: float,
 ) -> Choices:
     from quipu.modeling.documents import fraction_of
-    from quipu.modeling.generator import Choices, Operation
+    from quipu.modeling.generator import Choices, Operation, too_steep
 
     known = {operation.value: operation for operation in Operation}
     names = split_names(operations)
@@ -108,10 +109,12 @@ def _choices(
         raise UsageError(f"--operation {unknown[0]!r}: choose among {', '.join(known)}")
     try:
         powers = [fraction_of(text) for text in split_names(exponents)]
+        if exponents and not powers:
+            raise ValueError
     except ValueError:
         raise UsageError(f"--exponents {','.join(exponents)!r}: write numbers or fractions, such as 1/2,1,2") from None
     logs = [number for text in split_names(logarithms) if (number := whole_number(text, 1)) is not None]
-    if len(logs) < len(split_names(logarithms)) or max(logs, default=0) > 4:
+    if len(logs) < len(split_names(logarithms)) or max(logs, default=0) > 4 or (logarithms and not logs):
         raise UsageError(f"--logarithms {','.join(logarithms)!r}: write whole numbers from 0 to 4, such as 0,1,2")
     low, high = _range_end("--from", smallest), _range_end("--to", largest)
     if any(low[name] >= high[name] for name in low):
@@ -119,7 +122,7 @@ def _choices(
     if not 1e3 <= most_steps <= 1e12:
         raise UsageError("--most-steps: give a number from 1000 to 1e12")
     default = Choices()
-    return Choices(
+    choices = Choices(
         low,
         high,
         powers or default.exponents,
@@ -127,12 +130,20 @@ def _choices(
         [known[name] for name in names] or default.operations,
         most_steps=most_steps,
     )
+    if powers and (steep := too_steep(choices)):
+        how = "allow more steps, smaller exponents, or points that are nearer"
+        raise UsageError(f"--exponents {steep[0]}: no computation fits that grows so from --from to --to: {how}")
+    return choices
 
 
 def _range_end(option: str, texts: list[str]) -> dict[str, float]:
+    """Return p and n: as many ranks, and problems as large, as generated programs take (main.cpp)."""
     values = parse_assignments(option, texts)
-    if set(values) != {"p", "n"} or min(values.values()) < 2:
-        raise UsageError(f"{option}: give p and n, both at least 2, such as {option} p=128,n=8000")
+    for name, most in _LARGEST.items():
+        if set(values) != set(_LARGEST) or not 2 <= values[name] <= most or values[name] != int(values[name]):
+            raise UsageError(
+                f"{option}: give p and n, whole numbers from 2 to 1e9 and to 1e12, such as {option} p=128,n=8000"
+            )
     return values
 
 

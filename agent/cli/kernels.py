@@ -68,6 +68,10 @@ def command(
         raise UsageError("--on needs --machine: the description of the machine that was measured on")
     here = read_machine(machine) if machine is not None else None
     measured = load(experiment, over_ranks_of(over_ranks))
+    for option, name in (("--processes", processes), ("--size", size), ("--frequency", frequency)):
+        if name is not None and name not in measured.parameters:
+            known = ", ".join(measured.parameters) or "none"
+            raise UsageError(f"{option} {name!r}: no parameter of this experiment; it has: {known}")
     point = point_of("--at", at, measured.parameters, ranks={processes} if processes else rank_parameters(measured))
     chosen = "paper" if method == "paper" else "quipu"
     clock = clock_of_runs(experiment)

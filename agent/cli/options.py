@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Collection, Sequence
 from typing import Any, Literal, cast
 
@@ -15,7 +13,6 @@ CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_w
 COMPLETE = "_QUIPU_COMPLETE"
 """The variable that is set when a shell asks how a line can go on."""
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 OVER_RANKS = ("mean", "max", "sum")
 OVER_RANKS_OF_SUMS = "How ranks combine: mean, max, sum. With max, sums over call paths are upper bounds."
 JOBS = "Processes that work: a number of this machine, or mpi for those of the MPI job that mpirun started."
@@ -66,15 +63,11 @@ def parse_values(option: str, texts: Sequence[str], parameters: Sequence[str]) -
 
 
 def _number(option: str, text: str, number: str) -> float:
-    if _INTEGER.match(number):
-        return int(number)
-    try:
-        value = float(number)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise UsageError(f"{option} {text!r}: {number!r} is no finite number; write 4, 0.5 or 1e6")
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    from quipu.modeling.documents import number_of
+
+    if (value := number_of(number)) is None:
+        raise UsageError(f"{option} {text!r}: {number!r} is no finite number; write 4, 0.5 or 1e6, up to 1e300")
+    return value
 
 
 def point_of(

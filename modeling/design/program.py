@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis import Analysis
+from ..documents import number_of
 from ..errors import ModelingError
 from ..experiment import Experiment, FloatArray, IntArray
 from ..pmnf.model import Model
@@ -55,14 +56,10 @@ class Budget:
     @classmethod
     def parse(cls, text: str) -> Budget:
         """Return the budget that `10%` or `2.5` (core hours) stands for; ModelingError for other text."""
-        number = text.strip().removesuffix("%").strip()
-        try:
-            amount = float(number)
-        except ValueError:
-            amount = math.nan
-        if not (math.isfinite(amount) and amount > 0):
+        amount = number_of(text.strip().removesuffix("%").strip())
+        if amount is None or amount <= 0:
             raise ModelingError(f"budget {text!r}: write core hours such as 2.5, or a share of all points such as 10%")
-        return cls(amount, text.strip().endswith("%"))
+        return cls(float(amount), text.strip().endswith("%"))
 
     def hours(self, whole: float) -> float:
         """Return the core hours of the budget."""

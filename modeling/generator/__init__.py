@@ -6,7 +6,7 @@ specification: those that a user names; emit: the code; statement: the truth abo
 
 from __future__ import annotations
 
-from .choose import Choices, choose_functions
+from .choose import Choices, choose_functions, too_steep
 from .emit import program
 from .functions import Arrangement, Communication, Computation, Function, Operation, Step
 from .growth import parse_growth
@@ -26,4 +26,5 @@ __all__ = [
     "parse_growth",
     "program",
     "statement",
+    "too_steep",
 ]

@@ -56,6 +56,13 @@ def choose_functions(count: int, seed: int, choices: Choices | None = None) -> l
     return result
 
 
+def too_steep(choices: Choices) -> list[Fraction]:
+    """Return the exponents that no function can have: between the points x^i grows by more than the steps that fit."""
+    room = choices.most_steps / _LEAST_LOOP
+    terms = {i: [Term(1.0, (Factor(parameter, i),)) for parameter in choices.smallest] for i in choices.exponents if i}
+    return [i for i, powers in terms.items() if min(_ratio(power, choices) for power in powers) > room]
+
+
 def _element(source: random.Random, choices: Choices, parameter: str) -> Term:
     """Return x^i or log2^j(x), an element of F other than 1 (unless nothing else may be chosen)."""
     powers = [Term(1.0, (Factor(parameter, exponent),)) for exponent in choices.exponents if exponent]

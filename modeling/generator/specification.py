@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 import re
 from collections.abc import Mapping
 from enum import Enum
@@ -11,11 +10,28 @@ from typing import Any, TypeVar
 from ..errors import FormatError, ModelingError
 from ..pmnf.model import Term
 from .functions import ONCE, Arrangement, Communication, Computation, Function, Operation, Step
-from .growth import parse_growth
+from .growth import exact_value, parse_growth
 
 _KEYS = ("name", "loops", "arrangement", "step", "operation", "elements", "calls")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_RESERVED = frozenset(("main", "functions", "generated", "rounded", "power", "right", "int", "double", "float", "char"))
+_PARTS = ("_compute", "_communicate")
+_KEYWORDS = """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl
+    concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete
+    do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable
+    namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast
+    requires return short signed sizeof static static_assert static_cast struct switch template this thread_local throw
+    true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq
+"""
+"""Of C++20, [lex.key] with alternative tokens."""
+_SHARED = """
+    main generated std functions Element Run rounded share Operation Data Window synchronize Addition Multiplication
+    MultiplyAdd Relaxation Affine power right Errors Function
+"""
+"""What all generated functions share (source/generated.hpp)."""
+_RESERVED = frozenset((*_KEYWORDS.split(), *_SHARED.split()))
+_SMALLEST = {"p": 2.0, "n": 2.0}
+_LARGEST_SIZE = float(1 << 62)
 _STEPS = {"addition": Step.ADDITION, "multiplication": Step.MULTIPLICATION}
 _STEPS |= {"multiply_add": Step.MULTIPLY_ADD, "relaxation": Step.RELAXATION}
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -37,13 +53,17 @@ def functions_of(content: Mapping[str, Any], source: object) -> list[Function]:
     names = [function.name for function in functions]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise FormatError(source, f"there are two functions of the name {twice[0]!r}")
+    if taken := [name + part for name in names for part in _PARTS if name + part in names]:
+        raise FormatError(source, f"function {taken[0]}: a part of another function is called so: give another name")
     return functions
 
 
 def _function(table: Mapping[str, Any], where: str, source: object) -> Function:
     name = table.get("name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or keyword.iskeyword(name) or name in _RESERVED:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise FormatError(source, f'{where}: the name must be an identifier of C++ such as "solve", not {name!r}')
+    if name in _RESERVED:
+        raise FormatError(source, f"{where}: {name!r} is a word of C++ or of generated programs: give another name")
     where = f"function {name}"
     if unknown := sorted(set(table) - set(_KEYS)):
         raise FormatError(source, f"{where}: unknown key {unknown[0]!r}; known are: {', '.join(_KEYS)}")
@@ -68,9 +88,16 @@ def _growth(value: object, where: str, key: str, source: object) -> Term:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         raise FormatError(source, f'{where}: {key}: {value!r} is no growth; write a text such as "n^(3/2)*log2(p)"')
     try:
-        return parse_growth(str(value))
+        growth = parse_growth(str(value))
+        if exact_value(growth, _SMALLEST) <= _LARGEST_SIZE:
+            return growth
     except ModelingError as error:
         raise FormatError(source, f"{where}: {key}: {error}") from None
+    except OverflowError:
+        pass
+    raise FormatError(
+        source, f"{where}: {key}: {value!r} is more than 2^62 at p=2 and n=2 already: nothing has that size"
+    )
 
 
 def _choice(
@@ -79,6 +106,6 @@ def _choice(
     value = table.get(key)
     if value is None:
         return default
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise FormatError(source, f"{where}: {key} {value!r} is unknown; choose one of: {', '.join(known)}")
     return known[value]

@@ -76,6 +76,13 @@ def test_a_full_disk_leaves_the_program_that_was_there(
         (("--exponents", "999", "--logarithms", "0"), "no computation fits"),
         (("--exponents", "-999", "--logarithms", "0"), "no computation fits"),
         (("--exponents", "9", "--logarithms", "0"), "no computation fits"),
+        (("--exponents", "1,10"), "--exponents 10: no computation fits that grows so from --from to --to"),
+        (("--exponents", ""), "--exponents '': write numbers or fractions"),
+        (("--exponents", "\u0663"), "write numbers or fractions"),
+        (("--logarithms", " "), "write whole numbers from 0 to 4"),
+        (("--from", "p=2.5,n=8"), "--from: give p and n, whole numbers from 2 to 1e9 and to 1e12"),
+        (("--to", "p=4096,n=1e300"), "--to: give p and n, whole numbers from 2 to 1e9 and to 1e12"),
+        (("--to", "p=4096,n=48_000"), "'48_000' is no finite number"),
         (("--spec", "none.toml"), "none.toml: there is no such file"),
     ],
 )

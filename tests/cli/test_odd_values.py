@@ -69,3 +69,20 @@ def test_ranks_are_whole_numbers(quipu_here: Quipu, tmp_path: Path) -> None:
     shares = "0.5 1 2 4 8"  # what has other values is no number of ranks, whatever it is called
     written(tmp_path, shares, f="1 2 3 4 5")
     assert quipu_here("predict", "t.txt", "--at", "p=1.5").code == 0
+
+
+def test_parameters_that_are_none_are_named_with_their_option(quipu_here: Quipu, tmp_path: Path) -> None:
+    written(tmp_path, POWERS, f="1 2 3 4 5")
+    for option in ("--processes", "--size", "--frequency"):
+        answer = quipu_here("kernels", "t.txt", "--at", "p=64", option, "q")
+        wrong = f"quipu: error: {option} 'q': no parameter of this experiment; it has: p\n"
+        assert (answer.code, answer.out, answer.err) == (2, "", wrong)
+
+
+def test_numbers_are_written_in_ascii_without_separators(quipu_here: Quipu, tmp_path: Path) -> None:
+    """Python reads more as numbers; what is beyond 1e300 no archive holds."""
+    written(tmp_path, POWERS, f="1 2 3 4 5")
+    for number in ("1_0", "\u0663", "1e305", "9" * 400, "infinity"):
+        answer = quipu_here("predict", "t.txt", "--at", f"p={number}")
+        assert (answer.code, answer.out) == (2, "")
+        assert answer.err.endswith("is no finite number; write 4, 0.5 or 1e6, up to 1e300\n")

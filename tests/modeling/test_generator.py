@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -131,6 +132,14 @@ def test_a_specification_gives_its_functions() -> None:
         ({"name": "f", "operation": "barrier", "elements": "n"}, "has no elements"),
         ({"name": "f", "loops": ["n"], "calls": "n"}, "has no calls"),
         ({"name": "f", "loops": ["n"], "speed": 1}, "unknown key 'speed'"),
+        ({"name": "switch", "loops": ["n"]}, "function 1: 'switch' is a word of C\\+\\+ or of generated programs"),
+        ({"name": "Window", "loops": ["n"]}, "give another name"),
+        ({"name": "f", "loops": ["n"], "arrangement": ["nested"]}, r"arrangement \['nested'\] is unknown; choose"),
+        ({"name": "f", "loops": ["n"], "step": {}}, "step {} is unknown"),
+        ({"name": "f", "operation": 1}, "operation 1 is unknown"),
+        ({"name": "f", "loops": ["n^1000"]}, r"loops: 'n\^1000' is more than 2\^62 at p=2 and n=2"),
+        ({"name": "f", "operation": "bcast", "elements": "1e308*n^20"}, "elements: .* nothing has that size"),
+        ({"name": "f", "operation": "bcast", "calls": "n^1e9"}, "calls: .* nothing has that size"),
     ],
 )
 def test_wrong_specifications_say_what_is_wrong(table: dict[str, object], fault: str) -> None:
@@ -145,3 +154,16 @@ def test_a_specification_needs_functions_of_different_names() -> None:
     for content in wrong:
         with pytest.raises(FormatError, match=r"spec\.toml"):
             functions_of(content, "spec.toml")
+    part = {"name": "f_compute", "loops": ["n"]}
+    with pytest.raises(FormatError, match=r"spec\.toml: function f_compute: a part of another function is called so"):
+        functions_of({"function": [part, one]}, "spec.toml")
+
+
+def test_what_generated_functions_share_is_no_name_of_one() -> None:
+    header = program([])["generated.hpp"]
+    kinds = r"using|struct|enum class|template .*|inline|void|\[\[.*\]\]"
+    declared = set(re.findall(rf"^(?:{kinds}).*?\b(\w+)(?= =|;| \{{|\()", header, re.MULTILINE))
+    assert {"Element", "Run", "share", "Operation", "Data", "synchronize", "power", "right", "Function"} <= declared
+    for name in declared:
+        with pytest.raises(FormatError, match="give another name"):
+            functions_of({"function": [{"name": name, "loops": ["n"]}]}, "spec.toml")

@@ -229,6 +229,11 @@ def test_files_of_rates() -> None:
         ({"metrics": 3}, "metrics must be a list"),
         ({"program": {**to_document(rates)["program"], "rates": [-1.0, 0, 0]}}, "program.rates"),
         ({"schema": 7}, "schema 7"),
+        ({"metrics": ["blocks", "blocks", "loads"]}, "metrics must be different ones of blocks, .*, not 'blocks'"),
+        ({"metrics": ["blocks", "flips", "loads"]}, "not 'flips'"),
+        ({"metrics": []}, "not nothing"),
+        ({"program": {**to_document(rates)["program"], "share": -1}}, "program.share"),
+        ({"program": {**to_document(rates)["program"], "residual": -1}}, "program.residual"),
     ):
         with pytest.raises(FormatError, match=words):
             from_document({**to_document(rates), **change}, "some.rates")

@@ -16,6 +16,7 @@ SCHEDULERS = ("slurm", "pbs", "pbs_classic", "lsf", "flux", "cobalt")
 """Batch schedulers that psij submits to; pbs_classic is Torque."""
 _MARGIN = 5.0
 """Minutes that a job gets beyond the time limit of its run: to start, to stop the run, and to merge what it counted."""
+_MOST_MINUTES = 1e6
 _RANKS = re.compile(r"\{([A-Za-z_]\w*)\}|[1-9]\d{0,8}")
 
 
@@ -59,7 +60,7 @@ class SchedulerPlan:
 @dataclass
 class _Table:
     name: str
-    minutes: Annotated[float, msgspec.Meta(gt=0, le=1e6)] | None = None
+    minutes: Annotated[float, msgspec.Meta(gt=0, le=_MOST_MINUTES)] | None = None
     ranks: str | Positive = ""
     ranks_per_node: Positive | None = None
     cores_per_rank: Positive = 1
@@ -96,7 +97,7 @@ def read_scheduler(table: object, parameters: Sequence[str], timeout: float | No
         raise FormatError(source, "scheduler: should be a table: [scheduler]")
     if unknown := sorted(table.keys() - set(_KEYS)):
         raise FormatError(source, f"scheduler.{unknown[0]} is unknown; [scheduler] has {', '.join(sorted(_KEYS))}")
-    found = typed(table, _Table, source)
+    found = typed(table, _Table, source, "scheduler")
     if found.name not in SCHEDULERS:
         raise FormatError(source, f"scheduler.name: {found.name!r} is none of {', '.join(SCHEDULERS)}")
     ranks = str(found.ranks)
@@ -111,6 +112,8 @@ def read_scheduler(table: object, parameters: Sequence[str], timeout: float | No
         if timeout is None:
             raise FormatError(source, "scheduler.minutes is missing: the time limit of a job")
         minutes = timeout / 60 + _MARGIN
+        if minutes > _MOST_MINUTES:
+            raise FormatError(source, "scheduler.minutes is missing: the timeout of a run is longer than jobs can be")
     return SchedulerPlan(
         found.name,
         minutes,

@@ -117,10 +117,9 @@ def _numbers_or_texts(texts: list[str]) -> Column:
 
 
 def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
+    from quipu.modeling.documents import number_of
+
+    return math.nan if (number := number_of(text.strip())) is None else number
 
 
 def _experiment(source: Path, metric: str) -> dict[str, Column]:

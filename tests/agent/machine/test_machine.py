@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,9 @@ def test_a_machine_is_what_its_probes_measure(tmp_path: Path) -> None:
     assert asked[:2] == [("latency", str(8 << 20), "64"), ("latency", "16384", "64")]
     assert [entry.bytes for entry in machine.reach] == [1 << power for power in range(14, 24)]
     assert machine.reach[-1] == Reach(1 << 23, (1 << 23) * 1e-15, (1 << 23) * 1e-14)
+    for wrong in ({"frequency": 1e-9}, {"caches": [{**asdict(machine.caches[0]), "bytes": 0.5}]}):
+        with pytest.raises(FormatError, match=r"m\.json: (frequency|caches\[0\]\.bytes) must be a finite number >= 1"):
+            from_document({**to_document(machine), **wrong}, "m.json")
     assert from_document(to_document(machine), "m.json") == machine
 
 
