@@ -28,7 +28,10 @@ def build(campaign: Campaign, variables: Mapping[str, str] = _NOTHING) -> float:
         raise MeasurementError(f"{campaign.path}: build: sh: {error.strerror or error}") from error
     if ending.text:
         line = " ".join(campaign.build.split())
-        raise MeasurementError(f"{campaign.path}: build: {line}: {ending.text}; nothing was measured")
+        failure = MeasurementError(f"{campaign.path}: build: {line}: {ending.text}; nothing was measured")
+        if ending.stopped_by is not None:
+            failure.exit_code = 128 + ending.stopped_by
+        raise failure
     return ending.seconds
 
 

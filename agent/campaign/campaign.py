@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError, QuipuError
+from quipu.report.formats import read_filter
 
 from ..archive.run import RunArchive
 from ..launch.raw_folder import PREFIX, RankFile, read_launch, read_rank_file
@@ -107,8 +108,8 @@ def run_campaign(
     instead of all points.
 
     Raises MeasurementError if another campaign works in the folder, the build fails, or the folder holds runs with
-    other parameters; FormatError if there is a run to do and its file of rates cannot be read; EnvironmentProblem if a
-    part of Quipu is missing.
+    other parameters; FormatError if there is a run to do and its file of rates or its filter cannot be read;
+    EnvironmentProblem if a part of Quipu is missing.
     """
     progress, execution = progress or Silent(), execution or Here()
     directory = campaign.directory
@@ -126,6 +127,8 @@ def run_campaign(
             read_rates(how.rates)
         if tasks and campaign.build:
             build(campaign)
+        if tasks and how.filter_file is not None:  # which the build may have made
+            read_filter(how.filter_file)
         here = campaign.scheduler is None
         if here and (warning := oversubscription_warning(campaign, sorted({task.point for task in tasks}))):
             progress.note(warning)

@@ -6,9 +6,9 @@ import datetime
 import os
 import shutil
 import sys
-import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,14 +27,13 @@ from ..counters.source import CounterSource, Wanted
 from ..installation import native_file, quipu_version
 from ..launch.launchers import LaunchPlan, LaunchRequest, plan_launch
 from ..launch.process import Ending, run_process
-from ..launch.raw_folder import PREFIX, read_raw_folder, write_launch
+from ..launch.raw_folder import PREFIX, read_raw_folder, wait_for_nodes, write_launch
 from ..merge.run import column_ranks_wanted, merge_command, merge_run
 from .rates import read_rates, without_rates
 
 CLOCKS = ("tsc", "monotonic", "none")
 WAITS = ("off", "local", "sample", "all")
 _COUNTING, _PROFILES = "count.sh", "profile-*.quipu"
-_NODE_WAIT = 2.0  # seconds that the node agents get to write what they saw last
 
 
 @dataclass(frozen=True)
@@ -156,14 +155,15 @@ def run(
     for note in plan.notes:
         options.say(f"added {note}")
     metadata = replace(metadata, started=_now())
-    ending = _launch(plan, raw, options)
-    wait_for_nodes(raw)
-    counting = ending
-    if again and source is not None and not ending.text and any(raw.glob(_PROFILES)):
-        counting = _count_again(again, source, options, ending)
-        if counting.text:
-            metadata = replace(metadata, counters={**metadata.counters, "failed": counting.text})
-    archive = _finish(raw, experiment, metadata, ending, options, plan)
+    with _kept_if_interrupted(raw, experiment, options):
+        ending = _launch(plan, raw, options)
+        wait_for_nodes(raw)
+        counting = ending
+        if again and source is not None and not ending.text and any(raw.glob(_PROFILES)):
+            counting = _count_again(again, source, options, ending)
+            if counting.text:
+                metadata = replace(metadata, counters={**metadata.counters, "failed": counting.text})
+        archive = _finish(raw, experiment, metadata, ending, options, plan)
     if known := archive.metadata.counters.get("with_callers"):
         options.say(
             f"{len(known)} functions count with their callers, into which the compiler inlined them (with_callers in "
@@ -176,6 +176,19 @@ def run(
         why = "; ".join(archive.metadata.problems)
         raise kind(f"{archive.path} has no counters of {source.name}, but the rest: {why}", counting, archive)
     return archive
+
+
+@contextmanager
+def _kept_if_interrupted(raw: Path, experiment: Path, options: LaunchOptions) -> Iterator[None]:
+    """Say where the profiles are if we are stopped while no program runs that signals are sent on to: in the merge."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if any(raw.glob(_PROFILES)):
+            options.say(f"what was counted stays in {raw}; merge it with: {merge_command(raw, experiment)}")
+        else:
+            shutil.rmtree(raw, ignore_errors=True)
+        raise
 
 
 def launch_plan(command: Sequence[str], options: LaunchOptions) -> LaunchPlan:
@@ -305,27 +318,6 @@ def _launch(plan: LaunchPlan, raw: Path, options: LaunchOptions) -> Ending:
     except OSError as error:
         shutil.rmtree(raw, ignore_errors=True)
         raise MeasurementError(f"{plan.argv[0]}: cannot be started: {error.strerror or error}") from error
-
-
-def wait_for_nodes(
-    raw: Path,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> None:
-    """Wait, but not long, until the node agents that began have written what they saw last."""
-    end = clock() + _NODE_WAIT
-    while clock() < end:
-        begun = {path.stem for path in raw.glob("node-*.log")}
-        if all(_has_ended(raw / f"{stem}.json") for stem in begun):
-            return
-        sleep(0.02)
-
-
-def _has_ended(path: Path) -> bool:
-    try:
-        return '"ended": true' in path.read_text(encoding="utf-8", errors="replace")[:200]
-    except OSError:
-        return False
 
 
 def _finish(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +24,7 @@ PREFIX = ".raw-"
 LAUNCH_FILE = "launch.json"
 _BATCH = 256  # profiles that a worker looks at in one go
 ALIVE = "alive-"
+_NODE_WAIT = 2.0  # seconds that the node agents get to write what they saw last
 
 
 @dataclass(frozen=True)
@@ -181,3 +183,24 @@ def ranges_text(numbers: Iterable[int]) -> str:
         else:
             pieces.append([number, number])
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in pieces)
+
+
+def wait_for_nodes(
+    raw: Path,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Wait, but not long, until the node agents that began have written what they saw last."""
+    end = clock() + _NODE_WAIT
+    while clock() < end:
+        begun = {path.stem for path in raw.glob("node-*.log")}
+        if all(_has_ended(raw / f"{stem}.json") for stem in begun):
+            return
+        sleep(0.02)
+
+
+def _has_ended(path: Path) -> bool:
+    try:
+        return '"ended": true' in path.read_text(encoding="utf-8", errors="replace")[:200]
+    except OSError:
+        return False

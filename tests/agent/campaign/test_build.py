@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 from quipu.agent.campaign.build import build
 from quipu.agent.campaign.file import read_campaign
+from quipu.agent.launch.process import Ending
+from quipu.modeling.errors import MeasurementError
 
 
 @pytest.mark.parametrize(
@@ -22,3 +25,14 @@ def test_a_build_line_means_what_it_means_in_a_shell(tmp_path: Path, line: str, 
     path.write_text(f"[experiment]\ncommand = './app'\nbuild = {line}\n[environment]\nKIND = 'plain'\n")
     build(read_campaign(path), {"QUIPU_OFF": "1"})
     assert (tmp_path / "log").read_text() == written
+
+
+def test_a_build_that_is_interrupted_says_so_by_its_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "heat.toml"
+    path.write_text('[experiment]\ncommand = "./heat"\nbuild = "make heat"\n')
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        ending = Ending(-number, 1.0, stopped_by=number)
+        monkeypatch.setattr("quipu.agent.campaign.build.run_process", lambda *_, ending=ending, **__: ending)
+        with pytest.raises(MeasurementError, match=f"build: make heat: was stopped by {number.name}") as caught:
+            build(read_campaign(path))
+        assert caught.value.exit_code == code

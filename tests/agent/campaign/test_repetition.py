@@ -17,10 +17,10 @@ from quipu.agent.campaign.repetition import (
     RunInterrupted,
     agent_command,
     run,
-    wait_for_nodes,
 )
 from quipu.agent.launch.launchers import LaunchPlan, LaunchRequest, plan_launch
 from quipu.agent.launch.process import Ending, run_process
+from quipu.agent.launch.raw_folder import wait_for_nodes
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.errors import EnvironmentProblem, MeasurementError, UsageError
 
@@ -110,6 +110,23 @@ def test_a_failed_program_leaves_a_partial_archive(installed: Path, script: str,
     metadata = read_archive(failure.value.archive.path).metadata
     assert metadata.partial
     assert not metadata.complete
+
+
+def test_an_interruption_of_the_merge_says_what_is_left(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    said: list[str] = []
+    monkeypatch.setattr("quipu.agent.campaign.repetition.merge_run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(["true"], {"p": 1}, None, "runs", replace(PLAIN, say=said.append))
+    (raw,) = (installed / "runs").iterdir()
+    assert said == [f"what was counted stays in {raw}; merge it with: quipu merge {raw} -o {installed / 'runs'}"]
+    assert merge_run(raw, installed / "runs").metadata.complete
+    monkeypatch.setattr("quipu.agent.campaign.repetition._launch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(["true"], {"p": 2}, None, "runs", PLAIN)
+    assert [path.name for path in (installed / "runs").iterdir()] == ["p=1.r1"]
 
 
 def test_a_crash_says_what_it_may_be_of(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from quipu.agent.archive.run import RunArchive
 from quipu.agent.campaign.campaign import CampaignResult, Here, run_campaign
 from quipu.agent.campaign.file import read_campaign
-from quipu.modeling.errors import FormatError, MeasurementError
+from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 
 HEAT = """
 [experiment]
@@ -55,4 +55,13 @@ def test_rates_are_read_before_the_first_run(tmp_path: Path) -> None:
         "[parameters]", 'launcher = "smpi"\nranks = "{p}"\ncompute = "effort"\nrates = "m.rates"\n[parameters]'
     )
     with pytest.raises(FormatError, match=r"m\.rates: is missing"):
+        campaign(tmp_path, text, {})
+
+
+def test_a_filter_that_cannot_be_read_is_one_error_before_any_run(tmp_path: Path) -> None:
+    """It may come from the build, and is looked at after that."""
+    text = HEAT.replace("[parameters]", 'filter = "heat.filter"\nbuild = "echo EXCLUDE > heat.filter"\n[parameters]')
+    with pytest.raises(UsageError, match=r"heat\.filter: cannot read the filter file: No such file or directory"):
+        campaign(tmp_path, text.replace("echo EXCLUDE >", "echo"), {})
+    with pytest.raises(FormatError, match=r"heat\.filter:1: 'EXCLUDE' outside of a block"):
         campaign(tmp_path, text, {})
