@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ..errors import ModelingError
 from ..experiment import FloatArray
-from .model import TensorModel
+from ..printable import counted
+from .model import FEWEST_ROWS, TensorModel
 from .modes import LARGEST, too_large
 
 Column = NDArray[np.float64] | Sequence[str]
@@ -114,7 +115,7 @@ def fit_columns(
     except ValueError as error:
         raise ModelingError(str(error)) from error
     found = ColumnModel(names, levels, target, model)
-    return found, x, times, (*notes, *(_unordered_note(name) for name in _jumping(found, x)))
+    return found, x, times, (*notes, *_few_rows(x), *(_unordered_note(name) for name in _jumping(found, x)))
 
 
 def hidden_pairs(model: ColumnModel, x: FloatArray) -> list[list[str]]:
@@ -162,9 +163,9 @@ def _usable(
     notes = []
     if count := int(np.sum(~complete)):
         worst = names[int(np.argmin(np.isfinite(x).all(axis=0)))]
-        notes.append(f"{count} rows without a number in some parameter (such as {worst}) are left out")
+        notes.append(f"{counted(count, 'row is', 'rows are')} left out: no number in some parameter (such as {worst})")
     if count := int(np.sum(complete & ~positive)):
-        notes.append(f"{count} rows whose {target} is not positive and finite are left out")
+        notes.append(f"{counted(count, 'row is', 'rows are')} left out: {target} is not positive and finite")
     good = complete & positive
     if np.sum(good) < 2:
         raise ModelingError(
@@ -173,6 +174,18 @@ def _usable(
     if constant := [name for at, name in enumerate(names) if np.ptp(x[good, at]) == 0]:
         notes.append(f"constant, so without influence: {', '.join(constant)}")
     return good, tuple(notes)
+
+
+def _few_rows(x: FloatArray) -> list[str]:
+    """Return what so few rows (N, d) leave open: a log-additive model has a constant and a slope for each parameter."""
+    notes, varying = [], int(np.sum(np.ptp(x, axis=0) > 0))
+    if len(x) < FEWEST_ROWS:
+        notes.append(
+            f"of {len(x)} rows neither the error nor the width of intervals is known: that takes {FEWEST_ROWS}"
+        )
+    if len(x) <= varying:
+        notes.append(f"{len(x)} rows cannot tell {varying} parameters apart: that takes at least {varying + 1}")
+    return notes
 
 
 def _levels(name: str, column: Column) -> tuple[str, ...]:

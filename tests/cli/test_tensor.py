@@ -34,7 +34,7 @@ def table(tmp_path: Path) -> Path:
 def fit(quipu: Quipu, table: Path) -> None:
     answer = quipu("tensor", "fit", table, "--target", "time_s", "--budget", "0.02", "-o", "m.json")
     assert answer.code == 0, answer.err
-    assert "1 rows without a number" in answer.out
+    assert "1 row is left out: no number in some parameter (such as n)" in answer.out
 
 
 def test_from_a_table_to_the_best_configuration(quipu_here: Quipu, table: Path, tmp_path: Path) -> None:
@@ -316,3 +316,23 @@ def test_messages_say_how_names_are_quoted(
     answer = quipu_here("tensor", "tune", "m.json", *option)
     assert answer.code in (1, 2)
     assert words in answer.err
+
+
+def test_names_that_a_program_would_take_for_numbers(quipu_here: Quipu, tmp_path: Path) -> None:
+    """Grids such as 4_2, and digits of other alphabets, are names of categories: 42 is no value of them."""
+    rows = [f"{grid},{n},{n * factor}" for n in (1, 2, 4, 8) for factor, grid in enumerate(("1_8", "2_4", "\u0663"), 1)]
+    (tmp_path / "grids.csv").write_text("\n".join(["grid,n,time", *rows]) + "\n", encoding="utf-8")
+    answer = quipu_here("tensor", "fit", "grids.csv", "--budget", "0.02", "-o", "m.json")
+    assert answer.code == 0 and "categorical  grid" in answer.out
+    answer = quipu_here("tensor", "predict", "m.json", "grids.csv")
+    assert answer.code == 0
+    answer = quipu_here("tensor", "tune", "m.json", "--at", "n=1_0")
+    assert answer.code == 2 and "'1_0' is no finite number" in answer.err
+
+
+def test_few_rows_say_what_is_needed(quipu_here: Quipu, tmp_path: Path) -> None:
+    (tmp_path / "few.csv").write_text("n,p,time\n10,2,0.1\n20,1,0.2\n", encoding="utf-8")
+    answer = quipu_here("tensor", "fit", "few.csv", "-o", "m.json")
+    said = " ".join(answer.out.split())
+    assert "note: of 2 rows neither the error nor the width of intervals is known: that takes 4" in said
+    assert "note: 2 rows cannot tell 2 parameters apart: that takes at least 3" in said

@@ -280,8 +280,8 @@ def test_bad_rows_are_left_out_with_a_note() -> None:
     columns["time_s"][5:8] = (0.0, -1.0, np.inf)
     model, x, _, notes = fit_columns(columns, "time_s", time_budget=0.01)
     assert len(x) == 52
-    assert "5 rows without a number in some parameter (such as n)" in notes[0]
-    assert "3 rows whose time_s is not positive" in notes[1]
+    assert "5 rows are left out: no number in some parameter (such as n)" in notes[0]
+    assert "3 rows are left out: time_s is not positive and finite" in notes[1]
     assert model.categorical == ("solver",)
 
 
