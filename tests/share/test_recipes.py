@@ -69,6 +69,7 @@ def test_apptainer_definition_has_sections_that_a_shell_understands() -> None:
     assert {"files", "post", "environment", "runscript", "test", "help"} == sections.keys()
     for name in ("post", "environment", "runscript", "test"):
         subprocess.run(["sh", "-n"], input=sections[name], text=True, check=True)
+    assert all(sections[name].split("\n")[0].strip() == "set -e" for name in ("post", "test"))
     for path in re.findall(r"\.ci/\w+(?:\.py)?", sections["post"]):
         assert (ROOT / path).exists(), path
     extras = re.search(r"'\.\[([\w,]+)\]'", sections["post"])

@@ -38,6 +38,11 @@ def test_module_says_what_it_is() -> None:
     assert "how parallel programs scale" in shell(f"{start}; module whatis quipu 2>&1")
 
 
+def test_module_is_the_same_in_every_locale() -> None:
+    """Lmod shows other characters byte by byte where the locale is C."""
+    assert (ROOT / "share" / "modulefiles" / "quipu").read_bytes().isascii()
+
+
 def test_bash_completes() -> None:
     ask = "source <(quipu completion bash); COMP_WORDS=({}); COMP_CWORD={}; _quipu_completion quipu; {}"
     answer = "echo ${COMPREPLY[@]}"
