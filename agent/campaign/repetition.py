@@ -86,11 +86,12 @@ class RunFailed(MeasurementError):
     """The program did not end well; what it had counted is in `archive`, marked partial (None: it left nothing)."""
 
     def __init__(self, message: str, ending: Ending, archive: RunArchive | None = None) -> None:
-        """Keep the ending; the exit code is the program's, 128 + N after signal N."""
+        """Keep the ending; the exit code is the program's, 128 + N after signal N, which we or the program got."""
         super().__init__(message)
         self.archive = archive
         self.ending = ending
         code = ending.exit_code if ending.exit_code >= 0 else 128 - ending.exit_code
+        code = code if ending.stopped_by is None else 128 + ending.stopped_by
         self.exit_code = code if 0 < code < 256 else 1
 
 

@@ -145,10 +145,8 @@ def run_command_line(arguments: Sequence[str]) -> int:
         return 0
     except typer.Exit as ending:
         return int(ending.exit_code)
-    except _Ended:
-        return _complain("ended by SIGTERM (a time limit?): what was complete is kept, repeat the command", 143)
-    except (KeyboardInterrupt, typer.Abort):
-        return _complain("interrupted", 130)
+    except (KeyboardInterrupt, typer.Abort) as error:
+        return _stopped(signal.SIGTERM if isinstance(error, _Ended) else signal.SIGINT)
     except QuipuError as error:
         return _complain(str(error), error.exit_code)
     except OSError as error:
@@ -156,16 +154,19 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except MemoryError:
         return _complain("out of memory: use a larger machine, or fewer call paths or ranks at once", 1)
     except Exception as error:
+        if _received:  # a library in C that was being loaded made another error of it
+            return _stopped(_received[0])
         if not isinstance(error, _ClickException):
             raise  # a defect of Quipu: the traceback is what a bug report needs
         return _complain(_usage_message(error), 2)
 
 
 def main() -> None:
-    """Entry point of the command `quipu`; a shell that completes a line sets the variable, and gets its answer."""
+    """Run the command `quipu`; a shell that completes a line sets the variable, and gets its answer."""
     _open_standard_streams()
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # not where the caller ignores it
-        signal.signal(signal.SIGTERM, _end)
+    for number, usual in ((signal.SIGTERM, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+        if signal.getsignal(number) is usual:  # not where the caller ignores it
+            signal.signal(number, _end)
     if COMPLETE in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined] # is imported there
 
@@ -178,8 +179,20 @@ class _Ended(KeyboardInterrupt):
     """SIGTERM came, from a batch system or kill: files that are half written go away as after Ctrl-C."""
 
 
-def _end(*_: object) -> None:
-    raise _Ended
+_received: list[int] = []
+"""Signals that ended us."""
+
+
+def _end(number: int, _: object) -> None:
+    _received.append(number)
+    raise _Ended if number == signal.SIGTERM else KeyboardInterrupt
+
+
+def _stopped(number: int) -> int:
+    """Say which signal ended the command; return its exit code."""
+    if number == signal.SIGTERM:
+        return _complain("ended by SIGTERM (a time limit?): what was complete is kept, repeat the command", 143)
+    return _complain("interrupted", 130)
 
 
 def _open_standard_streams() -> None:

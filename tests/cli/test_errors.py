@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -186,23 +188,58 @@ def test_errors_of_the_system(
     assert f"quipu: error: {message}" in capsys.readouterr().err
 
 
-def test_sigterm_is_one_message(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [
+        (signal.SIGTERM, 143, "ended by SIGTERM (a time limit?): what was complete is kept, repeat the command"),
+        (signal.SIGINT, 130, "interrupted"),
+    ],
+)
+def test_signals_are_one_message(tmp_path: Path, number: int, code: int, said: str) -> None:
     """Of a batch system at its time limit, say; what waits for a pipe is at work when that is open."""
     fifo = tmp_path / "campaign.toml"
     os.mkfifo(fifo)
-    start = "import sys; from quipu.agent.cli.main import main; sys.argv = sys.argv[1:]; main()"
+    start = "import sys; from quipu.agent.cli.entry import main; sys.argv = sys.argv[1:]; main()"
     command = [sys.executable, "-c", start, "quipu", "campaign", str(fifo)]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
         fifo.open("w", encoding="utf-8"),
     ):
-        process.terminate()
+        process.send_signal(number)
         out, err = process.communicate(timeout=120)
-    assert process.returncode == 143
+    assert process.returncode == code
     assert out == ""
-    assert err.splitlines() == [
-        "quipu: error: ended by SIGTERM (a time limit?): what was complete is kept, repeat the command"
-    ]
+    assert err.splitlines() == [f"quipu: error: {said}"]
+
+
+def test_an_interruption_that_a_library_makes_another_error_of(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As one in C does that is interrupted while it is loaded."""
+
+    def fail(_: object) -> None:
+        raise ImportError("initialization failed")
+
+    monkeypatch.setattr("quipu.agent.cli.show.is_run", fail)
+    monkeypatch.setattr("quipu.agent.cli.main._received", [signal.SIGINT])
+    assert run_command_line(["show", "x"]) == 130
+    assert capsys.readouterr().err == "quipu: error: interrupted\n"
+
+
+def test_an_interruption_while_the_command_line_is_loaded() -> None:
+    """Importing it takes longer than many commands."""
+    start = """
+        import sys
+        class Interrupted:
+            def find_spec(self, name, *_):
+                if name == "typer":
+                    raise KeyboardInterrupt
+        sys.meta_path.insert(0, Interrupted())
+        from quipu.agent.cli.entry import main
+        main()
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(start)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_a_value_of_any_length_is_one_short_error(capsys: pytest.CaptureFixture[str]) -> None:

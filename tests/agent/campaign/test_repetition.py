@@ -155,6 +155,7 @@ def test_our_signals_go_on_to_the_program(installed: Path) -> None:
     with pytest.raises(RunInterrupted, match="stopped by SIGTERM") as failure:
         run(["sh", "-c", script], {}, None, "runs", PLAIN)
     assert failure.value.archive is not None
+    assert failure.value.exit_code == 143
     assert failure.value.archive.metadata.partial
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
