@@ -339,6 +339,11 @@ def _finish(
     try:
         write_launch(raw, metadata)
     except OSError as error:
+        if not any(raw.glob(_PROFILES)):  # there was no room for them either
+            shutil.rmtree(raw, ignore_errors=True)
+            raise MeasurementError(
+                f"{experiment}: {error.strerror or error}: nothing was measured; make room"
+            ) from error
         raise MeasurementError(
             f"{raw}: {error.strerror or error}. The raw profiles stay there; make room and merge them with: "
             f"{merge_command(raw, experiment)}"

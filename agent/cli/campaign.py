@@ -187,10 +187,12 @@ def _json(result: CampaignResult, notes: Sequence[str]) -> dict[str, object]:
 
 
 def _conclude(result: CampaignResult) -> None:
-    say(f"{result.complete} complete runs in {result.directory}")
+    say(f"{counted(result.complete, 'complete run', 'complete runs')} in {result.directory}")
     if result.failed:
         names = ", ".join(outcome.task.name for outcome in result.failed[:6])
         more = " …" if len(result.failed) > 6 else ""
-        say(f"error: {len(result.failed)} runs did not end well: {names}{more}; the same command tries them again")
+        failed, them = counted(len(result.failed), "run", "runs"), "it" if len(result.failed) == 1 else "them"
+        say(f"error: {failed} did not end well: {names}{more}; the same command tries {them} again")
     if result.not_started:
-        say(f"{result.not_started} runs were not started; the same command goes on with them")
+        left = counted(result.not_started, "run was", "runs were")
+        say(f"{left} not started; the same command goes on with {'it' if result.not_started == 1 else 'them'}")

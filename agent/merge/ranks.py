@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from quipu.modeling.limits import whole_number
+from quipu.modeling.printable import counted
 
 from ..archive.run import RankRecord
 from ..launch.raw_folder import RankFile, ranges_text
@@ -131,10 +132,11 @@ def judge(
         )
     pids = sorted(profile.pid for profile in foreign)
     if pids:
+        many = counted(len(pids), "process is no rank", "processes are no ranks")
+        named = f"{', '.join(map(str, pids[:10]))}{' ...' if len(pids) > 10 else ''}"
         problems.append(
-            f"{len(pids)} processes are no ranks of this run (started by MPI_Comm_spawn or beside it) and were left "
-            f"out: {', '.join(map(str, pids[:10]))}{' ...' if len(pids) > 10 else ''}; their profiles "
-            "stay beside the run (.left-out-…): quipu merge makes a run of them"
+            f"{many} of this run (started by MPI_Comm_spawn or beside it) and left out: {named}; profiles of such stay "
+            "beside the run (.left-out-…): quipu merge makes a run of them"
         )
     unseen = expected - len(measured) - len(missing)
     if unseen > 0:

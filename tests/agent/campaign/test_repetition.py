@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -10,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive
 from quipu.agent.campaign.repetition import (
     LaunchOptions,
@@ -20,7 +22,7 @@ from quipu.agent.campaign.repetition import (
 )
 from quipu.agent.launch.launchers import LaunchPlan, LaunchRequest, plan_launch
 from quipu.agent.launch.process import Ending, run_process
-from quipu.agent.launch.raw_folder import wait_for_nodes
+from quipu.agent.launch.raw_folder import wait_for_nodes, write_launch
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.errors import EnvironmentProblem, MeasurementError, UsageError
 
@@ -127,6 +129,30 @@ def test_an_interruption_of_the_merge_says_what_is_left(installed: Path, monkeyp
     with pytest.raises(KeyboardInterrupt):
         run(["true"], {"p": 2}, None, "runs", PLAIN)
     assert [path.name for path in (installed / "runs").iterdir()] == ["p=1.r1"]
+
+
+@pytest.mark.parametrize("profile", [True, False])
+def test_a_disk_that_is_full_at_the_end_says_what_is_left(
+    installed: Path, monkeypatch: pytest.MonkeyPatch, profile: bool
+) -> None:
+    written: list[Path] = []
+
+    def full_later(raw: Path, metadata: RunMetadata) -> None:
+        if written:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(raw)
+        write_launch(raw, metadata)
+
+    monkeypatch.setattr("quipu.agent.campaign.repetition.write_launch", full_later)
+    said = (
+        "The raw profiles stay there; make room and merge"
+        if profile
+        else "runs: No space left .*: nothing was measured"
+    )
+    options = replace(PLAIN, environment={} if profile else {"STAND_IN_PROFILE": "no"})
+    with pytest.raises(MeasurementError, match=said):
+        run(["true"], {}, None, "runs", options)
+    assert written[0].exists() == profile
 
 
 def test_a_crash_says_what_it_may_be_of(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
