@@ -30,6 +30,8 @@ _SHARED = """
 """
 """What all generated functions share (source/generated.hpp)."""
 _RESERVED = frozenset((*_KEYWORDS.split(), *_SHARED.split()))
+_RESERVED_FORMS = re.compile(r"P?MPI_.*|.*_t|NULL")
+"""Names of MPI, types of POSIX, and the macro that all headers define."""
 _SMALLEST = {"p": 2.0, "n": 2.0}
 _LARGEST_SIZE = float(1 << 62)
 _STEPS = {"addition": Step.ADDITION, "multiplication": Step.MULTIPLICATION}
@@ -62,8 +64,8 @@ def _function(table: Mapping[str, Any], where: str, source: object) -> Function:
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise FormatError(source, f'{where}: the name must be an identifier of C++ such as "solve", not {name!r}')
-    if name in _RESERVED:
-        raise FormatError(source, f"{where}: {name!r} is a word of C++ or of generated programs: give another name")
+    if name in _RESERVED or _RESERVED_FORMS.fullmatch(name):
+        raise FormatError(source, f"{where}: {name!r} is taken, by C++, MPI or generated programs: give another name")
     where = f"function {name}"
     if unknown := sorted(set(table) - set(_KEYS)):
         raise FormatError(source, f"{where}: unknown key {unknown[0]!r}; known are: {', '.join(_KEYS)}")
