@@ -57,6 +57,11 @@ def check_files(folder: Path, names: Iterable[str]) -> None:
             )
 
 
+def is_archive(folder: Path) -> bool:
+    """Whether a folder is a run archive: it has run.json, or its checksums say that it had. Raises FormatError."""
+    return (folder / _FILES[0]).is_file() or _FILES[0] in (_sums(folder / NAME) or ())
+
+
 def is_there(path: Path) -> bool:
     """Whether an archive has a file that not all have. Raises FormatError if its checksums say that it had it."""
     if path.exists():

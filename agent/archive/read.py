@@ -11,7 +11,7 @@ from quipu.modeling.errors import FormatError, ModelingError
 from quipu.modeling.experiment import CallTree, Region, RegionKind
 from quipu.modeling.limits import reading
 
-from .checksums import check_files
+from .checksums import check_files, is_archive, is_there
 from .columns import RANKS, SKETCHES, STATISTICS, value_type
 from .metadata import RunMetadata
 from .run import RankRecord, RankStatistics, RunArchive, RunValues
@@ -32,7 +32,7 @@ def read_archive(path: Path | str, values: bool = True) -> RunArchive:
     of another schema version.
     """
     path = Path(path)
-    if not (path / "run.json").is_file():
+    if not is_archive(path):
         raise FormatError(path, "is not a run archive (it holds no run.json): give a folder made by `quipu run`")
     metadata = read_metadata(path)
     check_files(path, [name for name in _TABLES if values or name != "values.parquet"])
@@ -60,6 +60,7 @@ def read_metric(archive: RunArchive, name: str) -> RunValues:
 
 def read_metadata(path: Path) -> RunMetadata:
     """Read run.json of an archive alone."""
+    is_there(path / "run.json")
     check_files(path, ["run.json"])
     return from_json(path / "run.json", read_json(path / "run.json"))
 

@@ -64,7 +64,9 @@ def is_run(folder: Path) -> bool:
         raise FormatError(folder, "there is no such folder")
     if not folder.is_dir():
         raise FormatError(folder, "is a file: give the folder of a run or of an experiment")
-    return (folder / "run.json").exists()
+    from ..archive.checksums import is_archive
+
+    return is_archive(folder)
 
 
 def load(source: Path, over_ranks: Over = "mean") -> Experiment:

@@ -16,6 +16,7 @@ from quipu.modeling.experiment import IMBALANCE, Experiment, FloatArray, IntArra
 from quipu.modeling.limits import reading
 from quipu.modeling.progress import steps
 
+from ..archive.checksums import is_archive
 from ..archive.communication_table import read_communication
 from ..archive.metadata import RunMetadata
 from ..archive.read import read_archive, read_metadata
@@ -57,7 +58,7 @@ def find_runs(folder: Path | str) -> list[StoredRun]:
 def scan_runs(folder: Path | str) -> tuple[list[StoredRun], list[FormatError]]:
     """Return the readable run archives in a folder as `find_runs` does, and the errors of the others."""
     folder = Path(folder)
-    if (folder / "run.json").is_file():
+    if is_archive(folder):
         return [StoredRun(folder, read_metadata(folder))], []
     try:
         entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
@@ -65,11 +66,11 @@ def scan_runs(folder: Path | str) -> tuple[list[StoredRun], list[FormatError]]:
         raise FormatError(folder, f"is not a readable folder: {error.strerror or error}") from error
     runs, errors = [], []
     for entry in entries:
-        if (entry / "run.json").is_file():
-            try:
+        try:
+            if is_archive(entry):
                 runs.append(StoredRun(entry, read_metadata(entry)))
-            except FormatError as error:
-                errors.append(error)
+        except FormatError as error:
+            errors.append(error)
     return sorted(runs, key=_sort_key), errors
 
 

@@ -11,6 +11,7 @@ from quipu.agent.archive.communication_table import read_communication
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive, read_metadata
 from quipu.agent.archive.source_table import read_source
+from quipu.agent.merge.experiment import scan_runs
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.errors import FormatError
 
@@ -97,3 +98,14 @@ def test_a_table_of_messages_that_was_cut_anywhere(archive: Path, checked: bool)
         (archive / "communication.parquet").write_bytes(content[:length])
         with pytest.raises(FormatError, match=r"communication\.parquet: (does not fit|cannot be read)"):
             read_communication(archive)
+
+
+def test_an_archive_without_its_first_file_is_no_other_folder(archive: Path) -> None:
+    """An experiment would be modelled without one of its runs."""
+    (archive / "run.json").unlink()
+    runs, errors = scan_runs(archive.parent)
+    assert runs == [] and "p=2.r1/run.json: is missing, but has a checksum in SHA256SUMS" in str(errors[0])
+    with pytest.raises(FormatError, match=r"run\.json: is missing"):
+        read_archive(archive)
+    (archive / "SHA256SUMS").unlink()
+    assert scan_runs(archive.parent) == ([], [])
