@@ -51,12 +51,12 @@ class CampaignResult:
     @property
     def failed(self) -> tuple[Outcome, ...]:
         """The runs that did not end well."""
-        return tuple(outcome for outcome in self.outcomes if outcome.error)
+        return tuple(outcome for outcome in self.outcomes if outcome.error and not outcome.goes_on)
 
     @property
     def complete(self) -> int:
         """How many runs are complete now."""
-        return self.finished + len(self.outcomes) - len(self.failed)
+        return self.finished + sum(not outcome.error for outcome in self.outcomes)
 
     @property
     def exit_code(self) -> int:
@@ -75,6 +75,9 @@ class Here:
     """Runs one after the other on this machine (or wherever the launcher of the command puts them)."""
 
     launch: Launch = run
+
+    def collect(self, directory: Path) -> None:
+        """Do nothing: who launches runs here takes note of each."""
 
     def busy(self, directory: Path) -> frozenset[tuple[str, int]]:
         """Return nothing: who launched runs here holds the lock of the experiment."""
@@ -118,6 +121,7 @@ def run_campaign(
     except OSError as error:
         raise MeasurementError(f"{directory}: cannot hold the experiment: {error.strerror or error}") from error
     with locked(directory):
+        execution.collect(directory)
         recover(directory, progress, execution.busy(directory))
         tasks, finished = remaining(campaign, progress)
         if text := advice(campaign):
@@ -142,7 +146,7 @@ def run_campaign(
                 progress.ended(outcome)
                 why = "" if keep_going or outcome.interrupted else alike.look(outcome, batch)
                 if outcome.interrupted or (stop_on_failure and outcome.error) or why:
-                    left = max(len(batch) - (len(outcomes) - before), 0)
+                    left = 0 if outcome.goes_on else max(len(batch) - (len(outcomes) - before), 0)
                     return CampaignResult(directory, finished, tuple(outcomes), left, outcome.interrupted, why)
         if not here:
             recover(directory, progress, execution.busy(directory))  # what jobs left that ended before their runs

@@ -33,13 +33,17 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a task: its archive, or the error. interrupted: the user stopped it."""
+    """What became of a task: its archive, or the error.
+
+    interrupted: the user stopped it. goes_on: only the campaign was stopped, and the run goes on as a job.
+    """
 
     task: Task
     seconds: float
     archive: Path | None = None
     error: str = ""
     interrupted: bool = False
+    goes_on: bool = False
 
 
 class Progress(Protocol):
@@ -76,6 +80,9 @@ class Silent:
 
 class Execution(Protocol):
     """How runs are done: here one after the other, or as jobs."""
+
+    def collect(self, directory: Path) -> None:
+        """Take note of runs of earlier invocations that ended well: they count as those on the disk."""
 
     def busy(self, directory: Path) -> frozenset[tuple[str, int]]:
         """Return host and process of runs of earlier invocations that are still at work below an experiment."""

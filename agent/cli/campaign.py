@@ -141,6 +141,9 @@ class Lines:
 
     def ended(self, outcome: Outcome) -> None:
         """Show how a run ended."""
+        if outcome.goes_on:
+            say(f"error: {outcome.error}")
+            return
         self._done += 1
         self._seconds += outcome.seconds
         self._last = outcome.seconds

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quipu.modeling.errors import FormatError, MeasurementError, QuipuError
+from quipu.modeling.printable import counted
 
 from ...installation import native_file
 from ...launch.launchers import LaunchRequest, plan_launch
@@ -51,6 +52,13 @@ class Scheduled:
         self.queue = queue
         self._silent, self._patience, self._look = silent, patience, look
         self._tries: Counter[str] = Counter()
+
+    def collect(self, directory: Path) -> None:
+        """Settle jobs of earlier invocations that ended well, whose archives are on the disk."""
+        for job in unsettled(directory):
+            result = _result(job)
+            if result is not None and not result.error:
+                job.settle(failed=False)
 
     def busy(self, directory: Path) -> frozenset[tuple[str, int]]:
         """Return host and process of jobs that are at work, or may be."""
@@ -96,10 +104,15 @@ class Scheduled:
                 if flight or left:
                     time.sleep(self._look)
         except KeyboardInterrupt:
-            where = f"the same command waits for them, and cancels them with --cancel: {campaign.path}"
-            task = flight[0].task if flight else left[0]
-            text = f"stopped to wait for {len(flight)} jobs, which go on; {where}"
-            yield Outcome(task, 0.0, error=text, interrupted=True)
+            task, jobs = (
+                flight[0].task if flight else left[0],
+                counted(len(flight), "job, which goes", "jobs, which go"),
+            )
+            text = (
+                f"stopped to wait for {jobs} on, and {counted(len(left), 'run has', 'runs have')} no job yet; the same "
+            )
+            text += f"command goes on with them, and cancels jobs with --cancel: {campaign.path}"
+            yield Outcome(task, 0.0, error=text, interrupted=True, goes_on=True)
 
     def cancel_all(self, directory: Path) -> str:
         """Cancel the jobs that invocations left; return what was done, for the user."""
@@ -118,7 +131,9 @@ class Scheduled:
             cancelled += 1
         if refusals:
             raise MeasurementError("; ".join(refusals))
-        return f"{cancelled} jobs were cancelled" if cancelled else "no job is waiting or running"
+        return (
+            f"{counted(cancelled, 'job was', 'jobs were')} cancelled" if cancelled else "no job is waiting or running"
+        )
 
     def _asks_again(self, refused: float) -> bool:
         """Whether it is time to try a scheduler again that took no job: every few seconds."""
@@ -141,7 +156,8 @@ class Scheduled:
                 self.queue.adopt(job, native)
             flight.append(_Watched(job, task, (job.last_beat(), time.monotonic()), native, time.monotonic()))
         if flight:
-            progress.note(f"{len(flight)} jobs of an earlier invocation are waited for")
+            jobs = counted(len(flight), "job of an earlier invocation is", "jobs of an earlier invocation are")
+            progress.note(f"{jobs} waited for")
         return flight
 
     def _submitted(self, campaign: Campaign, task: Task, options: LaunchOptions) -> _Watched:

@@ -13,11 +13,12 @@ from profile_writer import rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.campaign.campaign import run_campaign
 from quipu.agent.campaign.file import Campaign, read_campaign
-from quipu.agent.campaign.jobs.folder import Claim, JobFolder, Result, unsettled
+from quipu.agent.campaign.jobs.folder import Asked, Claim, JobFolder, Result, unsettled
 from quipu.agent.campaign.jobs.plan import SchedulerPlan
 from quipu.agent.campaign.jobs.queue import State, SubmissionFailed
 from quipu.agent.campaign.jobs.scheduled import Scheduled
 from quipu.agent.campaign.task import Outcome, Silent
+from quipu.agent.cli.campaign import Lines
 from quipu.agent.merge.experiment import scan_runs
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.errors import FormatError, QuipuError
@@ -187,6 +188,35 @@ def test_failures_name_the_output_and_are_tried_again(tmp_path: Path, how: str, 
     stand, notes = go(tmp_path)
     assert sum(stand.begun.values()) == 1
     assert complete(tmp_path) == {1: 2, 2: 2, 4: 2}
+
+
+def test_jobs_that_ended_while_nobody_waited_count_once(tmp_path: Path) -> None:
+    """Each was a complete run on the disk and a job that ended, in place of which another run was left out."""
+    campaign = declare(tmp_path, TEXT.replace("p = [1, 2, 4]", "p = [1]").replace("repetitions = 2", "repetitions = 3"))
+    assert campaign.scheduler is not None
+    stand, notes = Stand(campaign.scheduler, tmp_path), Notes()
+    job = JobFolder.make(campaign.directory, Asked((1,), {"p": 1}, 1, campaign.command_at((1,)), "", ""))
+    (tmp_path / "raw").mkdir()
+    rank_profile(0, 1).write(tmp_path / "raw")
+    job.end(Result(0.1, merge_run(tmp_path / "raw", campaign.directory, RunMetadata({"p": 1}, exit_code=0)).path.name))
+    result = run_campaign(campaign, notes, execution=Scheduled(stand, silent=0.3, patience=0.5, look=0.01))
+    assert (result.finished, len(notes.outcomes), result.complete) == (1, 2, 3)
+    assert complete(tmp_path) == {1: 3}
+
+
+def test_a_campaign_that_is_stopped_says_that_its_jobs_go_on(tmp_path: Path) -> None:
+    class Stopped(Stand):
+        def state(self, job: JobFolder) -> State:
+            raise KeyboardInterrupt
+
+    campaign = declare(tmp_path)
+    assert campaign.scheduler is not None
+    stand = Stopped(campaign.scheduler, tmp_path, {1: "forgotten", 2: "forgotten"})
+    notes = Notes()
+    result = run_campaign(campaign, notes, execution=Scheduled(stand, look=0.01))
+    assert (result.complete, result.failed, result.not_started, result.exit_code) == (0, (), 0, 130)
+    assert "stopped to wait for 2 jobs, which go on, and 4 runs have no job yet; the same" in notes.outcomes[0].error
+    Lines().ended(notes.outcomes[0])
 
 
 def test_a_scheduler_that_refuses_is_an_error_and_nothing_is_left(tmp_path: Path) -> None:
