@@ -11,6 +11,7 @@ from quipu.modeling.differences import EffortDifference, effort_differences, tim
 from quipu.modeling.errors import UsageError
 from quipu.modeling.expectations import LEAST_VALUES
 from quipu.modeling.pmnf.model import Model
+from quipu.modeling.printable import counted
 from quipu.report.difference_views import DifferenceView, EffortRow, LineRow
 from quipu.report.text import points_text
 
@@ -39,7 +40,7 @@ def difference_view(before: Side, after: Side, metrics: Sequence[str] = (), incl
     facts = (
         ("before", before.title),
         ("after", after.title),
-        ("compared", f"{new.configurations} configurations, {len(new.tree)} call paths"),
+        ("compared", f"{counted(new.configurations, 'configuration', 'configurations')}, {len(new.tree)} call paths"),
         ("values", f"{'inclusive' if inclusive else 'exclusive'}, {new.over_ranks} over ranks"),
     )
     missing = [name for name in (*old.values, *new.values) if name not in common]

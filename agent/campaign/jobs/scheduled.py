@@ -104,14 +104,10 @@ class Scheduled:
                 if flight or left:
                     time.sleep(self._look)
         except KeyboardInterrupt:
-            task, jobs = (
-                flight[0].task if flight else left[0],
-                counted(len(flight), "job, which goes", "jobs, which go"),
-            )
-            text = (
-                f"stopped to wait for {jobs} on, and {counted(len(left), 'run has', 'runs have')} no job yet; the same "
-            )
-            text += f"command goes on with them, and cancels jobs with --cancel: {campaign.path}"
+            task = flight[0].task if flight else left[0]
+            text = f"stopped to wait for {counted(len(flight), 'job, which goes', 'jobs, which go')} on"
+            text += f", and {counted(len(left), 'run has', 'runs have')} no job yet" if left else ""
+            text += f"; the same command goes on with them, and cancels jobs with --cancel: {campaign.path}"
             yield Outcome(task, 0.0, error=text, interrupted=True, goes_on=True)
 
     def cancel_all(self, directory: Path) -> str:
