@@ -202,10 +202,15 @@ def _now() -> str:
 
 
 def _check(options: LaunchOptions) -> None:
-    if options.clock is not None and options.clock not in CLOCKS:
-        raise UsageError(f"clock {options.clock!r} is unknown; there are: {', '.join(CLOCKS)}")
-    if options.mpi_wait is not None and options.mpi_wait not in WAITS:
-        raise UsageError(f"waiting {options.mpi_wait!r} is unknown; there are: {', '.join(WAITS)}")
+    environment = {**os.environ, **options.environment}
+    for what, chosen, variable, known in (
+        ("clock", options.clock, "QUIPU_CLOCK", CLOCKS),
+        ("waiting", options.mpi_wait, "QUIPU_MPI_WAIT", WAITS),
+    ):
+        if chosen is not None and chosen not in known:
+            raise UsageError(f"{what} {chosen!r} is unknown; there are: {', '.join(known)}")
+        if chosen is None and (text := environment.get(variable)) and text not in known:
+            raise UsageError(f"{variable}={text[:40]}: there are: {', '.join(known)}")
     if options.rank_columns_wanted < 0:
         raise UsageError(f"the number of ranks with columns must not be below 0, not {options.rank_columns}")
     if not 1 <= options.sampling_rate <= HIGHEST_RATE:

@@ -208,6 +208,16 @@ uint64_t profile_limit() {
     return mebibytes << 20;
 }
 
+/* As QUIPU_CLOCK says; a clock that there is not ends the program: times would be kept that nobody asked for. */
+uint32_t clock_wanted() {
+    const char *text = setting("QUIPU_CLOCK");
+    if (text && *text && strcmp(text, "tsc") != 0 && strcmp(text, "monotonic") != 0 && strcmp(text, "none") != 0) {
+        say("quipu: error: QUIPU_CLOCK=%s: it must be tsc, monotonic or none\n", text);
+        _exit(1);
+    }
+    return choose_clock(text);
+}
+
 bool make_profile() {
     if (!may_fork) { /* a child would count for its parent */
         say("quipu: no memory; this process is not measured\n");
@@ -219,9 +229,10 @@ bool make_profile() {
         metric_count = QUIPU_METRIC_COUNT + sampled_metrics();
         node_size = static_cast<uint32_t>(sizeof(Node) + sizeof(uint64_t) * sampled_metrics());
     }
+    const uint32_t clock = clock_wanted();
     if (!profile.create(setting("QUIPU_DIR"), profile_limit(), node_size, metric_count, metric_table()))
         return false;
-    clock_kind = choose_clock(setting("QUIPU_CLOCK"));
+    clock_kind = clock;
     profile.header->clock = clock_kind;
     if (ranks && clock_kind != QUIPU_CLOCK_NONE) {
         profile.header->clock = QUIPU_CLOCK_NANOSECONDS;

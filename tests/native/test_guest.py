@@ -123,6 +123,14 @@ def test_a_limit_that_is_no_number_is_refused(workshop) -> None:
     assert done.stderr == "quipu: error: QUIPU_PROFILE_LIMIT=many: it must be a number of MiB, 0 for no limit\n"
 
 
+def test_a_clock_that_there_is_not_is_refused(workshop) -> None:
+    """Times would be kept that nobody asked for."""
+    program = workshop.build("folded.cpp", "-O2")
+    done, profiles = profiles_of(raw_folder(workshop), program, QUIPU_CLOCK="off")
+    assert (done.returncode, profiles) == (1, [])
+    assert done.stderr == "quipu: error: QUIPU_CLOCK=off: it must be tsc, monotonic or none\n"
+
+
 @pytest.mark.parametrize("length", [20_000, 70_000])
 def test_names_that_are_longer_than_a_chunk(workshop, length: int) -> None:
     source = workshop.folder / "long.c"

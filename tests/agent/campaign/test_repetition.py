@@ -87,9 +87,12 @@ def test_waits_and_python_functions_are_switched_on(
     assert "QUIPU_PYTHON=1" in variables
 
 
-def test_an_unknown_way_to_tell_waits_is_an_error(installed: Path) -> None:
+def test_an_unknown_clock_or_way_to_tell_waits_is_an_error(installed: Path) -> None:
     with pytest.raises(UsageError, match="waiting 'often' is unknown; there are: off, local, sample, all"):
         run(["true"], {}, None, "runs", LaunchOptions(mpi_wait="often"))
+    for variable, known in (("QUIPU_MPI_WAIT", "off, local, sample, all"), ("QUIPU_CLOCK", "tsc, monotonic, none")):
+        with pytest.raises(UsageError, match=f"{variable}=often: there are: {known}"):
+            run(["true"], {}, None, "runs", LaunchOptions(environment={variable: "often"}))
 
 
 def test_words_of_the_agent_command_are_quoted_for_the_shim() -> None:
