@@ -132,6 +132,9 @@ def _rule(path: Path, table: object, number: int, line: int | None) -> _Rule:
         raise FormatError(path, f"{where}: {error.message.removeprefix('the document: ')}", line) from None
     if not any(getattr(rule, key) is not None for key in _RULES):
         raise FormatError(path, f"{where} ({rule.path}): expects nothing; give one of {', '.join(_RULES)}", line)
+    if {} in (rule.grows, rule.grows_at_most):
+        message = 'a growth names no parameter; write one such as { n = "n^2" }'
+        raise FormatError(path, f"{where} ({rule.path}): {message}", line)
     if rule.metric == []:
         raise FormatError(path, f"{where} ({rule.path}): metric is an empty list", line)
     return rule

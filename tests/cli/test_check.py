@@ -119,6 +119,7 @@ HOLDS = "[[expect]]\npath = 'main'\nat_most = 1\n"
         ("[[expect]]\ngrows = 'n'\n", 1, "path"),
         ("[[expect]]\npath = 'main'\ngrow = 'n'\n", 1, "expect 1: grow is unknown; there are at_most"),
         ("expects = 1\n", 1, "expects is unknown"),
+        ("[[expect]]\npath='main'\ngrows={}\n", 1, "e.toml:1: expect 1 (main): a growth names no parameter"),
         ("expect = 1\n", 1, "expect must be a list"),
         ("[[expect]\n", 1, "e.toml:1: is not TOML"),
         ("[[expect]]\npath = 'main'\ngrows = 'n+p'\n", 1, "growth 'n+p': 'n + p' is not understood"),
