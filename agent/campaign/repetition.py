@@ -392,8 +392,7 @@ def _nothing_measured(raw: Path, ending: Ending, trouble: str, likely: str) -> M
         shutil.rmtree(raw, ignore_errors=True)
         why = trouble or "the launcher ended"
         return RunFailed(f"{why} before any rank was started; its own messages above say why", ending)
-    message = (
-        f"{trouble or 'the program ended well'}, but none of its {started} processes left a profile. {likely}. "
-        f"The raw folder is kept: {raw}"
-    )
+    nobody = "its process left no profile" if started == 1 else f"none of its {started} processes left a profile"
+    ended = trouble or "the program ended well"
+    message = f"{ended}, but {nobody}. {likely}. The raw folder is kept: {raw}"
     return RunFailed(message, ending) if trouble else MeasurementError(message)

@@ -98,7 +98,7 @@ def command(
     if not program:
         raise UsageError("no program: write the launch command after --, such as: quipu run -- mpirun -n 4 ./app")
     parameters = parse_assignments("--param", param)
-    if timeout is not None and not timeout > 0:
+    if timeout is not None and not 0 < timeout <= 1e300:
         raise UsageError(f"--timeout {timeout:g}: give a number of seconds above 0")
     if filter_file is not None:
         from quipu.report.formats import read_filter

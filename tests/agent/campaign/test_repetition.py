@@ -218,7 +218,7 @@ def test_what_leaves_no_profile_is_not_counted_in_further_runs(
     monkeypatch.setattr("quipu.agent.counters.cachegrind.Cachegrind.unavailable", lambda self, names: "")
     said: list[str] = []
     options = replace(PLAIN, counters="reuse", say=said.append, environment={"STAND_IN_PROFILE": "no"})
-    with pytest.raises(MeasurementError, match="left a profile"):
+    with pytest.raises(MeasurementError, match="left no profile"):
         run(["true"], {}, None, "runs", options)
     assert not any("12 times more" in line for line in said)
 
