@@ -103,7 +103,11 @@ struct quipu_frame *quipu_attach(struct quipu_node *path) {
         profile.note_lost();
         return idle_frame();
     }
-    charge_time(thread);
+    /* Who comes from no region was waiting for work, which is no time of the program. */
+    if (thread->here == own(thread)->root)
+        put(thread->last, ticks(clock_kind));
+    else
+        charge_time(thread);
     if (by_effort)
         note_node(thread, copy);
     return quipu_push(thread, copy, own(thread)->nowhere);

@@ -116,6 +116,14 @@ class Workshop:
         ]
 
 
+def clock_library(workshop: Workshop) -> Path:
+    """Build the clock of programs/slow_lookup.c, to be linked before all other libraries."""
+    clock = workshop.folder / "clock.so"
+    source = PROGRAMS / "slow_lookup.c"
+    subprocess.run([f"clang-{workshop.llvm}", "-shared", "-fPIC", "-o", clock, source], check=True)
+    return clock
+
+
 def visits_of(profile: ProcessProfile, initial: str) -> float:
     """Visits of all functions whose names begin so."""
     return sum(values["visits"] for path, values in tree_of(profile).items() if path and path[-1].startswith(initial))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from quipu.agent.profile.reader import ProfileState, read_profile
 
-from .conftest import PROGRAMS, tree_of
+from .conftest import clock_library, tree_of
 
 OPTIMIZATION = ["-O0", "-O1", "-O2", "-O3"]
 
@@ -99,10 +99,7 @@ def test_clocks(workshop, clock: str) -> None:
 
 def test_before_main_is_what_the_program_does_there(workshop) -> None:
     """And not what the runtime does when the first region is entered."""
-    clock = workshop.folder / "clock.so"
-    source = PROGRAMS / "slow_lookup.c"
-    subprocess.run([f"clang-{workshop.llvm}", "-shared", "-fPIC", "-o", clock, source], check=True)
-    program = workshop.build("before_main.cpp", "-O1", str(clock))
+    program = workshop.build("before_main.cpp", "-O1", str(clock_library(workshop)))
     tree = workshop.run(program, QUIPU_CLOCK="monotonic").tree
     assert tree[()]["blocks"] > 0
     assert tree[()]["time"] == pytest.approx(5.0, abs=1e-3)

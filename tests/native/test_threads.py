@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from .conftest import Measured, Workshop, effort
+from .conftest import Measured, Workshop, clock_library, effort
 
 Path = tuple[str, ...]
 
@@ -79,6 +79,16 @@ def test_waiting_is_time_of_its_own(openmp) -> None:
         "work": 23,
     }
     assert run.tree[("main", "phases", "omp parallel", "omp implicit barrier")]["visits"] == 3
+
+
+def test_a_team_without_work_takes_no_time(workshop: Workshop) -> None:
+    """What runs before main keeps the root: it has the time of that, and not that of threads that wait for a team."""
+    clock = clock_library(workshop)
+    program = workshop.build("idle_team.cpp", "-O2", "-fopenmp", str(clock))
+    run = workshop.run(program, QUIPU_CLOCK="monotonic")
+    assert run.returncode == 0
+    assert run.tree[()]["blocks"] > 0
+    assert run.tree[()]["time"] == pytest.approx(1.0, abs=1e-3)
 
 
 @pytest.mark.parametrize("clock", ["none", "monotonic"])
