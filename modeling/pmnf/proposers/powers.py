@@ -24,7 +24,7 @@ from ..calibration import (
     POWERS_STEPS,
     RIDGE,
 )
-from ..criterion.criterion import Candidates, choose
+from ..criterion.criterion import ALL, Candidates, choose
 from ..criterion.evidence import Evidence, minus_log_likelihood
 from ..criterion.signed import misfit
 from ..hypotheses.library import EXPONENTS, Library, SimpleTerm, make_term
@@ -48,13 +48,14 @@ def with_powers(points: FloatArray, library: Library, criterion: Evidence, pool:
     squares = power_squares(tables.columns[0][known:-1], criterion.values, criterion.weights, criterion.nonnegative)
     power = (known + squares.argmin(axis=1)).astype(np.int16)[:, None, None]
     rough = minus_log_likelihood(squares.min(axis=1), tables.points, criterion.noise, criterion.freedom)
+    wider = criterion.part(ALL)
+    wider.tables = tables
     penalties = criterion.penalties
-    rough += 2 * penalties.coefficient + penalties.complexity * tables.complexity(power) + criterion.effects(power)
+    rough += 2 * penalties.coefficient + penalties.complexity * tables.complexity(power) + wider.effects(power)
     rows = rough + POWERS_PENALTY <= pool.score[:, 0] + POWERS_NEAR
     if not rows.any():
         return pool, criterion.tables
-    part = criterion.part(rows)
-    part.tables = tables
+    part = wider.part(rows)
     found = choose([Candidates(np.arange(len(part.values)), power[rows], True)], part, 1)
     found = replace(found, score=np.where(misfit(found, part)[:, None], np.inf, found.score + POWERS_PENALTY))
     return replaced(pool, rows, merge([pool.rows(rows), found], NOISY_POOL)), tables

@@ -9,6 +9,7 @@ import pytest
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Library, Model, Options, fit_models
 from quipu.modeling.pmnf.build import median_first
+from quipu.modeling.pmnf.calibration import UNCHECKED_GROWTH
 from quipu.modeling.pmnf.hypotheses.library import EXPONENTS
 from quipu.modeling.pmnf.hypotheses.pool import Pool
 from quipu.modeling.pmnf.hypotheses.tables import make_tables
@@ -47,6 +48,13 @@ def test_an_exponent_that_the_library_has_not(exponent: float, noise: float) -> 
     assert not _exponents(models) <= set(EXPONENTS)
     held = [model.predict((512,)).lower <= truth <= model.predict((512,)).upper for model in models]
     assert np.mean(held) >= 0.9
+
+
+def test_growth_that_values_must_show_has_other_powers() -> None:
+    """Times between the threads of a team, which no effort checks, are modelled with a penalty of growth."""
+    models = _models(P, 3 + P[:, 0] ** 1.2, 0.02, Options(growth_penalty=UNCHECKED_GROWTH))
+    assert np.median(_errors(models, 512, 3 + 512**1.2)) < 0.02
+    assert not _exponents(models) <= set(EXPONENTS)
 
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
