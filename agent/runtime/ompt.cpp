@@ -5,6 +5,7 @@
  * those go to call paths of their own.
  */
 #include "clock.h"
+#include "teams.h"
 #include "tree.h"
 
 #include <stdlib.h>
@@ -325,9 +326,56 @@ void finalize(Data *) {}
 
 } // namespace
 
+/* Simulated ranks share a thread and with it, unknown to the OpenMP library, what that keeps of the thread. For a tool
+ * it keeps a stack of teams of one thread: where a rank calls MPI in a parallel region and another rank goes on in one
+ * of its own, they end in the wrong order, and the library aborts. So there it gets no tool, and parallel constructs
+ * are seen by their bodies, which are functions. */
+namespace quipu {
+
+static bool left_to_others() {
+    const char *choice = getenv("QUIPU_OPENMP");
+    return choice && !strcmp(choice, "0");
+}
+
+bool is_body(const char *name) {
+    return !left_to_others() && (strstr(name, ".omp_outlined") || strstr(name, "..omp_par")) &&
+           !strstr(name, ".reduction.");
+}
+
+/* Without optimization the body of a task is such a function, too, below the entry of the task. */
+static bool is_task(const Node *node) {
+    const RegionRecord *region = region_of(node->region);
+    return region && strncmp(region->text, ".omp_task_entry.", strlen(".omp_task_entry.")) == 0;
+}
+
+static bool is_construct(const Node *node) {
+    for (const quipu_region &region : parallel)
+        if (node->region && node->region == id_of(&region))
+            return true;
+    return false;
+}
+
+void enter_construct(const quipu_thread *rank, const quipu_region *body) {
+    const RegionRecord *known = id_of(body) ? region_of(id_of(body)) : nullptr;
+    if (!(known ? known->is_body : is_body(body->name)) || is_task(rank->here))
+        return;
+    uint32_t around = 0;
+    for (const Node *node = rank->here; node; node = node->up)
+        around += is_construct(node);
+    quipu_frame *frame = quipu_enter(&parallel[around < levels ? around : levels - 1]);
+    if (!is_construct(rank->here)) /* there was no room for it */
+        quipu_exit(frame);
+}
+
+quipu_frame *with_construct(quipu_frame *frame) {
+    quipu_frame *outer = frame - 1;
+    return is_construct(outer->node) && (outer - 1)->node != outer->node ? outer : frame;
+}
+
+} // namespace quipu
+
 /* The OpenMP library looks for this name when it starts. */
 extern "C" __attribute__((visibility("default"))) StartToolResult *ompt_start_tool(unsigned, const char *) {
     static StartToolResult result = {initialize, finalize, {0}};
-    const char *choice = getenv("QUIPU_OPENMP");
-    return active && !(choice && !strcmp(choice, "0")) ? &result : nullptr;
+    return active && !ranks && !left_to_others() ? &result : nullptr;
 }

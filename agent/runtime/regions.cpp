@@ -1,6 +1,7 @@
 /* What the process knows of its regions, and their place in the profile. */
 #include "filter.h"
 #include "settings.h"
+#include "teams.h"
 #include "tree.h"
 
 #include <stdio.h>
@@ -148,6 +149,7 @@ KnownRegion *known_region(const quipu_region *region, uint64_t id, uint32_t rows
     entry->weights = weights;
     entry->rows = rows;
     entry->hook = static_cast<quipu_hook>(region->hook);
+    entry->is_body = is_body(region->name);
     entry->scope_rows = scope_rows;
     entry->scope_row_count = scope ? scope->count : 0;
     entry->parent = scope ? scope->parent : 0;

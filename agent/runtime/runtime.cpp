@@ -2,6 +2,7 @@
 #include "clock.h"
 #include "computation.h"
 #include "hot.h"
+#include "teams.h"
 #include "tree.h"
 
 using namespace quipu;
@@ -62,6 +63,8 @@ struct quipu_frame *quipu_enter(struct quipu_region *region) {
     quipu_thread *thread = this_thread();
     if (__builtin_expect(!thread, 0))
         return idle_frame();
+    if (__builtin_expect(ranks != nullptr, 0))
+        enter_construct(thread, region);
     Link *link = follow(thread, region);
     const bool folds = link && link->folded;
     if (__builtin_expect(!link || thread->top == thread->limit || folds, 0)) {
@@ -88,6 +91,8 @@ void quipu_exit(struct quipu_frame *frame) {
     }
     if (frame == own(thread)->frames)
         return; /* the root stays */
+    if (__builtin_expect(ranks != nullptr, 0))
+        frame = with_construct(frame);
     Node *back = (frame - 1)->node;
     if (back != thread->here)
         charge_time(thread);

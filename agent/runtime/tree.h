@@ -171,6 +171,7 @@ struct RegionRecord {
     uint32_t index;  /* of a scope: its function is the region with the id that is lower by this */
     uint32_t scopes; /* how many regions from this one on are the scopes of one function; 0: it is no such function */
     bool in_file;    /* else it found no room, and has no call paths */
+    bool is_body;    /* of a parallel construct */
 };
 /* As it goes into the header of the profile. */
 const char *metric_table();

@@ -220,3 +220,17 @@ def test_signals_threads_and_openmp_work_as_without_the_simulation(
     for measured, threads in ((archive, 2), (real, 5)):
         visits = table(measured, "visits")
         assert [visits[("main", "omp parallel"), rank] for rank in range(2)] == [threads] * 2
+
+
+def test_ranks_that_call_mpi_in_parallel_regions(build: Build, library: Path, tmp_path: Path) -> None:
+    """Another rank goes on there, in the same thread: the OpenMP library must not keep teams for a tool."""
+    options = replace(QUIET, mpi_preload=library)
+    command = ["mpirun", "--oversubscribe", "-n", "4", str(build("teams", "quipu-mpicc", "-fopenmp"))]
+    real = run(command, {"p": 4}, None, tmp_path / "real", options)
+    archive = simulated(build("teams", "quipu-smpicc", "-fopenmp"), 4, tmp_path / "simulated")
+    assert archive.metadata.complete
+    for metric in EFFORT:
+        assert table(archive, metric) == table(real, metric), metric
+    visits = table(archive, "visits")
+    assert [visits[("main", "omp parallel"), rank] for rank in range(4)] == [7, 9, 7, 9]
+    assert any(path[-1] == "omp parallel level 2" for path, _ in visits)
