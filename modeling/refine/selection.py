@@ -61,8 +61,9 @@ def select(
     """Return which regions to instrument to see the program as it will be at `point`.
 
     A region is kept if one of its call paths has an inclusive time of at least `threshold` of the whole program at
-    the point, with every region on the paths from main to it. A region is dropped in spite of that if measuring it
-    (visits × cost_per_visit, in seconds) takes more than `most_overhead` of the time inside of it; regions on the
+    the point, with every region on the paths from main to it; of OpenMP constructs, which are in many functions, on
+    those paths that have this time. A region is dropped in spite of that if measuring it (visits × cost_per_visit, in
+    seconds) takes more than `most_overhead` of the time inside of it; regions on the
     way to others that are kept stay. `main` is always kept. MPI regions and regions of interpreters are no part of
     a filter. Shares are of the program, without the start and the end of MPI. Raises ModelingError for arguments out of
     range or without models of time.
@@ -78,7 +79,7 @@ def select(
     kept, dropped = _decide(candidates, threshold, most_overhead)
     large = set(kept)
     for path in range(len(tree)):
-        if int(tree.region[path]) in large:
+        if int(tree.region[path]) in large and _is_for_itself(time, path, threshold):
             for node in tree.ancestry(path)[:-1]:
                 if (region := int(tree.region[node])) in candidates:
                     kept.setdefault(region, f"on the way to {tree.name(path)}")
@@ -99,6 +100,15 @@ def select(
         time.start_and_end.value,
         explained / time.total.value if time.total.value > 0 else 0.0,
     )
+
+
+def _is_for_itself(time: Evaluation, path: int, threshold: float) -> bool:
+    """Whether the way to a call path of a kept region is kept.
+
+    An OpenMP construct is one region wherever it stands, in as many functions as have one.
+    """
+    of_openmp = time.analysis.tree.region_of(path).kind is RegionKind.OPENMP
+    return not of_openmp or time.share(time.inclusive[path]) >= threshold
 
 
 @dataclass

@@ -189,6 +189,18 @@ def test_selection_keeps_the_way_to_main(analysis: Analysis) -> None:
     assert {c.region.name for c in nothing.kept} == {"main"}
 
 
+def test_functions_with_short_parallel_regions_are_not_on_the_way_to_long_ones() -> None:
+    names = ("main", "solve", "setup", "omp parallel")
+    regions = tuple(Region(n, n, RegionKind.OPENMP if n == "omp parallel" else RegionKind.FUNCTION) for n in names)
+    tree = CallTree(regions, np.array([0, 1, 2, 3, 3]), np.array([-1, 0, 0, 1, 2]))
+    p = np.array([1.0, 2, 4, 8, 16])
+    time = np.stack([share + 0 * p for share in (1e-4, 1e-4, 1e-4, 0.9, 1e-3)])[:, :, None]
+    experiment = Experiment("teams", ("p",), p[:, None], tree, {"time": Metric("time", "s", "cost")}, {"time": time})
+    selection = select(analyze(experiment), {"p": 64.0})
+    assert {choice.region.name for choice in selection.kept} == {"main", "solve", "omp parallel"}
+    assert [choice.region.name for choice in selection.dropped] == ["setup"]
+
+
 def test_selection_checks_its_arguments(analysis: Analysis) -> None:
     with pytest.raises(ModelingError, match="threshold"):
         select(analysis, FAR, threshold=1.5)
