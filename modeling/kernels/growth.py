@@ -13,7 +13,8 @@ from ..errors import ModelingError
 from ..experiment import Experiment, FloatArray, Metric
 from ..pmnf.calibration import EXACT_RESIDUAL
 from ..pmnf.model import Model, Prediction
-from ..pmnf.modeler import Options, fit_models
+from ..pmnf.modeler import fit_models
+from ..pmnf.options import Options
 from .few import Few, fit_few
 from .functions import Fitted, best_fit
 from .variables import Variables, timed
