@@ -200,8 +200,14 @@ def test_signals_are_one_message(tmp_path: Path, number: int, code: int, said: s
     """Of a batch system at its time limit, say; what waits for a pipe is at work when that is open."""
     fifo = tmp_path / "campaign.toml"
     os.mkfifo(fifo)
-    start = "import sys; from quipu.agent.cli.entry import main; sys.argv = sys.argv[1:]; main()"
-    command = [sys.executable, "-c", start, "quipu", "campaign", str(fifo)]
+    start = """
+        import signal, sys
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore for what is in the background
+        from quipu.agent.cli.entry import main
+        sys.argv = sys.argv[1:]
+        main()
+    """
+    command = [sys.executable, "-c", textwrap.dedent(start), "quipu", "campaign", str(fifo)]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
         fifo.open("w", encoding="utf-8"),

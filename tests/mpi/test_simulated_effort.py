@@ -263,9 +263,13 @@ def test_rates_that_make_no_sense_are_refused(tmp_path: Path) -> None:
 
 
 def test_metrics_that_nobody_counts_end_the_run(
-    program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """As those of a later version, whose rates this one does not read."""
     options = replace(QUIET, rates=rates_file(tmp_path, metrics=("watts",)))
+    with pytest.raises(FormatError, match=r"metrics must be different ones of blocks, .*, not 'watts'"):
+        simulated(program, tmp_path, options)
+    monkeypatch.setattr("quipu.modeling.rates._RATED", ("watts",))
     with pytest.raises((RunFailed, MeasurementError)):
         simulated(program, tmp_path, options)
     assert "rates.tsv:1: names a metric that the pass does not count" in capfd.readouterr().err
