@@ -267,7 +267,8 @@ def _model_ratios(
                 missing.setdefault(metric, {})[key] = counts.ratios[place]
     exactly = replace(options, exact_only=True)
     values = [np.stack(list(ratios.values())) for ratios in missing.values()]
-    found = fit_counts(experiment.points, values, experiment.parameters, exactly, what=what)
+    said = f"{what}, metrics" if what else ""
+    found = fit_counts(experiment.points, values, experiment.parameters, exactly, what=said)
     for (name, ratios), models in zip(missing.items(), found, strict=True):
         known_models.update(((name, key), model) for key, model in zip(ratios, models, strict=True))
 
