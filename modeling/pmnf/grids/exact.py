@@ -27,7 +27,7 @@ from .calibration import FURTHER, GRID_BITS, GRID_FEW_PROCESSES, GRID_LEAST_LUCK
 from .higher_power import with_higher_power
 from .models import checked, each, with_others
 from .preferred import beside, beyond_few, is_better, is_doubted, is_simpler, is_unexplained
-from .terms import FEW_CONFIRM, Writer, as_table, has_extents
+from .terms import Writer, as_table, few_confirm, has_extents
 
 _Flags = NDArray[np.bool_]
 # Lengths that differ by less than this decide nothing. Polynomials over all points, which leave some over, save that.
@@ -246,7 +246,7 @@ def by_grid(
     if known:
         # few processes may do the same by another algorithm
         later = _not_of_few(points[:, names.index(parameter)], measured, idle) & unexplained
-        later[[path for path, model in result.items() if FEW_CONFIRM not in model.notes]] = False
+        later[[path for path, model in result.items() if not few_confirm(model)]] = False
         later &= np.array([own is not None and own.depends_on(parameter) for own in models], dtype=bool)
         for path, several in found(later, measured & ~idle).items():
             former, at = result.get(path, models[path]), measured[path]

@@ -11,8 +11,9 @@ import numpy as np
 from ...experiment import FloatArray
 from ..criterion.one_process import EXACT_FIT, reproduces
 from ..model import Model
+from .calibration import FURTHER, NEST_END
 from .models import each, with_others
-from .terms import FEW_CONFIRM, LONGER
+from .terms import LONGER, NONE_CONFIRM, few_confirm
 
 # Numbers of processes beyond the functions of them that confirm a model by these alone.
 _CONFIRM = 2
@@ -27,8 +28,24 @@ def beside(several: Sequence[Model], former: Model | None, also: bool, parameter
     """
     if former is not None and LONGER in several[0].notes:
         return with_others([former, *several], parameter)
-    likely = former is not None and (also or FEW_CONFIRM in several[0].notes)
-    return with_others([*several, *(each(former) if former is not None and likely else [])], parameter)
+    likely = former is not None and (also or few_confirm(several[0]))
+    model = with_others([*several, *(each(former) if former is not None and likely else [])], parameter)
+    return with_interval(model, former, parameter) if former is not None and NONE_CONFIRM in model.notes else model
+
+
+def with_interval(model: Model, former: Model, parameter: str) -> Model:
+    """Return a model by a grid that nothing confirms, whose interval holds that of the former one beyond its points.
+
+    The ends of that at so many times the processes, the largest of all else, are alternatives in proportion to it.
+    """
+    place = model.parameters.index(parameter)
+    point = [high * (FURTHER[0] if at == place else 1.0) for at, (_, high) in enumerate(model.ranges)]
+    known = former.predict(point)
+    if known.value > 0:
+        for end in (known.lower, known.upper):
+            scaled = former.scaled(end / known.value)
+            model = model.doubted(NEST_END, float(scaled.constant), scaled.terms)
+    return model
 
 
 def beyond_few(several: Sequence[Model], former: Model | None, parameter: str, points: FloatArray) -> Model:
@@ -38,7 +55,7 @@ def beyond_few(several: Sequence[Model], former: Model | None, parameter: str, p
     """
     if former is None:
         return several[0]
-    doubtful = FEW_CONFIRM in several[0].notes or LONGER in several[0].notes
+    doubtful = few_confirm(several[0]) or LONGER in several[0].notes
     if doubtful or is_simpler(former, several[0], True, parameter, points):
         return with_others([former, *several], parameter)
     return beside(several, former, True, parameter)

@@ -59,8 +59,15 @@ def advice(grid: ProcessGrid, processes: tuple[float, ...]) -> str:
 _EXPONENTS = {SHARE: -1, STEPS_OF_SHARE: -1, EACH: 1}
 # Said of sums that few numbers of processes confirm.
 FEW_CONFIRM = "hardly more numbers of processes than functions of the grid: by luck, other counts have such, too"
+# Said of those that nothing confirms: each number of processes makes one function, or all but one.
+NONE_CONFIRM = "as many functions of the grid as numbers of processes tell: other counts have such by luck, too"
 # Said of those whose description is longer than that of what they describe.
 LONGER = "functions of the grid that reproduce the counts have no fewer digits than these: such are there by luck"
+
+
+def few_confirm(model: Model) -> bool:
+    """Whether few numbers of processes, or none, confirm a model by a grid."""
+    return FEW_CONFIRM in model.notes or NONE_CONFIRM in model.notes
 
 
 def notes_of(grid: ProcessGrid, processes: FloatArray, model: Model) -> tuple[str, ...]:
@@ -172,7 +179,10 @@ class Writer:
             written.append(Alternative(GRID_UNSEEN, *collect(constant, more)))
         model = self._model(constant, terms, written)
         if any(self._is_doubtful(form) for form in best):
-            model = replace(model, notes=(*model.notes, LONGER if longer else FEW_CONFIRM))
+            # the same functions in several coefficients confirm each other
+            free = max(len(form.grid_functions) - self._grids_of(form) for form in best) + (len(best) == 1)
+            said = NONE_CONFIRM if free >= 0 else FEW_CONFIRM
+            model = replace(model, notes=(*model.notes, LONGER if longer else said))
         return model, length
 
     def _is_doubtful(self, form: Form) -> bool:

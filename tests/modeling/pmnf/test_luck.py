@@ -11,7 +11,7 @@ from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Model, Options, fit_models
 from quipu.modeling.pmnf.criterion.one_process import reproduces
 from quipu.modeling.pmnf.proposers.grid_coefficients import Coefficients
-from quipu.modeling.process_grid import assumed
+from quipu.modeling.process_grid import ProcessGrid, assumed
 
 BLOCKS = Metric("blocks", "1", "effort")
 RANKS = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -133,6 +133,39 @@ def test_sums_of_an_assumed_grid_that_say_no_less_than_the_counts_come_after_oth
     prediction = model.predict((64.0, 14.0))
     assert prediction.value < 350
     assert prediction.upper > 443
+
+
+def test_intervals_of_what_no_grid_confirms_hold_what_the_counts_say_without_it() -> None:
+    """Blocks that an adaptive mesh sends at four numbers of ranks, by its own balance: sums of a grid have them all."""
+    random, ranks = np.random.default_rng(3), np.array([2.0, 4.0, 8.0, 16.0])
+    visits = [
+        np.round(random.uniform(3, 60) * ranks ** random.uniform(0.4, 1.1) * np.exp(random.normal(0, 0.15, 4))) / ranks
+        for _ in range(100)
+    ]
+    points = np.array(list(product((1.0, 2.0, 4.0, 8.0), (4.0, 6.0, 8.0, 10.0))))
+    measured = np.array([np.repeat([0.0, *own[:3]], 4) for own in visits])
+    options = Options(grids=(ProcessGrid("p", "balanced", 3, "of messages"),))
+    models = fit_models(points, measured[:, :, None], BLOCKS, ("p", "n"), options)
+    predictions = [model.predict((16.0, 10.0)) for model in models if isinstance(model, Model)]
+    inside = [one.lower <= own[3] <= one.upper for one, own in zip(predictions, visits, strict=True)]
+    assert sum(inside) >= 75
+
+
+def test_a_domain_whose_size_counts_too_confirms_functions_of_few_grids() -> None:
+    """Corners, faces with ghosts and what each rank does have functions of their own, which other sizes have, too."""
+    points = np.array(list(product((1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (8.0, 12.0, 16.0, 20.0))))
+    grid = ProcessGrid("p", "balanced", 2, "of messages")
+
+    def counts(places: FloatArray) -> FloatArray:
+        x, y = grid.extents(places[:, 0]).T
+        n = places[:, 1]
+        return (n / x + 2) * (y - 1) / y + (n / y + 2) * (x - 1) / x + 3 * (n / x + 1) * (n / y + 1)
+
+    far = np.array([[128.0, 40.0]])
+    model = model_of(counts(points), points, Options(grids=(grid,)))
+    prediction = model.predict(tuple(far[0]))
+    assert prediction.value == pytest.approx(counts(far)[0])
+    assert prediction.upper <= 1.05 * prediction.value
 
 
 def test_as_unlikely_as_no_floating_point_number_of_machine_words() -> None:
