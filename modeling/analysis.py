@@ -25,6 +25,7 @@ from .priors.effort_time import model_time_and_waiting
 from .priors.path_model import PathModel
 from .progress import steps
 from .run_scatter import run_scatter
+from .shared_start import by_shared_start
 from .shared_steps import by_shared_steps
 from .slowest_rank import most_dominating
 from .visits.by_visits import by_visits
@@ -90,7 +91,8 @@ def fit_metrics(
         values = dedicated_times(experiment, name)[0]
         result[name] = fit_models(points, values, experiment.metrics[name], parameters, options, executed)
     result = {name: result[name] for name in names}
-    found = by_visits(experiment, by_shared_steps(experiment, result), options)
+    result = by_shared_start(experiment, by_shared_steps(experiment, result), options)
+    found = by_visits(experiment, result, options)
     for name in (name for name in found if experiment.metrics[name].is_effort):
         found[name] = [far_off(model) if isinstance(model, Model) else model for model in found[name]]
     return found

@@ -44,6 +44,11 @@ from .uncertainty.doubt import largest_misfit, open_notes
 _Flags = NDArray[np.bool_]
 
 
+def of_another_formula(name: str) -> str:
+    """Return the note of a model of counts without the points of one process, or one of anything else."""
+    return f"without {name}=1, which follows another formula"
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Call paths that were measured at the same points.
@@ -130,7 +135,7 @@ class Batch:
             unlike |= np.array([model.depends_on(name) for model in models], dtype=bool)
             unlike &= same_along(self.points[others], self.repetitions.centre[:, others], parameter)
         inexact = np.flatnonzero(unlike & large)
-        notes = (*self.notes, f"without {name}=1, which follows another formula")
+        notes = (*self.notes, of_another_formula(name))
         doubtful = np.array([needs_much(models[path], name) for path in inexact.tolist()], dtype=bool)
         for only in (True,) if self.exact_only else (True, False):
             paths = inexact if self.exact_only else inexact[doubtful != only]
