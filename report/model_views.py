@@ -51,20 +51,22 @@ def model_rows(
     inclusive: bool,
     everything: bool,
     observed: Mapping[str, Sequence[Behaviour]],
+    chosen: Sequence[int] | None = None,
 ) -> tuple[list[tuple[int, ModelRow]], int]:
     """Return call paths with their models in the order of the tree, and how many models were left out as empty.
 
     Those of the start and the end of MPI come last.
 
-    glob: call paths or names of regions. everything: also models that are 0, and what has no model.
+    glob: call paths or names of regions. everything: also models that are 0, and what has no model. chosen: call paths,
+    in their order, instead of all.
     """
     entries = {name: analysis.models(name, inclusive) for name in metrics}
     rows: list[tuple[int, ModelRow]] = []
     hidden = 0
     outside = analysis.tree.start_and_end
-    for node in sorted(_depth_first(analysis), key=lambda node: bool(outside[node])):
-        label = analysis.tree.label(node)
-        if glob is not None and not matches(glob, label) and not matches(glob, analysis.tree.name(node)):
+    order = sorted(_depth_first(analysis), key=lambda node: bool(outside[node])) if chosen is None else chosen
+    for node in order:
+        if not _fits(analysis, node, glob):
             continue
         for name, of_metric in entries.items():
             model, basis, shared = of_metric[node].model, of_metric[node].basis, of_metric[node].oversubscribed
@@ -81,6 +83,18 @@ def model_rows(
                 row = ModelRow(path, name, "", math.nan, basis, model.reason, None, shared, bool(outside[node]))
             rows.append((node, row))
     return rows, hidden
+
+
+def largest_paths(analysis: Analysis, metric: str, inclusive: bool, glob: str | None) -> list[int]:
+    """Return the call paths of the program that have any of a metric at the largest values measured, largest first."""
+    point = {name: high for name, (_, high) in zip(analysis.parameters, analysis.ranges, strict=True)}
+    ranking = evaluate(analysis, point, metric).ranking(inclusive)
+    return [one.path for one in ranking if one.value > 0 and _fits(analysis, one.path, glob)]
+
+
+def _fits(analysis: Analysis, path: int, glob: str | None) -> bool:
+    """Whether a call path, or the name of its region, is what was asked for."""
+    return glob is None or matches(glob, analysis.tree.label(path)) or matches(glob, analysis.tree.name(path))
 
 
 def _depth_first(analysis: Analysis) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ from .output import json_text, layout, own_file, say, show, show_json
 if TYPE_CHECKING:
     from quipu.modeling.pmnf.options import Options
 
+# So many call paths are more than a person reads.
+_MANY = 60
+
 
 def command(
     *,
@@ -27,6 +31,13 @@ def command(
     ),
     inclusive: bool = typer.Option(False, "--inclusive/--exclusive", help="Sums over what a call path calls."),
     over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help=OVER_RANKS_OF_SUMS),
+    top: int = typer.Option(
+        None,
+        "--top",
+        min=1,
+        metavar="N",
+        help="Only the N call paths with most of the first metric at the largest values measured, largest first.",
+    ),
     everything: bool = typer.Option(False, "--all", help="Also models that are 0, and call paths without a model."),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE.json", help="Write all models to a file."),
     force: bool = typer.Option(False, "--force", help="Write over a file that is no file of models."),
@@ -49,7 +60,13 @@ def command(
     from quipu.modeling.behaviour import behaviour
     from quipu.report.behaviour import change_rows, noise_facts, noise_rows, unrepeated
     from quipu.report.json_views import changes_json, models_json, noise_json
-    from quipu.report.model_views import metrics_of, model_facts, model_rows, oversubscription_notes
+    from quipu.report.model_views import (
+        largest_paths,
+        metrics_of,
+        model_facts,
+        model_rows,
+        oversubscription_notes,
+    )
     from quipu.report.terminal import head, tables
 
     from .measurements import load_both
@@ -67,7 +84,9 @@ def command(
         observed = behaviour(experiment, analysis, names) if experiment is not None else {}
     if noise and experiment is None:
         raise UsageError(f"{experiment_path} holds models: --noise needs the measurements")
-    placed, hidden = model_rows(analysis, names, path, inclusive, everything, observed)
+    largest = None if top is None else largest_paths(analysis, names[0], inclusive, path)
+    chosen = None if largest is None else largest[:top]
+    placed, hidden = model_rows(analysis, names, path, inclusive, everything, observed, chosen)
     rows = [row for _, row in placed]
     if path is not None and not rows and not hidden:
         raise nothing_fits(path)
@@ -94,9 +113,19 @@ def command(
     show([*parts, tables.noise_table(noises, room)] if noises else parts)
     if not rows:
         say("no model fits --metric" if metric else "there are no models")
+    further = 0 if largest is None else len(largest) - (top or 0)
+    _say_left_out(hidden, further, names[0], top is None and len({node for node, _ in placed}) > _MANY)
+
+
+def _say_left_out(hidden: int, further: int, metric: str, many: bool) -> None:
+    """Say what is not shown: so many models that are empty and `further` call paths; or how to see less of `many`."""
     if hidden:
         what = counted(hidden, "model that is 0 or could not be made is", "models that are 0 or could not be made are")
         say(f"{what} not shown (--all shows them)")
+    if further > 0:
+        say(f"{counted(further, 'further call path is', 'further call paths are')} not shown (--top)")
+    elif many and sys.stdout.isatty():
+        say(f"these are all call paths: --top 20 shows those with most {metric}")
 
 
 def _is_models(old: str) -> bool:

@@ -36,6 +36,19 @@ def test_models_as_a_table_chosen_by_path(quipu: Quipu, heat: Path) -> None:
     assert everything.count("bytes_sent") == 5
 
 
+def test_models_of_the_call_paths_with_most(quipu_here: Quipu, heat: Path) -> None:
+    answer = quipu_here("model", heat, "--top", "1", "-m", "bytes_sent,blocks", "--json")
+    assert [(entry["path"], entry["metric"]) for entry in json.loads(answer.out)["models"]] == [
+        (["main", "exchange", "MPI_Sendrecv"], "bytes_sent")
+    ]
+    answer = quipu_here("model", heat, "--top", "1", "-m", "blocks")
+    assert answer.out.splitlines()[-1].startswith("main->sweep ")
+    assert re.search(r"^quipu: \d+ further call paths? (is|are) not shown \(--top\)$", answer.err, re.MULTILINE)
+    assert quipu_here("model", heat, "--top", "0").code == 2
+    answer = quipu_here("model", heat, "--top", "3", "--path", "*nothing*")
+    assert (answer.code, answer.out) == (1, "")
+
+
 def test_formulas_in_ascii(quipu: Quipu, heat: Path) -> None:
     answer = quipu("model", heat, "-m", "blocks,time", PYTHONIOENCODING="ascii")
     assert answer.code == 0
