@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -279,9 +279,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two examples, 3 repetitions, and 512 ranks only")
     parser.add_argument("--folder", type=Path, help="keeps programs and runs; runs that are there are not repeated")
+    parser.add_argument("--size", type=int, metavar="N", help="of a rank in simulations of many, instead of the usual")
     parser.add_argument("--example", action="append", choices=[example.name for example in ALL], help="only this one")
     options = parser.parse_args()
     chosen = [example for example in ALL if example.name in (options.example or [e.name for e in ALL])]
+    if options.size:
+        chosen = [replace(example, size=(options.size,) * len(example.size)) for example in chosen]
     if options.quick and not options.example:
         chosen = chosen[:1] + chosen[-1:]
     with tempfile.TemporaryDirectory() as temporary:

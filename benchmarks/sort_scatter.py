@@ -1,0 +1,77 @@
+"""How closely a sort can be predicted: comparisons of std::sort in gathered samples, over sets of keys.
+
+    make bench-sort_scatter
+
+samplesort chooses splitters from 16 samples of each rank, which every rank sorts. Per rank, comparisons are on a line
+in log2(p) where more is sorted than insertions do. Here they are counted at 2 to 512 ranks for many sets of keys, and
+that line is fitted to 4 to 64 ranks of one set after the other: what a model reaches that knows the form, and from
+which number of ranks on it holds, but has one run of each.
+
+The last line is one JSON object: `scatter_4_to_64` and `scatter_512`, relative standard deviations over the sets;
+`beyond_line_2`, how far the mean at 2 ranks is above the line of the means at 4 to 64; `error_512`, the root mean
+square of the relative errors of the fits at 512 ranks, and `error_512_from_2`, of those that have 2 ranks, too.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+KEYS, SETS = 4096, 40
+RANKS = (2, 4, 8, 16, 32, 64)
+TARGET = 512
+PROGRAM = Path(__file__).resolve().parent / "programs" / "sort_comparisons.cpp"
+Floats = NDArray[np.float64]
+
+
+def counted(program: Path, ranks: int) -> Floats:
+    """Return the comparisons per rank of each set of keys, (SETS,)."""
+    command = [str(program), str(KEYS), str(ranks), str(SETS)]
+    return np.array(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split(), dtype=float)
+
+
+def predicted(counts: Floats, ranks: tuple[int, ...]) -> Floats:
+    """Return what lines in log2(p) through counts (len(ranks), S) at `ranks` say at the target, (S,).
+
+    The deviations that are minimized are relative.
+    """
+    columns = np.stack([np.ones(len(ranks)), np.log2(ranks)], axis=1)
+    target = np.array([1.0, np.log2(TARGET)])
+    fits = [np.linalg.lstsq(columns / own[:, None], np.ones(len(own)), rcond=None)[0] for own in counts.T]
+    return np.array([target @ fit for fit in fits])
+
+
+def main() -> None:
+    """Count, fit, and print one line of JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "sort_comparisons"
+        subprocess.run(["g++", "-O2", "-std=c++17", str(PROGRAM), "-o", str(program)], check=True)
+        counts = np.stack([counted(program, ranks) for ranks in RANKS])
+        truth = counted(program, TARGET)
+    spread = counts.std(axis=1) / counts.mean(axis=1)
+    means = counts.mean(axis=1)
+    slope, at_one = np.polyfit(np.log2(RANKS[1:]), means[1:], 1)
+    for ranks, mean, own in zip(
+        (*RANKS, TARGET), [*means, truth.mean()], [*spread, truth.std() / truth.mean()], strict=True
+    ):
+        print(f"{ranks:4d} ranks: {mean:.1f} comparisons per rank, scatter {100 * own:.1f} %")
+    errors = {
+        name: float(np.sqrt(np.mean((predicted(counts[first:], RANKS[first:]) / truth - 1.0) ** 2)))
+        for name, first in (("error_512", 1), ("error_512_from_2", 0))
+    }
+    result = {
+        "scatter_4_to_64": float(spread[1:].mean()),
+        "scatter_512": float(truth.std() / truth.mean()),
+        "beyond_line_2": float(means[0] / (at_one + slope) - 1.0),
+        **errors,
+    }
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
