@@ -24,6 +24,7 @@ from ..data.preparation import ranges
 from ..hypotheses.library import LOGARITHMS, Library
 from ..model import Factor, Model, Term, recursion, recursion_of
 from ..model.steps import BASES, Steps
+from ..uncertainty.covariance import in_doublings
 from .unexplained import Fit, missed, unexplained
 
 _Flags = NDArray[np.bool_]
@@ -130,13 +131,9 @@ def _logarithms(points: FloatArray) -> list[int]:
 
 
 def _in_doublings(model: Model, name: str, measured: tuple[tuple[float, float], ...]) -> Model:
-    """Return a model of 2ⁿ as one of the parameter n that it was measured with.
-
-    What is known of deviations of its exponents is left out: they are those of 2ⁿ.
-    """
+    """Return a model of 2ⁿ as one of the parameter n that it was measured with."""
     terms = _terms(model.terms, name)
-    size = len(model.terms) + 1
-    covariance = tuple(tuple(row[:size]) for row in model.covariance[:size])
+    covariance = in_doublings(model, name, measured[model.parameters.index(name)][1])
     others = tuple(replace(other, terms=_terms(other.terms, name)) for other in model.alternatives)
     return replace(model, terms=terms, ranges=measured, covariance=covariance, alternatives=others)
 

@@ -76,3 +76,20 @@ def test_what_nothing_explains_is_said() -> None:
 def test_exponentials_lead_all_powers() -> None:
     assert order_text(model_of(5 * 4**N + N**2).leading) == "4^n"
     assert order_text(model_of(N * 2**N + N**2).leading) == "2^n·n"
+
+
+def test_counts_that_deviate_are_as_open_as_those_of_the_size_itself() -> None:
+    points = np.array(list(product([1.0, 2, 4, 8, 16], [14.0, 15, 16, 17, 18])))
+    p, n = points.T
+    work = np.where(n > 14, 387.5, 355.0)  # a size that the compiler knows, and makes less of
+    counts = work * 2**n / p + 159000 + 40 * np.sin(5 * n + p)
+    model = model_of(counts, points, ("p", "n"))
+    size = model_of(counts, np.column_stack([p, 2**n]), ("p", "n"))
+    assert "2^n" in str(model)
+    for ranks, scale in ((16.0, 18.0), (64.0, 18.0), (64.0, 20.0)):
+        own, other = model.predict((ranks, scale)), size.predict((ranks, 2**scale))
+        assert own.value == pytest.approx(other.value)
+        assert own.lower == pytest.approx(other.lower, rel=0.05)
+        assert own.upper == pytest.approx(other.upper, rel=0.05)
+        assert own.upper < 1.5 * own.lower
+    assert model.predict((16.0, 25.0)).upper > 1.5 * model.predict((16.0, 25.0)).lower
