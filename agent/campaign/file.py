@@ -272,8 +272,8 @@ class _Declaration:
 
     def text_of(self, key: str, default: str) -> str:
         value = self.settings.get(key, default)
-        if not isinstance(value, str) or "\0" in value or value.isspace():
-            raise self.error(key, "should be text")
+        if not isinstance(value, str) or "\0" in value or value.isspace() or (default and not value):
+            raise self.error(key, "should be text, not empty")
         return value
 
     def repetitions(self) -> int:

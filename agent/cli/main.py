@@ -20,6 +20,7 @@ from quipu.modeling.errors import QuipuError
 from quipu.modeling.printable import printable
 from quipu.modeling.progress import shown_by
 
+from .arguments import make_strict
 from .options import COMPLETE, CONTEXT
 from .remaining import Remaining
 
@@ -135,6 +136,7 @@ def _callback(
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; errors are printed as one message each."""
     command = typer.main.get_command(application(arguments[:1]))
+    make_strict(command)
     try:
         try:
             with command.make_context("quipu", list(arguments) or ["--help"]) as context, shown_by(Remaining()):

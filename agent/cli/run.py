@@ -51,7 +51,7 @@ def command(
     launcher: str = typer.Option(
         None, "--launcher", metavar="smpi", help="Simulate the ranks: the command is the program alone, see -n."
     ),
-    ranks: int = typer.Option(None, "--ranks", "-n", min=1, metavar="N", help="Ranks to simulate."),
+    ranks: int = typer.Option(None, "--ranks", "-n", min=1, max=2**31 - 1, metavar="N", help="Ranks to simulate."),
     platform: Path = typer.Option(
         None, "--platform", metavar="FILE", help="SimGrid platform to simulate; without it a cluster of N equal hosts."
     ),

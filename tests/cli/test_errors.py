@@ -39,7 +39,7 @@ from .conftest import Quipu
         (["show"], 2, "DIR"),
         (["shwo"], 2, "shwo"),
         (["show", "{heat}", "--frobnicate"], 2, "--frobnicate"),
-        (["run", "--timeout", "1e999", "--", "true"], 2, "--timeout inf: give a number of seconds above 0"),
+        (["run", "--timeout", "1e999", "--", "true"], 2, "'--timeout': '1e999' is no finite number; write"),
         (["run"], 2, "no program"),
         (["run", "--param", "p=x", "--", "true"], 2, "--param 'p=x'"),
         (["run", "--rep", "0", "--", "true"], 2, "--rep"),

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
+from quipu.agent.cli.arguments import make_strict
+from quipu.agent.cli.main import application
 from quipu.agent.cli.options import over_ranks_of, parse_assignments, point_of, split_names
 from quipu.modeling.errors import UsageError
 
@@ -75,3 +81,35 @@ def test_help_names_each_command_of_tensor_in_one_whole_line(
 
 def test_help_writes_large_defaults_as_they_are_typed(quipu_here: Quipu) -> None:
     assert "300000000" not in quipu_here("generate", "--help").out
+
+
+def _values(command: Any, kinds: tuple[str, ...]) -> Iterator[tuple[Any, Any]]:
+    """Yield options and arguments of a command and those below it whose types have names that begin so."""
+    for below in getattr(command, "commands", {}).values():
+        yield from _values(below, kinds)
+    yield from ((command, one) for one in command.params if one.type.name.startswith(kinds))
+
+
+def test_numbers_of_all_commands_are_those_of_documents() -> None:
+    command = typer.main.get_command(application())
+    make_strict(command)
+    numbers = list(_values(command, ("int", "float")))
+    assert len(numbers) > 20
+    for owner, option in numbers:
+        context = owner.make_context("quipu", [], resilient_parsing=True)
+        assert option.type.convert("3", option, context) == 3
+        for text in ("1_0", "٣", "nan", "inf", "1e400", " 3", "3 ", "", "x", "--"):
+            with pytest.raises(typer.BadParameter, match=r"is no (whole|finite) number; write"):
+                option.type.convert(text, option, context)
+
+
+def test_no_command_takes_an_empty_path_for_the_working_folder(quipu_here: Quipu) -> None:
+    command = typer.main.get_command(application())
+    make_strict(command)
+    paths = list(_values(command, ("path", "file", "directory")))
+    assert len(paths) > 40
+    for owner, option in paths:
+        with pytest.raises(typer.BadParameter, match="'' is the name of no file and no folder"):
+            option.type.convert("", option, owner.make_context("quipu", [], resilient_parsing=True))
+    answer = quipu_here("run", "-o", "", "--", "true")
+    assert answer.code == 2 and "'--output' / '-o': ''" in answer.err and answer.err.count("\n") == 1

@@ -112,6 +112,7 @@ def test_odd_values_are_errors_that_name_the_file(tmp_path: Path, table: str, ke
         ("experiment", "ranks", '""', "platform"),
         ("experiment", "ranks", '""', 'launcher: needs ranks = "{p}" or a platform'),
         ("experiment", "name", '" "', "name: should be text"),
+        ("experiment", "directory", '""', "directory: should be text, not empty"),
         ("grid", "rule", '["balanced"]', "rule: should be one of: 'balanced'"),
         ("grid", "parameter", '"n"', "parameter: n = 0.5 is no number of ranks"),
         ("search", "budget", '"\u0663"', "budget '\u0663': write core hours such as 2.5"),

@@ -1,0 +1,47 @@
+"""How click reads numbers and paths of all commands: as documents have numbers, and no path that has no name."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+
+def make_strict(command: Any) -> None:
+    """Let a command and those below it refuse numbers that documents have not, and empty paths.
+
+    int() and float() read more, see `number_of`; an empty path would be the working folder.
+    """
+    for below in getattr(command, "commands", {}).values():
+        make_strict(below)
+    for parameter in command.params:
+        kind = copy.copy(parameter.type)  # one object stands for all integers
+        if kind.name.startswith("int"):  # integer, integer range
+            kind.convert = _reading(kind, _is_whole_number, "is no whole number; write digits only, such as 4")
+        elif kind.name.startswith("float"):
+            kind.convert = _reading(kind, _is_number, "is no finite number; write 4, 0.5 or 1e6")
+        elif kind.name in ("path", "file", "directory"):
+            kind.convert = _reading(kind, bool, "is the name of no file and no folder")
+        parameter.type = kind
+
+
+def _reading(kind: Any, is_good: Callable[[str], bool], fault: str) -> Callable[[Any, Any, Any], Any]:
+    """Return what reads a value as the type does, unless it is a text that is not good."""
+    usual = kind.convert
+
+    def convert(value: Any, parameter: Any, context: Any) -> Any:
+        if isinstance(value, str) and not is_good(value):
+            kind.fail(f"{value!r} {fault}", parameter, context)
+        return usual(value, parameter, context)
+
+    return convert
+
+
+def _is_number(text: str) -> bool:
+    from quipu.modeling.documents import number_of
+
+    return number_of(text) is not None
+
+
+def _is_whole_number(text: str) -> bool:
+    return text.lstrip("+-").isdecimal() and _is_number(text)
