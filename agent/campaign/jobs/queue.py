@@ -8,12 +8,15 @@ import sys
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from quipu.modeling.errors import EnvironmentProblem, QuipuError
 
 from .folder import FOLDER, JobFolder
 from .plan import SchedulerPlan
+
+if TYPE_CHECKING:
+    from .slurm import Hindrance
 
 State = Literal["waiting", "running", "ended", "unknown"]
 _EVER = 1 << 30
@@ -45,6 +48,9 @@ class Queue(Protocol):
         unknown: it does not know the job any more; it has ended, or a controller restarted from an older state.
         """
 
+    def hindrance(self, job: JobFolder) -> Hindrance | None:
+        """Return why a job that waits may wait for ever; None: nothing is known of that."""
+
     def cancel(self, job: JobFolder) -> str:
         """Ask the scheduler to end a job; return what it has against that, mostly nothing."""
 
@@ -66,7 +72,7 @@ class PsijQueue:
         logging.getLogger("psij").setLevel(logging.CRITICAL)  # tracebacks whenever the scheduler does not answer
         self._psij = psij
         self.plan = plan
-        executor = psij.JobExecutor.get_instance(plan.name)
+        executor = _executor(psij, plan.name)
         config = executor.config
         # A scheduler that does not answer for a while has not lost its jobs; psij would call them failed.
         for name, value in (
@@ -137,6 +143,15 @@ class PsijQueue:
             return "unknown" if state == self._psij.JobState.COMPLETED else "ended"
         return "running" if state == self._psij.JobState.ACTIVE else "waiting"
 
+    def hindrance(self, job: JobFolder) -> Hindrance | None:
+        """Return what keeps a job from its turn, as far as Slurm says; the others of psij do not tell."""
+        if self.plan.name != "slurm":
+            return None
+        from .slurm import hindrance_of
+
+        native = str(self._known[job.path.name].native_id)
+        return hindrance_of(native, self._executor.reasons.get(native, ""))
+
     def cancel(self, job: JobFolder) -> str:
         """Ask the scheduler to end a job; return what it has against that."""
         try:
@@ -149,6 +164,15 @@ class PsijQueue:
         """End psij's thread, if it has one, which would go on asking for jobs that are not over."""
         if (thread := getattr(self._executor, "_queue_poll_thread", None)) is not None:
             thread.done = True
+
+
+def _executor(psij: Any, name: str) -> Any:
+    """Return psij's executor of a scheduler."""
+    if name != "slurm":
+        return psij.JobExecutor.get_instance(name)
+    from .slurm import Slurm
+
+    return Slurm()
 
 
 def _custom(plan: SchedulerPlan) -> Mapping[str, str]:

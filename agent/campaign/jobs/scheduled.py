@@ -52,6 +52,7 @@ class Scheduled:
         self.queue = queue
         self._silent, self._patience, self._look = silent, patience, look
         self._tries: Counter[str] = Counter()
+        self._told: set[str] = set()  # reasons for which jobs wait
 
     def collect(self, directory: Path) -> None:
         """Settle jobs of earlier invocations that ended well, whose archives are on the disk."""
@@ -92,7 +93,7 @@ class Scheduled:
                     progress.started(left.pop(0))
                     refused, said = None, False
                 for one in list(flight):
-                    outcome = self._outcome(campaign, one)
+                    outcome = self._outcome(campaign, one, progress)
                     if outcome is not None:
                         flight.remove(one)
                     if isinstance(outcome, Outcome):
@@ -188,7 +189,7 @@ class Scheduled:
         job.submitted(native)
         return _Watched(job, task, (0, time.monotonic()), native, time.monotonic())
 
-    def _outcome(self, campaign: Campaign, one: _Watched) -> Outcome | Task | None:
+    def _outcome(self, campaign: Campaign, one: _Watched, progress: Progress) -> Outcome | Task | None:
         """Return what became of a job: its task if it is to be submitted again, None if it is waiting or running."""
         result = _result(one.job)
         if result is not None:
@@ -199,7 +200,7 @@ class Scheduled:
         state = self.queue.state(one.job) if one.native else "unknown"
         if state in ("waiting", "running"):
             one.seen = (beat, time.monotonic())
-            return None
+            return self._hindered(campaign, one, progress) if state == "waiting" else None
         if time.monotonic() - one.seen[1] < self._silent:
             return None
         number = f"job {one.native}" if one.native else "the job"
@@ -211,6 +212,26 @@ class Scheduled:
         else:
             text = f"{number} ended before its run began: cancelled, or refused by the scheduler"
         return _settled(campaign, one, Result(time.monotonic() - one.submitted, None, text))
+
+    def _hindered(self, campaign: Campaign, one: _Watched, progress: Progress) -> Outcome | None:
+        """Tell the user once why jobs may wait for ever; return the end of one that the scheduler will never begin."""
+        found = self.queue.hindrance(one.job)
+        if found is None:
+            return None
+        scheduler = self.queue.plan.name.capitalize()
+        if found.never and one.job.take(given_up=True):
+            kept = self.queue.cancel(one.job)
+            ending = f"it stays in the queue: {kept}" if kept else "it was cancelled"
+            text = f"job {one.native} can never begin ({scheduler}: {found.reason}); {ending}; {found.advice}"
+            return _settled(campaign, one, Result(time.monotonic() - one.submitted, None, text))
+        kind = found.reason.split(",")[0]
+        if kind not in self._told:
+            self._told.add(kind)
+            progress.note(
+                f"job {one.native}, {one.task.name}, does not begin ({scheduler}: {found.reason}); {found.advice}; "
+                f"the campaign waits, quipu campaign --cancel {campaign.path} cancels its jobs"
+            )
+        return None
 
 
 def _settled(campaign: Campaign, one: _Watched, result: Result) -> Outcome:

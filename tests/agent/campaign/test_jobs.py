@@ -17,6 +17,7 @@ from quipu.agent.campaign.jobs.folder import Asked, Claim, JobFolder, Result, un
 from quipu.agent.campaign.jobs.plan import SchedulerPlan
 from quipu.agent.campaign.jobs.queue import State, SubmissionFailed
 from quipu.agent.campaign.jobs.scheduled import Scheduled
+from quipu.agent.campaign.jobs.slurm import Hindrance, Slurm, hindrance_of
 from quipu.agent.campaign.task import Outcome, Silent
 from quipu.agent.cli.campaign import Lines
 from quipu.agent.merge.experiment import scan_runs
@@ -83,6 +84,8 @@ class Stand:
         self.most = 0
         self._states: dict[str, Callable[[], State]] = {}
         self._submissions = 0
+        self.cancelled: list[str] = []
+        self._hindrances: dict[str, Hindrance] = {}
 
     def submit(self, job: JobFolder, ranks: int) -> str:
         self._submissions += 1
@@ -90,6 +93,13 @@ class Stand:
         if how in ("refused", "silent"):
             raise SubmissionFailed(f"slurm: {how}", later=how == "silent")
         self.ranks.append(ranks)
+        if how.startswith("waits: "):
+            found = hindrance_of("7", how.removeprefix("waits: "))
+            assert found is not None
+            self._hindrances[job.path.name] = found
+            looks = iter(range(5))
+            self._states[job.path.name] = lambda: "waiting" if found.never or next(looks, None) is not None else "ended"
+            return str(self._submissions)
         thread = threading.Thread(target=self._run, args=(job, how))
         if how != "forgotten":
             thread.start()
@@ -105,7 +115,11 @@ class Stand:
     def state(self, job: JobFolder) -> State:
         return self._states[job.path.name]()
 
+    def hindrance(self, job: JobFolder) -> Hindrance | None:
+        return self._hindrances.get(job.path.name)
+
     def cancel(self, job: JobFolder) -> str:
+        self.cancelled.append(job.name)
         return ""
 
     def close(self) -> None:
@@ -188,6 +202,67 @@ def test_failures_name_the_output_and_are_tried_again(tmp_path: Path, how: str, 
     stand, notes = go(tmp_path)
     assert sum(stand.begun.values()) == 1
     assert complete(tmp_path) == {1: 2, 2: 2, 4: 2}
+
+
+def test_a_job_that_cannot_begin_is_told_once_with_the_reason(tmp_path: Path) -> None:
+    held = "waits: JobHeldAdmin"
+    stand, notes = go(tmp_path, {1: held, 3: held, 4: "waits: ReqNodeNotAvail, UnavailableNodes:n[1-3]"})
+    told = [note for note in notes.notes if "does not begin" in note]
+    assert [note.split(";")[0] for note in told] == [
+        "job 1, p=1 (repetition 1), does not begin (Slurm: JobHeldAdmin)",
+        "job 4, p=1 (repetition 2), does not begin (Slurm: ReqNodeNotAvail, UnavailableNodes:n[1-3])",
+    ]
+    assert all("quipu campaign --cancel" in note for note in told)
+    assert not stand.cancelled
+
+
+def test_a_job_that_the_scheduler_will_never_begin_is_not_waited_for(tmp_path: Path) -> None:
+    stand, notes = go(tmp_path, {2: "waits: DependencyNeverSatisfied"})
+    (failed,) = (outcome for outcome in notes.outcomes if outcome.error)
+    assert failed.error.startswith("job 2 can never begin (Slurm: DependencyNeverSatisfied); it was cancelled; what")
+    assert len(stand.cancelled) == 1
+    assert sum(complete(tmp_path).values()) == 5
+    assert not list(unsettled(tmp_path / "heat"))
+
+
+def test_reasons_of_slurm_of_several_words_are_read() -> None:
+    """psij took them for damage, and then knew nothing of any job."""
+    slurm = Slurm()
+    lines = ["7 PD (ReqNodeNotAvail, UnavailableNodes:a b)", "8 R None", "9 F RaisedSignal:53(Real-time signal 19)"]
+    states = slurm.parse_status_output(0, "\n".join([*lines, "10 PD (Priority)", "11 XX", ""]))
+    assert {native: str(status.state) for native, status in states.items()} == {
+        "7": "QUEUED",
+        "8": "ACTIVE",
+        "9": "FAILED",
+        "10": "QUEUED",
+        "11": "QUEUED",
+    }
+    assert slurm.reasons == {"7": "ReqNodeNotAvail, UnavailableNodes:a b", "10": "Priority"}
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("", ""),
+        ("None", ""),
+        ("Priority", ""),
+        ("Dependency", ""),
+        ("PartitionTimeLimit", "change queue, minutes"),
+        ("PartitionNodeLimit", "change queue, minutes"),
+        ("Nodes required for job are DOWN, DRAINED or reserved", "sinfo -R"),
+        ("launch failed requeued held", "scontrol release 7"),
+        ("QOSMaxCpuPerJobLimit", "than one job may"),
+        ("AssocMaxWallDurationPerJobLimit", "than one job may"),
+        ("QOSMaxJobsPerUserLimit", "when other jobs leave room"),
+        ("AssocGrpCPUMinutesLimit", "is used up"),
+        ("SomethingNew", "scontrol show job 7"),
+    ],
+)
+def test_what_reasons_mean(reason: str, words: str) -> None:
+    found = hindrance_of("7", reason)
+    assert (found is None) == (not words)
+    if found is not None:
+        assert words in found.advice and not found.never
 
 
 def test_jobs_that_ended_while_nobody_waited_count_once(tmp_path: Path) -> None:

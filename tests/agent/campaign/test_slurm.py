@@ -205,6 +205,34 @@ def test_a_partition_that_does_not_exist_is_an_error_at_once(tmp_path: Path, clu
     assert not complete(campaign)
 
 
+def test_a_job_whose_dependency_failed_is_not_waited_for(tmp_path: Path, cluster: Cluster, program: Path) -> None:
+    fails = ("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "false")
+    first = subprocess.run(fails, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+    without_jobs(cluster)
+    campaign = declare(tmp_path, program, "1", f'options = {{dependency = "afterok:{first}"}}\n')
+    (failed,) = run_campaign(campaign, execution=scheduled(campaign)).failed
+    assert "can never begin (Slurm: DependencyNeverSatisfied); it was cancelled" in failed.error
+    without_jobs(cluster)
+    assert not complete(campaign)
+
+
+def test_the_reason_of_a_job_that_may_wait_for_ever_is_told(tmp_path: Path, cluster: Cluster, program: Path) -> None:
+    """Its reason has several words, which psij does not read; it begins all the same when the node is back."""
+
+    class Resumes(Meddler):
+        def note(self, text: str) -> None:
+            super().note(text)
+            self.cluster.control("update", f"NodeName={self.cluster.host}", "State=RESUME")
+
+    cluster.control("update", f"NodeName={cluster.host}", "State=DRAIN", "Reason=test")
+    campaign = declare(tmp_path, program, "1, 2", f'options = {{nodelist = "{cluster.host}"}}\n')
+    meddler = Resumes(cluster, 1, "nothing")
+    assert not run_campaign(campaign, meddler, execution=scheduled(campaign)).failed
+    (note,) = meddler.notes
+    assert "does not begin (Slurm: ReqNodeNotAvail" in note and "sinfo -R says why" in note
+    assert complete(campaign) == [1, 2]
+
+
 INVOCATION = """
 import sys
 from pathlib import Path
