@@ -24,6 +24,7 @@ from ..merge.run import merge_run
 from .advice import advice
 from .build import build
 from .file import Campaign, Point
+from .full_disk import full_disk
 from .oversubscription import oversubscription_warning
 from .rates import read_rates
 from .repetition import LaunchOptions, RunFailed, RunInterrupted, run
@@ -38,7 +39,8 @@ _SHARE = re.compile(r"\d+(\.\d+)?%")
 class CampaignResult:
     """What an invocation did.
 
-    finished: runs that were on the disk before; not_started: left after a stop; stopped: why, where runs failed alike.
+    finished: runs that were on the disk before; not_started: left after a stop; stopped: why, where runs failed alike
+    or a disk is full.
     """
 
     directory: Path
@@ -105,10 +107,10 @@ def run_campaign(
     """Run what of a campaign is not complete on the disk yet; the points of a repetition in ascending order.
 
     Runs that failed or are partial are done again, once per invocation; a failing run does not stop the others unless
-    `stop_on_failure`, but several in a row that fail alike at their start do (`SameError`) unless `keep_going`. Raw
-    folders that an interruption left are merged first. Points with more ranks than processors are named before the
-    first run. execution: how runs are done, None: `Here`. choose: says which runs to do, a batch after the other,
-    instead of all points.
+    `stop_on_failure`, but several in a row that fail alike at their start do (`SameError`) unless `keep_going`, and the
+    first one does that fails because a disk is full. Raw folders that an interruption left are merged first. Points
+    with more ranks than processors are named before the first run. execution: how runs are done, None: `Here`. choose:
+    says which runs to do, a batch after the other, instead of all points.
 
     Raises MeasurementError if another campaign works in the folder, the build fails, or the folder holds runs with
     other parameters; FormatError if there is a run to do and its file of rates or its filter cannot be read;
@@ -144,7 +146,8 @@ def run_campaign(
             for outcome in execution.outcomes(campaign, batch, how, progress):
                 outcomes.append(outcome)
                 progress.ended(outcome)
-                why = "" if keep_going or outcome.interrupted else alike.look(outcome, batch)
+                why = full_disk(outcome.error, (directory, campaign.path.parent)) if outcome.error else ""
+                why = why or ("" if keep_going or outcome.interrupted else alike.look(outcome, batch))
                 if outcome.interrupted or (stop_on_failure and outcome.error) or why:
                     left = 0 if outcome.goes_on else max(len(batch) - (len(outcomes) - before), 0)
                     return CampaignResult(directory, finished, tuple(outcomes), left, outcome.interrupted, why)
@@ -317,8 +320,11 @@ def locked(directory: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise MeasurementError(f"{directory}: {_other_campaign(path, descriptor)}") from error
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        except OSError as error:
+            raise MeasurementError(f"{path}: cannot be written: {error.strerror or error}") from error
         yield
         os.ftruncate(descriptor, 0)
     finally:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -48,6 +51,32 @@ def test_runs_that_fail_alike_at_their_start_stop_the_campaign(tmp_path: Path) -
 def test_runs_that_fail_for_one_value_of_a_parameter_do_not(tmp_path: Path, first: str, second: str) -> None:
     result = campaign(tmp_path, HEAT, {1: [first] * 4, 2: [second] * 4})
     assert (len(result.failed), result.not_started, result.stopped) == (8, 0, "")
+
+
+@pytest.mark.parametrize("keep_going", [False, True])
+@pytest.mark.parametrize("reason", ["No space left on device", "Disk quota exceeded"])
+def test_a_full_disk_stops_the_campaign_at_its_first_run(tmp_path: Path, reason: str, keep_going: bool) -> None:
+    errors = {1: ["crashed", f"the run archive could not be written: {reason}", ""]}
+    result = campaign(tmp_path, HEAT, errors, keep_going)
+    assert (len(result.failed), result.not_started, result.exit_code) == (2, 6, 1)
+    assert result.stopped.startswith(f"stopped: a disk is full ({reason}); make room and repeat the command")
+
+
+def test_a_program_that_found_no_room_stops_the_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own messages are not known: the disk is looked at."""
+    monkeypatch.setattr("os.statvfs", lambda folder: SimpleNamespace(f_blocks=9, f_bavail=0))
+    result = campaign(tmp_path, HEAT, {1: ["heat ended with exit code 1"]})
+    assert (len(result.failed), result.not_started) == (1, 7)
+    assert result.stopped.startswith(f"stopped: the disk of {tmp_path / 'heat'} is full; make room")
+
+
+def test_a_disk_without_room_for_the_lock_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: Any) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.pwrite", full)
+    with pytest.raises(MeasurementError, match=r"heat/\.campaign\.lock: cannot be written: No space left on device"):
+        campaign(tmp_path, HEAT, {})
 
 
 def test_rates_are_read_before_the_first_run(tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""When a run failed because a disk is full: the next ones would, too, and write over nothing but their own files."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+_NO_ROOM = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT)))
+
+
+def full_disk(error: str, folders: Iterable[Path]) -> str:
+    """Return what to tell the user if a run failed for lack of room, else "".
+
+    error: what the run failed with, which says so if Quipu or its runtime found no room, here or on a node. folders:
+    where the program may have found none, whose own messages nobody knows.
+    """
+    said = next((text for text in _NO_ROOM if text in error), "")
+    full = next((folder for folder in folders if _is_full(folder)), None)
+    if not said and full is None:
+        return ""
+    where = "a disk is full" if full is None else f"the disk of {full} is full"
+    return (
+        f"stopped: {where}{f' ({said})' if said else ''}; make room and repeat the command, which merges what was "
+        "counted and goes on with the runs that are missing"
+    )
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    return found.f_blocks > 0 and found.f_bavail == 0
