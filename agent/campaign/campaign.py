@@ -20,6 +20,7 @@ from quipu.report.formats import read_filter
 from ..archive.run import RunArchive
 from ..launch.raw_folder import PREFIX, RankFile, read_launch, read_rank_file
 from ..merge.experiment import scan_runs, why_incomplete
+from ..merge.merged import merged_as
 from ..merge.run import merge_run
 from .advice import advice
 from .build import build
@@ -245,6 +246,9 @@ def recover(directory: Path, progress: Progress, busy: frozenset[tuple[str, int]
             if launch.alive or (launch.agent_host, launch.agent_pid) in busy:
                 continue
             _expect_no_rank(raw)
+            if (whole := merged_as(raw, directory)) is not None:
+                progress.note(f"{raw} is merged already, as {whole.name}: it can be removed")
+                continue
             archive = merge_run(raw, directory, launch.metadata)
         except FormatError as error:
             progress.note(f"{raw} was left by an interrupted run and cannot be merged: {error}")

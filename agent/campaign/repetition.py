@@ -28,6 +28,7 @@ from ..installation import native_file, quipu_version
 from ..launch.launchers import LaunchPlan, LaunchRequest, plan_launch
 from ..launch.process import Ending, run_process
 from ..launch.raw_folder import PREFIX, read_raw_folder, wait_for_nodes, write_launch
+from ..merge.merged import settled_after_interruption
 from ..merge.run import column_ranks_wanted, merge_command, merge_run
 from .rates import read_rates, without_rates
 
@@ -185,10 +186,8 @@ def _kept_if_interrupted(raw: Path, experiment: Path, options: LaunchOptions) ->
     try:
         yield
     except KeyboardInterrupt:
-        if any(raw.glob(_PROFILES)):
-            options.say(f"what was counted stays in {raw}; merge it with: {merge_command(raw, experiment)}")
-        else:
-            shutil.rmtree(raw, ignore_errors=True)
+        if text := settled_after_interruption(raw, experiment):
+            options.say(text)
         raise
 
 

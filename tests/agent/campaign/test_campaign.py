@@ -298,6 +298,18 @@ def test_a_complete_run_that_was_not_merged_is_merged(tmp_path: Path) -> None:
     assert watcher.notes == ["merged what an interrupted run left: p=1,n=100.r1, complete"]
 
 
+def test_a_run_that_was_merged_and_not_removed_counts_once(tmp_path: Path) -> None:
+    """Whoever merged it was killed before the folder could be removed."""
+    raw = left_over(tmp_path, dead_process())
+    content = json.loads((raw / "launch.json").read_text())
+    (raw / "launch.json").write_text(json.dumps({**content, "started": "2026-11-27T20:55:09.123+00:00"}))
+    merge_run(raw, tmp_path / "heat", keep_raw=True)
+    watcher = Watcher()
+    result = go(tmp_path, Bench(tmp_path), watcher)
+    assert watcher.notes == [f"{raw} is merged already, as p=1,n=100.r1: it can be removed"]
+    assert (result.finished, len(result.outcomes), len(find_runs(tmp_path / "heat"))) == (1, 7, 8)
+
+
 @pytest.mark.parametrize(("exit_code", "state"), [(None, 2), (0, 0), (None, 0)])
 def test_what_an_interrupted_run_left_is_kept_as_partial(tmp_path: Path, exit_code: int | None, state: int) -> None:
     left_over(tmp_path, dead_process(), exit_code, state)

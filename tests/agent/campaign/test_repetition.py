@@ -134,6 +134,18 @@ def test_an_interruption_of_the_merge_says_what_is_left(installed: Path, monkeyp
     assert [path.name for path in (installed / "runs").iterdir()] == ["p=1.r1"]
 
 
+def test_an_interruption_after_the_merge_names_the_archive(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    said: list[str] = []
+    monkeypatch.setattr("quipu.agent.merge.run._remove", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(["true"], {"p": 1}, None, "runs", replace(PLAIN, say=said.append))
+    assert said == [f"the run was merged before that: {installed / 'runs' / 'p=1.r1'}"]
+    assert [path.name for path in (installed / "runs").iterdir()] == ["p=1.r1"]
+
+
 @pytest.mark.parametrize("profile", [True, False])
 def test_a_disk_that_is_full_at_the_end_says_what_is_left(
     installed: Path, monkeypatch: pytest.MonkeyPatch, profile: bool
