@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .json_views import json_number
+from .text import uncertain_percent
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class RefinementRow:
     overhead, start_and_end (of the recording, not in the overhead) and predicted: share of the processor time without
     instrumentation; coverage: share of the exclusive time of the reference run; None where it is not known. within:
     whether the overhead is within the budget, None if the runs are too noisy to know. seconds: building, running and
-    deciding.
+    deciding. error: by how much the overhead may be off.
     """
 
     number: int
@@ -29,6 +30,12 @@ class RefinementRow:
     coverage: float | None
     within: bool | None
     seconds: float
+    error: float = 0.0
+
+    @property
+    def overhead_text(self) -> str:
+        """The overhead, or its error if these runs do not resolve it."""
+        return uncertain_percent(self.overhead, self.error)
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,8 @@ class RefinementPanel:
         last = self.rows[-1]
         count = f"{len(self.rows)} iteration{'' if len(self.rows) == 1 else 's'}"
         regions = f"{last.marked} region{'' if last.marked == 1 else 's'}"
-        text = f"{count}; the last measures {regions} with an overhead of {100 * last.overhead:.1f} %"
+        overhead = last.overhead_text.replace("%", " %")
+        text = f"{count}; the last measures {regions} with an overhead of {overhead}"
         if self.budget is None:
             return text
         state = {True: "within", False: "above", None: "too noisy to compare with"}[last.within]

@@ -72,6 +72,11 @@ def percent(fraction: float, decimals: int = 1) -> str:
     return "-" if math.isnan(fraction) else f"{100 * fraction:.{decimals}f}%"
 
 
+def uncertain_percent(fraction: float, error: float) -> str:
+    """Return a fraction as percent; if it is within its error of 0, that alone: `0 ±3.1%`."""
+    return percent(fraction) if abs(fraction) > error or not error else f"0 ±{percent(error)}"
+
+
 def factor(value: float) -> str:
     """Return by how much something grows: `1.5×`, `4096×`, `1.23e+07×`."""
     return f"{value:.0f}×" if 999.5 <= value < 1e6 else f"{value:.3g}×"

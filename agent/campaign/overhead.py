@@ -38,6 +38,23 @@ class Overhead:
     noise: float | None
 
 
+def error_of(overhead: float, noise: float | None) -> float:
+    """Return by how much a measured overhead may be off: as repetitions differ, and as far as it is below 0.
+
+    Measuring takes no time away: what makes runs with instrumentation faster is of the machine, and as likely makes
+    others slower by as much.
+    """
+    return max(noise or 0.0, -overhead)
+
+
+def within_budget(overhead: float, noise: float | None, budget: float) -> bool | None:
+    """Whether an overhead is within a budget; None if that cannot be known, as its error reaches across it."""
+    error, found = error_of(overhead, noise), max(overhead, 0.0)
+    if found + error <= budget:
+        return True
+    return False if found - error > budget else None
+
+
 def matters(plain: Times, ranks: int, budget: float) -> bool:
     """Whether the start and end of recording can be a notable part of the budget of such a run."""
     return budget * plain.processor < MATERIAL * ranks

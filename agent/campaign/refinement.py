@@ -35,7 +35,7 @@ from .baseline import Baseline, measure_baseline
 from .build import BUILD_ALL, build
 from .campaign import CampaignResult, locked, run_campaign
 from .file import Campaign, Point
-from .overhead import RECORDINGS, Overhead, matters, overhead, root_of, start_and_end
+from .overhead import RECORDINGS, Overhead, error_of, matters, overhead, root_of, start_and_end, within_budget
 from .refine_file import RefinePlan
 from .repetition import LaunchOptions
 from .selections import (
@@ -67,7 +67,7 @@ class Iteration:
     overhead: measured, a share of the processor time without instrumentation, over all points, without start_and_end:
     what starting and ending the recording took. predicted: before the runs. coverage: of the exclusive time of the
     reference runs at the target, by instrumented regions. seconds: building, running and deciding. noise: by how much
-    the overhead may be off, as repetitions differ; None with one repetition.
+    the overhead may be off, as repetitions differ; None with one repetition. Below 0 it is noise itself (`error`).
     """
 
     number: int
@@ -81,8 +81,13 @@ class Iteration:
     noise: Number | None = None
 
     def within(self, budget: float) -> bool | None:
-        """Whether the overhead is within the budget; None if that cannot be known, as the noise reaches across it."""
-        return None if abs(self.overhead - budget) < (self.noise or 0.0) else self.overhead <= budget
+        """Whether the overhead is within the budget; None if that cannot be known, as its error reaches across it."""
+        return within_budget(self.overhead, self.noise, budget)
+
+    @property
+    def error(self) -> float:
+        """By how much the overhead may be off, as far as is known."""
+        return error_of(self.overhead, self.noise)
 
 
 @dataclass(frozen=True)
@@ -208,14 +213,15 @@ class _Cycle:
 
     def spent(self, number: int, measured: Campaign, baseline: Baseline, costs: PathCosts) -> Overhead:
         """Return what an iteration cost. If it seems too much, start and end of the recording are set apart; if it
-        still does, the machine may have got slower: then the baseline is measured again."""
+        still does, or seems less than nothing by more than the budget, the machine may have got slower or faster: then
+        the baseline is measured again."""
         runs, cheapest, budget = complete_runs(measured.directory), self.cheapest(baseline), self.plan.overhead
         per_process = self.recording(cheapest, baseline, costs, measures=False)
         found = overhead(runs, baseline, per_process or 0.0)
         if found.regions > budget and per_process is None:
             per_process = self.recording(cheapest, baseline, costs)
             found = overhead(runs, baseline, per_process or 0.0)
-        if found.regions <= budget or self.plan.filtering == "run":  # which builds once
+        if abs(found.regions) <= budget or self.plan.filtering == "run":  # which builds once
             return found
         self.built = "baseline"
         file = f"baseline-after-{number}.json"

@@ -67,7 +67,7 @@ def command(
         show_json(_json(result))
     else:
         rows = [
-            (one.number, one.marked, one.executed, one.overhead, one.predicted, one.coverage, one.seconds)
+            (one.number, one.marked, one.executed, (one.overhead, one.error), one.predicted, one.coverage, one.seconds)
             for one in result.iterations
         ]
         show([tables.refinement_table(rows, layout())])
@@ -86,9 +86,15 @@ def _remarks(result: Refinement) -> list[str]:
             f"start and end of the recording: {quantity(result.recording, 's')} of each process, "
             f"{percent(last.start_and_end)} of these runs; no selection can save it, so it is not in the overhead"
         )
-    if last.noise is not None and result.within is None:
+    if last.overhead < 0.0 and result.within is None:
+        noise = "" if last.noise is None else f", and repetitions differ by {percent(last.noise)}"
         found.append(
-            f"as far as repetitions differ, the overhead is {percent(last.overhead - last.noise)} to "
+            f"these runs do not resolve the overhead: they took {percent(-last.overhead)} less time than those without "
+            f"instrumentation{noise}; take larger points or more repetitions, on a machine that is less busy"
+        )
+    elif last.noise is not None and result.within is None:
+        found.append(
+            f"as far as repetitions differ, the overhead is {percent(max(last.overhead - last.noise, 0.0))} to "
             f"{percent(last.overhead + last.noise)}, on both sides of the budget: these runs are too short, or the "
             "machine too busy, to measure it; take larger points or more repetitions"
         )
@@ -120,5 +126,5 @@ def _json(result: Refinement) -> dict[str, object]:
         "recording_seconds": result.recording,
         "seconds": result.seconds,
         "vanilla_seconds": result.vanilla,
-        "iterations": [vars(iteration) for iteration in result.iterations],
+        "iterations": [{**vars(one), "error": one.error} for one in result.iterations],
     }

@@ -163,7 +163,8 @@ def _refinement(folder: Path) -> RefinementPanel:
         dropped = None if names is None or before is None else len(before - names)
         shares = one.overhead, one.start_and_end, one.predicted, one.coverage
         within = None if budget is None else one.within(budget)
-        rows.append(RefinementRow(one.number, one.marked, one.executed, added, dropped, *shares, within, one.seconds))
+        counts = one.number, one.marked, one.executed, added, dropped
+        rows.append(RefinementRow(*counts, *shares, within, one.seconds, one.error))
         before = names
     return RefinementPanel(folder.absolute().name, budget, tuple(rows))
 

@@ -11,7 +11,18 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..text import START_AND_END, beyond_text, core_hours, factor, interval_text, number, path_text, percent, quantity
+from ..text import (
+    START_AND_END,
+    beyond_text,
+    core_hours,
+    factor,
+    interval_text,
+    number,
+    path_text,
+    percent,
+    quantity,
+    uncertain_percent,
+)
 from ..views import ChangeRow, Check, ConfigurationRow, ModelRow, NoiseRow, RankedRow
 from .columns import elastic, least_width, with_left_out
 from .glyphs import Layout, clean
@@ -120,15 +131,18 @@ def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Re
 
 
 def refinement_table(
-    rows: Sequence[tuple[int, int, int, float, float | None, float | None, float]], layout: Layout
+    rows: Sequence[tuple[int, int, int, tuple[float, float], float | None, float | None, float]], layout: Layout
 ) -> RenderableType:
-    """Return iterations: number, regions marked and executed, overhead measured and predicted, coverage, seconds."""
+    """Return iterations: number, regions marked and executed, overhead measured and predicted, coverage, seconds.
+
+    The measured overhead is given with its error.
+    """
     texts = [
         (
             str(number),
             str(marked),
             str(executed),
-            percent(overhead),
+            uncertain_percent(*overhead),
             "" if predicted is None else percent(predicted),
             "" if coverage is None else percent(coverage),
             quantity(seconds, "s"),

@@ -296,6 +296,29 @@ def test_filtered_at_run_time_all_iterations_share_a_build(tmp_path: Path, capsy
     )
 
 
+def test_runs_that_are_faster_with_instrumentation_resolve_no_overhead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The machine got faster: the baseline is measured again, and what is below 0 even then is no figure."""
+    again: list[bool] = []
+
+    def fast(*measured: object) -> Overhead:
+        again.append(len(measured) == 4)
+        return Overhead(-0.356, 0.0, 0.02)
+
+    monkeypatch.setattr(refinement, "overhead", fast)
+    assert run_command_line(["refine", str(declare(tmp_path, "iterations = 1\nat = {n = 400}")), "-q"]) == 0
+    assert again == [False, True]
+    assert (tmp_path / "cycle" / "baseline-after-1.json").exists()
+    printed = capsys.readouterr()
+    assert "0 ±35.6%" in printed.out and "-35.6%" not in printed.out
+    assert (
+        "these runs do not resolve the overhead: they took 35.6% less time than those without instrumentation, and "
+        "repetitions differ by 2.0%" in printed.err
+    )
+    assert "whether within the budget is not known" in printed.err
+
+
 def state_of(folder: Path) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((folder / "refinement.json").read_text())
     return content

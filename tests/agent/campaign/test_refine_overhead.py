@@ -79,6 +79,16 @@ def test_there_is_no_verdict_where_noise_reaches_across_the_budget() -> None:
     assert Iteration(*counted, 0.08, None, None, 1.0).within(0.05) is False
 
 
+def test_an_overhead_below_zero_is_noise() -> None:
+    """Runs with instrumentation that are 36 % faster say nothing of 5 %; 1 % faster is less than that."""
+    counted = (1, 5, 5)
+    fast, little = (Iteration(*counted, share, None, None, 1.0, noise=0.02) for share in (-0.356, -0.01))
+    assert (fast.error, fast.within(0.05)) == (0.356, None)
+    assert (little.error, little.within(0.05)) == (0.02, True)
+    assert Iteration(*counted, -0.356, None, None, 1.0).within(0.05) is None
+    assert Iteration(*counted, -0.04, None, None, 1.0, noise=0.06).within(0.05) is None
+
+
 def test_the_program_runs_below_the_function_that_is_entered_least() -> None:
     names = (("callback", RegionKind.FUNCTION), ("main", RegionKind.FUNCTION), ("MPI_Init", RegionKind.MPI))
     regions = tuple(Region(name, name, kind) for name, kind in names)
