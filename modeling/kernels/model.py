@@ -208,12 +208,13 @@ def model_program(
 
 
 def _others(experiment: Experiment, variables: Variables, method: Method) -> Growth | None:
-    """Return T_others, the time of the start and the end of MPI ("fitting from P", Table 2)."""
+    """Return T_others, the time of the start and the end of MPI ("fitting from P", Table 2): no problem has a say."""
     outside = experiment.tree.start_and_end
     if not outside.any():
         return None
     times = typical(experiment.values["time"])[outside].sum(axis=0)
-    return growths(experiment, variables, times[None], False, method)[0] if times.any() else None
+    ranks = Variables(variables.processes, None, ())
+    return growths(experiment, ranks, times[None], False, method)[0] if times.any() else None
 
 
 def _blocking(groups: tuple[GroupModel, ...], machine: Machine | None) -> float | None:

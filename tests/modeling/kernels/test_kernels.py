@@ -118,6 +118,25 @@ def test_strong_scaling_is_predicted_with_its_parts() -> None:
     assert {limit_of_group(group, point).cause for group in found.groups} == {"waiting", "latency"}
 
 
+@pytest.mark.parametrize(
+    "points", [[(2, 1e5), (4, 4e5), (8, 2e5)], [(p, 1e5 * s) for p in (2, 4, 8) for s in (1, 2, 4)]]
+)
+def test_the_start_and_end_of_mpi_does_not_depend_on_which_parameter_is_the_size(
+    points: list[tuple[float, float]],
+) -> None:
+    p, size = np.array(points).T
+    whole = planted(p, size)
+    time = whole.values["time"].copy()
+    time[6, :, 0] = 0.1 + 0.02 * p
+    named = replace(whole, parameters=("p", "n"), values={**whole.values, "time": time})
+    models = [model_program(named, clock=GHZ, size=name) for name in (None, "n")]
+    point = {"p": 32.0, "n": 1e6}
+    without, with_size = (model.at(point).others for model in models)
+    assert without == with_size
+    assert without.value == pytest.approx(0.74, rel=0.01)
+    assert all(6 not in group.group.paths for model in models for group in model.groups)
+
+
 def test_times_of_oversubscribed_configurations_are_left_out_where_the_others_are_enough() -> None:
     wide = planted(np.array([1.0, 2, 4, 8, 16]), np.full(5, 1e6))
     over = np.array([False, False, False, True, True])
