@@ -33,7 +33,8 @@ REMEDY = "restore it from a copy, merge the raw folder again if it still exists,
 def write_table(path: Path, columns: Mapping[str, tuple[str, Column]]) -> None:
     """Write columns (name → type name and values) and wait until they are on the disk. Raises OSError."""
     arrays = {name: pa.array(values, type=_TYPES[kind]) for name, (kind, values) in columns.items()}
-    pq.write_table(pa.table(arrays), path, compression="zstd", write_page_checksum=True)
+    with path.open("wb") as file:  # names of paths may be no text, which Arrow's own would have to be
+        pq.write_table(pa.table(arrays), file, compression="zstd", write_page_checksum=True)
     fsync(path)
 
 

@@ -276,7 +276,8 @@ def _count_again(plans: Sequence[LaunchPlan], source: CounterSource, options: La
     """
     often = "once more" if len(plans) == 1 else f"{len(plans)} times more"
     low, high = (duration(len(plans) * times * before.seconds) for times in SLOWER)
-    options.say(f"running {often} to count with {source.name}, which takes {low} to {high} in all")
+    takes = low if low == high else f"{low} to {high}"
+    options.say(f"running {often} to count with {source.name}, which takes {takes} in all")
     for plan in plans:
         for path, text in plan.files.items():
             path.write_text(text, encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -16,6 +17,9 @@ from quipu.modeling.printable import printable, printable_json
 if TYPE_CHECKING:
     from quipu.report.terminal import Layout
     from rich.console import RenderableType
+
+_NAMED = 40
+"""Characters of a file's name in that of its temporary one: with all of them it would be longer than names can be."""
 
 
 def say(message: str) -> None:
@@ -127,7 +131,8 @@ def require_own(
         return
     within = any(source.is_dir() and path.resolve().is_relative_to(source.resolve()) for source in read)
     if within or not force:
-        old = path.read_bytes().decode("utf-8", "replace")
+        with _naming(path):
+            old = path.read_bytes().decode("utf-8", "replace")
         if within and force and not is_own(old):
             raise UsageError(f"{path} is in a folder that this command reads, and would be lost: give another name")
         if old.strip() and not is_own(old):
@@ -148,6 +153,10 @@ def _require_place(path: Path) -> None:
         raise UsageError(f"{path} is a folder: give the name of a file")
     if not path.parent.is_dir():
         raise UsageError(f"{path}: the folder {path.parent} does not exist: make it first")
+    folder = _target(path).parent
+    if (path.is_file() or not path.exists()) and not os.access(folder, os.W_OK | os.X_OK):
+        number = errno.EROFS if os.statvfs(folder).f_flag & os.ST_RDONLY else errno.EACCES
+        raise OSError(number, os.strerror(number), str(path))
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -186,10 +195,9 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
 
 
 def _target(path: Path) -> Path:
-    """Return the file that a link stands for; OSError for links that lead in a circle."""
-    if path.is_symlink():
-        with suppress(FileNotFoundError):  # one that leads nowhere: the file is made there
-            path.stat()
+    """Return the file that a link stands for; OSError for links that lead in a circle, and for names too long."""
+    with suppress(FileNotFoundError):  # a new file, or a link that leads nowhere: the file is made there
+        path.stat()
     return path.resolve()
 
 
@@ -197,7 +205,7 @@ def _beside(target: Path, data: bytes) -> Path:
     """Return a file beside `target` that has its content to be and its permissions, on the disk."""
     import tempfile  # only here: commands start without it
 
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:_NAMED]}.")
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:

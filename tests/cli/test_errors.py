@@ -63,6 +63,8 @@ from .conftest import Quipu
         (["machine", "-o", "nested"], 2, "nested exists and is no description of a machine"),
         (["export", "{heat}", "-o", "circle"], 1, "circle: Too many levels of symbolic links (the symbolic link leads"),
         (["show", "circle"], 1, "circle: there is no such"),
+        (["machine", "-o", "circle"], 1, "circle: Too many levels of symbolic links"),
+        (["machine", "-o", "x" * 256], 1, "x: File name too long"),
         (["machine", "--network", "mpirun '-n 4"], 2, '--network "mpirun \'-n 4": no closing quotation; give'),
         (["machine", "--network", " "], 2, "--network ' ': give a launcher"),
         *(
@@ -97,6 +99,30 @@ def test_one_message(
     assert answer.out == ""
     assert answer.err.startswith("quipu: error: ")
     assert words in answer.err
+
+
+def test_a_folder_that_takes_no_files_is_told_before_the_work(
+    quipu_here: Quipu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = os.access
+    monkeypatch.setattr("os.access", lambda place, *how: Path(place) != tmp_path and usual(place, *how))
+    answer = quipu_here("machine", "-o", "here.json")
+    assert (answer.code, answer.err.startswith("quipu: error: here.json: Permission denied")) == (1, True)
+
+
+def test_files_whose_names_are_as_long_as_names_can_be(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
+    name = "x" * 250 + ".json"
+    assert quipu_here("export", heat, "--format", "extrap-json", "-o", name).code == 0
+    assert (tmp_path / name).stat().st_size > 0
+
+
+def test_a_folder_whose_name_is_no_text_holds_runs(quipu: Quipu, tmp_path: Path) -> None:
+    raw = raw_folder(tmp_path / ".raw-x", [rank_profile(0, 1)])
+    folder = tmp_path / os.fsdecode(b"heat-\xff")
+    merged = quipu("merge", raw, "-o", folder)
+    assert merged.code == 0, merged.err
+    shown = quipu("show", folder)
+    assert shown.code == 0 and "main" in shown.out
 
 
 def test_a_damaged_archive_names_its_file(quipu: Quipu, heat: Path, tmp_path: Path) -> None:
