@@ -153,7 +153,7 @@ class OtherParameters:
 
     @cached_property
     def _powers(self) -> list[NDArray[np.int16]]:
-        """The polynomial of one parameter with as many coefficients as values; what these are is the evidence.
+        """The polynomial of one parameter with as many coefficients as values, or four; what these are is the evidence.
 
         Lines with freedom have told whether there are functions with fewer.
         """
@@ -162,7 +162,7 @@ class OtherParameters:
         number = {(t.exponent, t.log): i for i, t in enumerate(self.tables.terms[0])}
         wanted = [number[Fraction(power), 0] for power in (1, 2, 3) if (Fraction(power), 0) in number]
         least = min(np.unique(self.others[place]).size for place in self.where)
-        return [np.array(wanted[: least - 1], dtype=np.int16)[:, None]] if 1 < least <= len(wanted) + 1 else []
+        return [np.array(wanted[: least - 1], dtype=np.int16)[:, None]] if least > 1 and wanted else []
 
     def _fitted(self, values: FloatArray, products: NDArray[np.int16]) -> Coefficients | None:
         """Return the coefficients of `products` (Q, m-1) at each number of processes, if they reproduce the values."""

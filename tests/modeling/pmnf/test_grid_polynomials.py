@@ -47,3 +47,29 @@ def test_what_leaves_no_freedom_is_not_proposed() -> None:
     of_sizes = random.integers(1, 10**6, 3)[((POINTS[:, 1] - 16) / 8).astype(int)].astype(float)
     anything = random.integers(1, 10**6, (50, len(POINTS))).astype(float)
     assert polynomials.propose(np.stack([of_processes, of_sizes, *anything, np.zeros(len(POINTS))])) == [[]] * 53
+
+
+def test_all_powers_of_loops_over_a_domain_from_five_sizes() -> None:
+    """Cells, planes, lines and what is done once, each at five grids of its own: four coefficients, of five sizes."""
+    grid = ProcessGrid("p", "balanced, smallest first", 2, "of MPI_Cart_create")
+
+    def loads(points: FloatArray) -> FloatArray:
+        (x, y), n = grid.extents(points[:, 0]).T, points[:, 1]
+        cells = 1.5 * n**3 + 18 * n**2 + 31.5 * n + 15
+        return cells / (x * y) + (15 * n**2 + 165 * n + 150) / y + (6 * n**2 + 66 * n + 60) / x + 61 * n + 638
+
+    points = np.array(list(product((1.0, 2, 4, 8, 16), (16.0, 24, 32, 40, 48))))
+    (model,) = fit_models(points, loads(points)[None, :, None], BLOCKS, ("p", "n"), Options(grids=(grid,)))
+    assert isinstance(model, Model)
+    far = np.array([(16.0, 96.0), (64.0, 48.0), (64.0, 80.0)])
+    assert model.evaluate(far) == pytest.approx(loads(far), rel=1e-9), str(model)
+
+
+def test_no_polynomial_goes_through_five_sizes_of_what_is_none() -> None:
+    """One count of the 25 is another: there is no sum of powers of the size at that number of processes."""
+    points = np.array(list(product((1.0, 2, 4, 8, 16), (16.0, 24, 32, 40, 48))))
+    values = (points[:, 1] ** 3 + 7 * points[:, 1] ** 2 + 5 * points[:, 1] + 11) / points[:, 0]
+    values[12] += 5.0
+    (model,) = fit_models(points, values[None, :, None], BLOCKS, ("p", "n"), Options(grids=(GRID,)))
+    assert isinstance(model, Model)
+    assert model.evaluate(points[12:13])[0] != pytest.approx(values[12], abs=1.0)
