@@ -180,8 +180,8 @@ class Writer:
         model = self._model(constant, terms, written)
         if any(self._is_doubtful(form) for form in best):
             # the same functions in several coefficients confirm each other
-            free = max(len(form.grid_functions) - self._grids_of(form) for form in best) + (len(best) == 1)
-            said = NONE_CONFIRM if free >= 0 else FEW_CONFIRM
+            spare = min(self._grids_of(form) - len(form.grid_functions) for form in best) - (len(best) == 1)
+            said = NONE_CONFIRM if spare <= 0 else FEW_CONFIRM
             model = replace(model, notes=(*model.notes, LONGER if longer else said))
         return model, length
 
