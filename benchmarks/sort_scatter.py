@@ -2,7 +2,7 @@
 
     make bench-sort_scatter
 
-samplesort chooses splitters from 16 samples of each rank, which every rank sorts. Per rank, comparisons are on a line
+samplesort chooses splitters from 32 samples of each rank, which every rank sorts. Per rank, comparisons are on a line
 in log2(p) where more is sorted than insertions do. Here they are counted at 2 to 512 ranks for many sets of keys, and
 that line is fitted to 4 to 64 ranks of one set after the other: what a model reaches that knows the form, and from
 which number of ranks on it holds, but has one run of each.

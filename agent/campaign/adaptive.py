@@ -16,9 +16,10 @@ from quipu.modeling.experiment import FloatArray
 from quipu.report.text import core_hours, percent
 
 from ..merge.experiment import load_experiment, scan_runs
-from .file import Campaign, Point
+from .file import Campaign
 from .oversubscription import oversubscribed_points
 from .patience import Patience
+from .points import Point
 from .search import SearchPlan
 from .task import Progress, Task
 

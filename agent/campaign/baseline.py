@@ -15,7 +15,8 @@ from ..archive.run_json import read_json, write_json
 from ..launch.launchers import LaunchPlan
 from ..launch.process import run_process
 from .build import build, expect_plain
-from .file import Campaign, Point
+from .file import Campaign
+from .points import Point
 from .repetition import LaunchOptions, launch_plan
 from .task import Progress
 

@@ -24,9 +24,10 @@ from ..merge.merged import merged_as
 from ..merge.run import merge_run
 from .advice import advice
 from .build import build
-from .file import Campaign, Point
+from .file import Campaign
 from .full_disk import full_disk
 from .oversubscription import oversubscription_warning
+from .points import Point
 from .rates import read_rates
 from .repetition import LaunchOptions, RunFailed, RunInterrupted, run
 from .same_error import SameError
@@ -194,7 +195,8 @@ def measured(campaign: Campaign, task: Task, options: LaunchOptions, launch: Lau
     path, text, interrupted = None, "", False
     try:
         how = task.options(campaign, options)
-        path = launch(campaign.command_at(task.point), task.parameters, None, campaign.directory, how).path
+        command = campaign.command_at(task.point, task.repetition)
+        path = launch(command, task.parameters, None, campaign.directory, how).path
     except EnvironmentProblem:
         raise
     except QuipuError as error:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping
@@ -11,27 +9,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quipu.modeling.documents import is_number, is_parameter, toml_of
+from quipu.modeling.documents import is_number, toml_of
 from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.limits import reading_file, whole_number
 from quipu.modeling.process_grid import MOST_DIMENSIONS, RULES, ProcessGrid
 
 from ..launch.launchers import launch_command
+from .points import Point, read_points
 
 if TYPE_CHECKING:
     from .jobs.plan import SchedulerPlan
     from .refine_file import RefinePlan
     from .search import SearchPlan
 
-Point = tuple[float, ...]
-
 PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 """A parameter in a command or in the environment."""
+REPETITION = "repetition"
+"""What stands for the number of the repetition there, unless a parameter has this name."""
 _TABLES = {"experiment", "parameters", "environment", "search", "grid", "refine", "scheduler"}
 _GRID = {"parameter", "dimensions", "rule"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform", "compute", "rates"}
 _SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_LAUNCHING}
-_LARGEST_GRID = 100_000
 
 
 @dataclass(frozen=True)
@@ -77,12 +75,12 @@ class Campaign:
         """Return the parameters at a point by name."""
         return dict(zip(self.parameters, point, strict=True))
 
-    def command_at(self, point: Point) -> tuple[str, ...]:
-        """Return the command at a point. A value never becomes several words: there is no shell.
+    def command_at(self, point: Point, repetition: int = 1) -> tuple[str, ...]:
+        """Return the command of a repetition (from 1) at a point. A value stays one word: there is no shell.
 
         Raises FormatError or MeasurementError if the number of ranks there is none.
         """
-        command = tuple(self._filled(word, point) for word in self.command)
+        command = tuple(self._filled(word, point, repetition) for word in self.command)
         if self.launcher is None:
             return command
         number = whole_number(ranks := self._filled(self.ranks, point))
@@ -90,13 +88,13 @@ class Campaign:
             raise FormatError(self.path, f"ranks: {ranks[:40]} is no number of ranks")
         return launch_command(self.launcher, command, number, self.platform)
 
-    def environment_at(self, point: Point) -> dict[str, str]:
-        """Return the environment variables for the program at a point."""
-        return {name: self._filled(value, point) for name, value in self.environment.items()}
+    def environment_at(self, point: Point, repetition: int = 1) -> dict[str, str]:
+        """Return the environment variables for the program in a repetition (from 1) at a point."""
+        return {name: self._filled(value, point, repetition) for name, value in self.environment.items()}
 
-    def _filled(self, text: str, point: Point) -> str:
+    def _filled(self, text: str, point: Point, repetition: int = 1) -> str:
         numbers = (format(value, ".15g" if isinstance(value, float) else "") for value in point)
-        values = dict(zip(self.parameters, numbers, strict=True))
+        values = {REPETITION: str(repetition), **dict(zip(self.parameters, numbers, strict=True))}
         return PLACEHOLDER.sub(lambda found: values[found.group(1)], text)
 
 
@@ -122,6 +120,7 @@ def read_campaign(path: Path | str) -> Campaign:
     n = [64, 128, 256]
     [environment]                        # for the program, optional; {n} is replaced here, too
     OMP_NUM_THREADS = "1"
+    SEED = "{repetition}"                # the number of the repetition, from 1; in the command, too
     [grid]                               # how the program arranges its ranks, if MPI_Cart_create does not; optional
     parameter = "p"
     dimensions = 2
@@ -170,7 +169,8 @@ class _Declaration:
         name = self.text_of("name", self.path.stem)
         if not name or name.startswith(".") or "/" in name:
             raise self.error("name", f"{name!r} cannot be the name of an experiment")
-        parameters, points = self.points()
+        given, explicit = self.content.get("parameters", {}), self.settings.get("points")
+        parameters, points = read_points(given, explicit, self.error)
         launcher, platform = self.launching()
         filter_file = self.text_of("filter", "")
         return Campaign(
@@ -326,59 +326,9 @@ class _Declaration:
 
     def used(self, key: str, texts: Iterable[str], parameters: tuple[str, ...]) -> set[str]:
         used = {name for text in texts for name in PLACEHOLDER.findall(text)}
-        for name in sorted(used - set(parameters)):
+        for name in sorted(used - {REPETITION, *parameters}):
             raise self.error(key, f"{{{name}}} is no parameter; there are: {_listed(set(parameters))}")
         return used
-
-    def points(self) -> tuple[tuple[str, ...], tuple[Point, ...]]:
-        given = self.content.get("parameters", {})
-        explicit = self.settings.get("points")
-        if isinstance(given, list) and all(isinstance(name, str) for name in given):
-            if explicit is None:
-                raise self.error("parameters", "a list of names needs points = [[…], …] in [experiment]")
-            given = {name: [] for name in given}
-        if not isinstance(given, dict):
-            raise self.error("parameters", "should be a table: [parameters] with lines like p = [1, 2, 4]")
-        for name in given:
-            if not is_parameter(name):
-                raise self.error(name, "is not usable as a parameter name (letters, digits and _)")
-        names = tuple(given)
-        if explicit is not None:
-            return names, self.explicit_points(names, explicit)
-        given = {name: self.series(name, values) for name, values in given.items()}
-        if math.prod(len(values) for values in given.values()) > _LARGEST_GRID:
-            raise self.error("parameters", f"make more than {_LARGEST_GRID} points")
-        grid = itertools.product(*(sorted(set(values)) for values in given.values()))
-        return names, tuple(grid)
-
-    def series(self, name: str, values: object) -> list[float]:
-        """Return the values of a parameter, from a list or a range whose end counts."""
-        if isinstance(values, list) and values and all(is_number(value) for value in values):
-            return values
-        if not isinstance(values, dict):
-            raise self.error(name, "should be a list of numbers, like [1, 2, 4], or {from = 1, to = 64, factor = 2}")
-        kind = "factor" if "factor" in values else "step"
-        if set(values) != {"from", "to", kind} or not all(is_number(value) for value in values.values()):
-            raise self.error(name, "a range needs numbers from and to, and step or factor")
-        low, high, width = values["from"], values["to"], values[kind]
-        if low > high or width <= (kind == "factor") or (kind == "factor" and low <= 0):
-            raise self.error(name, "a range goes up: from below to, step above 0, factor above 1")
-        result, value = [], low
-        while value <= high * (1 + 1e-12):
-            result.append(value)
-            value = value * width if kind == "factor" else low + len(result) * width
-            if len(result) > _LARGEST_GRID:
-                raise self.error(name, f"makes more than {_LARGEST_GRID} values")
-        return result
-
-    def explicit_points(self, names: tuple[str, ...], rows: object) -> tuple[Point, ...]:
-        if not isinstance(rows, list) or not rows:
-            raise self.error("points", "should be a list of points, like [[1, 64], [2, 128]]")
-        for row in rows:
-            if not isinstance(row, list) or len(row) != len(names) or not all(is_number(value) for value in row):
-                order = ", ".join(names) or "no parameters"
-                raise self.error("points", f"{row!r} should hold one number for each of: {order}")
-        return tuple(sorted({tuple(row) for row in rows}))
 
     def environment(self, parameters: tuple[str, ...]) -> dict[str, str]:
         table = self.content.get("environment", {})

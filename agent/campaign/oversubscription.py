@@ -13,7 +13,8 @@ from ..archive.metadata import configuration_name
 from ..installation import native_file
 from ..launch.launchers import LaunchRequest, plan_launch
 from ..launch.launchers.detect import Ask, version_text
-from .file import Campaign, Point
+from .file import Campaign
+from .points import Point
 
 _MOST_NAMED = 4
 

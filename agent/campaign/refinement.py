@@ -34,8 +34,9 @@ from ..source.callgraph import call_graph
 from .baseline import Baseline, measure_baseline
 from .build import BUILD_ALL, build
 from .campaign import CampaignResult, locked, run_campaign
-from .file import Campaign, Point
+from .file import Campaign
 from .overhead import RECORDINGS, Overhead, error_of, matters, overhead, root_of, start_and_end, within_budget
+from .points import Point
 from .refine_file import RefinePlan
 from .repetition import LaunchOptions
 from .selections import (

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from ..archive.metadata import configuration_name
-from .file import Campaign, Point
+from .file import Campaign
+from .points import Point
 from .repetition import LaunchOptions
 
 
@@ -27,7 +28,7 @@ class Task:
 
     def options(self, campaign: Campaign, given: LaunchOptions) -> LaunchOptions:
         """Return how to measure it: as the campaign says for its point, after what is given for all of them."""
-        environment = {**campaign.environment_at(self.point), **given.environment}
+        environment = {**campaign.environment_at(self.point, self.repetition), **given.environment}
         return replace(given, grid=campaign.extents_at(self.point), environment=environment)
 
 

@@ -1,4 +1,4 @@
-// Comparisons of std::sort in 16 samples of each of p ranks, which are sorted rank by rank: as samplesort sorts them.
+// Comparisons of std::sort in 32 samples of each of p ranks, which are sorted rank by rank: as samplesort sorts them.
 //
 //     sort_comparisons KEYS RANKS SETS
 //
@@ -12,7 +12,7 @@
 
 namespace {
 
-constexpr std::size_t samples_per_rank = 16;
+constexpr std::size_t samples_per_rank = 32;
 long comparisons = 0;
 
 struct Key {

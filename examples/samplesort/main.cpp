@@ -21,14 +21,19 @@ using namespace samplesort;
 
 enum { exit_verified = 0, exit_wrong_result = 1, exit_usage = 2 };
 
-constexpr char usage[] = "usage: samplesort KEYS [RANGE]\n"
+constexpr char usage[] = "usage: samplesort KEYS [RANGE [SET]]\n"
                          "  KEYS   keys per rank (32 to 100000000)\n"
-                         "  RANGE  keys lie in [0, RANGE) (default 0: all 64 bits)\n";
+                         "  RANGE  keys lie in [0, RANGE) (default 0: all 64 bits)\n"
+                         "  SET    which random keys (0 to 1000000, default 0)\n";
 
 struct Arguments {
     std::uint64_t keys = 0;
     std::uint64_t range = 0;
+    std::uint64_t set = 0;
 };
+
+// Positions of all keys of a set, at most: SET's keys are those of the positions from SET * positions_per_set on.
+constexpr std::uint64_t positions_per_set = std::uint64_t{1} << 44;
 
 struct UsageError : std::runtime_error {
     using std::runtime_error::runtime_error;
@@ -43,12 +48,14 @@ std::uint64_t parse_number(const char *name, std::string_view text, std::uint64_
 }
 
 Arguments parse_arguments(int argc, char **argv) {
-    if (argc < 2 || argc > 3)
+    if (argc < 2 || argc > 4)
         throw UsageError("wrong number of arguments");
     Arguments arguments;
     arguments.keys = parse_number("KEYS", argv[1], samples_per_rank, 100000000);
     if (argc > 2)
         arguments.range = parse_number("RANGE", argv[2], 0, UINT64_MAX);
+    if (argc > 3)
+        arguments.set = parse_number("SET", argv[3], 0, 1000000);
     return arguments;
 }
 
@@ -63,8 +70,8 @@ void sample_sort(std::vector<Key> &keys, int ranks) {
 }
 
 int run(const Arguments &arguments, int rank, int ranks) {
-    std::vector<Key> keys =
-        generate_keys(static_cast<std::uint64_t>(rank) * arguments.keys, arguments.keys, arguments.range);
+    const std::uint64_t first = arguments.set * positions_per_set + static_cast<std::uint64_t>(rank) * arguments.keys;
+    std::vector<Key> keys = generate_keys(first, arguments.keys, arguments.range);
     const Verdict before = inspect(keys, rank, ranks);
     sample_sort(keys, ranks);
     const Verdict after = inspect(keys, rank, ranks);

@@ -55,6 +55,12 @@ def test_sort_is_the_same_on_all_ranks(key_range: int, programs: dict[str, Progr
         assert len({result[field] for result in results}) == 1
 
 
+def test_sets_of_keys_of_a_sort_differ(programs: dict[str, Program]) -> None:
+    results = [programs["samplesort"].result(2, 100, 0, number) for number in (0, 1, 1000000)]
+    assert len({result["checksum"] for result in results}) == 3
+    assert results[0] == programs["samplesort"].result(2, 100)
+
+
 def test_jacobi_is_bitwise_the_same_on_all_ranks(programs: dict[str, Program]) -> None:
     # 50 rows do not divide evenly by 3, 4 and 8.
     results = [programs["jacobi_py"].result(ranks, 50, 60) for ranks in RANKS]
@@ -106,6 +112,7 @@ def test_smallest_and_odd_cases(
         ("samplesort", ("31",), "wrong KEYS '31'"),
         ("samplesort", ("1e5",), "wrong KEYS '1e5'"),
         ("samplesort", ("100", "-1"), "wrong RANGE '-1'"),
+        ("samplesort", ("100", "0", "1000001"), "wrong SET '1000001'"),
         ("wavefront", ("8",), "number of arguments"),
         ("wavefront", ("0", "5"), "ZONES"),
         ("wavefront", ("8", "5x"), "SWEEPS"),

@@ -159,7 +159,7 @@ class Scheduled:
 
     def _submitted(self, campaign: Campaign, task: Task, options: LaunchOptions) -> _Watched:
         """Write and submit a job. Raises SubmissionFailed; a job that was taken all the same will do nothing."""
-        command = campaign.command_at(task.point)
+        command = campaign.command_at(task.point, task.repetition)
         options = task.options(campaign, options)
         ranks = _ranks(campaign, task, options)
         asked = Asked(
@@ -269,7 +269,10 @@ def _ranks(campaign: Campaign, task: Task, options: LaunchOptions) -> int:
         ranks = None if plan is None else plan.ranks_at(task.parameters)
         if ranks is None:
             environment = {**os.environ, **options.environment}
-            command, variables = campaign.command_at(task.point), {"QUIPU_DIR": str(campaign.directory)}
+            command, variables = (
+                campaign.command_at(task.point, task.repetition),
+                {"QUIPU_DIR": str(campaign.directory)},
+            )
             folder = options.folder or Path()
             request = LaunchRequest(command, native_file("quipu-exec"), environment, variables, 1, folder)
             ranks = plan_launch(request).ranks

@@ -115,6 +115,16 @@ def test_all_points_and_repetitions_small_ones_first(tmp_path: Path) -> None:
     assert bench.options[0].folder == tmp_path
 
 
+def test_each_repetition_has_its_own_command_and_environment(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    text = HEAT.replace("./heat", "./heat --seed={repetition}")
+    run_campaign(declare(tmp_path, text + "SEED = '{repetition}'\n"), execution=Here(bench))
+    seeds = [command.partition("--seed=")[2][0] for command in bench.commands]
+    assert seeds == ["1"] * 4 + ["2"] * 4 == [options.environment["SEED"] for options in bench.options]
+    run_campaign(declare(tmp_path, text.replace("= 2", "= 3") + "SEED = '{repetition}'\n"), execution=Here(bench))
+    assert all("--seed=3" in command for command in bench.commands[8:])
+
+
 def test_finished_runs_are_not_repeated(tmp_path: Path) -> None:
     go(tmp_path, Bench(tmp_path, {"-n 2": "fail"}))
     bench, watcher = Bench(tmp_path), Watcher()

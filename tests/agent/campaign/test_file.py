@@ -78,6 +78,16 @@ def test_reading(tmp_path: Path) -> None:
     assert (campaign.repetitions, campaign.timeout) == (2, 60.0)
 
 
+def test_repetitions_differ_by_their_number(tmp_path: Path) -> None:
+    """A parameter of that name is a parameter."""
+    text = "command = './sort {n} {repetition}'\n[parameters]\nn = [8]\n[environment]\nSEED = '7{repetition}'\n"
+    campaign = declare(tmp_path, text)
+    assert campaign.command_at((8,), 3) == ("./sort", "8", "3")
+    assert campaign.environment_at((8,), 12) == {"SEED": "712"}
+    campaign = declare(tmp_path, "command = './sort {repetition}'\n[parameters]\nrepetition = [8]\n")
+    assert campaign.command_at((8,), 3) == ("./sort", "8")
+
+
 def test_points_instead_of_a_grid(tmp_path: Path) -> None:
     text = 'parameters = ["p", "n"]\npoints = [[2, 20], [1, 10], [2, 20]]\ncommand = ["x", "{p}", "{n}{{}"]\n'
     campaign = declare(tmp_path, text)

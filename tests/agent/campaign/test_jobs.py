@@ -26,7 +26,7 @@ from quipu.modeling.errors import FormatError, QuipuError
 
 TEXT = """
 [experiment]
-command = "mpirun -n {p} ./heat"
+command = "mpirun -n {p} ./heat {repetition}"
 repetitions = 2
 timeout = 600
 [parameters]
@@ -80,6 +80,7 @@ class Stand:
         self.plan, self.folder = plan, folder
         self.behave = dict(behave or {})
         self.begun: Counter[float] = Counter()
+        self.commands: Counter[str] = Counter()
         self.ranks: list[int] = []
         self.most = 0
         self._states: dict[str, Callable[[], State]] = {}
@@ -130,6 +131,7 @@ class Stand:
             return
         asked = job.asked()
         self.begun[asked.parameters["p"]] += 1
+        self.commands[" ".join(asked.command)] += 1
         if how == "lost":
             return
         raw = self.folder / f"raw-{job.name}"
@@ -175,6 +177,7 @@ def test_all_points_with_their_ranks_and_no_more_at_once_than_allowed(tmp_path: 
     assert sorted(stand.ranks) == [1, 1, 2, 2, 4, 4]
     assert stand.most <= 2
     assert complete(tmp_path) == {1: 2, 2: 2, 4: 2}
+    assert stand.commands == {f"mpirun -n {p} ./heat {repetition}": 1 for p in (1, 2, 4) for repetition in (1, 2)}
     assert not any(outcome.error for outcome in notes.outcomes)
     assert not list(unsettled(tmp_path / "heat"))
 
