@@ -13,6 +13,8 @@ the worst. The simulated machine has latency and bandwidth as measured between t
 real-time priority if that is permitted; of repetitions the lower quartile counts.
 prediction_error: models from simulations with 1 to 64 ranks of one size, against simulations with 512 and 1024: median
 over call paths with 1 % of the time or more, and the program's total, each the worst of the examples.
+
+What samplesort takes depends on its keys. With --sets, models rest on several sets of keys; the targets have one.
 """
 
 from __future__ import annotations
@@ -50,7 +52,8 @@ class Example:
     command: with p, n and perhaps m in braces. one: sizes of one rank that rates are fitted to. two: those of each of
     two ranks. size: of a rank in simulations of many. compiler: the variable that the makefile has it in. algorithms:
     of collective operations in simulations of many ranks, by operation, where SMPI's own cannot be simulated: that
-    waits for all messages of a rank together, each time through all of them, hours at 1024 ranks.
+    waits for all messages of a rank together, each time through all of them, hours at 1024 ranks. data: what the
+    command ends with so that each repetition has data of its own.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Example:
     ranks: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
     compiler: str = "MPICXX"
     algorithms: tuple[tuple[str, str], ...] = ()
+    data: str = ""
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -90,6 +94,7 @@ ALL = (
         two=((65536,), (131072,), (262144,)),
         size=(4096,),
         algorithms=tuple((name, "pair") for name in ("allgather", "alltoall", "alltoallv")),
+        data=" 0 {repetition}",
     ),
     Example("wavefront", "./wavefront {n} 10", one=((10,), (13,), (16,), (20,)), two=((13,), (16,), (20,)), size=(8,)),
 )
@@ -215,17 +220,25 @@ def against_native(example: Example, folder: Path, repetitions: int) -> tuple[Pa
     return rates, {",".join(map(str, point)): there[point] / here[point] for point in points}
 
 
-def simulate(example: Example, folder: Path, rates: Path, name: str, ranks: Sequence[int]) -> Path:
-    """Simulate numbers of ranks of one size on the default platform; return the folder of the runs."""
-    command = f'compute = "effort"\nrates = "{rates}"\n'
+def simulate(
+    example: Example, folder: Path, rates: Path, name: str, ranks: Sequence[int], sets: int | None = None
+) -> Path:
+    """Simulate numbers of ranks of one size on the default platform; return the folder of the runs.
+
+    sets: of data, each a repetition; None: the program's own data.
+    """
+    program, repetitions = example.command, 1
+    if sets and example.data:
+        program, repetitions, name = program + example.data, sets, f"{name}-{sets}-sets"
+    command = f'compute = "effort"\nrates = "{rates}"\nrepetitions = {repetitions}\n'
     if example.algorithms:
         platform = folder / "default.xml"
         platform.write_text(default_platform(max(TARGETS)), encoding="utf-8")
-        chosen = " ".join(f"--cfg=smpi/{operation}:{name}" for operation, name in example.algorithms)
+        chosen = " ".join(f"--cfg=smpi/{operation}:{how}" for operation, how in example.algorithms)
         quiet = "--log=root.thres:error"
-        command += f'command = "smpirun -np {{p}} -platform {platform} {quiet} {chosen} {example.command}"'
+        command += f'command = "smpirun -np {{p}} -platform {platform} {quiet} {chosen} {program}"'
     else:
-        command += f'launcher = "smpi"\nranks = "{{p}}"\ncommand = "{example.command}"'
+        command += f'launcher = "smpi"\nranks = "{{p}}"\ncommand = "{program}"'
     points = [(number, *example.size) for number in ranks]
     return campaign(example, build(example, folder, simulated=True), name, points, command)
 
@@ -261,14 +274,14 @@ def prediction(few: Experiment, many: Experiment) -> dict[str, dict[str, float]]
     return result
 
 
-def measure(example: Example, folder: Path, quick: bool) -> dict[str, Any]:
-    """Return all three of one example."""
+def measure(example: Example, folder: Path, quick: bool, sets: int | None = None) -> dict[str, Any]:
+    """Return all three of one example. sets: see `simulate`."""
     rates, ratios = against_native(example, folder, 3 if quick else 7)
     print(f"{example.name}: simulated over native", {key: round(ratio, 3) for key, ratio in ratios.items()}, flush=True)
-    few = load_experiment(simulate(example, folder, rates, "scaling", example.ranks))
-    again = load_experiment(simulate(example, folder, rates, "again", example.ranks))
+    few = load_experiment(simulate(example, folder, rates, "scaling", example.ranks, sets))
+    again = load_experiment(simulate(example, folder, rates, "again", example.ranks, sets))
     targets = TARGETS[:1] if quick else TARGETS
-    many = load_experiment(simulate(example, folder, rates, "target", targets))
+    many = load_experiment(simulate(example, folder, rates, "target", targets, 1 if sets else None))
     found = prediction(few, many)
     print(f"{example.name}: models against simulation {found}", flush=True)
     return {"difference": difference(few, again), "native": ratios, "prediction": found}
@@ -280,6 +293,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two examples, 3 repetitions, and 512 ranks only")
     parser.add_argument("--folder", type=Path, help="keeps programs and runs; runs that are there are not repeated")
     parser.add_argument("--size", type=int, metavar="N", help="of a rank in simulations of many, instead of the usual")
+    parser.add_argument("--sets", type=int, metavar="N", help="of keys that models of samplesort rest on")
     parser.add_argument("--example", action="append", choices=[example.name for example in ALL], help="only this one")
     options = parser.parse_args()
     chosen = [example for example in ALL if example.name in (options.example or [e.name for e in ALL])]
@@ -290,7 +304,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.folder or Path(temporary)).absolute()
         folder.mkdir(parents=True, exist_ok=True)
-        found = {example.name: measure(example, folder, options.quick) for example in chosen}
+        found = {example.name: measure(example, folder, options.quick, options.sets) for example in chosen}
     native = [abs(ratio - 1) for entry in found.values() for ratio in entry["native"].values()]
     predicted = [entry for example in found.values() for entry in example["prediction"].values()]
     result = {

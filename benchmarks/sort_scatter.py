@@ -5,11 +5,12 @@
 samplesort chooses splitters from 32 samples of each rank, which every rank sorts. Per rank, comparisons are on a line
 in log2(p) where more is sorted than insertions do. Here they are counted at 2 to 512 ranks for many sets of keys, and
 that line is fitted to 4 to 64 ranks of one set after the other: what a model reaches that knows the form, and from
-which number of ranks on it holds, but has one run of each.
+which number of ranks on it holds, but has one run of each. Then to means of five sets (`{repetition}` in a campaign).
 
 The last line is one JSON object: `scatter_4_to_64` and `scatter_512`, relative standard deviations over the sets;
 `beyond_line_2`, how far the mean at 2 ranks is above the line of the means at 4 to 64; `error_512`, the root mean
-square of the relative errors of the fits at 512 ranks, and `error_512_from_2`, of those that have 2 ranks, too.
+square of the relative errors of the fits at 512 ranks, of all fits and all sets there; `error_512_from_2`, of those
+that have 2 ranks, too; `error_512_of_5`, of those to means of five sets.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-KEYS, SETS = 4096, 40
+KEYS, SETS, OF_FIT = 4096, 40, 5
 RANKS = (2, 4, 8, 16, 32, 64)
 TARGET = 512
 PROGRAM = Path(__file__).resolve().parent / "programs" / "sort_comparisons.cpp"
@@ -46,6 +47,11 @@ def predicted(counts: Floats, ranks: tuple[int, ...]) -> Floats:
     return np.array([target @ fit for fit in fits])
 
 
+def error(counts: Floats, ranks: tuple[int, ...], truth: Floats) -> float:
+    """Return the root mean square of the relative errors of fits to counts (len(ranks), S) for each of truth (T,)."""
+    return float(np.sqrt(np.mean((predicted(counts, ranks)[:, None] / truth - 1.0) ** 2)))
+
+
 def main() -> None:
     """Count, fit, and print one line of JSON."""
     with tempfile.TemporaryDirectory() as folder:
@@ -60,10 +66,9 @@ def main() -> None:
         (*RANKS, TARGET), [*means, truth.mean()], [*spread, truth.std() / truth.mean()], strict=True
     ):
         print(f"{ranks:4d} ranks: {mean:.1f} comparisons per rank, scatter {100 * own:.1f} %")
-    errors = {
-        name: float(np.sqrt(np.mean((predicted(counts[first:], RANKS[first:]) / truth - 1.0) ** 2)))
-        for name, first in (("error_512", 1), ("error_512_from_2", 0))
-    }
+    errors = {"error_512": error(counts[1:], RANKS[1:], truth), "error_512_from_2": error(counts, RANKS, truth)}
+    several = counts.reshape(len(RANKS), -1, OF_FIT).mean(axis=2)
+    errors[f"error_512_of_{OF_FIT}"] = error(several[1:], RANKS[1:], truth)
     result = {
         "scatter_4_to_64": float(spread[1:].mean()),
         "scatter_512": float(truth.std() / truth.mean()),
