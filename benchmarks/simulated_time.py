@@ -14,7 +14,7 @@ real-time priority if that is permitted; of repetitions the lower quartile count
 prediction_error: models from simulations with 1 to 64 ranks of one size, against simulations with 512 and 1024: median
 over call paths with 1 % of the time or more, and the program's total, each the worst of the examples.
 
-What samplesort takes depends on its keys. With --sets, models rest on several sets of keys; the targets have one.
+What samplesort takes depends on its keys: its models rest on five sets of keys (--sets), each of the targets is one.
 """
 
 from __future__ import annotations
@@ -220,15 +220,13 @@ def against_native(example: Example, folder: Path, repetitions: int) -> tuple[Pa
     return rates, {",".join(map(str, point)): there[point] / here[point] for point in points}
 
 
-def simulate(
-    example: Example, folder: Path, rates: Path, name: str, ranks: Sequence[int], sets: int | None = None
-) -> Path:
+def simulate(example: Example, folder: Path, rates: Path, name: str, ranks: Sequence[int], sets: int) -> Path:
     """Simulate numbers of ranks of one size on the default platform; return the folder of the runs.
 
-    sets: of data, each a repetition; None: the program's own data.
+    sets: of data, each a repetition, if the example has other data for each.
     """
     program, repetitions = example.command, 1
-    if sets and example.data:
+    if example.data:
         program, repetitions, name = program + example.data, sets, f"{name}-{sets}-sets"
     command = f'compute = "effort"\nrates = "{rates}"\nrepetitions = {repetitions}\n'
     if example.algorithms:
@@ -274,14 +272,14 @@ def prediction(few: Experiment, many: Experiment) -> dict[str, dict[str, float]]
     return result
 
 
-def measure(example: Example, folder: Path, quick: bool, sets: int | None = None) -> dict[str, Any]:
+def measure(example: Example, folder: Path, quick: bool, sets: int) -> dict[str, Any]:
     """Return all three of one example. sets: see `simulate`."""
     rates, ratios = against_native(example, folder, 3 if quick else 7)
     print(f"{example.name}: simulated over native", {key: round(ratio, 3) for key, ratio in ratios.items()}, flush=True)
     few = load_experiment(simulate(example, folder, rates, "scaling", example.ranks, sets))
     again = load_experiment(simulate(example, folder, rates, "again", example.ranks, sets))
     targets = TARGETS[:1] if quick else TARGETS
-    many = load_experiment(simulate(example, folder, rates, "target", targets, 1 if sets else None))
+    many = load_experiment(simulate(example, folder, rates, "target", targets, 1))
     found = prediction(few, many)
     print(f"{example.name}: models against simulation {found}", flush=True)
     return {"difference": difference(few, again), "native": ratios, "prediction": found}
@@ -293,7 +291,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two examples, 3 repetitions, and 512 ranks only")
     parser.add_argument("--folder", type=Path, help="keeps programs and runs; runs that are there are not repeated")
     parser.add_argument("--size", type=int, metavar="N", help="of a rank in simulations of many, instead of the usual")
-    parser.add_argument("--sets", type=int, metavar="N", help="of keys that models of samplesort rest on")
+    parser.add_argument("--sets", type=int, default=5, metavar="N", help="of keys that models of samplesort rest on")
     parser.add_argument("--example", action="append", choices=[example.name for example in ALL], help="only this one")
     options = parser.parse_args()
     chosen = [example for example in ALL if example.name in (options.example or [e.name for e in ALL])]
