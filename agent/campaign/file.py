@@ -65,6 +65,12 @@ class Campaign:
     grid: ProcessGrid | None = None
     scheduler: SchedulerPlan | None = None
 
+    @property
+    def repetitions_differ(self) -> bool:
+        """Whether the command or the environment has the number of the repetition in it."""
+        texts = (*self.command, *self.environment.values())
+        return REPETITION not in self.parameters and any(REPETITION in PLACEHOLDER.findall(text) for text in texts)
+
     def extents_at(self, point: Point) -> tuple[int, ...]:
         """Return the extents of the declared process grid at a point, () if there is none."""
         if self.grid is None:
@@ -318,6 +324,8 @@ class _Declaration:
         if "command" not in self.settings:
             raise self.error("experiment", 'command is missing, like: command = "mpirun -n {p} ./app {n}"')
         words = self.words("command")
+        if REPETITION in PLACEHOLDER.findall(self.ranks()) and REPETITION not in parameters:
+            raise self.error("ranks", "should be a parameter, not the number of the repetition")
         used = self.used("command", (*words, self.ranks(), *self.environment(parameters).values()), parameters)
         for name in (name for name in parameters if name not in used):
             message = f"does not contain {{{name}}}, nor does [environment], so the parameter would change nothing"

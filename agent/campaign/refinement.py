@@ -131,6 +131,9 @@ def refine(campaign: Campaign, progress: Progress | None = None, done: Done | No
         raise MeasurementError(f"{campaign.path} has no table [refine]: add one, it may be empty")
     if campaign.scheduler is not None:
         raise MeasurementError(f"{campaign.path}: scheduler: a refinement runs here; leave the table out")
+    if campaign.repetitions_differ:
+        message = "{repetition}: overhead is of runs with the same data: write a number in its place"
+        raise MeasurementError(f"{campaign.path}: {message}")
     if not campaign.build:
         raise MeasurementError(f"{campaign.path}: build is missing: the command that builds the program from anew")
     try:

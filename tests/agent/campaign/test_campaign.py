@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from heat_campaign import HEAT, declare
 from profile_writer import rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.run import RunArchive
 from quipu.agent.campaign.campaign import CampaignResult, Here, locked, run_campaign
-from quipu.agent.campaign.file import Campaign, read_campaign
 from quipu.agent.campaign.repetition import LaunchOptions, RunFailed, RunInterrupted
 from quipu.agent.campaign.task import Outcome, Silent, Task
 from quipu.agent.launch.process import Ending
@@ -21,25 +21,6 @@ from quipu.agent.launch.raw_folder import write_launch
 from quipu.agent.merge.experiment import find_runs
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.errors import EnvironmentProblem, MeasurementError
-
-HEAT = """
-[experiment]
-name = "heat"
-repetitions = 2
-command = "mpirun -n {p} ./heat --size={n} '{p} {n}'"
-timeout = 60
-[parameters]
-p = [2, 1]
-n = [100, 50.5]
-[environment]
-OMP_NUM_THREADS = 1
-"""
-
-
-def declare(folder: Path, text: str = HEAT) -> Campaign:
-    path = folder / "heat.toml"
-    path.write_text(text)
-    return read_campaign(path)
 
 
 class Bench:

@@ -5,28 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from quipu.agent.campaign.file import Campaign, read_campaign
+from heat_campaign import declare
+from quipu.agent.campaign.file import read_campaign
 from quipu.modeling.errors import FormatError
-
-HEAT = """
-[experiment]
-name = "heat"
-repetitions = 2
-command = "mpirun -n {p} ./heat --size={n} '{p} {n}'"
-timeout = 60
-[parameters]
-p = [2, 1]
-n = [100, 50.5]
-[environment]
-OMP_NUM_THREADS = 1
-"""
-
-
-def declare(folder: Path, text: str = HEAT) -> Campaign:
-    path = folder / "heat.toml"
-    path.write_text(text)
-    return read_campaign(path)
-
 
 SIMULATED = """
 [experiment]
@@ -57,6 +38,7 @@ def test_a_simulated_experiment(tmp_path: Path) -> None:
         ),
         ('launcher = "smpi"', "", r"heat.toml:5: ranks: belongs to launcher"),
         ('ranks = "{p}"', 'ranks = "many"', r"heat.toml:5: ranks: should be a parameter like"),
+        ('ranks = "{p}"', 'ranks = "{repetition}"', r"heat.toml:5: ranks: should be a parameter, not the number"),
         ('ranks = "{p}"', 'ranks = "{q}"', r"heat.toml:3: command: {q} is no parameter"),
         ('ranks = "{p}"\nplatform = "cluster.xml"\n', "", r"heat.toml:4: launcher: needs ranks"),
     ],

@@ -11,7 +11,7 @@ from quipu.agent.archive.metadata import RunMetadata, configuration_name
 from quipu.agent.campaign.baseline import Baseline, Times
 from quipu.agent.campaign.file import read_campaign
 from quipu.agent.campaign.overhead import Overhead, matters, overhead, root_of, start_and_end
-from quipu.agent.campaign.refinement import Iteration
+from quipu.agent.campaign.refinement import Iteration, refine
 from quipu.agent.campaign.selections import target_of
 from quipu.agent.merge.experiment import StoredRun
 from quipu.modeling.errors import MeasurementError
@@ -116,3 +116,13 @@ def test_the_target_is_one_mean_step_beyond_each_parameter(
     campaign = read_campaign(file)
     assert campaign.refine is not None
     assert target_of(campaign.refine, campaign) == pytest.approx(target)
+
+
+@pytest.mark.parametrize(
+    "where", ["command = './sort {repetition}'", "command = './sort'\n[environment]\nX = '{repetition}'"]
+)
+def test_overhead_is_not_of_runs_with_other_data(tmp_path: Path, where: str) -> None:
+    path = tmp_path / "sort.toml"
+    path.write_text(f"build = 'make'\n{where}\n[refine]\n")
+    with pytest.raises(MeasurementError, match=r"sort.toml: \{repetition\}: overhead is of runs with the same data"):
+        refine(read_campaign(path))
