@@ -43,7 +43,7 @@ from quipu.report.formats.detect import read_experiment
 from quipu.report.formats.scorep_filter import read_filter
 from reduced_writer import packed, write_reduced
 
-from tests.agent.campaign.test_campaign import HEAT
+from tests.agent.heat_campaign import HEAT
 from tests.agent.source.test_functions import entry
 from tests.report import extrap_samples, test_caliper, test_extrap_fuzz
 
