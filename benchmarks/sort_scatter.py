@@ -5,7 +5,8 @@
 samplesort chooses splitters from 32 samples of each rank, which every rank sorts. Per rank, comparisons are on a line
 in log2(p) where more is sorted than insertions do. Here they are counted at 2 to 512 ranks for many sets of keys, and
 that line is fitted to 4 to 64 ranks of one set after the other: what a model reaches that knows the form, and from
-which number of ranks on it holds, but has one run of each. Then to means of five sets (`{repetition}` in a campaign).
+which number of ranks on it holds, but has one run of each. Means of five sets, as campaigns with {repetition}
+measure them, are fitted as well.
 
 The last line is one JSON object: `scatter_4_to_64` and `scatter_512`, relative standard deviations over the sets;
 `beyond_line_2`, how far the mean at 2 ranks is above the line of the means at 4 to 64; `error_512`, the root mean

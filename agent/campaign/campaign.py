@@ -7,7 +7,7 @@ import os
 import re
 import socket
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ import psutil
 from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError, QuipuError
 from quipu.report.formats import read_filter
 
+from ..archive.metadata import RunMetadata
 from ..archive.run import RunArchive
 from ..launch.raw_folder import PREFIX, RankFile, read_launch, read_rank_file
 from ..merge.experiment import scan_runs, why_incomplete
@@ -215,7 +216,7 @@ def remaining(campaign: Campaign, progress: Progress) -> tuple[list[Task], int]:
     runs, errors = scan_runs(campaign.directory)
     for error in errors:
         progress.note(f"{error} (the run counts as not done)")
-    complete: Counter[Point] = Counter()
+    complete = defaultdict[Point, list[RunMetadata]](list)
     for stored in runs:
         parameters = stored.metadata.parameters
         if set(parameters) != set(campaign.parameters):
@@ -224,15 +225,36 @@ def remaining(campaign: Campaign, progress: Progress) -> tuple[list[Task], int]:
                 "give the campaign a directory of its own"
             )
         if stored.metadata.complete:
-            complete[tuple(parameters[name] for name in campaign.parameters)] += 1
-    done = sum(min(complete[point], campaign.repetitions) for point in campaign.points)
+            complete[tuple(parameters[name] for name in campaign.parameters)].append(stored.metadata)
+    done = sum(min(len(complete[point]), campaign.repetitions) for point in campaign.points)
+    left = {point: _repetitions_left(campaign, point, complete[point]) for point in campaign.points}
     tasks = [
         Task(point, campaign.values(point), repetition)
         for repetition in range(1, campaign.repetitions + 1)
         for point in campaign.points
-        if complete[point] < repetition
+        if repetition in left[point]
     ]
     return tasks, done
+
+
+def _repetitions_left(campaign: Campaign, point: Point, complete: Sequence[RunMetadata]) -> Sequence[int]:
+    """Return the numbers of the repetitions of a point that are to do, beside its complete runs.
+
+    Where repetitions differ, those that none of the runs was.
+    """
+    numbers = range(1, campaign.repetitions + 1)
+    if not campaign.repetitions_differ:
+        return numbers[len(complete) :]
+
+    def was(run: RunMetadata, number: int) -> bool:
+        variables = campaign.environment_at(point, number)
+        return (
+            run.command == campaign.command_at(point, number)
+            and variables.items() <= dict(run.environment_added).items()
+        )
+
+    left = [number for number in numbers if not any(was(run, number) for run in complete)]
+    return left[: max(campaign.repetitions - len(complete), 0)]
 
 
 def recover(directory: Path, progress: Progress, busy: frozenset[tuple[str, int]] = frozenset()) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from quipu.modeling.printable import counted
 from ...installation import native_file
 from ...launch.launchers import LaunchRequest, plan_launch
 from ..file import Campaign
+from ..points import Point
 from ..repetition import LaunchOptions
 from ..task import Outcome, Progress, Task
 from .folder import Asked, JobFolder, Result, unsettled
@@ -250,16 +251,15 @@ def _result(job: JobFolder) -> Result | None:
 
 
 def _without(tasks: Sequence[Task], flight: Sequence[Task]) -> list[Task]:
-    """Return the tasks that no job in flight does: as many fewer of each point as are in flight."""
-    under_way = Counter(tuple(map(float, task.point)) for task in flight)
-    left = []
+    """Return the tasks that no job in flight does: as many fewer of each point as are in flight, the same if there."""
+    left = defaultdict[Point, list[Task]](list)
     for task in tasks:
-        point = tuple(map(float, task.point))
-        if under_way[point]:
-            under_way[point] -= 1
-        else:
-            left.append(task)
-    return left
+        left[tuple(map(float, task.point))].append(task)
+    for flying in flight:
+        if same := left[tuple(map(float, flying.point))]:
+            same.remove(next((task for task in same if task.repetition == flying.repetition), same[0]))
+    kept = {id(task) for own in left.values() for task in own}
+    return [task for task in tasks if id(task) in kept]
 
 
 def _ranks(campaign: Campaign, task: Task, options: LaunchOptions) -> int:
@@ -269,10 +269,8 @@ def _ranks(campaign: Campaign, task: Task, options: LaunchOptions) -> int:
         ranks = None if plan is None else plan.ranks_at(task.parameters)
         if ranks is None:
             environment = {**os.environ, **options.environment}
-            command, variables = (
-                campaign.command_at(task.point, task.repetition),
-                {"QUIPU_DIR": str(campaign.directory)},
-            )
+            command = campaign.command_at(task.point, task.repetition)
+            variables = {"QUIPU_DIR": str(campaign.directory)}
             folder = options.folder or Path()
             request = LaunchRequest(command, native_file("quipu-exec"), environment, variables, 1, folder)
             ranks = plan_launch(request).ranks

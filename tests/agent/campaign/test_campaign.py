@@ -51,7 +51,11 @@ class Bench:
         raw = self.folder / "raw"
         raw.mkdir()
         rank_profile(0, 1, state=0 if how == "partial" else 2).write(raw)
-        archive = merge_run(raw, directory, RunMetadata(dict(parameters), exit_code=0))
+        archive = merge_run(
+            raw,
+            directory,
+            RunMetadata(dict(parameters), exit_code=0, command=tuple(command), environment_added=options.environment),
+        )
         if how == "partial":
             raise RunFailed("numbers are missing", Ending(0, 1.0), archive)
         return archive
@@ -104,6 +108,19 @@ def test_each_repetition_has_its_own_command_and_environment(tmp_path: Path) -> 
     assert seeds == ["1"] * 4 + ["2"] * 4 == [options.environment["SEED"] for options in bench.options]
     run_campaign(declare(tmp_path, text.replace("= 2", "= 3") + "SEED = '{repetition}'\n"), execution=Here(bench))
     assert all("--seed=3" in command for command in bench.commands[8:])
+
+
+def test_a_repetition_that_failed_is_the_one_that_is_repeated(tmp_path: Path) -> None:
+    """Not the number of those that are missing, whose data were measured."""
+    text = "command = './sort {n} {repetition}'\nrepetitions = 3\n[parameters]\nn = [8]\n"
+    run_campaign(declare(tmp_path, text), execution=Here(Bench(tmp_path, {"8 2": "fail"})))
+    bench = Bench(tmp_path)
+    run_campaign(declare(tmp_path, text), execution=Here(bench))
+    assert bench.commands == ["./sort 8 2"]
+    text += "[environment]\nSEED = '{repetition}'\n"  # the runs that are there had none
+    bench = Bench(tmp_path)
+    run_campaign(declare(tmp_path, text.replace("= 3", "= 5")), execution=Here(bench))
+    assert bench.commands == ["./sort 8 1", "./sort 8 2"]
 
 
 def test_finished_runs_are_not_repeated(tmp_path: Path) -> None:

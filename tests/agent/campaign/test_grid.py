@@ -5,22 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from heat_campaign import HEAT, declare
 from quipu.agent.campaign.advice import advice
-from quipu.agent.campaign.file import Campaign, read_campaign
 from quipu.modeling.errors import FormatError
 
-WITHOUT = """
-[experiment]
-name = "heat"
-repetitions = 2
-command = "mpirun -n {p} ./heat --size={n} '{p} {n}'"
-timeout = 60
-[parameters]
-p = [4, 2, 1]
-n = [100, 50.5]
-[environment]
-OMP_NUM_THREADS = 1
-"""
+WITHOUT = HEAT.replace("p = [2, 1]", "p = [4, 2, 1]")
 GRID = (
     WITHOUT
     + """
@@ -30,12 +19,6 @@ dimensions = 2
 rule = "balanced, smallest first"
 """
 )
-
-
-def declare(folder: Path, text: str) -> Campaign:
-    path = folder / "heat.toml"
-    path.write_text(text)
-    return read_campaign(path)
 
 
 def test_a_declared_process_grid(tmp_path: Path) -> None:
