@@ -19,7 +19,7 @@ from quipu.agent.profile.reader import ProcessProfile, read_profile
 PROGRAMS = Path(__file__).parent / "programs"
 
 # LLVMs with a clang here that the pass supports; the first is the wrappers' default.
-INSTALLED_LLVMS = [version for version in ("19", "16") if shutil.which(f"clang-{version}")]
+INSTALLED_LLVMS = [version for version in ("19", "18", "16") if shutil.which(f"clang-{version}")]
 
 ENDS_WITH = {"control_flow.cpp": 7}
 """Exit codes of those of tests/native/programs whose main returns another one than 0."""
