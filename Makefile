@@ -1,6 +1,7 @@
 # make demo    install what is missing, build, measure the examples, model them, write a filter and a report; simulate
 #              heat with up to 64 ranks, and check what that predicts for 1024
 # make test    install what is missing, build, run all tests
+# make test-bare     all tests in an empty Debian root; SUITE=trixie for Debian 13
 # make test-address, test-thread, test-undefined    all tests with a sanitizer in the runtime
 # make lint    all static checks
 # make docs    the documentation as a site in build/site; a warning is an error
@@ -16,14 +17,15 @@ NATIVE := CMakeLists.txt $(shell find agent/runtime agent/machine/native agent/s
             -o -name '*.def' -o -name CMakeLists.txt) agent/interpreter/sitecustomize.py \
           $(shell find share/cmake share/modulefiles share/CMakeLists.txt -type f)
 
-.PHONY: demo docs screenshots test test-address test-thread test-undefined lint build format clean packages packages-test FORCE
+.PHONY: demo docs screenshots test test-bare test-address test-thread test-undefined lint build build-test format clean \
+        packages packages-test FORCE
 
 demo: build
 	@$(PY) examples/demo.py
 
 # All tests with a runtime that a sanitizer watches. Programs that get it through LD_PRELOAD cannot have the sanitizer
 # first, and MPI libraries leak; what is not built with the thread sanitizer synchronizes unseen.
-test-address test-thread test-undefined: packages-test build
+test-address test-thread test-undefined: build-test
 	@echo "Building Quipu with a sanitizer ..."
 	@cmake -S . -B build/$@ -G Ninja -DQUIPU_SANITIZE=$(@:test-%=%) \
 	    -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 >/dev/null
@@ -33,22 +35,29 @@ test-address test-thread test-undefined: packages-test build
 
 # Three workers on two cores: one for the tests that start ranks, one that begins with those that wait for Slurm
 # (tests/conftest.py), one for all others.
-test: packages-test build
+test: build-test
 	@$(PY) -m pytest --numprocesses 3
 
-lint: packages-test build
+SUITE ?= bookworm
+test-bare:
+	@.ci/bare --suite $(SUITE) make test
+
+lint: build-test
 	@.ci/lint
 
-docs: build
+docs: build-test
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet && echo "build/site/index.html"
 
 # docs/images: about five minutes
-screenshots: packages-test build
+screenshots: build-test
 	@$(PY) .ci/site/screenshots.py
 
+# The package and what the examples use. Tests, checks and the documentation need more: build-test.
 build: $(VENV)/.built
 
-bench-%: packages-test build
+build-test: packages-test $(VENV)/.extras
+
+bench-%: build-test
 	@$(PY) benchmarks/$*.py $(ARGS)
 
 # Debian packages; does nothing when all are there.
@@ -75,7 +84,12 @@ $(VENV)/bin/python: | packages
 
 $(VENV)/.built: $(NATIVE) build/.packages build/.modules pyproject.toml $(VENV)/bin/python
 	@echo "Building Quipu (pass, runtime, wrappers, Python package) ..."
-	@$(PY) -m pip install --quiet --no-build-isolation --editable '.[test,lint,docs]'
+	@$(PY) -m pip install --quiet --no-build-isolation --editable '.[examples]'
+	@touch $@
+
+# Packages that tests use when they are there: one that cannot be installed is reported, and the tests skip it by name.
+$(VENV)/.extras: pyproject.toml .ci/install_extras.py | $(VENV)/.built
+	@$(PY) .ci/install_extras.py
 	@touch $@
 
 format:
