@@ -17,6 +17,7 @@ from quipu.modeling.errors import QuipuError
 
 from .installation import REINSTALL, native_file, native_folders, quipu_version
 from .launch.launchers.detect import launcher_for
+from .launch.launchers.simulated import Simulated
 from .source.modules import modules
 
 _ANSWER = 30.0  # seconds for a question to a tool
@@ -52,6 +53,7 @@ def checks(folder: Path | str = ".") -> list[Check]:
         _tool("clang-19", "C and C++ compiler wrappers, building the MPI library", "clang-19"),
         _tool("flang-new-19", "quipu-fc and quipu-mpifort", "flang-19", optional=True),
         *_mpi(),
+        _simgrid(),
         *_native(),
         _mpi_library(),
         _psutil(),
@@ -117,6 +119,19 @@ def _mpi() -> list[Check]:
     code, text = _answer([launcher, "-n", "2", "true"], _ROOT)
     answer = "starts 2 processes" if code == 0 else f"exit code {code}: {_first_line(text)}"
     return [*found, Check("MPI start", code == 0, answer, needed_for, f"{launcher} -n 2 true")]
+
+
+def _simgrid() -> Check:
+    """Look for SimGrid: its simulator, and the compiler wrapper of programs that it simulates."""
+    needed_for = "simulated ranks (--launcher smpi, quipu-smpicc)"
+    remedy = f"apt-get install {Simulated.packages}"
+    missing = [name for name in ("smpirun", "smpicc") if shutil.which(name) is None]
+    if missing:
+        return Check("SimGrid", False, f"{' and '.join(missing)} missing", needed_for, remedy, optional=True)
+    _, text = _answer(["smpirun", "--version"])
+    version = Simulated.answer.search(text)
+    found = f"SimGrid {version[1]}" if version else _first_line(text) or "smpirun --version prints nothing"
+    return Check("SimGrid", version is not None, found, needed_for, remedy, optional=True)
 
 
 def _belong_together(compiler: str, family: str, launcher: str) -> Check:

@@ -34,6 +34,9 @@ def test_an_empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert found[name].remedy
     assert found["clang-19"].remedy == "apt-get install clang-19"
     assert found["flang-new-19"].optional
+    assert found["SimGrid"].optional and not found["SimGrid"].ok
+    assert found["SimGrid"].found == "smpirun and smpicc missing"
+    assert found["SimGrid"].remedy == "apt-get install libsimgrid-dev"
     assert found["Python"].ok and found["psutil"].ok and found["disk"].ok
 
 

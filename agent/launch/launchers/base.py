@@ -68,12 +68,14 @@ class Launcher(ABC):
 
     family: as runs name it. title: as messages name it. commands: what its programs are called, each also with an
     ending such as .openmpi. answer: finds the version in what `LAUNCHER --version` prints; its groups are alternatives.
+    packages: the Debian packages that install it.
     """
 
     family: str
     title: str
     commands: tuple[str, ...]
     answer: re.Pattern[str]
+    packages: str
 
     def __init__(self, version: str = "") -> None:
         """version: as the launcher prints it, like "4.1.4"."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from quipu.modeling.errors import MeasurementError
 
-from .base import Launcher, LaunchPlan, LaunchRequest, find_program
+from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
 from .local import Direct, Hydra, OpenMPI, Slurm
 from .simulated import Simulated
 
@@ -63,7 +63,7 @@ def plan_launch(request: LaunchRequest, ask: Ask = version_text) -> LaunchPlan:
         raise MeasurementError("no command given; write it after --, like: quipu run -- mpirun -n 4 ./app")
     if not is_launcher(request.command[0]):
         return _plan(Direct(), request)
-    path = find_program(request.command[0], request.environment, (request.folder,)).absolute()
+    path = _find_launcher(request)
     environment = dict(request.environment)
     environment.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
     environment.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
@@ -78,6 +78,18 @@ def plan_launch(request: LaunchRequest, ask: Ask = version_text) -> LaunchPlan:
     # The launcher is called as the user wrote it: Open MPI takes an absolute path as a wish for --prefix, and then puts
     # its own folder before all others in the PATH of the ranks.
     return _plan(launcher, request)
+
+
+def _find_launcher(request: LaunchRequest) -> Path:
+    """Return the path of the launcher. Raises MeasurementError with the command that installs a missing one."""
+    name = request.command[0]
+    if not is_program(name, request.environment, request.folder) and "/" not in name:
+        kind = next(kind for kind in FAMILIES if re.match(rf"({'|'.join(kind.commands)})\b", name))
+        raise MeasurementError(
+            f"{name} of {kind.title} is not installed, or not in PATH (nothing was started). On Debian, install it "
+            f"with: apt-get install {kind.packages}"
+        )
+    return find_program(name, request.environment, (request.folder,)).absolute()
 
 
 def _plan(launcher: Launcher, request: LaunchRequest) -> LaunchPlan:

@@ -53,6 +53,7 @@ class OpenMPI(Launcher):
 
     family, title = "openmpi", "Open MPI"
     commands = ("mpirun", "mpiexec", "orterun", "prterun")
+    packages = "libopenmpi-dev openmpi-bin"
     answer = re.compile(r"Open ?MPI\)? v?(\d[\w.]*)|OpenRTE\)? (\d[\w.]*)|PRRTE\)? (\d[\w.]*)")
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
@@ -91,6 +92,7 @@ class Hydra(Launcher):
 
     family, title = "mpich", "MPICH, Intel MPI"
     commands = ("mpirun", "mpiexec")
+    packages = "libmpich-dev mpich"
     answer = re.compile(r"HYDRA[\s\S]*?Version:\s*(\d[\w.]*)|Intel\(R\) MPI Library[^\n]*Version ([\d.]+)")
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
@@ -111,6 +113,7 @@ class Slurm(Launcher):
 
     family, title = "slurm", "Slurm"
     commands = ("srun",)
+    packages = "slurm-client"
     answer = re.compile(r"^slurm(?:-wlm)? (\d[\w.]*)", re.MULTILINE)
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:

@@ -70,6 +70,7 @@ class Simulated(Launcher):
 
     family, title = "smpi", "SimGrid"
     commands = ("smpirun",)
+    packages = "libsimgrid-dev"
     answer = re.compile(r"^SimGrid version (\d[\w.]*)", re.MULTILINE)
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:

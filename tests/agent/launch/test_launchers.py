@@ -267,7 +267,18 @@ def test_what_cannot_be_launched(folder: Path, command: str, version: str, messa
         plan(folder, command, version)
 
 
-def test_a_missing_launcher(folder: Path) -> None:
-    (folder / "bin" / "mpirun").unlink()
-    with pytest.raises(MeasurementError, match="mpirun: no such program"):
-        plan(folder, "mpirun ./app")
+@pytest.mark.parametrize(
+    ("launcher", "packages"),
+    [("mpirun", "libopenmpi-dev openmpi-bin"), ("srun", "slurm-client"), ("smpirun", "libsimgrid-dev")],
+)
+def test_a_launcher_that_is_not_installed_is_named_with_its_packages(
+    folder: Path, launcher: str, packages: str
+) -> None:
+    (folder / "bin" / launcher).unlink()
+    with pytest.raises(MeasurementError, match=f"{launcher} of .* is not installed.*apt-get install {packages}$"):
+        plan(folder, f"{launcher} -n 2 ./app")
+
+
+def test_a_launcher_named_by_a_path_that_is_not_there(folder: Path) -> None:
+    with pytest.raises(MeasurementError, match="/none/mpirun: no such program"):
+        plan(folder, "/none/mpirun ./app")
