@@ -21,7 +21,21 @@ from .launch.launchers.simulated import Simulated
 from .source.modules import modules
 
 _ANSWER = 30.0  # seconds for a question to a tool
-_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+_ROOT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # Open MPI 5
+}
+_EXCHANGE = """#include <mpi.h>
+int main(int count, char **words) {
+    int mine = 1, sum = 0;
+    MPI_Init(&count, &words);
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Finalize();
+    return sum != 2;
+}
+"""
 _LITTLE_DISK = 1 << 30
 
 
@@ -118,7 +132,28 @@ def _mpi() -> list[Check]:
         found.append(_belong_together(compiler, family.family, launcher))
     code, text = _answer([launcher, "-n", "2", "true"], _ROOT)
     answer = "starts 2 processes" if code == 0 else f"exit code {code}: {_first_line(text)}"
-    return [*found, Check("MPI start", code == 0, answer, needed_for, f"{launcher} -n 2 true")]
+    found.append(Check("MPI start", code == 0, answer, needed_for, f"{launcher} -n 2 true"))
+    return [*found, _mpi_messages(compiler, launcher)] if compiler and all(check.ok for check in found) else found
+
+
+def _mpi_messages(compiler: str, launcher: str) -> Check:
+    """Let two ranks exchange a message. The program prints nothing: whatever is printed, the MPI complains about."""
+    name, needed_for = "MPI messages", "output of MPI programs without lines of the MPI"
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder) / "exchange.c", Path(folder) / "exchange"
+        source.write_text(_EXCHANGE, encoding="ascii")
+        code, text = _answer([compiler, str(source), "-o", str(program)])
+        if code:
+            return Check(name, False, f"{compiler} ends with exit code {code}: {_first_line(text)}", needed_for, compiler)
+        code, text = _answer([launcher, "-n", "2", str(program)], _ROOT)
+    if code:
+        return Check(name, False, f"exit code {code}: {_first_line(text)}", needed_for, f"{launcher} -n 2 PROGRAM")
+    lines = text.splitlines()
+    answer = "2 ranks exchange a message"
+    if lines:
+        answer += f", and the MPI prints {len(lines)} lines: {lines[0]}"
+    remedy = "Open MPI on one host: export OMPI_MCA_btl=^tcp (shared memory instead of TCP)"
+    return Check(name, not lines, answer, needed_for, remedy, optional=True)
 
 
 def _simgrid() -> Check:

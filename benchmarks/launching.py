@@ -1,8 +1,19 @@
-"""How benchmarks start Open MPI without `quipu run`: as root, with more ranks than cores, and in containers."""
+"""How benchmarks and tests start an MPI without `quipu run`: as root, with more ranks than cores, and in containers.
+
+The variables are those of Open MPI 4 and 5; other MPIs ignore them.
+"""
 
 LAUNCH = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    # More ranks than cores: Open MPI 4, then Open MPI 5.
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    # Containers forbid processes to read each other's memory: Open MPI 4, then Open MPI 5.
     "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    "OMPI_MCA_btl_sm_single_copy_mechanism": "none",
+    # Open MPI 5 tries TCP between the ranks of a host, and prints an error for each network interface.
+    "OMPI_MCA_btl": "^tcp",
 }
+# Ranks that wait give way to those that work.
+YIELDING = {**LAUNCH, "OMPI_MCA_mpi_yield_when_idle": "1"}

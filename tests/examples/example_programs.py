@@ -12,18 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from launching import YIELDING
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COMPILED = ("heat", "cg", "samplesort", "wavefront")
 ALL = (*COMPILED, "jacobi_py")
 
-# Open MPI refuses to run as root, and more ranks than cores, unless it is told to.
-_OPEN_MPI = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
-    "OMP_NUM_THREADS": "1",
-}
+_OPEN_MPI = {**YIELDING, "OMP_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)

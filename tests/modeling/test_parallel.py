@@ -10,14 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from launching import LAUNCH
 from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import Metric
 from quipu.modeling.parallel import LEAST_BATCH, Workers, batches, batches_of, jobs, modeling_by
 from quipu.modeling.pmnf import NoModel, fit_models
 
 QUIPU = str(Path(sys.executable).with_name("quipu"))
-# As root and on few cores; no effect on other MPIs than Open MPI.
-LAUNCH = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe")
 TIME = Metric("time", "s", "cost")
 P = np.array([4.0, 8, 16, 32, 64])
 
@@ -85,7 +84,7 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _modeled(experiment: Path, output: Path, *command: str) -> bytes:
-    environment = {**os.environ, **dict.fromkeys(LAUNCH, "1")}
+    environment = {**os.environ, **LAUNCH}
     full = [*command[:-1], QUIPU, "model", str(experiment), "--jobs", command[-1], "-o", str(output), "--json"]
     result = subprocess.run(full, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -103,7 +102,7 @@ def test_models_of_an_mpi_job_are_the_same(experiment: Path, tmp_path: Path) -> 
 
 def test_a_launcher_of_another_mpi_is_one_error() -> None:
     program = "from quipu.modeling.parallel import jobs\nwith jobs('mpi'): pass"
-    environment = {**os.environ, **dict.fromkeys(LAUNCH, "1"), "MPI_LOCALNRANKS": "3"}
+    environment = {**os.environ, **LAUNCH, "MPI_LOCALNRANKS": "3"}
     command = [sys.executable, "-c", program]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 1

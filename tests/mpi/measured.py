@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from quipu.agent.installation import native_folders
+from launching import YIELDING
 from quipu.agent.merge.communication import communication_of
 from quipu.agent.merge.ranks import RankedProcess
 from quipu.agent.profile.reader import ProcessProfile, read_profile
@@ -23,14 +24,7 @@ Counts = tuple[int, int, int, int, int]
 SECONDS = 120
 MPICH = ".mpich"  # end of the names of MPICH's tools; the tools of the default MPI have none
 LARGE = "_c"  # end of the names of large-count functions
-# As root, on few cores and in containers that forbid processes to read each other; no effect on other MPIs.
-LAUNCH = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-}
+LAUNCH = YIELDING
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,10 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from launching import YIELDING
 from quipu.mpi_wrap import describe_mpicc, mpi_library
 
-LAUNCH = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-}
+LAUNCH = YIELDING
 # Each rank has an output of its own; the number of a rank is the launcher's.
 RANK_SHELL = 'exec "$@" > "$QUIPU_SUITE_OUTPUT.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" 2>&1'
 RESULT = re.compile(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from killing import RANKS, Moments, compile_endless, failed_run, killed_run, wait_until_at_work
+from launching import LAUNCH
 
 _RANDOM = random.Random(5)
 MOMENTS = [_RANDOM.uniform(0, 0.3) for _ in range(5)]
@@ -22,8 +23,8 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def small_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OMPI_MCA_btl_vader_single_copy_mechanism", "OMPI_MCA_rmaps_base_oversubscribe"):
-        monkeypatch.setenv(name, "none" if name.startswith("OMPI_MCA_btl") else "1")
+    for name, value in LAUNCH.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.mark.parametrize("seconds", [0.0, *MOMENTS])

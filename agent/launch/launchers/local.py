@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from quipu.modeling.errors import MeasurementError
 from quipu.modeling.limits import whole_number
@@ -62,11 +63,12 @@ class OpenMPI(Launcher):
         ranks = _ranks(programs, ("n", "np", "c"))
         added = _Additions(request)
         if request.superuser and not any(context.has("allow-run-as-root") for context in programs):
-            for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+            project = "PRTE" if _is_prterun(request) else "OMPI"
+            for name in (f"{project}_ALLOW_RUN_AS_ROOT", f"{project}_ALLOW_RUN_AS_ROOT_CONFIRM"):
                 added.set(name, "1", "you are root, Open MPI would refuse to start")
         remote = self._several_nodes(programs, request)
         if ranks is not None and ranks > request.cores and not remote:
-            self._oversubscribe(programs, f"{ranks} ranks on {request.cores} cores", added)
+            self._oversubscribe(programs, self._has_prrte(request), f"{ranks} ranks on {request.cores} cores", added)
         forwarded: list[str] = []
         if remote:
             for name in (*request.variables, *added.settings):
@@ -77,9 +79,13 @@ class OpenMPI(Launcher):
         named = ("H", "host", "hostfile", "machinefile", "default-hostfile")
         return any(context.has(*named) for context in programs) or _in_a_job(request)
 
-    def _oversubscribe(self, programs: list[Context], why: str, added: _Additions) -> None:
+    def _has_prrte(self, request: LaunchRequest) -> bool:
+        """Whether PRRTE starts the ranks, as since Open MPI 5."""
+        return _is_prterun(request) or self.version.split(".")[0] not in ("1", "2", "3", "4")
+
+    def _oversubscribe(self, programs: list[Context], prrte: bool, why: str, added: _Additions) -> None:
         if not any(context.has("oversubscribe") for context in programs):
-            if self.version.split(".")[0] in ("1", "2", "3", "4"):
+            if not prrte:
                 added.set("OMPI_MCA_rmaps_base_oversubscribe", "1", why)
             elif not any(context.has("map-by") for context in programs):
                 added.set("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", why)
@@ -127,6 +133,11 @@ class Slurm(Launcher):
                     f"use --export=ALL{'' if exported == 'NONE' else ',' + exported}"
                 )
         return _assembled(self, request, programs, _ranks(programs, ("n", "ntasks")), remote=True)
+
+
+def _is_prterun(request: LaunchRequest) -> bool:
+    """Whether the launcher is PRRTE's own, which prints PRRTE's version and reads PRRTE's variables."""
+    return Path(request.command[0]).name.startswith("prterun")
 
 
 def _in_a_job(request: LaunchRequest) -> bool:

@@ -12,6 +12,7 @@ from quipu.modeling.errors import FormatError, MeasurementError
 
 OPEN_MPI_4 = "mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n"
 OPEN_MPI_5 = "mpirun (Open MPI) 5.0.3\n"
+PRRTE = "prterun (PRRTE) 3.0.8\n"
 MPICH = "HYDRA build details:\n    Version:                                 4.0.2\n    Release Date: …\n"
 INTEL = "Intel(R) MPI Library for Linux* OS, Version 2021.12 Build 20240213 (id: 4f55822)\n"
 SLURM = "slurm 23.11.4\n"
@@ -23,7 +24,7 @@ SHIM = "/opt/quipu/bin/quipu-exec"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with programs app and other, and a folder of launchers; stacks are as SimGrid makes them."""
     limit_stack(monkeypatch, 8192)
-    for name in ("app", "other", "bin/mpirun", "bin/mpiexec", "bin/srun", "bin/smpirun", "work/inner", "bin/tool"):
+    for name in ("app", "other", "bin/mpirun", "bin/mpiexec", "bin/prterun", "bin/srun", "bin/smpirun", "work/inner", "bin/tool"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("#!/bin/sh\n")
@@ -227,8 +228,18 @@ def test_more_ranks_than_cores(folder: Path) -> None:
     assert "5 ranks on 4 cores" in planned.notes[0]
     assert plan(folder, "mpirun -n 4 ./app").settings == {}
     assert plan(folder, "mpiexec -n 5 ./app", MPICH).settings == {}
-    newer = plan(folder, "mpirun -n 5 ./app", OPEN_MPI_5)
-    assert newer.settings["PRTE_MCA_rmaps_default_mapping_policy"] == ":oversubscribe"
+
+
+@pytest.mark.parametrize(("launcher", "version"), [("mpirun", OPEN_MPI_5), ("prterun", PRRTE)])
+def test_more_ranks_than_cores_under_prrte(folder: Path, launcher: str, version: str) -> None:
+    oversubscribed = {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "OMPI_MCA_mpi_yield_when_idle": "1"}
+    assert plan(folder, f"{launcher} -n 5 ./app", version).settings == oversubscribed
+    assert plan(folder, f"{launcher} -n 4 ./app", version).settings == {}
+    del oversubscribed["PRTE_MCA_rmaps_default_mapping_policy"]
+    assert plan(folder, f"{launcher} --map-by :OVERSUBSCRIBE -n 5 ./app", version).settings == oversubscribed
+    root = plan(folder, f"{launcher} -n 2 ./app", version, superuser=True).settings
+    project = "PRTE" if launcher == "prterun" else "OMPI"
+    assert root == {f"{project}_ALLOW_RUN_AS_ROOT": "1", f"{project}_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def test_settings_of_the_user_stay(folder: Path) -> None:

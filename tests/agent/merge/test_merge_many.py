@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from launching import LAUNCH
 from profile_writer import Node, rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive
@@ -27,9 +28,7 @@ from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import Metric
 
 QUIPU = str(Path(sys.executable).with_name("quipu"))
-# As root and on few cores; no effect on other MPIs than Open MPI.
-LAUNCH = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe")
-ENVIRONMENT = {**os.environ, **dict.fromkeys(LAUNCH, "1")}
+ENVIRONMENT = {**os.environ, **LAUNCH}
 RANKS = 2 * RANKS_OF_A_SHARD + 5
 METADATA = RunMetadata({"p": RANKS}, exit_code=0, seconds=1.0)
 
