@@ -144,7 +144,7 @@ def _mpi_messages(compiler: str, launcher: str) -> Check:
         source.write_text(_EXCHANGE, encoding="ascii")
         code, text = _answer([compiler, str(source), "-o", str(program)])
         if code:
-            return Check(name, False, f"{compiler} ends with exit code {code}: {_first_line(text)}", needed_for, compiler)
+            return Check(name, False, f"{compiler}: exit code {code}: {_first_line(text)}", needed_for, compiler)
         code, text = _answer([launcher, "-n", "2", str(program)], _ROOT)
     if code:
         return Check(name, False, f"exit code {code}: {_first_line(text)}", needed_for, f"{launcher} -n 2 PROGRAM")

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from quipu.agent.installation import native_folders
 from launching import YIELDING
+from quipu.agent.installation import native_folders
 from quipu.agent.merge.communication import communication_of
 from quipu.agent.merge.ranks import RankedProcess
 from quipu.agent.profile.reader import ProcessProfile, read_profile

@@ -24,7 +24,8 @@ SHIM = "/opt/quipu/bin/quipu-exec"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with programs app and other, and a folder of launchers; stacks are as SimGrid makes them."""
     limit_stack(monkeypatch, 8192)
-    for name in ("app", "other", "bin/mpirun", "bin/mpiexec", "bin/prterun", "bin/srun", "bin/smpirun", "work/inner", "bin/tool"):
+    launchers = [f"bin/{name}" for name in ("mpirun", "mpiexec", "prterun", "srun", "smpirun")]
+    for name in ("app", "other", *launchers, "work/inner", "bin/tool"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("#!/bin/sh\n")
