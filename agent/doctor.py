@@ -37,6 +37,8 @@ int main(int count, char **words) {
 }
 """
 _LITTLE_DISK = 1 << 30
+# An installation on a machine without LLVM has no compiler wrappers (CMakeLists.txt).
+_COMPILER_SIDE = f"apt-get install clang-19 llvm-19-dev g++, then {REINSTALL}"
 
 
 @dataclass(frozen=True)
@@ -188,12 +190,12 @@ def _native() -> list[Check]:
     """Return the checks of the parts; there are more plugins where other LLVMs than the default one are served."""
     plugins = sorted(path.name for path in native_folders()[0].glob("QuipuPass-*.so"))
     return [
-        _part("QuipuPass-19.so", "the compiler wrappers", _load),
+        _part("QuipuPass-19.so", "the compiler wrappers", _load, _COMPILER_SIDE),
         *(_part(name, "QUIPU_CC and QUIPU_CXX", _load) for name in plugins if name != "QuipuPass-19.so"),
         _part("libquipu.so", "every measurement", _load),
         _part("libquipu_merge.so", "joining the profiles of a run", _load),
         _part("quipu-exec", "quipu run", _runs),
-        _part("quipu-cc", "the compiler wrappers", _runs),
+        _part("quipu-cc", "the compiler wrappers", _runs, _COMPILER_SIDE),
         _cmake_package(),
         _fit_together(),
     ]
@@ -219,11 +221,12 @@ def _fit_together() -> Check:
     return Check("native parts", ok, stated, "measuring what the wrappers built", REINSTALL)
 
 
-def _part(name: str, needed_for: str, test: Callable[[Path], str]) -> Check:
+def _part(name: str, needed_for: str, test: Callable[[Path], str], missing: str = REINSTALL) -> Check:
+    """Look for a native part and test it; missing: the remedy if the part is not there."""
     try:
         path = native_file(name)
     except QuipuError:
-        return Check(name, False, "missing", needed_for, REINSTALL)
+        return Check(name, False, "missing", needed_for, missing)
     trouble = test(path)
     return Check(name, not trouble, trouble or str(path), needed_for, REINSTALL)
 
