@@ -12,4 +12,4 @@ if sys.version_info < (3, 11):  # noqa: UP036 - here it is the user's python3 th
 folder = Path(sys.argv[1])
 print(f"Making the Python environment {folder} ...", flush=True)
 venv.EnvBuilder(with_pip=True, clear=folder.exists()).create(folder)
-subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "--quiet", "scikit-build-core>=0.11"], check=True)
+subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "--quiet", "scikit-build-core>=1.0"], check=True)
