@@ -22,7 +22,7 @@ def cmake(folder: Path, lines: str, languages: str = "C", *options: str) -> subp
     for name, text in SOURCES.items():
         (folder / name).write_text(text, encoding="utf-8")
     head = (
-        f"cmake_minimum_required(VERSION 3.21)\nproject(app LANGUAGES {languages})\nfind_package(Quipu 0.1 REQUIRED)\n"
+        f"cmake_minimum_required(VERSION 3.21)\nproject(app LANGUAGES {languages})\nfind_package(Quipu 1.0 REQUIRED)\n"
     )
     (folder / "CMakeLists.txt").write_text(head + lines, encoding="utf-8")
     script = f"cmake -B build {' '.join(options)} && cmake --build build --verbose"
