@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.dynamic import DynamicSection
-from elftools.elf.elffile import ELFFile
+from quipu.modeling.errors import FormatError
 
+from .elf import NEEDED, ElfFile, NoElf
 from .installation import MPICH, OPEN_MPI, SMPI
 
 # Names of libraries. libmpi.so.12 is that of MPICH and all that share its binary interface (Intel MPI, MVAPICH, Cray).
@@ -26,8 +25,7 @@ def mpi_of_program(program: Path) -> str | None:
     """
     try:
         with program.open("rb") as file:
-            sections = [part for part in ELFFile(file).iter_sections() if isinstance(part, DynamicSection)]
-            needed = [str(vars(tag)["needed"]) for part in sections for tag in part.iter_tags("DT_NEEDED")]
-    except (OSError, ELFError, ValueError, LookupError, TypeError, AttributeError, AssertionError):
-        return None  # pyelftools raises all of these for what is no program, or a damaged one: starting it will show
+            needed = [text for tag, text in ElfFile(file).dynamic() if tag == NEEDED]
+    except (OSError, NoElf, FormatError):
+        return None  # no program, or a damaged one: starting it will show
     return next((family for name in needed for pattern, family in _LIBRARIES if pattern.match(name)), None)

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import psutil
 from quipu.modeling.errors import QuipuError
 
 from ..archive.metadata import configuration_name
@@ -26,7 +25,7 @@ def oversubscription_warning(
 
     points: those that are to be measured; the rest as for `oversubscribed_points`.
     """
-    processors = processors or psutil.cpu_count() or 1
+    processors = processors or os.cpu_count() or 1
     oversubscribed = oversubscribed_points(campaign, points, processors, ask)
     if not oversubscribed:
         return ""
@@ -50,7 +49,7 @@ def oversubscribed_points(
     """
     if campaign.clock == "none":
         return []
-    processors = processors or psutil.cpu_count() or 1
+    processors = processors or os.cpu_count() or 1
     answers: dict[Path, str] = {}
 
     def remembered(path: Path, environment: Mapping[str, str]) -> str:

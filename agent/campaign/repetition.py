@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import psutil
 from quipu.modeling.errors import MeasurementError, UsageError
 from quipu.modeling.machine import Machine
 from quipu.modeling.rates import Rates, runtime_text
@@ -25,6 +24,7 @@ from ..counters.choose import choose
 from ..counters.sampling import HIGHEST_RATE, RATE
 from ..counters.source import CounterSource, Wanted
 from ..installation import native_file, quipu_version
+from ..launch import kernel
 from ..launch.launchers import LaunchPlan, LaunchRequest, plan_launch
 from ..launch.process import Ending, run_process
 from ..launch.raw_folder import PREFIX, read_raw_folder, wait_for_nodes, write_launch
@@ -34,6 +34,7 @@ from .rates import read_rates, without_rates
 
 CLOCKS = ("tsc", "monotonic", "none")
 WAITS = ("off", "local", "sample", "all")
+NODE_AGENT = Path(kernel.__file__).with_name("start_node.py")
 _COUNTING, _PROFILES = "count.sh", "profile-*.quipu"
 
 
@@ -305,15 +306,15 @@ def _reduce(plan: LaunchPlan, options: LaunchOptions, variables: Mapping[str, st
 def _cores() -> int:
     """Return how many ranks Open MPI starts here without the option to oversubscribe: physical cores that are ours."""
     allowed = len(os.sched_getaffinity(0))
-    return min(psutil.cpu_count(logical=False) or allowed, allowed)
+    return min(kernel.physical_cores() or allowed, allowed)
 
 
 def agent_command(raw: Path) -> str:
     """Return the command of the node agent as the shim reads it: words at spaces, a backslash quotes one character.
 
-    -P keeps the measured program's working folder out of the agent's import path.
+    -I keeps the measured program's working folder and environment out of the agent; -S: it needs no packages.
     """
-    words = (sys.executable, "-P", "-m", "quipu.agent.launch.node", str(raw))
+    words = (sys.executable, "-I", "-S", str(NODE_AGENT), str(raw))
     return " ".join(word.replace("\\", "\\\\").replace(" ", "\\ ") for word in words)
 
 

@@ -1,7 +1,7 @@
 """The node agent: load, frequency and memory of one node and of its ranks while a program runs.
 
-`python -m quipu.agent.launch.node RAW_DIR`; quipu-exec starts one on each node. It imports psutil and the standard
-library alone, so that it is there soon and disturbs little. It also notes when each measured process ended, so that the
+`python -I -S start_node.py RAW_DIR`; quipu-exec starts one on each node. It imports a part of the standard library alone,
+so that it is there soon and disturbs little. It also notes when each measured process ended, so that the
 time of one that was killed is known up to its end, and alive-<host> has the moment when the agent last looked.
 """
 
@@ -10,17 +10,17 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
-from types import FrameType
-from typing import Any
 
-import psutil
-
+from .kernel import fields_of, frequency_mhz, memory_bytes, physical_cores, processor_ticks, start_of
 from .process_ends import ProcessEnds, exists
+
+TYPE_CHECKING = False  # as typing has it, which takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any
 
 INTERVAL = 0.2
 CLOSELY = 5  # ticks in which ranks are looked at each time; after that, and for writing the file, every fifth tick
@@ -37,54 +37,52 @@ class RankWatch:
         self.record: dict[str, Any] = {name: int(content[name]) for name in ("rank", "pid")}
         # the processors it was bound to when it was started: samples of short runs may show those of another process
         self.record["bound"] = content.get("affinity")
-        self.process: psutil.Process | None
-        try:
-            self.process = psutil.Process(self.record["pid"])
-        except psutil.Error:
-            self.process = None
+        self.started = start_of(self.record["pid"])  # empty: it is gone
 
     def sample(self) -> None:
         """Take memory high-water mark, context switches and affinity; notice that the rank is gone."""
-        if self.process is None:
+        if not self.started:
             return
+        pid = self.record["pid"]
+        status = fields_of(f"/proc/{pid}/status")
         try:
-            with self.process.oneshot():
-                if not self.process.is_running() or self.process.status() == psutil.STATUS_ZOMBIE:
-                    self.process = None
-                    return
-                switches = self.process.num_ctx_switches()
-                self.record["voluntary_switches"] = switches.voluntary
-                self.record["involuntary_switches"] = switches.involuntary
-                self.record["affinity"] = self.process.cpu_affinity()
-            self.record["max_rss_bytes"] = high_water_mark(self.record["pid"])
-        except (psutil.Error, OSError):
-            self.process = None
+            if start_of(pid) != self.started or status["State"].startswith(("Z", "X")):
+                self.started = ""
+                return
+            self.record["voluntary_switches"] = int(status["voluntary_ctxt_switches"])
+            self.record["involuntary_switches"] = int(status["nonvoluntary_ctxt_switches"])
+            self.record["affinity"] = sorted(os.sched_getaffinity(pid))
+            self.record["max_rss_bytes"] = int(status["VmHWM"].split()[0]) * 1024
+        except (OSError, KeyError, ValueError):
+            self.started = ""
 
     def alive(self) -> bool:
         """Whether the rank is still there; much cheaper than a sample."""
-        if self.process is not None and not exists(self.record["pid"]):
-            self.process = None
-        return self.process is not None
+        if self.started and not exists(self.record["pid"]):
+            self.started = ""
+        return bool(self.started)
 
 
-def high_water_mark(pid: int) -> int:
-    """Return the largest resident size that a process had, in bytes (VmHWM)."""
-    for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
+class NodeWatch:
+    """What this node does."""
 
+    def __init__(self) -> None:
+        """Begin to watch the processors."""
+        self._busy, self._all = processor_ticks()
 
-def node_sample(seconds: float) -> dict[str, float]:
-    """Return load average, mean use of the CPUs in percent, mean frequency in MHz and used memory in bytes."""
-    frequency = psutil.cpu_freq()
-    return {
-        "seconds": round(seconds, 3),
-        "load": round(psutil.getloadavg()[0], 2),
-        "cpu_percent": psutil.cpu_percent(None),
-        "frequency_mhz": round(frequency.current, 1) if frequency else 0.0,
-        "memory_used_bytes": psutil.virtual_memory().used,
-    }
+    def sample(self, seconds: float) -> dict[str, float]:
+        """Return load average, mean use of the CPUs since the last sample in percent, MHz, used memory in bytes."""
+        busy, total = processor_ticks()
+        passed = total - self._all
+        percent = 100.0 * (busy - self._busy) / passed if passed > 0 else 0.0
+        self._busy, self._all = busy, total
+        return {
+            "seconds": round(seconds, 3),
+            "load": round(os.getloadavg()[0], 2),
+            "cpu_percent": round(min(100.0, max(0.0, percent)), 1),
+            "frequency_mhz": round(frequency_mhz(), 1),
+            "memory_used_bytes": memory_bytes()[1],
+        }
 
 
 class NodeAgent:
@@ -92,7 +90,7 @@ class NodeAgent:
 
     def __init__(
         self,
-        raw: Path,
+        raw: str | os.PathLike[str],
         host: str,
         *,
         interval: float = INTERVAL,
@@ -100,7 +98,7 @@ class NodeAgent:
         sleep: Callable[[float], None] | None = None,
     ) -> None:
         """raw: the raw folder of the run. clock and sleep: seconds, to be replaced in tests."""
-        self.raw = raw
+        self.raw = os.fspath(raw)
         self.host = host
         self.interval = interval
         self.clock = clock
@@ -135,7 +133,8 @@ class NodeAgent:
     def find_rank(self, name: str) -> None:
         """Take up the rank of one file if it is of this host; each file is read once, as thousands may be there."""
         try:
-            content = json.loads((self.raw / name).read_text(encoding="utf-8"))
+            with open(os.path.join(self.raw, name), encoding="utf-8") as file:
+                content = json.load(file)
             if content["host"] == self.host and int(content["rank"]) not in self.ranks:
                 watch = RankWatch(content)
                 self.ranks[watch.record["rank"]] = watch
@@ -147,17 +146,17 @@ class NodeAgent:
     def run(self) -> None:
         """Sample until the end; the file is up to date every few samples and at the end."""
         started = self.clock()
-        psutil.cpu_percent(None)  # the first call only sets the starting point
+        node = NodeWatch()
         tick, stride = 0, 1
         self.note_alive()
-        while self.raw.is_dir() and (self.end_at is None or self.clock() < self.end_at):
+        while os.path.isdir(self.raw) and (self.end_at is None or self.clock() < self.end_at):
             thorough = tick < CLOSELY or tick % CLOSELY == 0
             if thorough:
                 self.find_processes()
                 for watch in self.ranks.values():
                     watch.sample()
             if tick % stride == 0:
-                self.samples.append(node_sample(self.clock() - started))
+                self.samples.append(node.sample(self.clock() - started))
             if self.ranks and not any(watch.alive() for watch in self.ranks.values()):
                 break
             if not self.ranks and self.clock() - started > GIVE_UP:
@@ -185,7 +184,8 @@ class NodeAgent:
         """Write the moment to alive-<host>: if we are killed, what is not known to have ended ran until then."""
         try:
             if self.alive is None:
-                self.alive = os.open(self.raw / f"alive-{self.host}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                path = os.path.join(self.raw, f"alive-{self.host}")
+                self.alive = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
             os.pwrite(self.alive, b"%020d\n" % time.monotonic_ns(), 0)
         except OSError:
             return  # a full disk, or the run has been merged
@@ -196,9 +196,9 @@ class NodeAgent:
             "ended": ended,
             "host": self.host,
             "agent_seconds": round(sum(os.times()[:4]), 3),
-            "cpus": psutil.cpu_count(),
-            "cores": psutil.cpu_count(logical=False),
-            "memory_bytes": psutil.virtual_memory().total,
+            "cpus": os.cpu_count(),
+            "cores": physical_cores(),
+            "memory_bytes": memory_bytes()[0],
             "processes": [{"pid": pid, "ended_ns": self.ends.ended.get(pid)} for pid in sorted(self.ends.known)],
             "ranks": [watch.record for _, watch in sorted(self.ranks.items())],
             "samples": self.samples,
@@ -206,21 +206,23 @@ class NodeAgent:
 
     def write(self, ended: bool) -> None:
         """Replace node-<host>.json; nothing happens if the raw folder is gone (the run has been merged)."""
-        path = self.raw / f"node-{self.host}.json"
-        temporary = self.raw / f".node-{self.host}.{os.getpid()}"
+        path = os.path.join(self.raw, f"node-{self.host}.json")
+        temporary = os.path.join(self.raw, f".node-{self.host}.{os.getpid()}")
         try:
-            temporary.write_text(json.dumps(self.content(ended)), encoding="utf-8")
-            temporary.replace(path)
+            with open(temporary, "w", encoding="utf-8") as file:
+                file.write(json.dumps(self.content(ended)))
+            os.replace(temporary, path)
         except OSError as error:
-            temporary.unlink(missing_ok=True)
-            if self.raw.is_dir():
+            if os.path.exists(temporary):
+                os.unlink(temporary)
+            if os.path.isdir(self.raw):
                 print(f"quipu node agent: {path}: {error.strerror}", file=sys.stderr)
 
 
 def main(arguments: list[str]) -> int:
     """Run the agent: `RAW_DIR` is the argument, or $QUIPU_DIR."""
     folder = arguments[0] if arguments else os.environ.get("QUIPU_DIR", "")
-    if not folder or not Path(folder).is_dir():
+    if not folder or not os.path.isdir(folder):
         print(f"quipu node agent: {folder or 'no raw folder given'}: is not a folder", file=sys.stderr)
         return 2
     text = os.environ.get("QUIPU_NODE_INTERVAL", str(INTERVAL))
@@ -229,11 +231,7 @@ def main(arguments: list[str]) -> int:
     except ValueError:
         print(f"quipu node agent: QUIPU_NODE_INTERVAL={text} is not a number of seconds", file=sys.stderr)
         interval = INTERVAL
-    agent = NodeAgent(Path(folder), socket.gethostname(), interval=interval)
+    agent = NodeAgent(folder, os.uname().nodename, interval=interval)
     signal.signal(signal.SIGTERM, agent.stop)
     agent.run()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 from quipu.modeling.errors import MeasurementError
 from quipu.modeling.machine import Bandwidth, Cache, Machine, Network, Reach
 
@@ -103,6 +102,8 @@ def describe(
     Latencies are those of random loads that depend on each other, within the geometric mean of the sizes of a cache and
     of the one before it, so that they hit this cache and miss the one before. Raises MeasurementError.
     """
+    import psutil  # only here: simulated caches of a run need the rest of this file
+
     known = known_caches() if caches is None else list(caches)
     last = known[-1].bytes if known else 0.0
     free = _OF_FREE * psutil.virtual_memory().available

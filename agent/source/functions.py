@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
 from quipu.modeling.errors import FormatError
-from quipu.modeling.limits import Reading, reading, without_waiting
+from quipu.modeling.limits import reading, without_waiting
+from quipu.mpi_wrap.elf import COMPRESSED, ElfFile, NoElf
 
 SECTION = ".quipu.facts"
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
-_COMPRESSED = 0x800
 _Entry = TypeVar("_Entry")
 
 
@@ -82,26 +80,18 @@ def pieces(path: Path, name: str) -> list[bytes]:
     """Return all sections of this name in an ELF file. Raises FormatError if it is none, or damaged."""
     try:
         size = path.stat().st_size
-        with open(path, "rb", opener=without_waiting) as file, reading(path, size) as cost:
+        with open(path, "rb", opener=without_waiting) as file, reading(path, size):
             if not path.is_file():
                 raise FormatError(path, "is no regular file")
-            found = [entry for entry in _sections(file, cost) if entry.name == name]
-            for entry in found:
-                if entry["sh_flags"] & _COMPRESSED or entry["sh_offset"] + entry["sh_size"] > size:
-                    raise FormatError(path, f"section {name} is damaged: build the program again")
-                cost.spend(entry["sh_size"])
-            return [bytes(entry.data()) for entry in found]
+            elf = ElfFile(file)
+            found = [entry for entry in elf.sections() if entry.name == name]
+            if any(entry.flags & COMPRESSED or entry.offset + entry.size > size for entry in found):
+                raise FormatError(path, f"section {name} is damaged: build the program again")
+            return [elf.data(entry) for entry in found]
     except OSError as error:
         raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
-    except (ELFError, ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
-        # What pyelftools raises for damaged headers, besides its own error.
+    except NoElf as error:
         raise FormatError(path, "is not a program or object file (ELF), or it is damaged") from error
-
-
-def _sections(file: BinaryIO, cost: Reading) -> Iterator[Any]:
-    for entry in ELFFile(file).iter_sections():
-        cost.check_time()  # a header may claim billions of them
-        yield entry
 
 
 def damaged(path: Path, number: int, name: str = SECTION) -> FormatError:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.dynamic import DynamicSection
-from elftools.elf.elffile import ELFFile
 from quipu.modeling.errors import FormatError
-from quipu.modeling.limits import current, reading, without_waiting
+from quipu.modeling.limits import reading, without_waiting
+from quipu.mpi_wrap.elf import NEEDED, RPATH, RUNPATH, ElfFile, NoElf
 
 
 def shared_libraries(program: Path) -> list[Path]:
@@ -36,25 +33,15 @@ def _dynamic(path: Path) -> tuple[list[str], list[Path]]:
     """Return the names of the libraries that a file needs, and the folders to look in."""
     try:
         with open(path, "rb", opener=without_waiting) as file, reading(path, path.stat().st_size):
-            tags = list(_tags(ELFFile(file)))
+            tags = list(ElfFile(file).dynamic())
     except OSError as error:
         raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
-    except (ELFError, ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
+    except NoElf as error:
         raise FormatError(path, "is not a program or object file (ELF), or it is damaged") from error
-    needed = [text for kind, text in tags if kind == "needed"]
-    early = [folder for kind, text in tags if kind == "rpath" for folder in text.split(":")]
-    late = [folder for kind, text in tags if kind == "runpath" for folder in text.split(":")]
+    needed = [text for kind, text in tags if kind == NEEDED]
+    early = [folder for kind, text in tags if kind == RPATH for folder in text.split(":")]
+    late = [folder for kind, text in tags if kind == RUNPATH for folder in text.split(":")]
     inherited = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     origin = str(path.resolve().parent)
     texts = [*([] if late else early), *inherited, *late]
     return needed, [Path(text.replace("$ORIGIN", origin).replace("${ORIGIN}", origin)) for text in texts if text]
-
-
-def _tags(file: ELFFile) -> Iterator[tuple[str, str]]:
-    for section in file.iter_sections():
-        current().check_time()
-        if isinstance(section, DynamicSection):
-            for tag in section.iter_tags():
-                for kind in ("needed", "rpath", "runpath"):
-                    if tag.entry.d_tag == f"DT_{kind.upper()}":
-                        yield kind, str(getattr(tag, kind))

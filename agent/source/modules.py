@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
+from quipu.modeling.errors import FormatError
+from quipu.mpi_wrap.elf import ElfFile, NoElf
 
 from ..layout import LAYOUT
 
@@ -34,10 +34,11 @@ def modules(path: Path) -> list[Module]:
     """
     try:
         with path.open("rb") as file:
-            section = ELFFile(file).get_section_by_name(MODULES)
-            data = b"" if section is None else bytes(section.data())
-    except (OSError, ELFError, ValueError, LookupError, TypeError, AttributeError, AssertionError):
-        return []  # what pyelftools raises for files that are damaged
+            elf = ElfFile(file)
+            section = elf.section(MODULES)
+            data = b"" if section is None else elf.data(section)
+    except (OSError, NoElf, FormatError):
+        return []
     whole = len(data) - len(data) % _MODULE.size
     return [
         Module(interface, *(text.split(b"\0")[0].decode("utf-8", "replace") for text in texts))

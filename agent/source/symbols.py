@@ -7,11 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
 from numpy.typing import NDArray
+from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import IntArray
 from quipu.modeling.limits import reading, without_waiting
+from quipu.mpi_wrap.elf import ElfFile, NoElf, text_at
 
 _SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
@@ -53,17 +53,18 @@ def symbols_of(path: Path) -> Symbols:
     """
     try:
         with open(path, "rb", opener=without_waiting) as file, reading(path, path.stat().st_size):
-            elf = ELFFile(file)
-            if elf.elfclass != 64 or not elf.little_endian:
+            elf = ElfFile(file)
+            if elf.bits != 64 or not elf.little_endian:
                 return NONE
-            table = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
+            table = elf.section(".symtab") or elf.section(".dynsym")
             if table is None:
                 return NONE
-            ends = np.array([section["sh_addr"] + section["sh_size"] for section in elf.iter_sections()], np.uint64)
-            symbols = np.frombuffer(table.data()[: table.data_size // _SYMBOL.itemsize * _SYMBOL.itemsize], _SYMBOL)
-            texts = elf.get_section(table["sh_link"]).data()
-    except (OSError, ELFError, ValueError, LookupError, TypeError, AttributeError, AssertionError):
-        return NONE  # what pyelftools raises for files that are damaged
+            ends = np.array([section.address + section.size for section in elf.sections()], np.uint64)
+            data = elf.data(table)
+            symbols = np.frombuffer(data[: len(data) // _SYMBOL.itemsize * _SYMBOL.itemsize], _SYMBOL)
+            texts = elf.linked(table)
+    except (OSError, NoElf, FormatError, OverflowError):
+        return NONE
     kind = symbols["info"] & 15
     symbols = symbols[((kind == _FUNCTION) | (kind == _INDIRECT)) & (symbols["section"] > 0)]
     symbols = symbols[symbols["section"] < ends.size]
@@ -72,9 +73,5 @@ def symbols_of(path: Path) -> Symbols:
     following = np.append(begin[1:], np.uint64(1 << 63))
     unsized = np.minimum(following, ends[symbols["section"]])
     end = np.where(symbols["size"] > 0, begin + symbols["size"], unsized)
-    names = tuple(_text(texts, int(at)) for at in symbols["name"])
+    names = tuple(text_at(texts, int(at)) for at in symbols["name"])
     return Symbols(begin, end, names)
-
-
-def _text(texts: bytes, at: int) -> str:
-    return texts[at : texts.find(b"\0", at)].decode("utf-8", "replace") if at < len(texts) else ""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.limits import whole_number
+from quipu.mpi_wrap.program import mpi_of_program
 
 from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
 from .options import SMPIRUN, contexts
@@ -146,8 +147,6 @@ class Simulated(Launcher):
 
 
 def _if_unmeasured(program: Path) -> str:
-    from quipu.mpi_wrap.program import mpi_of_program  # pyelftools: not needed for other launches
-
     if mpi_of_program(program) is not None:
         return ""
     return (

@@ -64,7 +64,7 @@ def test_the_program_sees_the_switches(installed: Path, capfd: pytest.CaptureFix
     assert seen["QUIPU_CLOCK"] == "none"
     assert seen["QUIPU_FILTER"] == str(installed / "f")
     assert seen["QUIPU_PRELOAD"] == str(installed / "lib.so")
-    assert seen["QUIPU_NODE_AGENT"].endswith(f"-m quipu.agent.launch.node {seen['QUIPU_DIR']}")
+    assert seen["QUIPU_NODE_AGENT"].endswith(f"/start_node.py {seen['QUIPU_DIR']}")
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,12 @@ import time
 from pathlib import Path
 
 import pytest
+from quipu.agent.launch import process_ends
 from quipu.agent.launch.node import AFTER_STOP, GIVE_UP, MOST_SAMPLES, NodeAgent, main
 from quipu.agent.launch.process_ends import ProcessEnds
+
+
+PROGRAM = [sys.executable, "-I", "-S", str(Path(process_ends.__file__).with_name("start_node.py"))]
 
 
 class Time:
@@ -138,9 +142,8 @@ def test_processes_are_looked_at_where_the_kernel_tells_nothing(monkeypatch: pyt
 
 def test_an_agent_that_is_killed_leaves_the_moment_when_it_looked_last(tmp_path: Path) -> None:
     note(tmp_path, 0, os.getpid())
-    command = [sys.executable, "-m", "quipu.agent.launch.node", str(tmp_path)]
     before = time.monotonic_ns()
-    node = subprocess.Popen(command, env={**os.environ, "QUIPU_NODE_INTERVAL": "0.01"})
+    node = subprocess.Popen([*PROGRAM, str(tmp_path)], env={**os.environ, "QUIPU_NODE_INTERVAL": "0.01"})
     alive = tmp_path / f"alive-{socket.gethostname()}"
     try:
         while not (alive.exists() and alive.stat().st_size and int(alive.read_text()) > before):
@@ -222,9 +225,13 @@ def test_a_long_run_keeps_a_bounded_number_of_samples(tmp_path: Path) -> None:
 
 
 def test_imports_little() -> None:
-    script = "import sys, quipu.agent.launch.node; print(sorted({'numpy', 'pyarrow', 'scipy'} & set(sys.modules)))"
-    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == "[]"
+    answer = subprocess.run([*PROGRAM, "no-such-folder"], capture_output=True, text=True, check=False)
+    assert (answer.returncode, "is not a folder" in answer.stderr) == (2, True)
+    trace = [sys.executable, "-X", "importtime", *PROGRAM[1:], "no-such-folder"]
+    lines = subprocess.run(trace, capture_output=True, text=True, check=False).stderr.splitlines()
+    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in lines if line.startswith("import time:")}
+    assert "quipu_node" in {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
+    assert imported.isdisjoint({"numpy", "pathlib", "psutil", "quipu", "site", "socket", "subprocess", "typing"})
 
 
 def test_wrong_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,130 @@
+"""Programs, libraries and object files (ELF): their sections, and the libraries that they need.
+
+Source: System V Application Binary Interface, chapter 4 (object files) and 5 (dynamic section); elf.h. Every launch reads
+the measured program, so this module imports little.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from quipu.modeling.limits import current
+
+COMPRESSED = 0x800
+"""SHF_COMPRESSED, a flag of a section."""
+NEEDED, RPATH, RUNPATH = 1, 15, 29
+"""DT_NEEDED, DT_RPATH and DT_RUNPATH: entries of the dynamic section that are texts."""
+_DYNAMIC, _EMPTY = 6, 8  # SHT_DYNAMIC, SHT_NOBITS
+_EXTENDED = 0xFFFF  # SHN_XINDEX: the first section has the number
+_IDENTIFICATION = 16  # bytes
+# By the class of a file (1: 32 bits, 2: 64 bits): the header after its identification, a section, a dynamic entry.
+_HEADER = {1: "HHIIIIIHHHHHH", 2: "HHIQQQIHHHHHH"}
+_SECTION = {1: "IIIIIIIIII", 2: "IIQQQQIIQQ"}
+_ENTRY = {1: "iI", 2: "qQ"}
+_SHOFF, _SHENTSIZE, _SHNUM, _SHSTRNDX = 5, 10, 11, 12
+
+
+class NoElf(ValueError):
+    """A file is no ELF file, or it is damaged."""
+
+
+class Section(NamedTuple):
+    """A section: name, type and flags as in elf.h; address where it is loaded; offset and size in the file, in bytes.
+
+    link: the index of the section that it refers to, such as the texts of a table of symbols.
+    """
+
+    name: str
+    type: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+
+
+class ElfFile:
+    """An ELF file that is open for reading in binary mode. Every method raises NoElf for damage, OSError."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        """Read the header. Raises NoElf if there is none."""
+        self._file = file
+        self._size = file.seek(0, os.SEEK_END)
+        ident = self._read(0, _IDENTIFICATION)
+        if ident[:4] != b"\x7fELF" or ident[4] not in _HEADER or ident[5] not in (1, 2):
+            raise NoElf("not an ELF file")
+        self.bits = 32 * ident[4]
+        self.little_endian = ident[5] == 1
+        self._class, self._order = ident[4], "<" if self.little_endian else ">"
+        header = self._unpack(_HEADER, _IDENTIFICATION)
+        self._first, self._step = header[_SHOFF], header[_SHENTSIZE]
+        self._count, self._names = header[_SHNUM], header[_SHSTRNDX]
+        if self._first and (self._count == 0 or self._names == _EXTENDED):
+            first = self._raw(0)
+            self._count = self._count or first.size
+            self._names = first.link if self._names == _EXTENDED else self._names
+        if not self._first:
+            self._count = 0
+        if self._count and self._first + self._count * self._step > self._size:
+            raise NoElf("its table of sections ends behind the file")
+
+    def sections(self) -> Iterator[Section]:
+        """Yield all sections in their order, the empty one at index 0 included."""
+        names = self.data(self._raw(self._names)) if self._count else b""
+        for index in range(self._count):
+            current().check_time()  # a header may claim billions of them
+            section = self._raw(index)
+            yield section._replace(name=text_at(names, int(section.name)))
+
+    def section(self, name: str) -> Section | None:
+        """Return the first section of this name, None if there is none."""
+        return next((section for section in self.sections() if section.name == name), None)
+
+    def data(self, section: Section) -> bytes:
+        """Return the bytes of a section as the file has them (which may be compressed); count them as read."""
+        if section.type == _EMPTY:
+            return b""
+        current().spend(section.size)
+        return self._read(section.offset, section.size)
+
+    def linked(self, section: Section) -> bytes:
+        """Return the bytes of the section that this one refers to."""
+        return self.data(self._raw(section.link))
+
+    def dynamic(self) -> Iterator[tuple[int, str]]:
+        """Yield the entries of the dynamic section that are texts: NEEDED, RPATH or RUNPATH, and the text."""
+        entry = struct.Struct(self._order + _ENTRY[self._class])
+        for section in self.sections():
+            if section.type == _DYNAMIC:
+                texts, entries = self.linked(section), self.data(section)
+                for tag, value in entry.iter_unpack(entries[: len(entries) // entry.size * entry.size]):
+                    if tag in (NEEDED, RPATH, RUNPATH):
+                        yield tag, text_at(texts, value)
+
+    def _raw(self, index: int) -> Section:
+        """Return a section whose name is still the place of its name."""
+        if index and index >= self._count:
+            raise NoElf("it names a section that it does not have")
+        fields = self._unpack(_SECTION, self._first + index * self._step)
+        return Section(str(fields[0]), *fields[1:7])
+
+    def _unpack(self, formats: dict[int, str], offset: int) -> tuple[int, ...]:
+        layout = struct.Struct(self._order + formats[self._class])
+        return layout.unpack(self._read(offset, layout.size))
+
+    def _read(self, offset: int, size: int) -> bytes:
+        if offset + size > self._size:
+            raise NoElf("it is cut off")
+        self._file.seek(offset)
+        content = self._file.read(size)
+        if len(content) != size:
+            raise NoElf("it is cut off")
+        return content
+
+
+def text_at(texts: bytes, at: int) -> str:
+    """Return the text that begins at a place of a table of texts; empty if the place is outside."""
+    return texts[at : texts.find(b"\0", at)].decode("utf-8", "replace") if at < len(texts) else ""
