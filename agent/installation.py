@@ -39,10 +39,9 @@ def quipu_version() -> str:
     """Return the version of this Quipu, "unknown" if it runs from sources that were never installed."""
     for folder in sys.path:  # as importlib.metadata looks for it, which takes twenty times as long to import
         try:
-            names = os.listdir(folder or ".")
+            names = [path.name for path in Path(folder).iterdir()]
         except OSError:
             continue
-        for name in names:
-            if found := _INSTALLED.fullmatch(name):
-                return found[1]
+        if found := next(filter(None, map(_INSTALLED.fullmatch, names)), None):
+            return found[1]
     return "unknown"

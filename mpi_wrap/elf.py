@@ -1,7 +1,7 @@
 """Programs, libraries and object files (ELF): their sections, and the libraries that they need.
 
-Source: System V Application Binary Interface, chapter 4 (object files) and 5 (dynamic section); elf.h. Every launch reads
-the measured program, so this module imports little.
+Source: System V Application Binary Interface, chapters 4 (object files) and 5 (dynamic section); elf.h. Every launch
+reads the measured program, so this module imports little.
 """
 
 from __future__ import annotations

@@ -13,10 +13,13 @@ from pathlib import Path
 
 from quipu.modeling.errors import EnvironmentProblem, MeasurementError
 
-from .prototypes import INCLUDE, run_clang
+from .prototypes import INCLUDE, program_files, run_clang, source_files
+from .remembered import remembered
 
 OPEN_MPI, MPICH, INTEL, MVAPICH, SMPI = "Open MPI", "MPICH", "Intel MPI", "MVAPICH", "SMPI"
 UNKNOWN = "unknown"
+LIBRARY = "libquipu_mpi.so"
+"""What the PMPI library of an MPI is called."""
 QUESTION_SECONDS = 30
 
 # Options of compiler wrappers that print how they compile and link; the first pair that works is taken.
@@ -60,6 +63,12 @@ def describe_mpicc(mpicc: str | None = None, *, clang: str = "clang-19") -> MpiI
             f"the MPI compiler {name!r} is not there. Install one (apt-get install libopenmpi-dev openmpi-bin), or "
             "name yours in QUIPU_MPICC"
         )
+    family, version, *flags = remembered("mpicc", (found, clang), lambda: _describe(found, clang))
+    return MpiInstallation(Path(found), family, version, *map(tuple, flags))
+
+
+def _describe(found: str, clang: str) -> tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], list[Path]]:
+    """Return family, version, and flags of compiling and linking of a compiler wrapper; the files that say so."""
     for compile_question, link_question in QUESTIONS:
         compiling, linking = _ask(found, compile_question), _ask(found, link_question)
         if compiling is not None and linking is not None:
@@ -67,11 +76,14 @@ def describe_mpicc(mpicc: str | None = None, *, clang: str = "clang-19") -> MpiI
     else:
         raise MeasurementError(f"{found} does not say how it compiles: it answers none of --showme:compile, -show")
     compile_flags, link_flags = _compile_flags(compiling), _link_flags(linking)
-    family, version = _identify(run_clang(clang, [*compile_flags, "-E", "-dM"], INCLUDE))
+    header = run_clang(clang, [*compile_flags, "-E", "-dD"], INCLUDE)
+    family, version = _identify(header)
     if family == SMPI:  # what it includes first turns malloc and exit of programs into its own
         compile_flags = tuple(_without(compile_flags, "-include"))
         version = (_ask(found, "-version") or "").removeprefix("SimGrid version").strip()
-    return MpiInstallation(Path(found), family, version, compile_flags, link_flags)
+    data = Path(found).parents[1] / "share" / "openmpi" / "mpicc-wrapper-data.txt"
+    files = [Path(found), *program_files(clang), *source_files(header), *([data] if data.is_file() else [])]
+    return (family, version, compile_flags, link_flags), files
 
 
 def _ask(program: str, question: str) -> str | None:
@@ -128,7 +140,7 @@ def _identify(macros: str) -> tuple[str, str]:
     defined: Mapping[str, str] = {
         parts[1]: parts[2].strip('"') if len(parts) > 2 else ""
         for line in macros.splitlines()
-        if len(parts := line.split(maxsplit=2)) > 1 and "(" not in parts[1]
+        if line.startswith("#define") and len(parts := line.split(maxsplit=2)) > 1 and "(" not in parts[1]
     }
     if "OPEN_MPI" in defined:
         keys = ("OMPI_MAJOR_VERSION", "OMPI_MINOR_VERSION", "OMPI_RELEASE_VERSION")

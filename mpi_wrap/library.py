@@ -8,43 +8,23 @@ complete or not at all, so several processes may build at once.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import shutil
 import stat
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from quipu.modeling import mpi_operations
 from quipu.modeling.errors import EnvironmentProblem, MeasurementError
 from quipu.modeling.prefix import NATIVE, prefix, user_cache
 
-from .generate import Sources, generate
-from .installation import MpiInstallation, describe_mpicc
-from .prototypes import INCLUDE, read_prototypes, run_clang
-from .table import TABLE, load_table, operations_of
+from .installation import LIBRARY, MpiInstallation, describe_mpicc
+from .prototypes import INCLUDE, program_files, run_clang, source_files
+from .remembered import remembered
 
-LIBRARY = "libquipu_mpi.so"
 RUNTIME = "libquipu.so"
-HAND_WRITTEN = Path(__file__).with_name("native")
-COMPILE = (
-    "-std=gnu11",
-    "-O2",
-    "-g",
-    "-fPIC",
-    "-fno-plt",
-    "-fexceptions",
-    "-fvisibility=hidden",
-    "-Wall",
-    "-Wextra",
-    "-Wno-deprecated-declarations",
-)
-
-UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`']?P(MPI_\w+)")
 
 
 def mpi_library(
@@ -79,7 +59,9 @@ def mpi_library(
             print(f"quipu: cannot write {cache} ({error.strerror}); trying elsewhere", file=sys.stderr)
             continue
         try:
-            print(f"quipu: building the MPI wrappers for {installation}, once", file=sys.stderr)
+            print(f"quipu: building the MPI library for {installation} (once) ...", file=sys.stderr, flush=True)
+            from .build import build  # only here: other launches need neither the table nor the generator
+
             build(installation, scratch, runtime_include=include, runtime_lib=runtime, clang=clang)
             _publish(scratch, cache / name)
         except OSError as error:
@@ -88,68 +70,6 @@ def mpi_library(
             shutil.rmtree(scratch, ignore_errors=True)
         return found
     raise EnvironmentProblem("no folder for the MPI wrappers can be written. Set XDG_CACHE_HOME or TMPDIR to one")
-
-
-def build(
-    installation: MpiInstallation, folder: Path, *, runtime_include: Path, runtime_lib: Path, clang: str = "clang-19"
-) -> Path:
-    """Generate and build the library in this folder, with its sources and a build.json; return its path.
-
-    Functions that mpi.h declares and the MPI library does not have are left out (some mpi.h promise too much).
-    """
-    functions = read_prototypes(clang, installation.compile_flags)
-    operations = operations_of(load_table())
-    absent: set[str] = set()
-    while True:
-        present = [function for function in functions if function.name not in absent]
-        sources = generate(present, operations, installation.family)
-        for name, text in sources.files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-        command = _command(installation, folder, sources, (runtime_include, runtime_lib), clang)
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-        if result.returncode == 0:
-            break
-        missing = set(UNDEFINED.findall(result.stderr)) - absent
-        if not missing:
-            first = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip())
-            raise MeasurementError(f"cannot build the MPI wrappers for {installation} ({installation.mpicc}): {first}")
-        absent |= missing
-    record = {
-        "mpi": str(installation),
-        "mpicc": str(installation.mpicc),
-        "functions": len(present),
-        "counted": list(sources.counted),
-        "absent": sorted(absent),
-        "warnings": result.stderr.splitlines(),
-        "command": command,
-    }
-    (folder / "build.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
-    return folder / LIBRARY
-
-
-def _command(
-    installation: MpiInstallation, folder: Path, sources: Sources, runtime_parts: tuple[Path, Path], clang: str
-) -> list[str]:
-    """How the library is compiled and linked, in one step."""
-    include, runtime = runtime_parts
-    return [
-        clang,
-        *COMPILE,
-        *installation.compile_flags,
-        f"-I{folder}",
-        f"-iquote{HAND_WRITTEN}",
-        f"-I{include}",
-        *(str(folder / name) for name in sources.files if name.endswith(".c")),
-        *(str(path) for path in sorted(HAND_WRITTEN.rglob("*.c"))),
-        "-shared",
-        "-Wl,-z,defs",
-        f"-Wl,-soname,{LIBRARY}",
-        f"-Wl,-rpath,{runtime.parent}",
-        "-o",
-        str(folder / LIBRARY),
-        str(runtime),
-        *installation.link_flags,
-    ]
 
 
 def runtime_files(include: Path | None = None, library: Path | None = None) -> tuple[Path, Path]:
@@ -167,18 +87,41 @@ def runtime_files(include: Path | None = None, library: Path | None = None) -> t
 
 
 def _folder_name(installation: MpiInstallation, include: Path, runtime: Path, clang: str) -> str:
+    """Return the name of the folder of a build, as it was if nothing has changed that it is made from."""
+    parts = (
+        str(installation),
+        *installation.compile_flags,
+        *installation.link_flags,
+        str(runtime),
+        str(include),
+        clang,
+    )
+    return str(remembered("library", parts, lambda: _new_folder_name(installation, include, runtime, clang)))
+
+
+def _new_folder_name(installation: MpiInstallation, include: Path, runtime: Path, clang: str) -> tuple[str, list[Path]]:
+    """Return the name of the folder of a build, and the files that it depends on."""
+    from quipu.modeling.mpi_operations import __file__ as operations
+
+    from .build import COMPILE, HAND_WRITTEN
+    from .table import TABLE
+
     digest = hashlib.sha256()
-    digest.update(run_clang(clang, [*installation.compile_flags, "-E", "-dD"], INCLUDE).encode())
+    header = run_clang(clang, [*installation.compile_flags, "-E", "-dD"], INCLUDE)
+    digest.update(header.encode())
     digest.update(run_clang(clang, ["--version"], "").encode())
     for part in (*installation.compile_flags, *installation.link_flags, *COMPILE, str(runtime)):
         digest.update(part.encode() + b"\0")
     generator = sorted(Path(__file__).parent.glob("*.py"))
     contracts = sorted(include.glob("*.h")) + sorted(include.glob("*.def"))
-    for path in (TABLE, Path(mpi_operations.__file__), *generator, *sorted(HAND_WRITTEN.rglob("*")), *contracts):
+    sources = [TABLE, Path(operations), *generator, *sorted(HAND_WRITTEN.rglob("*")), *contracts]
+    for path in sources:
         if path.is_file():
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     label = re.sub(r"[^a-z0-9.]+", "-", str(installation).lower()).strip("-")
-    return f"{label}-{digest.hexdigest()[:16]}"
+    name = f"{label}-{digest.hexdigest()[:16]}"
+    # Folders of sources change when a file comes or goes.
+    return name, [*source_files(header), *program_files(clang), *sources, Path(__file__).parent, include]
 
 
 def _caches() -> Iterator[Path]:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from quipu.modeling.errors import EnvironmentProblem, MeasurementError
 
 INCLUDE = "#include <mpi.h>\n"
+_MARKER = re.compile(r'^# \d+ "(.*)"', re.MULTILINE)
 CONVERSION = re.compile(r"_(c|f|f08)2(c|f|f08)$")  # of handles and statuses between languages
 
 
@@ -56,6 +59,17 @@ def run_clang(clang: str, arguments: Sequence[str], source: str) -> str:
         first = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip())
         raise MeasurementError(f"{clang} cannot read mpi.h: {first}")
     return result.stdout
+
+
+def source_files(preprocessed: str) -> list[Path]:
+    """Return the files that a preprocessed source was read from, as its line markers name them."""
+    return [Path(name) for name in dict.fromkeys(_MARKER.findall(preprocessed)) if not name.startswith("<")]
+
+
+def program_files(program: str) -> list[Path]:
+    """Return the file of a program, if it is there."""
+    found = shutil.which(program)
+    return [] if found is None else [Path(found)]
 
 
 def read_prototypes(clang: str, flags: Sequence[str]) -> tuple[Function, ...]:

@@ -1,8 +1,8 @@
 """The node agent: load, frequency and memory of one node and of its ranks while a program runs.
 
-`python -I -S start_node.py RAW_DIR`; quipu-exec starts one on each node. It imports a part of the standard library alone,
-so that it is there soon and disturbs little. It also notes when each measured process ended, so that the
-time of one that was killed is known up to its end, and alive-<host> has the moment when the agent last looked.
+`python -I -S start_node.py RAW_DIR`; quipu-exec starts one on each node. It imports a part of the standard library
+alone, so that it is there soon and disturbs little. It also notes when each measured process ended, so that the time of
+one that was killed is known up to its end, and alive-<host> has the moment when the agent last looked.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from quipu.agent.launch import process_ends
 from quipu.agent.launch.node import AFTER_STOP, GIVE_UP, MOST_SAMPLES, NodeAgent, main
 from quipu.agent.launch.process_ends import ProcessEnds
 
-
 PROGRAM = [sys.executable, "-I", "-S", str(Path(process_ends.__file__).with_name("start_node.py"))]
 
 
