@@ -85,6 +85,7 @@ $(VENV)/bin/python: | packages
 $(VENV)/.built: $(NATIVE) build/.packages build/.modules pyproject.toml $(VENV)/bin/python
 	@echo "Building Quipu (pass, runtime, wrappers, Python package) ..."
 	@$(PY) -m pip install --quiet --no-build-isolation --editable '.[examples]'
+	@$(VENV)/bin/quipu doctor --prepare
 	@touch $@
 
 # Packages that tests use when they are there: one that cannot be installed is reported, and the tests skip it by name.

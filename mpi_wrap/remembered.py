@@ -52,7 +52,7 @@ def remembered(kind: str, question: Sequence[str], ask: Callable[[], tuple[Any, 
 def _state(file: str | Path) -> list[int]:
     """Return what changes when a file does: size, time of the last change, number; -1 if it is not there."""
     try:
-        status = os.stat(file)
+        status = Path(file).stat()
     except OSError:
         return [-1]
     return [status.st_size, status.st_mtime_ns, status.st_ino]

@@ -19,8 +19,6 @@ from quipu.report.text import duration
 
 from ..archive.metadata import RunMetadata, configuration_name
 from ..archive.run import RunArchive
-from ..counters.cachegrind import SLOWER
-from ..counters.choose import choose
 from ..counters.sampling import HIGHEST_RATE, RATE
 from ..counters.source import CounterSource, Wanted
 from ..installation import native_file, quipu_version
@@ -28,7 +26,6 @@ from ..launch import kernel
 from ..launch.launchers import LaunchPlan, LaunchRequest, plan_launch
 from ..launch.process import Ending, run_process
 from ..launch.raw_folder import PREFIX, read_raw_folder, wait_for_nodes, write_launch
-from ..merge.merged import settled_after_interruption
 from ..merge.run import column_ranks_wanted, merge_command, merge_run
 from .rates import read_rates, without_rates
 
@@ -123,7 +120,12 @@ def run(
     experiment = Path(experiment_dir).absolute()
     raw = experiment / f"{PREFIX}{configuration_name(parameters)}-{uuid.uuid4().hex[:12]}"
     counters = "samples" if options.functions and options.counters is None else options.counters
-    source, wanted = choose(counters) if counters is not None else (None, Wanted())
+    source: CounterSource | None = None
+    wanted = Wanted()
+    if counters is not None:
+        from ..counters.choose import choose  # only here, as with other imports in functions: runs start often
+
+        source, wanted = choose(counters)
     if options.machine is not None:
         if source is None:
             raise UsageError("--machine: belongs to --counters cachegrind")
@@ -187,6 +189,8 @@ def _kept_if_interrupted(raw: Path, experiment: Path, options: LaunchOptions) ->
     try:
         yield
     except KeyboardInterrupt:
+        from ..merge.merged import settled_after_interruption
+
         if text := settled_after_interruption(raw, experiment):
             options.say(text)
         raise
@@ -275,6 +279,8 @@ def _count_again(plans: Sequence[LaunchPlan], source: CounterSource, options: La
 
     What it writes to standard output, it has written before.
     """
+    from ..counters.cachegrind import SLOWER
+
     often = "once more" if len(plans) == 1 else f"{len(plans)} times more"
     low, high = (duration(len(plans) * times * before.seconds) for times in SLOWER)
     takes = low if low == high else f"{low} to {high}"

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import typer
 
-from .output import layout, show, show_json
+from .output import layout, say, show, show_json
 
 
 def command(
     *,
     folder: Path = typer.Option(
         Path(), "--output", "-o", metavar="DIR", help="Where experiments are to be stored: its disk is looked at."
+    ),
+    prepare: bool = typer.Option(
+        False, "--prepare", help="Build what the first run with the default MPI would build, and check nothing."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -22,7 +25,13 @@ def command(
 
     \b
     Example: quipu doctor
+             quipu doctor --prepare    # after an installation, so that the first run starts at once
     """
+    if prepare:
+        from ..prepare import prepare_first_run
+
+        say(f"prepared: {prepare_first_run()}")
+        return
     from quipu.report.json_views import checks_json
     from quipu.report.terminal import tables
     from quipu.report.views import Check

@@ -14,8 +14,8 @@ from quipu.modeling.experiment import CallTree, FloatArray
 
 from ..archive.metadata import RunMetadata
 from ..archive.run import RunArchive, RunValues
-from ..counters.choose import SOURCES
-from ..counters.source import Counted, Wanted
+from ..counters.effort import Effort
+from ..counters.source import Counted, CounterSource, Wanted
 from ..profile.reader import Clock, ProcessProfile
 from .functions import flat_profile
 from .statistics import cells_of, statistics_of
@@ -30,8 +30,8 @@ def counted_by(metadata: RunMetadata, raw: Path, tree: CallTree, profiles: Seque
     Nothing if the run in which it counted failed ("failed" of the counters): what there is would be too little.
     Raises FormatError if the launch names a source that there is none of.
     """
-    name = str(metadata.counters.get("source", "effort"))
-    source = next((entry for entry in SOURCES if entry.name == name), None)
+    name = str(metadata.counters.get("source", Effort.name))
+    source = _source(name)
     if source is None:
         raise FormatError(raw, f"was counted by {name!r}, which this version does not know")
     if failed := metadata.counters.get("failed"):
@@ -53,6 +53,15 @@ def clock_of(runs: Iterable[RunMetadata]) -> float | None:
     if not clocks or len(clocks) < len(found) or max(clocks) > (1 + _ONE_CLOCK) * min(clocks):
         return None
     return median(clocks)
+
+
+def _source(name: str) -> CounterSource | None:
+    """Return the source of this name; without looking at the others if it is the one of most runs."""
+    if name == Effort.name:
+        return Effort()
+    from ..counters.choose import SOURCES
+
+    return next((entry for entry in SOURCES if entry.name == name), None)
 
 
 def with_counters(archive: RunArchive, counted: Counted) -> RunArchive:

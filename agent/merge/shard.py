@@ -108,7 +108,7 @@ def read_shard(task: ShardTask) -> Shard:
         rows.append(Rows(path_of_node, location + len(slots), columns))
         slots += [(rank, first + thread) for thread in range(known.size)]
     values = combined(rows, slots, task.metrics)
-    statistics = cells_of(values, task.metrics, np.unique(np.array(ranks, dtype=np.int64)), len(tree))
+    statistics = cells_of(values, task.metrics, np.array(sorted({*ranks}), dtype=np.int64), len(tree))
     return Shard(tree, statistics, values if task.columns else None, tuple(read), tuple(costs))
 
 

@@ -15,7 +15,7 @@ from quipu.modeling.experiment import IntArray, Metric
 
 from ..layout import LAYOUT
 from .chunks import Chunk
-from .nodes import NodeArrays, region_ids, without_nodes
+from .nodes import NodeArrays, distinct, region_ids, without_nodes
 
 _WORD = 8
 _ROWS = 1 << 32  # rows of a region have numbers below this
@@ -56,7 +56,7 @@ def add_effort(
     found, tables: what `read_counters` and `read_weights` return for these nodes.
     """
     counts = nodes.counts.copy()
-    regions = np.unique(nodes.region)
+    regions = distinct(nodes.region)
     number = np.searchsorted(regions, nodes.region)
     weighted = np.zeros(found.value.size, dtype=bool)
     is_weighted = np.zeros(len(metrics), dtype=bool)
@@ -191,7 +191,7 @@ def read_counters(chunks: Sequence[Chunk], nodes: NodeArrays, problems: list[str
 
 def read_weights(chunks: Sequence[Chunk], nodes: NodeArrays, metric_count: int, problems: list[str]) -> list[Weights]:
     """Return the weights of the regions of the nodes, numbered in ascending order, one table per range of metrics."""
-    regions = np.unique(nodes.region)
+    regions = distinct(nodes.region)
     words, ends = _words(chunks)
     head = _WEIGHTS.itemsize // _WORD
     padded = np.concatenate((words, np.zeros(head, dtype=np.uint64)))

@@ -25,7 +25,7 @@ from .chunks import LARGEST as LARGEST_CHUNK
 from .chunks import ChunkType, Seal, filled_bytes, is_intact, read_chunks
 from .counters import KeptCounters, keep_counters
 from .effort import add_effort, fold_left_out, read_counters, read_weights, signed
-from .nodes import FIXED_SIZE, ActiveThreads, NodeArrays, read_nodes, read_threads
+from .nodes import FIXED_SIZE, ActiveThreads, NodeArrays, distinct, read_nodes, read_threads
 from .overhead import EVENTS, OVERHEAD, are_mpi, event_costs, seconds_of_nodes, with_events
 from .text import ProfileTexts, ResidualCounts, parse_metric_table
 
@@ -195,7 +195,7 @@ def _assemble(
     problems: list[str],
 ) -> ProcessProfile:
     clock = Clock(header.number("clock"))
-    regions = texts.regions_for(np.unique(nodes.region), problems)
+    regions = texts.regions_for(distinct(nodes.region), problems)
     of_residuals = {number for entry in texts.residuals for number in entry.regions}
     regions |= {number: texts.regions[number] for number in of_residuals if number in texts.regions}
     damaged = bool(problems)
