@@ -1,19 +1,21 @@
-"""make demo: the whole chain on the five example programs, in about five minutes.
+"""make demo: the whole chain on the five example programs, in about three minutes.
 
-Builds them with the compiler wrappers, measures them over two parameters, fits models, prints trees, models and
-predictions, writes Score-P filter files and HTML reports to demo-out/, and builds heat again with its filter. At last
-it simulates heat with 1 to 64 ranks, its computation driven by effort, predicts 1024 ranks from that, simulates these
-as well, and prints both side by side.
+First it simulates heat with 1 to 64 ranks, its computation driven by effort, predicts 1024 ranks from that, simulates
+these as well, and prints both side by side. Then it measures the five programs with at most as many ranks as this
+machine has processors, fits models, prints a tree, models and predictions for a larger problem, writes Score-P filter
+files and HTML reports to demo-out/, and builds heat again with its filter.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -21,27 +23,23 @@ EXAMPLES = Path(__file__).resolve().parent
 OUT = EXAMPLES.parent / "demo-out"
 SCRIPTS = Path(sys.executable).parent
 
-# Where each program is asked about: far outside of what is measured.
-TARGETS = {
-    "heat": "p=4096,n=256",
-    "cg": "p=4096,n=128",
-    "samplesort": "p=4096,n=1e6",
-    "wavefront": "p=4096,n=32",
-    "jacobi_py": "p=256,n=16384",
-}
+# Sizes that the measured programs are asked about: twice the largest one that is measured.
+TARGETS = {"heat": 128, "cg": 64, "samplesort": 131072, "wavefront": 32, "jacobi_py": 512}
+MOST_RANKS = 8
+"""More ranks than this would make the demo longer on a large machine, and show nothing else."""
 
-# What is simulated: the command, sizes of one rank that rates are fitted to, the size of a rank, and the variable of
-# the makefile that holds the compiler.
-SIMULATED = {
-    "heat": ("./heat {m}x{n}x{n} 2 2", [[1, 24, 24], [1, 32, 32], [1, 40, 20]], [12, 12], "MPICC"),
-}
+# What is simulated: the command, sizes of one rank that rates are fitted to, and the size of a rank.
+COMMAND, ONE_RANK, SIZE = "./heat {m}x{n}x{n} 2 2", [[1, 24, 24], [1, 32, 32], [1, 40, 20]], [12, 12]
 RANKS, TARGET = (1, 2, 4, 8, 16, 32, 64), 1024
 ROWS = 6
 
 
-def say(text: str) -> None:
-    """Print a heading."""
-    print(f"\n\033[1m── {text}\033[0m" if sys.stdout.isatty() else f"\n── {text}", flush=True)
+def say(heading: str, explanation: str = "") -> None:
+    """Print a heading, and what the reader is about to see."""
+    print(f"\n\033[1m── {heading}\033[0m" if sys.stdout.isatty() else f"\n── {heading}")
+    if explanation:
+        print(textwrap.fill(explanation, 100))
+    sys.stdout.flush()
 
 
 def run(command: str, folder: Path, quiet: bool = False) -> None:
@@ -63,13 +61,26 @@ def copy(name: str) -> Path:
     return folder
 
 
-def measure(folder: Path) -> None:
-    """Run the campaign of an example, each point once: repetitions would double the time of the demo."""
-    file = folder / "campaign.toml"
-    lines = file.read_text(encoding="utf-8").splitlines()
-    once = ["repetitions = 1" if line.startswith("repetitions") else line for line in lines]
-    file.write_text("\n".join([*once, ""]), encoding="utf-8")
-    run("quipu campaign campaign.toml", folder, quiet=True)
+def processors() -> int:
+    """Return how many ranks have a processor of their own here."""
+    from quipu.agent.launch.kernel import physical_cores
+
+    allowed = len(os.sched_getaffinity(0))
+    return min(physical_cores() or allowed, allowed)
+
+
+def ranks_measured(available: int) -> list[int]:
+    """Return the powers of two up to the number of processors, and to MOST_RANKS."""
+    return [1 << power for power in range(min(available, MOST_RANKS).bit_length())]
+
+
+def small_campaign(text: str, ranks: list[int]) -> str:
+    """Return the campaign of an example with these numbers of ranks and one run of each point.
+
+    Repetitions would multiply the time of the demo; more ranks than processors would wait for each other.
+    """
+    text = re.sub(r"^repetitions = .*$", "repetitions = 1", text, flags=re.MULTILINE)
+    return re.sub(r"^p = .*$", f"p = {ranks}", text, flags=re.MULTILINE)
 
 
 def campaign(folder: Path, name: str, points: list[list[int]], settings: str) -> Path:
@@ -82,24 +93,34 @@ def campaign(folder: Path, name: str, points: list[list[int]], settings: str) ->
     return folder / f"{name}.runs"
 
 
-def simulate(name: str) -> list[Path]:
-    """Predict an example at TARGET ranks from simulations of RANKS, and print it beside what is simulated there."""
-    command, one, size, variable = SIMULATED[name]
-    compiler = {"MPICC": ("quipu-mpicc", "quipu-smpicc"), "MPICXX": ("quipu-mpic++", "quipu-smpicxx")}[variable]
-    folder = copy(name)
-    say(f"{name}: rates of one rank, then simulations of {RANKS[0]} to {RANKS[-1]} ranks with the time of their effort")
+def simulate() -> list[Path]:
+    """Predict heat at TARGET ranks from simulations of RANKS, and print it beside what is simulated there."""
+    folder = copy("heat")
+    say(
+        f"1. How long does heat take with {TARGET} ranks? A prediction, and its check",
+        "heat is an example program: it solves the 3-D heat equation with MPI. First it runs with one rank, built with "
+        "Quipu's compiler wrapper, which counts its work (effort): this gives the time of an instruction and of a byte "
+        f"on this machine. Then it is simulated with {RANKS[0]} to {RANKS[-1]} ranks on a described network; in a "
+        "simulation, computation takes as long as its effort says.",
+    )
     run("make -s clean", folder, quiet=True)
-    run(f"make -s {variable}={compiler[0]}", folder)
-    rates = campaign(folder, "one", one, f'repetitions = 5\ncommand = "mpirun -n {{p}} {command}"')
-    run(f"quipu rates {rates.name} -o {name}.rates --force", folder)
+    run("make -s MPICC=quipu-mpicc", folder)
+    rates = campaign(folder, "one", ONE_RANK, f'repetitions = 3\ncommand = "mpirun -n {{p}} {COMMAND}"')
+    run(f"quipu rates {rates.name} -o heat.rates --force", folder)
     run("make -s clean", folder, quiet=True)
-    run(f"make -s {variable}={compiler[1]}", folder)
-    settings = f'launcher = "smpi"\nranks = "{{p}}"\ncompute = "effort"\nrates = "{name}.rates"\ncommand = "{command}"'
-    few = campaign(folder, "scaling", [[p, *size] for p in RANKS], settings)
-    many = campaign(folder, "target", [[TARGET, *size]], settings)
-    say(f"{name}: {TARGET} ranks, predicted from at most {RANKS[-1]}, and simulated")
+    run("make -s MPICC=quipu-smpicc", folder)
+    settings = f'launcher = "smpi"\nranks = "{{p}}"\ncompute = "effort"\nrates = "heat.rates"\ncommand = "{COMMAND}"'
+    few = campaign(folder, "scaling", [[p, *SIZE] for p in RANKS], settings)
+    many = campaign(folder, "target", [[TARGET, *SIZE]], settings)
+    say(
+        f"heat with {TARGET} ranks: predicted from at most {RANKS[-1]} ranks, and simulated",
+        f"Each line is a call path: a function and who called it. The second column was not used for the first: "
+        f"{TARGET} ranks were simulated only to check the prediction.",
+    )
     print(side_by_side(few, many), flush=True)
-    return [folder / f"{name}.rates", few, many]
+    at = ",".join(f"{name}={value}" for name, value in zip(("p", "n", "m"), (TARGET, *SIZE), strict=True))
+    run(f"quipu report {few.name} --at {at} -o simulated.html --force", folder)
+    return [folder / "simulated.html", folder / "heat.rates", few, many]
 
 
 def side_by_side(few: Path, many: Path) -> str:
@@ -123,44 +144,67 @@ def side_by_side(few: Path, many: Path) -> str:
     return "\n".join(lines)
 
 
+def measure(name: str, ranks: list[int], size: int) -> list[Path]:
+    """Measure an example, model it, write its report and its filter; return what was written."""
+    folder, runs, at = copy(name), f"{name}.runs", f"p={ranks[-1]},n={size}"
+    file = folder / "campaign.toml"
+    file.write_text(small_campaign(file.read_text(encoding="utf-8"), ranks), encoding="utf-8")
+    run("quipu campaign campaign.toml", folder, quiet=True)
+    if name == "heat":
+        say(
+            "heat: the call tree of one run",
+            "Time and effort of each call path, mean over ranks; blocks are basic blocks that were executed.",
+        )
+        run(f"quipu show {runs}/p={ranks[-1]},n=64.r1 --depth 3", folder)
+    run(f"quipu model {runs} --all -o models.json --force", folder, quiet=True)  # fitted once, read by all that follows
+    if name == "heat":
+        say(
+            "heat: how the work of two functions grows",
+            "A sweep visits all n³ cells of a block; the exchange of its faces sends n² values. Effort is the same in "
+            "every run, so its formulas are exact; times follow them with an uncertainty.",
+        )
+        for function in ("stencil_sweep", "halo_exchange"):
+            run(f"quipu model models.json --metric blocks,bytes_sent,time --path '*{function}*'", folder)
+    say(f"{name}: what takes the time at {at}, twice the largest n that was measured")
+    run(f"quipu predict models.json --at {at} --top 6", folder)
+    run(f"quipu report {runs} --at {at} -o report.html --force", folder)
+    written = [folder / "report.html", folder / runs, folder / "models.json"]
+    if name != "jacobi_py":  # Python functions have no place in a filter of compiled regions
+        run(f"quipu filter models.json --at {at} -o score-p.filter --force", folder)
+        written.append(folder / "score-p.filter")
+    return written
+
+
 def main() -> None:
     """Run the demo."""
     started = time.monotonic()
-    written: list[Path] = []
-    for name, target in TARGETS.items():
-        folder = copy(name)
-        runs = f"{name}.runs"
-        say(f"{name}: build with the wrappers, measure over p and n, each point once")
-        measure(folder)
-        if name == "heat":
-            say("heat: the call tree of one run")
-            run(f"quipu show {runs}/p=8,n=64.r1 --depth 3", folder)
-        run(f"quipu model {runs} --all -o models.json", folder, quiet=True)  # fitted once, read by all that follows
-        if name == "heat":
-            say("heat: what grows how (basic blocks, bytes, time)")
-            run("quipu model models.json --metric blocks,bytes_sent,time --path '*stencil_sweep*'", folder)
-            run("quipu model models.json --metric blocks,bytes_sent,time --path '*halo_exchange*'", folder)
-        say(f"{name}: what will take the time at {target}")
-        run(f"quipu predict models.json --at {target} --top 8", folder)
-        run(f"quipu report {runs} --at {target} -o report.html", folder)
-        written += [folder / runs, folder / "models.json", folder / "report.html"]
-        if name != "jacobi_py":  # Python functions have no place in a filter of compiled regions
-            run(f"quipu filter models.json --at {target} -o score-p.filter", folder)
-            written.append(folder / "score-p.filter")
-
+    written = simulate()
+    ranks = ranks_measured(processors())
+    names = ", ".join(TARGETS)
+    say(
+        f"2. Five programs, measured on this machine: {names}",
+        f"Each runs with {' and '.join(map(str, ranks))} {'rank' if ranks == [1] else 'ranks'} (p; this machine has a "
+        "processor for each) and five problem sizes (n), once each. A model is fitted to every call path.",
+    )
+    for name, size in TARGETS.items():
+        say(f"{name}: measure")
+        written += measure(name, ranks, size)
     folder = OUT / "heat"
-    say("heat: built once more with its filter; only the selected regions are measured")
+    say(
+        "3. heat, built once more with its filter",
+        "The filter, in the format of Score-P, keeps the functions that matter at the target; only these are measured.",
+    )
     run("make -s clean", folder)
     run("make -s MPICC='quipu-mpicc --quipu-filter=score-p.filter'", folder)
-    run("quipu run --param p=2 --param n=64 -o filtered -- mpirun -n 2 ./heat 64 20 5", folder)
+    most = ranks[-1]
+    run(f"quipu run --param p={most} --param n=64 -o filtered -- mpirun -n {most} ./heat 64 20 5", folder)
     run("quipu show filtered", folder)
     written.append(folder / "filtered")
-
-    for name in SIMULATED:
-        written += simulate(name)
-
-    say(f"done in {time.monotonic() - started:.0f} s; written:")
-    for path in written:
+    say(
+        f"done in {time.monotonic() - started:.0f} s",
+        "Open the reports (*.html) in a browser; the folders hold the runs, for `quipu show`, `quipu model` and so on.",
+    )
+    for path in sorted(written, key=lambda path: path.suffix != ".html"):
         print(f"  {path.relative_to(OUT.parent)}")
 
 
