@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,14 +13,15 @@ from quipu.modeling.errors import MeasurementError
 from ..archive.metadata import configuration_name
 from ..archive.run_json import read_json, write_json
 from ..launch.launchers import LaunchPlan
-from ..launch.process import run_process
+from ..launch.process import Ending
 from .build import build, expect_plain
 from .file import Campaign
 from .points import Point
 from .repetition import LaunchOptions, launch_plan
 from .task import Progress
 
-FILE = "baseline.json"
+Plain = Callable[[Sequence[str], Mapping[str, str], float | None, Path], Ending]
+"""Runs a command without instrumentation: with variables, a time limit and a working folder, as `run_process` does."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,12 @@ class _Document:
 
 
 def measure_baseline(
-    campaign: Campaign, repetitions: int, progress: Progress, builds: bool, file: str = FILE
+    campaign: Campaign,
+    repetitions: int,
+    progress: Progress,
+    builds: bool,
+    file: str,
+    plain: Plain,
 ) -> Baseline:
     """Run what of the baseline is not in this file of the campaign's folder yet, and return all of it.
 
@@ -74,7 +80,7 @@ def measure_baseline(
                 found.spent += build(campaign, {"QUIPU_OFF": "1"})
                 expect_plain(campaign, _plan(campaign, point).programs)
                 builds = False
-            ending = _run(campaign, point, name)
+            ending = _run(campaign, point, name, plain)
             entry.seconds.append(ending.seconds)
             entry.processor.append(ending.processor)
             found.spent += ending.seconds
@@ -98,11 +104,11 @@ def _plan(campaign: Campaign, point: Point) -> LaunchPlan:
     return launch_plan(campaign.command_at(point), options)
 
 
-def _run(campaign: Campaign, point: Point, name: str) -> Times:
+def _run(campaign: Campaign, point: Point, name: str, plain: Plain) -> Times:
     command = campaign.command_at(point)
     environment = {**os.environ, **campaign.environment_at(point), **_plan(campaign, point).settings}
     try:
-        ending = run_process(command, environment, campaign.timeout, campaign.path.parent)
+        ending = plain(command, environment, campaign.timeout, campaign.path.parent)
     except OSError as error:
         raise MeasurementError(f"{command[0]}: cannot be started: {error.strerror or error}") from error
     if ending.text:

@@ -29,16 +29,17 @@ from quipu.report.formats.extrap import format_json
 
 from ..archive.metadata import configuration_name
 from ..archive.run_json import read_json, write_json
+from ..launch.process import run_process
 from ..merge.experiment import StoredRun, load_experiment
 from ..source.callgraph import call_graph
-from .baseline import Baseline, measure_baseline
+from .baseline import Baseline, Plain, measure_baseline
 from .build import BUILD_ALL, build
-from .campaign import CampaignResult, locked, run_campaign
+from .campaign import CampaignResult, Here, Launch, locked, run_campaign
 from .file import Campaign
 from .overhead import RECORDINGS, Overhead, error_of, matters, overhead, root_of, start_and_end, within_budget
 from .points import Point
 from .refine_file import RefinePlan
-from .repetition import LaunchOptions
+from .repetition import run
 from .selections import (
     Chosen,
     complete_runs,
@@ -53,6 +54,7 @@ from .selections import (
 from .task import Progress, Silent
 
 STATE = "refinement.json"
+BASELINE = "baseline.json"
 REFERENCE = "reference"
 REFERENCE_INLINED = "reference-inlined"
 RECORDING = "recording"
@@ -120,7 +122,24 @@ class _State:
 Done = Callable[[Iteration], None]
 
 
-def refine(campaign: Campaign, progress: Progress | None = None, done: Done | None = None) -> Refinement:
+@dataclass(frozen=True)
+class Measuring:
+    """How a refinement measures. Tests give figures in place of those of the machine.
+
+    recorded: launches and stores a run. plain: runs the program without instrumentation. clock: elapsed seconds.
+    """
+
+    recorded: Launch = run
+    plain: Plain = run_process
+    clock: Callable[[], float] = time.monotonic
+
+
+def refine(
+    campaign: Campaign,
+    progress: Progress | None = None,
+    done: Done | None = None,
+    measuring: Measuring | None = None,
+) -> Refinement:
     """Refine what a campaign instruments until the overhead is within budget and the selection stays, or to the limit.
 
     done: learns of each iteration. Raises MeasurementError if the campaign has no [refine] or no build command, or a
@@ -141,12 +160,13 @@ def refine(campaign: Campaign, progress: Progress | None = None, done: Done | No
     except OSError as error:
         raise MeasurementError(f"{campaign.directory}: cannot hold it: {error.strerror or error}") from error
     with locked(campaign.directory):
-        return _Cycle(campaign, plan, progress or Silent()).run(done or (lambda iteration: None))
+        cycle = _Cycle(campaign, plan, progress or Silent(), measuring or Measuring())
+        return cycle.run(done or (lambda iteration: None))
 
 
 class _Cycle:
-    def __init__(self, campaign: Campaign, plan: RefinePlan, progress: Progress) -> None:
-        self.campaign, self.plan, self.progress = campaign, plan, progress
+    def __init__(self, campaign: Campaign, plan: RefinePlan, progress: Progress, measuring: Measuring) -> None:
+        self.campaign, self.plan, self.progress, self.measuring = campaign, plan, progress, measuring
         self.path = campaign.directory / STATE
         known = self.path.exists()
         self.state = typed(read_json(self.path), _State, self.path) if known else _State(0.0, [])
@@ -155,7 +175,7 @@ class _Cycle:
 
     def run(self, done: Done) -> Refinement:
         """Go through what is left of the cycle."""
-        baseline = measure_baseline(self.campaign, self.campaign.repetitions, self.progress, True)
+        baseline = self.baseline(BASELINE)
         cheapest = self.cheapest(baseline)
         costs = self.reference(cheapest)
         if self.plan.filtering == "run":
@@ -166,7 +186,7 @@ class _Cycle:
         chosen = first_selection(self.plan, costs, hook, self.graph)
         stable = False
         for number in range(1, self.plan.iterations + 1):
-            began = time.monotonic()
+            began = self.measuring.clock()
             if number > len(self.state.iterations):
                 measured = self.measure(number, chosen)
                 spent = self.spent(number, measured, baseline, costs)
@@ -177,7 +197,7 @@ class _Cycle:
                     spent.regions,
                     chosen.overhead,
                     coverage_of(costs, chosen.names),
-                    time.monotonic() - began,
+                    self.measuring.clock() - began,
                     spent.start_and_end,
                     spent.noise,
                 )
@@ -228,9 +248,13 @@ class _Cycle:
         if abs(found.regions) <= budget or self.plan.filtering == "run":  # which builds once
             return found
         self.built = "baseline"
-        file = f"baseline-after-{number}.json"
-        after = measure_baseline(self.campaign, self.campaign.repetitions, self.progress, True, file)
+        after = self.baseline(f"baseline-after-{number}.json")
         return overhead(runs, baseline, per_process or 0.0, after)
+
+    def baseline(self, file: str) -> Baseline:
+        """Return what the program takes without instrumentation, after running what this file does not have yet."""
+        repetitions, plain = self.campaign.repetitions, self.measuring.plain
+        return measure_baseline(self.campaign, repetitions, self.progress, True, file, plain)
 
     def part(self, name: str) -> Path:
         """Return the folder of a part of the cycle."""
@@ -286,14 +310,14 @@ class _Cycle:
         """Return the runs in this folder, after building and running the program if there are none."""
         folder, runs = self.part(name), self.runs_in(name)
         if len(runs) < times:
-            began = time.monotonic()
+            began = self.measuring.clock()
             self.build(name, variables)
             if self.plan.program:
                 self.graph = call_graph(self.campaign.path.parent / self.plan.program)
             some = replace(self.iteration(0), directory=folder, points=(point,), repetitions=times, grid=None)
-            _expect_complete(run_campaign(some, self.progress))
+            self.measured(some)
             runs = complete_runs(folder)
-            self.state.reference_seconds += time.monotonic() - began
+            self.state.reference_seconds += self.measuring.clock() - began
             self.save()
         return runs
 
@@ -308,12 +332,16 @@ class _Cycle:
         else:
             self.build("usual", {})
         measured = self.iteration(number, None if compiled else filter_file.absolute())
-        _expect_complete(run_campaign(measured, self.progress, LaunchOptions()))
+        self.measured(measured)
         if compiled:
             self.expect_selected(chosen, measured)
         written = format_json(load_experiment(measured.directory), False)
         self.part(f"iteration-{number}.json").write_text(written.text, encoding="utf-8")
         return measured
+
+    def measured(self, some: Campaign) -> None:
+        """Run what is not complete of a part of the cycle. Raises MeasurementError if a run fails."""
+        _expect_complete(run_campaign(some, self.progress, execution=Here(self.measuring.recorded)))
 
     def expect_selected(self, chosen: Chosen, measured: Campaign) -> None:
         """Raise MeasurementError if the runs of an iteration mostly entered functions that it does not instrument."""

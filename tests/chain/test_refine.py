@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from quipu.agent.merge.experiment import load_experiment, scan_runs
 from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.experiment import RegionKind
 from quipu.report.formats import read_filter
+
+from .given import PAIR, RECORDING, Given
 
 SOURCE = """
 #include <cstdio>
@@ -107,6 +110,31 @@ n = [100, 200, 300]
 {more}
 """
 
+# Regions that are entered this often take less time than their hooks.
+GIVEN = Given(
+    {
+        "main": ("", lambda at: 1e-5),
+        "_Z5sweepi": ("main", lambda at: 2e-4 * at["n"]),
+        "_Z5oftendi": ("_Z5sweepi", lambda at: 3e-4 * at["n"]),
+    }
+)
+GIVEN_INLINED = Given(
+    {
+        "main": ("", lambda at: 1e-5),
+        "_ZL6kerneli": ("main", lambda at: 2e-4 * at["n"]),
+        "_ZL5otheri": ("main", lambda at: 3e-4 * at["n"]),
+        "_ZL4eachd": ("_ZL5otheri", lambda at: 5e-5 * at["n"]),
+    }
+)
+GIVEN_PARALLEL = Given(
+    {
+        "main": ("", lambda at: 1e-5),
+        "_Z5sweepii": ("main", lambda at: 1e-5 * at["n"] / at["p"]),
+        "_Z5oftend": ("_Z5sweepii", lambda at: 1e-5 * at["n"] / at["p"]),
+        "_Z6borderi": ("main", lambda at: 1e-5 * at["n"]),
+    }
+)
+
 
 def declare(folder: Path, more: str, source: str = SOURCE, options: str = "-O1 program.cpp") -> Path:
     (folder / "program.cpp").write_text(source)
@@ -117,11 +145,15 @@ def declare(folder: Path, more: str, source: str = SOURCE, options: str = "-O1 p
 
 def test_the_cycle_drops_what_is_entered_too_often(tmp_path: Path) -> None:
     campaign = read_campaign(declare(tmp_path, "iterations = 1\nat = {n = 400}"))
-    result = refine(campaign)
+    result = refine(campaign, measuring=GIVEN.measuring)
     kept = read_filter(result.filter_file).region_rules
     assert {rule.pattern for rule in kept if not rule.exclude} == {"main", "_Z5sweepi"}
     (iteration,) = result.iterations
     assert (iteration.marked, iteration.executed) == (2, 2)
+    plain = sum(GIVEN.processor({"n": n}) for n in (100, 200, 300))
+    assert iteration.overhead == pytest.approx(3 * (RECORDING + 2 * PAIR) / plain)  # main and sweep at three points
+    assert iteration.coverage == pytest.approx(0.4, abs=1e-3)  # of 2 + 3 parts
+    assert (result.within, result.recording) == (True, None)
     folder = tmp_path / "cycle"
     experiment = load_experiment(folder / "iteration-1")
     assert experiment.configurations == 3
@@ -129,7 +161,7 @@ def test_the_cycle_drops_what_is_entered_too_often(tmp_path: Path) -> None:
     assert (folder / "iteration-1" / "n=200.r1" / "run.json").is_file()
     assert "measurements" in json.loads((folder / "iteration-1.json").read_text())
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.*") if path.name != LOCK_FILE}
-    again = refine(campaign)
+    again = refine(campaign, measuring=GIVEN.measuring)
     assert again.names == result.names
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path in before} == before
 
@@ -140,7 +172,7 @@ def test_a_build_that_leaves_the_instrumented_program_is_an_error(tmp_path: Path
     text = declared.read_text()
     declared.write_text("".join('build = "true"\n' if "build" in line else line for line in text.splitlines(True)))
     with pytest.raises(MeasurementError, match=r"build: .*program has Quipu's instrumentation .* nothing was measured"):
-        refine(read_campaign(declared))
+        refine(read_campaign(declared), measuring=GIVEN.measuring)
     assert not (tmp_path / "cycle" / "baseline.json").exists()
 
 
@@ -150,8 +182,10 @@ def test_a_build_that_takes_no_selection_is_an_error(tmp_path: Path) -> None:
     source = SOURCE.replace("__attr", "template <int> __attr", 1).replace("x = often(x, 2)", calls)
     declared = declare(tmp_path, "", source)
     declared.write_text(declared.read_text().replace('build = "', 'build = "test -n \\"$QUIPU_FILTER\\" || '))
+    of_template = {f"_Z5oftenILi{one}EEddi": GIVEN.regions["_Z5oftendi"] for one in range(3)}
+    given = Given({**GIVEN.regions, **of_template})
     with pytest.raises(MeasurementError, match=r"measured 3 functions beside the 2 .*begin in another folder"):
-        refine(read_campaign(declared))
+        refine(read_campaign(declared), measuring=given.measuring)
     assert load_experiment(tmp_path / "cycle" / "iteration-1").configurations == 3
 
 
@@ -159,11 +193,11 @@ def test_inlined_functions_are_regions_if_they_are_worth_it(tmp_path: Path) -> N
     """kernel and other are inlined into main, each into other; each is entered too often to have time."""
     (tmp_path / "far.cpp").write_text("double far(double x) { return x * 0.5; }")
     declared = declare(tmp_path, "at = {n = 400}\niterations = 1", INLINED, "-O2 program.cpp far.cpp")
-    result = refine(read_campaign(declared))
+    result = refine(read_campaign(declared), measuring=GIVEN_INLINED.measuring)
     assert result.names == {"main", "_ZL6kerneli", "_ZL5otheri"}
     (iteration,) = result.iterations
     assert (iteration.marked, iteration.executed) == (3, 3)
-    assert iteration.coverage == pytest.approx(1.0, abs=0.02)
+    assert iteration.coverage == pytest.approx(1.0)
 
 
 def test_several_parameters_with_mpi(tmp_path: Path) -> None:
@@ -173,10 +207,13 @@ def test_several_parameters_with_mpi(tmp_path: Path) -> None:
     text = text.replace("./program {n}", "mpirun -n {p} ./program {n}")
     declared.write_text(text.replace("n = [100, 200, 300]", "p = [1, 2]\nn = [200, 300]"))
     campaign = read_campaign(declared)
-    result = refine(campaign)
+    result = refine(campaign, measuring=GIVEN_PARALLEL.measuring)
     assert result.names == {"main", "_Z5sweepii", "_Z6borderi"}
     (iteration,) = result.iterations
     assert iteration.executed == 3
+    assert result.recording == pytest.approx(RECORDING, rel=1e-3)
+    assert iteration.start_and_end == pytest.approx(24 / 35, rel=0.01)  # ms of all ranks and points
+    assert 0 < iteration.overhead < 1e-3
     folder = tmp_path / "cycle"
     measured = load_experiment(folder / "iteration-1")
     assert (measured.parameters, measured.configurations) == (("p", "n"), 4)
@@ -195,21 +232,21 @@ def test_a_cycle_that_was_stopped_goes_on(tmp_path: Path) -> None:
     declared = declare(tmp_path, "iterations = 1\noverhead = 0.2", INLINED, "-O2 program.cpp far.cpp")
     (tmp_path / "broken").touch()
     with pytest.raises(MeasurementError, match="baseline n=300: program"):
-        refine(read_campaign(declared))
+        refine(read_campaign(declared), measuring=GIVEN_INLINED.measuring)
     folder = tmp_path / "cycle"
     before = json.loads((folder / "baseline.json").read_text())["points"]["n=200"]
     (tmp_path / "broken").unlink()
-    first = refine(read_campaign(declared))
+    first = refine(read_campaign(declared), measuring=GIVEN_INLINED.measuring)
     assert json.loads((folder / "baseline.json").read_text())["points"]["n=200"] == before
     # One more iteration: what there is stays as it is.
     (tmp_path / "broken").touch()
     declare(tmp_path, "iterations = 2\noverhead = 1e-9", INLINED, "-O2 program.cpp far.cpp")
     with pytest.raises(MeasurementError, match="the same command goes on from there"):
-        refine(read_campaign(declared))
+        refine(read_campaign(declared), measuring=GIVEN_INLINED.measuring)
     assert len(json.loads((folder / "refinement.json").read_text())["iterations"]) == 1
     assert (folder / "iteration-2" / "n=200.r1" / "run.json").is_file()
     (tmp_path / "broken").unlink()
-    both = refine(read_campaign(declared))
+    both = refine(read_campaign(declared), measuring=GIVEN_INLINED.measuring)
     assert both.iterations[0] == first.iterations[0]
     assert len(both.iterations) == 2
     assert {path.name for path in folder.glob("baseline-*")} == {"baseline-after-1.json", "baseline-after-2.json"}
@@ -220,7 +257,7 @@ def test_a_cycle_that_was_stopped_goes_on(tmp_path: Path) -> None:
 def test_the_strategies_of_pira_start_from_the_call_graph(tmp_path: Path) -> None:
     """Statements choose first, of which often has less than half as many; models of its callers then add it."""
     table = 'strategy = "expand"\nprogram = "program"\nstatements = "maximum"\nseconds = 1e-6\niterations = 2'
-    result = refine(read_campaign(declare(tmp_path, table)))
+    result = refine(read_campaign(declare(tmp_path, table)), measuring=GIVEN.measuring)
     marked = []
     for number in (1, 2):
         rules = read_filter(tmp_path / "cycle" / f"iteration-{number}.filter").region_rules
@@ -250,7 +287,7 @@ def test_a_program_that_does_not_build(tmp_path: Path) -> None:
     campaign = read_campaign(declare(tmp_path, ""))
     (tmp_path / "program.cpp").write_text("int main( {")
     with pytest.raises(MeasurementError, match=r"cycle\.toml: build: .* ended with exit code 1"):
-        refine(campaign, Silent())
+        refine(campaign, Silent(), measuring=GIVEN.measuring)
 
 
 @pytest.fixture
@@ -260,7 +297,13 @@ def costly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refinement, "start_and_end", lambda *measured: 0.004)
 
 
-@pytest.mark.usefixtures("costly")
+@pytest.fixture
+def commanded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the command `quipu refine` measure as given."""
+    monkeypatch.setattr(refinement, "refine", functools.partial(refine, measuring=GIVEN.measuring))
+
+
+@pytest.mark.usefixtures("costly", "commanded")
 def test_filtered_at_run_time_all_iterations_share_a_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An ordinary build, with a hook in often, which the filter leaves out; then the table of iterations."""
     compiler = str(native_file("quipu-c++"))
@@ -270,7 +313,7 @@ def test_filtered_at_run_time_all_iterations_share_a_build(tmp_path: Path, capsy
     declared = declare(tmp_path, 'iterations = 2\nat = {n = 400}\nfiltering = "run"')
     text = declared.read_text()
     declared.write_text(text.replace(f"{compiler} -O1 program.cpp -o program", "sh compile.sh"))
-    result = refine(read_campaign(declared))
+    result = refine(read_campaign(declared), measuring=GIVEN.measuring)
     folder = tmp_path / "cycle"
     built = (tmp_path / "builds").read_text().split()
     assert built == ["none"] * 3 + [str(folder / "recording.filter"), "none"]
@@ -296,6 +339,7 @@ def test_filtered_at_run_time_all_iterations_share_a_build(tmp_path: Path, capsy
     )
 
 
+@pytest.mark.usefixtures("commanded")
 def test_runs_that_are_faster_with_instrumentation_resolve_no_overhead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
