@@ -26,6 +26,7 @@ from pathlib import Path
 from subprocess import run
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "native"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
 
 from injection import Example, build_faults, ending_of, injected
 from launching import LAUNCH

@@ -20,6 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "agent"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
 
 from tests.strangers.commands import OF_EXPERIMENTS, check_case
 from tests.strangers.hostile import experiment

@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "agent"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
 
 import numpy as np
 import pyarrow.parquet as pq

@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "mpi"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
 
 from killing import Killed, compile_endless, killed_run
 from quipu.mpi_wrap import mpi_library

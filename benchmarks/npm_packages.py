@@ -32,7 +32,7 @@ def installed() -> Path:
             for file in (_WANTED / "package.json", lock):
                 shutil.copy(file, _FOLDER)
             words = ["npm", "ci", "--prefix", str(_FOLDER), "--no-audit", "--no-fund", "--silent", "--ignore-scripts"]
-            subprocess.run(words, check=True, timeout=300)
+            subprocess.run(words, check=True, timeout=600)
             shutil.copy(lock, done)
     return _FOLDER / "node_modules"
 
@@ -41,6 +41,6 @@ def sarif_problems(path: Path) -> list[str]:
     """Return what the schema of SARIF 2.1.0 has against a file."""
     schema = installed() / "@microsoft" / "jest-sarif" / "lib" / "schemas" / "sarif-2.1.0-rtm.5.json"
     words = ["node", "-e", _VALIDATE, str(schema), str(path)]
-    done = subprocess.run(words, cwd=_FOLDER, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(words, cwd=_FOLDER, capture_output=True, text=True, check=True, timeout=600)
     problems: list[str] = json.loads(done.stdout)
     return problems

@@ -8,10 +8,11 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
+from contextlib import suppress
 from pathlib import Path
 
-NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
+import psutil
+from patience import PATIENCE, until
 
 _CONFIGURATION = """
 ClusterName=quipu
@@ -89,14 +90,12 @@ class Cluster:
 
     def wait_for(self, state: str) -> None:
         """Wait until the node is in a state."""
-        for _ in range(300):
-            found = subprocess.run(
-                ("sinfo", "-h", "-o", "%T"), env=self.environment, capture_output=True, text=True, check=False
-            )
-            if state in found.stdout:
-                return
-            time.sleep(0.1)
-        raise AssertionError(f"the node is not {state}: {found.stdout} {found.stderr}")
+        until(lambda: state in self._state(), f"the node is {state}", 0.1)
+
+    def _state(self) -> str:
+        """Return the state of the node, "" while the controller does not answer."""
+        command = ("sinfo", "-h", "-o", "%T")
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False).stdout
 
     def stop(self) -> None:
         """End all daemons."""
@@ -105,7 +104,9 @@ class Cluster:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, *command: str) -> str:
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, check=False, timeout=PATIENCE
+        )
         assert done.returncode == 0, f"{command}: {done.stdout} {done.stderr}"
         return done.stdout
 
@@ -114,12 +115,9 @@ class Cluster:
         if not path.exists():
             return
         pid = int(path.read_text())
-        for attempt in range(100):
-            try:
-                os.kill(pid, number if attempt == 0 else 0)
-            except ProcessLookupError:
-                break
-            time.sleep(0.05)
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+        until(lambda: not psutil.pid_exists(pid), f"{name}: process {pid} has ended")
         path.unlink(missing_ok=True)
 
 

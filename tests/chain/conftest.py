@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from complexity import Complexity, read_complexity
 from example_programs import ALL, EXAMPLES, copy_sources
+from patience import PATIENCE
 from quipu.agent.installation import native_file
 from quipu.agent.merge.experiment import OverRanks, load_experiment
 from quipu.modeling.analysis import Analysis, analyze
@@ -28,7 +29,7 @@ def quipu(*words: object, cwd: Path, check: bool = True, **environment: str) -> 
         env={**os.environ, "PATH": path, "COLUMNS": "160", "OMP_NUM_THREADS": "1", **environment},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=PATIENCE,
         check=False,
     )
     if check:

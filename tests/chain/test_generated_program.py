@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from example_programs import make, run
+from patience import PATIENCE
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.experiment import Experiment
 
@@ -133,7 +134,7 @@ def test_wrong_results_are_found(folder: Path, tmp_path: Path) -> None:
 )
 def test_bad_arguments_are_refused(folder: Path, arguments: tuple[str, ...]) -> None:
     done = subprocess.run(
-        ["./benchmark", *arguments], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        ["./benchmark", *arguments], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 2
     assert done.stderr.count("usage:") == 1

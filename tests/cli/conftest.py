@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from quipu.agent.cli.main import run_command_line
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))  # the writer of profiles
@@ -41,7 +42,7 @@ def quipu(tmp_path: Path) -> Quipu:
             capture_output=True,
             text=True,
             encoding="utf-8",
-            timeout=300,
+            timeout=PATIENCE,
             cwd=tmp_path,
             env={**os.environ, **added},
             check=False,

@@ -10,7 +10,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from npm_packages import sarif_problems
+from npm_packages import installed, sarif_problems
+from patience import PATIENCE
+from peers import installed_on_use
 
 from .conftest import Quipu
 from .runs import write_run
@@ -72,6 +74,7 @@ def test_a_change_is_found_and_named_in_every_format(quipu_here: Quipu, baseline
     assert suite.get("failures") == "2"
     assert suite.get("tests") == str(len(results)) == "11"
     assert len(suite.findall(".//failure")) == 2
+    installed_on_use("@microsoft/jest-sarif", installed)
     assert sarif_problems(tmp_path / "s.json") == []
     places = [
         one["locations"][0]["physicalLocation"]
@@ -236,7 +239,7 @@ def test_pytest_has_a_test_for_each_expectation(heat: Path, tmp_path: Path) -> N
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE,
     )
     assert "main->sweep: blocks grows like n^3·p^-1 PASSED" in done.stdout
     assert "main->exchange: bytes_sent is at most 7 FAILED" in done.stdout

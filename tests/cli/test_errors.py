@@ -13,6 +13,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from profile_writer import rank_profile
 from quipu.agent.archive.run_json import read_json, write_json
 from quipu.agent.cli.main import COMMANDS, run_command_line
@@ -239,7 +240,7 @@ def test_signals_are_one_message(tmp_path: Path, number: int, code: int, said: s
         fifo.open("w", encoding="utf-8"),
     ):
         process.send_signal(number)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert out == ""
     assert err.splitlines() == [f"quipu: error: {said}"]

@@ -9,8 +9,8 @@ import os
 from pathlib import Path
 
 import numpy as np
-import pandas
 import pytest
+from peers import needs
 from quipu.agent.cli.export_stacks import SUFFIXES as STACKS
 from quipu.agent.merge.experiment import load_experiment
 from quipu.report.formats.detect import read_experiment
@@ -255,7 +255,10 @@ def test_points_that_were_not_measured_can_be_shown(quipu_here: Quipu, tmp_path:
     assert "left out, because Extra-P needs every metric at every point: time of f" in exported.err
 
 
+@needs("pandas")
 def test_tables_are_read_by_pandas(quipu_here: Quipu, runs: Path, tmp_path: Path) -> None:
+    import pandas
+
     experiment = read_experiment(runs)
     for suffix, read in (("csv", pandas.read_csv), ("parquet", pandas.read_parquet)):
         for _ in range(2):  # over an export of its own it is written again

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import quipu
+from peers import needs
 from quipu.agent.archive.run import RunArchive
 from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError, ModelingError, UsageError
 from quipu.modeling.experiment import Experiment
@@ -76,6 +77,7 @@ def test_the_examples_of_the_page(program: str, printed: str, heat: Path, tmp_pa
     assert done.stdout == printed
 
 
+@needs("pandas")
 def test_tables_of_pandas(heat: Path) -> None:
     experiment = quipu.open(heat)
     assert isinstance(experiment, Experiment)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from launching import YIELDING
+from patience import PATIENCE
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COMPILED = ("heat", "cg", "samplesort", "wavefront")
@@ -57,7 +58,7 @@ def run(
     # A make that runs the tests must not speak to the make that a test runs.
     inherited = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     full = {**inherited, **_OPEN_MPI, **(environment or {})}
-    return subprocess.run(words, cwd=folder, env=full, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(words, cwd=folder, env=full, capture_output=True, text=True, check=False, timeout=PATIENCE)
 
 
 def copy_sources(name: str, folder: Path) -> Path:

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from launching import LAUNCH
+from patience import PATIENCE
+from peers import needs
 from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import Metric
 from quipu.modeling.parallel import LEAST_BATCH, Workers, batches, batches_of, jobs, modeling_by
@@ -86,12 +88,13 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _modeled(experiment: Path, output: Path, *command: str) -> bytes:
     environment = {**os.environ, **LAUNCH}
     full = [*command[:-1], QUIPU, "model", str(experiment), "--jobs", command[-1], "-o", str(output), "--json"]
-    result = subprocess.run(full, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    result = subprocess.run(full, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stderr.count("wrote") == 1
     return output.read_bytes()
 
 
+@needs("mpi4py")
 def test_models_of_an_mpi_job_are_the_same(experiment: Path, tmp_path: Path) -> None:
     alone = _modeled(experiment, tmp_path / "alone.json", "1")
     mpirun = ("mpirun", "-n", "3")
@@ -100,10 +103,11 @@ def test_models_of_an_mpi_job_are_the_same(experiment: Path, tmp_path: Path) -> 
     assert _modeled(experiment, tmp_path / "futures.json", *futures, "mpi") == alone
 
 
+@needs("mpi4py")
 def test_a_launcher_of_another_mpi_is_one_error() -> None:
     program = "from quipu.modeling.parallel import jobs\nwith jobs('mpi'): pass"
     environment = {**os.environ, **LAUNCH, "MPI_LOCALNRANKS": "3"}
     command = [sys.executable, "-c", program]
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert result.returncode == 1
     assert "EnvironmentProblem: the launcher started several processes, but mpi4py sees only one" in result.stderr

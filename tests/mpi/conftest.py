@@ -11,14 +11,22 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from measured import compile_program
+from measured import MPICH, compile_program
+from peers import require
 from quipu.mpi_wrap import mpi_library
 
 
 @pytest.fixture(scope="session")
 def libraries() -> Callable[[str], Path]:
     """libquipu_mpi.so for an installed MPI, by the end of its tools' names."""
-    return functools.cache(lambda mpi: mpi_library(f"mpicc{mpi}"))
+
+    @functools.cache
+    def build(mpi: str) -> Path:
+        if mpi == MPICH:
+            require("MPICH")
+        return mpi_library(f"mpicc{mpi}")
+
+    return build
 
 
 @pytest.fixture(scope="session")

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from patience import until
 from quipu.agent.archive.read import read_archive
 from quipu.agent.archive.run import RunArchive
 from quipu.agent.campaign.repetition import LaunchOptions, RunFailed, run
 
 RANKS = 2
-PATIENCE = 120.0  # seconds until the ranks must be at work
-PAUSE = 0.001
 OPERATION = "MPI_Allreduce"
 MAY_MISS = 1.0  # seconds before the kill
 CALIBRATION = 1e-3  # of a time: seconds per tick are those of the first millisecond
@@ -86,10 +85,7 @@ def is_at_work(folder: Path, rank: int, operations: int) -> bool:
 
 def wait_until_at_work(folder: Path, operations: int) -> None:
     """Return when all ranks of a run have finished so many operations. Raises AssertionError if they never do."""
-    end = time.monotonic() + PATIENCE
-    while not all(is_at_work(folder, rank, operations) for rank in range(RANKS)):
-        assert time.monotonic() < end, f"the ranks did not begin within {PATIENCE} s"
-        time.sleep(PAUSE)
+    until(lambda: all(is_at_work(folder, rank, operations) for rank in range(RANKS)), "the ranks are at work", 0.001)
 
 
 def kill_after(folder: Path, seconds: float, operations: int, moments: Moments) -> None:

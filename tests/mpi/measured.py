@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 
 from launching import YIELDING
+from patience import PATIENCE
+from peers import require
 from quipu.agent.installation import native_folders
 from quipu.agent.merge.communication import communication_of
 from quipu.agent.merge.ranks import RankedProcess
@@ -21,7 +23,6 @@ from quipu.mpi_wrap.table import load_table, operations_of
 PROGRAMS = Path(__file__).parent / "programs"
 METRICS = ("bytes_sent", "bytes_received", "messages_sent", "messages_received", "comm_size")
 Counts = tuple[int, int, int, int, int]
-SECONDS = 120
 MPICH = ".mpich"  # end of the names of MPICH's tools; the tools of the default MPI have none
 LARGE = "_c"  # end of the names of large-count functions
 LAUNCH = YIELDING
@@ -77,7 +78,9 @@ def _counts(values: Sequence[object]) -> Counts:
 
 
 def compile_program(name: str, folder: Path, flags: Sequence[str] = (), mpi: str = "") -> Path:
-    """Build tests/mpi/programs/<name>.c with the plain mpicc."""
+    """Build tests/mpi/programs/<name>.c with the plain mpicc. Skip the test without the MPI."""
+    if mpi == MPICH:
+        require("MPICH")
     program = folder / name
     source = PROGRAMS / f"{name}.c"
     command = [f"mpicc{mpi}", "-g", "-O1", "-Wall", str(source), "-pthread", "-o", str(program), *flags]
@@ -102,7 +105,7 @@ def launch(command: Sequence[str], ranks: int, folder: Path, environment: dict[s
         env={**os.environ, **LAUNCH},
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=PATIENCE,
         check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 from measured import LARGE, MPICH, PROGRAMS, Run, check_accounting, compile_program, run_preloaded
+from peers import needs
 from quipu.mpi_wrap.table import load_table, operations_of
 
 ACCOUNTED = ("point_to_point", "requests", "collectives", "neighbours", "one_sided", "files")
@@ -125,6 +126,7 @@ def test_calls_from_inside_mpi_do_not_count(ranks: int, program: Build, library:
     assert not {"MPI_Type_size", "MPI_Send"} & set(run.counted(0))
 
 
+@needs("mpi4py")
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_python_programs_count(ranks: int, library: Path, tmp_path: Path) -> None:
     check_accounting(run_preloaded([sys.executable, str(PROGRAMS / "ring.py")], ranks, tmp_path, library))

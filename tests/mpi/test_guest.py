@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from measured import LAUNCH, MPICH, PROGRAMS, compile_program, preloaded
+from patience import PATIENCE
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.run import RunArchive
 from quipu.agent.installation import native_file
@@ -42,7 +43,7 @@ def mpirun(
         env={**os.environ, **LAUNCH, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from measured import LAUNCH, PROGRAMS
+from patience import PATIENCE
+from peers import needs
 from quipu.agent.counters.python_paths import VARIABLE, read_paths
 from quipu.agent.installation import native_file
 from quipu.agent.profile.reader import ProcessProfile, read_profile
@@ -35,7 +37,7 @@ def interpreter(minor: int) -> str | None:
 
 def measure(command: list[str], folder: Path, variables: dict[str, str]) -> ProcessProfile:
     environment = {**os.environ, "QUIPU_DIR": str(folder), **variables}
-    subprocess.run([str(native_file("quipu-exec")), *command], env=environment, check=True, timeout=300)
+    subprocess.run([str(native_file("quipu-exec")), *command], env=environment, check=True, timeout=PATIENCE)
     (path,) = folder.glob("*.quipu")  # no profile of the interpreter that the program starts
     profile = read_profile(path)
     assert not profile.problems
@@ -110,11 +112,12 @@ def test_the_sitecustomize_of_the_user_runs_too(tmp_path: Path) -> None:
     assert result.stderr == "the one of the user\n"
 
 
+@needs("mpi4py")
 def test_mpi_calls_are_below_the_functions_that_make_them(library: Path, tmp_path: Path) -> None:
     words = [f"QUIPU_DIR={tmp_path}", "QUIPU_PYTHON=1", f"QUIPU_PRELOAD={library}"]
     command = ["mpirun", "-n", "2", "env", *words, str(native_file("quipu-exec")), sys.executable]
     program = str(PROGRAMS / "functions_mpi.py")
-    subprocess.run([*command, program], env={**os.environ, **LAUNCH}, check=True, timeout=300)
+    subprocess.run([*command, program], env={**os.environ, **LAUNCH}, check=True, timeout=PATIENCE)
     profiles = [read_profile(path) for path in tmp_path.glob("*.quipu")]
     assert len(profiles) == 2
     for profile in profiles:
@@ -130,7 +133,7 @@ def test_call_paths_have_functions_of_their_own_for_valgrind(minor: int, tmp_pat
     if python is None:
         pytest.skip(f"Python 3.{minor} is not installed: its call paths were not counted")
     environment = {**os.environ, VARIABLE: f"{tmp_path}/paths-", "PYTHONPATH": str(native_file("python"))}
-    subprocess.run([python, str(FUNCTIONS)], env=environment, check=True, timeout=300)
+    subprocess.run([python, str(FUNCTIONS)], env=environment, check=True, timeout=PATIENCE)
     (file,) = (path for path in tmp_path.glob("paths-*") if "after_all" in path.read_text())
     paths = read_paths(file)
     names: list[tuple[str, ...]] = []

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from quipu.agent.installation import native_file
 from quipu.agent.profile.reader import ProcessProfile, read_profile
 
@@ -106,7 +107,7 @@ class Workshop:
             env={**os.environ, "QUIPU_DIR": str(raw), **environment},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.returncode == ends_with, done.stderr
@@ -143,7 +144,7 @@ def profiles_of(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE,
         preexec_fn=limit,
     )
     return done, [read_profile(path) for path in sorted(raw.glob("profile-*.quipu"))]

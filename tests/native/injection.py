@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from patience import PATIENCE
 from quipu.agent.installation import native_folders
 from quipu.agent.profile.reader import read_profile
 from quipu.modeling.errors import FormatError
@@ -19,7 +20,6 @@ from quipu.modeling.errors import FormatError
 SOURCE = Path(__file__).parent / "programs" / "faults.c"
 FUNCTIONS = tuple(re.findall(r"^    F\((\w+),", SOURCE.read_text(encoding="utf-8"), re.MULTILINE))
 """The functions whose calls can fail, in the order of faults.c."""
-SECONDS = 60
 Verdict = Literal["as before", "different output", "hang", "crash", "unsaid"]
 
 
@@ -69,7 +69,7 @@ def ending_of(example: Example, library: Path, faults: Mapping[str, str]) -> End
             start_new_session=True,
         )
         try:
-            stdout, stderr = process.communicate(timeout=SECONDS)
+            stdout, stderr = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
             process.communicate()

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from quipu.agent.installation import native_file
 from quipu.agent.source.modules import modules
 
@@ -58,7 +59,7 @@ def test_code_for_another_runtime_is_refused(workshop: Workshop, kind: str, meas
     (folder / "raw").mkdir()
     environment = {"QUIPU_DIR": str(folder / "raw")} if measured else {}
     done = subprocess.run(
-        [folder / "program", wrong], env=environment, capture_output=True, text=True, check=False, timeout=60
+        [folder / "program", wrong], env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE
     )
     assert done.returncode == 1
     assert done.stdout == ""
@@ -126,6 +127,6 @@ def test_processes_that_are_not_measured(workshop: Workshop, options: tuple[str,
     source.write_text(IDLE)
     program = workshop.build(source, "-O1", "-fno-optimize-sibling-calls", "--quipu-all", *options)
     measured = workshop.run(program)
-    plain = subprocess.run([program], env={}, capture_output=True, text=True, check=False, timeout=60)
+    plain = subprocess.run([program], env={}, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert (plain.stdout, plain.stderr, plain.returncode) == (measured.stdout, "", 0)
     assert plain.stdout.startswith("50000 40000\n")

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from peers import needs
 
 from .conftest import PROGRAMS, Measured, Workshop
 from .sampled_programs import GUESTS, built
@@ -266,6 +267,7 @@ def test_instructions_of_the_processor(workshop: Workshop, tmp_path: Path) -> No
     assert run.tree["main",]["cpu_cycles"] > 5e7
 
 
+@needs("PAPI")
 def test_papi_counts_page_faults(workshop: Workshop, tmp_path: Path) -> None:
     body = """int main(void) {
         static char memory[1 << 24];

@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from patience import PATIENCE
 from quipu.agent.profile.reader import ProfileState, read_profile
 
 from .conftest import ENDS_WITH
@@ -39,7 +40,7 @@ def test_threads_that_outlive_the_end_do_not_spoil_the_checksums(workshop) -> No
     for number in range(10):
         raw = workshop.folder / f"raw-{number}"
         raw.mkdir()
-        subprocess.run([program], env={**os.environ, "QUIPU_DIR": str(raw)}, check=True, timeout=120)
+        subprocess.run([program], env={**os.environ, "QUIPU_DIR": str(raw)}, check=True, timeout=PATIENCE)
         (path,) = raw.glob("profile-*.quipu")
         profile = read_profile(path)
         assert profile.state == ProfileState.ENDED

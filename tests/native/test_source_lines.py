@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive
 from quipu.agent.archive.run import RunArchive, SourceEffort
@@ -32,7 +33,7 @@ def measure(folder: Path, program: Path, *arguments: str) -> tuple[RunArchive, S
     raw = folder / "raw"
     raw.mkdir()
     environment = {"QUIPU_DIR": str(raw), "QUIPU_RANK": "0"}
-    subprocess.run([program, *arguments], env=environment, check=True, capture_output=True, timeout=60)
+    subprocess.run([program, *arguments], env=environment, check=True, capture_output=True, timeout=PATIENCE)
     archive, source = merged(raw)
     assert source is not None
     assert archive.metadata.problems == ()

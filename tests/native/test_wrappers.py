@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 from quipu.agent.installation import native_file
 
 from .conftest import INSTALLED_LLVMS
@@ -26,7 +27,7 @@ def run(*command: object, **environment: str) -> subprocess.CompletedProcess[str
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
     )
 
@@ -38,7 +39,7 @@ def build(*command: object, cwd: Path | None = None, **environment: str) -> str:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE,
         check=False,
         cwd=cwd,
     )

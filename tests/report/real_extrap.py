@@ -8,9 +8,11 @@ import json
 import os
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any
+
+from patience import PATIENCE
+from peers import installed_on_use
 
 VERSION = "4.2.5"
 _HOME = Path(__file__).parents[2] / "build" / f"extrap-{VERSION}"
@@ -43,7 +45,6 @@ print(json.dumps({"parameters": [str(p) for p in experiment.parameters], "rows":
 """
 
 
-@cache
 def interpreter() -> Path:
     """Return a Python that has Extra-P; makes an environment in the build folder (of the benchmarks, too) if needed."""
     if importlib.util.find_spec("extrap") is not None:
@@ -53,13 +54,12 @@ def interpreter() -> Path:
     with _HOME.with_name(f"{_HOME.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # other workers of pytest-xdist wait until it is there
         if not (_HOME / "complete").exists():
-            subprocess.run(
-                [sys.executable, "-m", "venv", "--clear", "--without-pip", str(_HOME)], check=True, timeout=300
-            )
+            make = [sys.executable, "-m", "venv", "--clear", "--without-pip", str(_HOME)]
+            subprocess.run(make, check=True, timeout=PATIENCE)
             pip = [sys.executable, "-m", "pip", "--python", str(python)]
             # Most of Qt is never imported, so nothing is compiled ahead.
             install = ["install", "--quiet", "--no-compile", f"extrap=={VERSION}"]
-            subprocess.run([*pip, *install], check=True, timeout=600)
+            subprocess.run([*pip, *install], check=True, timeout=PATIENCE)
             (_HOME / "complete").touch()
     return python
 
@@ -71,11 +71,11 @@ def read(kind: str, path: Path, saved: Path | None = None, keep: bool = True) ->
     """
     arguments = [kind, str(path), "" if saved is None else str(saved), "keep" if keep else "means"]
     done = subprocess.run(
-        [interpreter(), "-W", "ignore", "-c", _READ, *arguments],
+        [installed_on_use("Extra-P", interpreter), "-W", "ignore", "-c", _READ, *arguments],
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE,
         env={**os.environ, "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": ""},
     )
     assert done.returncode == 0, done.stderr

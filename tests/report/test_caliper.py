@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from peers import needs
 from quipu.agent.cli.export_runs import export_runs
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region, RegionKind
@@ -38,6 +39,9 @@ __rec=ctx,ref=52,attr=22=23=24,data=0.5=1.5=0.25
 __rec=globals,attr=41,data={1}
 """
 HOSTILE = ["a,b=c\\d", "line\nbreak", "-> \u2192 \u00e9", "a", "a", " spaces "]
+
+
+pytestmark = needs("caliper-reader")
 
 
 def planted(names: list[str]) -> Experiment:
@@ -95,6 +99,7 @@ def test_linker_names_that_are_none(tmp_path: Path, names: str) -> None:
         read_experiment(path)
 
 
+@needs("llnl-thicket")
 def test_thicket_reads_all_runs_and_their_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what it imports
@@ -109,6 +114,7 @@ def test_thicket_reads_all_runs_and_their_parameters(tmp_path: Path, monkeypatch
     assert sorted(main["time"]) == pytest.approx(sorted(wanted[~np.isnan(wanted)]))
 
 
+@needs("llnl-hatchet")
 def test_hatchet_sees_ranks_apart_and_so_do_we(tmp_path: Path) -> None:
     import hatchet
 

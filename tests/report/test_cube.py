@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from peers import needs
 from quipu.agent.cli.main import run_command_line
 from quipu.modeling.errors import EnvironmentProblem, FormatError
 from quipu.modeling.experiment import RegionKind
@@ -17,6 +18,8 @@ from quipu.report.formats.profiles.folders import find_profiles
 from . import real_extrap
 from .extrap_samples import CubeMetric, write_cube
 from .test_extrap_reading import same
+
+pytestmark = needs("pycubexr")
 
 
 def write_folder(folder: Path, send: bool = True) -> Path:

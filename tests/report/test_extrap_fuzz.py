@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from peers import needs
 from quipu.modeling.errors import FormatError
 from quipu.modeling.limits import reading
 from quipu.report.formats.detect import read_experiment
@@ -96,6 +97,7 @@ def test_damage_is_an_error_of_the_file(kind: str, tmp_path: Path) -> None:
     run()
 
 
+@needs("pycubexr")
 @settings(max_examples=300)
 @given(st.data())
 def test_damaged_cube_profiles(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:

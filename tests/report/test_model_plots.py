@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from peers import needs
 from quipu.modeling.analysis import Analysis
 from quipu.modeling.errors import EnvironmentProblem, ModelingError
 from quipu.modeling.experiment import Experiment, mean_over_repetitions
@@ -88,6 +89,7 @@ def test_what_cannot_be_plotted(monkeypatch: pytest.MonkeyPatch) -> None:
         plot_models(models, "time", "p")
 
 
+@needs("matplotlib", "plotly")
 def test_plotly_draws_the_same() -> None:
     experiment, models = analysis()
     figure = plot_models(models, "time", "p", until=64, paths=3, experiment=experiment)

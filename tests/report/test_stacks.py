@@ -8,10 +8,9 @@ import math
 from collections import defaultdict
 from typing import Any
 
-import hatchet as llnl_hatchet
 import numpy as np
 import pytest
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from peers import needs, require
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, Metric, Region, RegionKind
 from quipu.report.formats.stacks import chrome_trace, folded, hatchet, pprof, speedscope, weighted_stacks
@@ -149,7 +148,10 @@ def test_chrome_trace_is_nested_by_inclusive_values(metric: str, scale: int) -> 
         assert HOSTILE in {event["name"] for event in here}
 
 
+@needs("llnl-hatchet")
 def test_hatchet_reads_what_is_written() -> None:
+    import hatchet as llnl_hatchet
+
     literal = json.loads(json.dumps(hatchet(weighted_stacks(view(), []))))
     frame = llnl_hatchet.GraphFrame.from_literal(literal)
     data = frame.dataframe
@@ -166,7 +168,10 @@ def test_hatchet_reads_what_is_written() -> None:
     assert np.allclose(copy.dataframe["blocks (inc)"], data["blocks (inc)"])
 
 
+@needs("llnl-hatchet")
 def test_hatchet_takes_no_bottomless_tree_and_no_metric_called_name() -> None:
+    import hatchet as llnl_hatchet
+
     deep = CallTree(REGIONS, np.zeros(500, dtype=np.int64), np.arange(-1, 499))
     with pytest.raises(ModelingError, match="500 levels"):
         hatchet(weighted_stacks(TreeView("x", deep, METRICS, {"blocks": np.ones((500, 1))}), []))
@@ -177,6 +182,9 @@ def test_hatchet_takes_no_bottomless_tree_and_no_metric_called_name() -> None:
 
 def decoded(content: bytes) -> Any:
     """Decode a profile with the messages of proto/profile.proto, as far as they are used."""
+    require("protobuf")
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
     one, many, integer, text, message = 1, 3, 3, 9, 11
     fields: dict[str, list[tuple[str, int, int, int, str]]] = {
         "ValueType": [("type", 1, one, integer, ""), ("unit", 2, one, integer, "")],

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from peers import needs
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(sys.executable).parent
@@ -23,6 +24,7 @@ def shell(script: str, program: str = "bash", **environment: str) -> str:
     return done.stdout
 
 
+@needs("environment-modules")
 def test_module_is_loaded_and_unloaded() -> None:
     prefix = SCRIPTS.parent
     use = (
@@ -32,6 +34,7 @@ def test_module_is_loaded_and_unloaded() -> None:
     assert printed.split() == [f"{prefix}/bin/quipu-mpicc", str(prefix), "/usr/bin:/bin"]
 
 
+@needs("environment-modules")
 def test_module_says_what_it_is() -> None:
     start = f". /usr/share/modules/init/bash; module use {SCRIPTS.parent}/share/modulefiles"
     assert "quipu doctor" in shell(f"{start}; module help quipu 2>&1")
@@ -50,11 +53,13 @@ def test_bash_completes() -> None:
     assert shell(ask.format("quipu show --ran", 2, answer)).split() == ["--ranks"]
 
 
+@needs("fish")
 def test_fish_completes() -> None:
     ask = 'quipu completion fish | source; complete -C "quipu tensor f"; complete -C "quipu predict --a"'
     assert [line.split()[0] for line in shell(ask, "fish").splitlines()] == ["fit", "--at"]
 
 
+@needs("zsh")
 def test_zsh_completes() -> None:
     load = "autoload -Uz compinit; compinit -D; source <(quipu completion zsh); echo $_comps[quipu]"
     assert shell(load, "zsh").split() == ["_quipu_completion"]

@@ -7,8 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from peers import needs
 from profile_writer import rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.campaign.campaign import run_campaign
@@ -17,12 +19,14 @@ from quipu.agent.campaign.jobs.folder import Asked, Claim, JobFolder, Result, un
 from quipu.agent.campaign.jobs.plan import SchedulerPlan
 from quipu.agent.campaign.jobs.queue import State, SubmissionFailed
 from quipu.agent.campaign.jobs.scheduled import Scheduled
-from quipu.agent.campaign.jobs.slurm import Hindrance, Slurm, hindrance_of
 from quipu.agent.campaign.task import Outcome, Silent
 from quipu.agent.cli.campaign import Lines
 from quipu.agent.merge.experiment import scan_runs
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.errors import FormatError, QuipuError
+
+if TYPE_CHECKING:
+    from quipu.agent.campaign.jobs.slurm import Hindrance
 
 TEXT = """
 [experiment]
@@ -95,6 +99,8 @@ class Stand:
             raise SubmissionFailed(f"slurm: {how}", later=how == "silent")
         self.ranks.append(ranks)
         if how.startswith("waits: "):
+            from quipu.agent.campaign.jobs.slurm import hindrance_of
+
             found = hindrance_of("7", how.removeprefix("waits: "))
             assert found is not None
             self._hindrances[job.path.name] = found
@@ -207,6 +213,7 @@ def test_failures_name_the_output_and_are_tried_again(tmp_path: Path, how: str, 
     assert complete(tmp_path) == {1: 2, 2: 2, 4: 2}
 
 
+@needs("psij-python")
 def test_a_job_that_cannot_begin_is_told_once_with_the_reason(tmp_path: Path) -> None:
     held = "waits: JobHeldAdmin"
     stand, notes = go(tmp_path, {1: held, 3: held, 4: "waits: ReqNodeNotAvail, UnavailableNodes:n[1-3]"})
@@ -219,6 +226,7 @@ def test_a_job_that_cannot_begin_is_told_once_with_the_reason(tmp_path: Path) ->
     assert not stand.cancelled
 
 
+@needs("psij-python")
 def test_a_job_that_the_scheduler_will_never_begin_is_not_waited_for(tmp_path: Path) -> None:
     stand, notes = go(tmp_path, {2: "waits: DependencyNeverSatisfied"})
     (failed,) = (outcome for outcome in notes.outcomes if outcome.error)
@@ -228,8 +236,11 @@ def test_a_job_that_the_scheduler_will_never_begin_is_not_waited_for(tmp_path: P
     assert not list(unsettled(tmp_path / "heat"))
 
 
+@needs("psij-python")
 def test_reasons_of_slurm_of_several_words_are_read() -> None:
     """psij took them for damage, and then knew nothing of any job."""
+    from quipu.agent.campaign.jobs.slurm import Slurm
+
     slurm = Slurm()
     lines = ["7 PD (ReqNodeNotAvail, UnavailableNodes:a b)", "8 R None", "9 F RaisedSignal:53(Real-time signal 19)"]
     states = slurm.parse_status_output(0, "\n".join([*lines, "10 PD (Priority)", "11 XX", ""]))
@@ -243,6 +254,7 @@ def test_reasons_of_slurm_of_several_words_are_read() -> None:
     assert slurm.reasons == {"7": "ReqNodeNotAvail, UnavailableNodes:a b", "10": "Priority"}
 
 
+@needs("psij-python")
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
@@ -262,6 +274,8 @@ def test_reasons_of_slurm_of_several_words_are_read() -> None:
     ],
 )
 def test_what_reasons_mean(reason: str, words: str) -> None:
+    from quipu.agent.campaign.jobs.slurm import hindrance_of
+
     found = hindrance_of("7", reason)
     assert (found is None) == (not words)
     if found is not None:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE, until
+from peers import needs
 from quipu.agent.campaign.campaign import run_campaign
 from quipu.agent.campaign.file import Campaign, read_campaign
 from quipu.agent.campaign.jobs.queue import Queue, scheduler_queue
@@ -21,12 +23,11 @@ from quipu.agent.campaign.jobs.scheduled import Scheduled
 from quipu.agent.campaign.task import Outcome, Silent, Task
 from quipu.agent.merge.experiment import scan_runs
 from quipu.modeling.errors import QuipuError
-from slurm_cluster import NEEDED, Cluster
+from slurm_cluster import Cluster
 
-MISSING = [name for name in NEEDED if shutil.which(name) is None]
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="the daemons of Slurm start jobs as other users: only root may"),
-    pytest.mark.skipif(bool(MISSING), reason=f"without {', '.join(MISSING)} (Debian: slurmctld slurmd munge)"),
+    needs("Slurm", "psij-python"),
 ]
 
 PROGRAM = r"""
@@ -153,11 +154,7 @@ def begun(campaign: Campaign) -> Counter[str]:
 
 
 def without_jobs(cluster: Cluster) -> None:
-    for _ in range(300):
-        if not cluster.jobs():
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"jobs go on: {cluster.jobs()}")
+    until(lambda: not cluster.jobs(), "no job is left", 0.1)
 
 
 @pytest.mark.parametrize(
@@ -236,6 +233,8 @@ def test_the_reason_of_a_job_that_may_wait_for_ever_is_told(tmp_path: Path, clus
 INVOCATION = """
 import sys
 from pathlib import Path
+from patience import PATIENCE, until
+from peers import needs
 from quipu.agent.campaign.campaign import run_campaign
 from quipu.agent.campaign.file import read_campaign
 from quipu.agent.campaign.jobs.queue import scheduler_queue
@@ -252,10 +251,7 @@ def test_a_campaign_that_is_killed_finds_its_jobs_again(
     campaign = declare(tmp_path, program, "10, 11, 12, 13, 14, 15")
     killed = subprocess.Popen((sys.executable, "-c", INVOCATION, str(campaign.path)))
     jobs = campaign.directory / ".jobs"
-    for _ in range(600):
-        if len(list(jobs.glob("job-*/submitted.json"))) >= 3:
-            break
-        time.sleep(0.05)
+    until(lambda: len(list(jobs.glob("job-*/submitted.json"))) >= 3, "three jobs are submitted")
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     if forgets:  # as if it had been killed before it could write down the scheduler's number
@@ -292,6 +288,6 @@ def test_task_prolog_of_share_sets_where_libraries_are_kept(cluster: Cluster, tm
         environment = {name: value for name, value in cluster.environment.items() if name != "XDG_CACHE_HOME"}
         environment |= {"QUIPU_SHARED_CACHE": str(shared), **given}
         done = subprocess.run(
-            command, cwd="/tmp", env=environment, capture_output=True, text=True, timeout=60, check=False
+            command, cwd="/tmp", env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
         assert done.stdout.split() == [wanted], done.stderr

@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from launching import LAUNCH
+from patience import PATIENCE
+from peers import needs
 from profile_writer import Node, rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive
@@ -103,16 +105,18 @@ def test_an_experiment_of_statistics_can_be_loaded(alone: RunArchive) -> None:
     ("mpirun", "jobs"),
     [
         ([], ["--jobs", "2"]),
-        (["mpirun", "-n", "3"], []),
-        (["mpirun", "-n", "3"], ["--jobs", "mpi"]),
-        (["mpirun", "-n", "2", sys.executable, "-m", "mpi4py.futures"], ["--jobs", "mpi"]),
+        pytest.param(["mpirun", "-n", "3"], [], marks=needs("mpi4py")),
+        pytest.param(["mpirun", "-n", "3"], ["--jobs", "mpi"], marks=needs("mpi4py")),
+        pytest.param(
+            ["mpirun", "-n", "2", sys.executable, "-m", "mpi4py.futures"], ["--jobs", "mpi"], marks=needs("mpi4py")
+        ),
     ],
 )
 def test_in_parallel_the_archive_is_the_same(
     many: Path, alone: RunArchive, tmp_path: Path, mpirun: list[str], jobs: list[str]
 ) -> None:
     command = [*mpirun, QUIPU, "merge", str(many), "-o", str(tmp_path), "--keep-raw", *jobs]
-    result = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
+    result = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     (path,) = tmp_path.iterdir()
     assert files(read_archive(path)) == files(alone)
@@ -122,7 +126,7 @@ def test_in_parallel_the_archive_is_the_same(
 def test_under_mpi_a_folder_without_profiles_is_one_error(tmp_path: Path) -> None:
     mpirun = ["mpirun", "-n", "2"]
     command = [*mpirun, QUIPU, "merge", str(tmp_path)]
-    result = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
+    result = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert result.returncode != 0
     assert "has no launch.json, so it is no raw folder of a run" in result.stderr
     assert "Traceback" not in result.stderr

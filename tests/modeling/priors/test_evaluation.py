@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from patience import PATIENCE
+
 EVALUATION = Path(__file__).resolve().parents[3] / "benchmarks" / "priors_evaluation.py"
 
 
@@ -15,7 +17,7 @@ def test_quick_evaluation_finds_every_order_of_simulated_communication(tmp_path:
     """Simulated times are the same on every machine; those of computation are not, so only their presence is asked."""
     options = ("--quick", "--no-extrap", "--no-cost", "--injections", "1", "--dnn-injections", "1")
     command = [sys.executable, str(EVALUATION), *options, "--folder", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     for key in ("ed_zero_share", "re_computation", "re_communication", "re_computation_75", "re_communication_75"):

@@ -1,0 +1,20 @@
+"""How long tests wait: for a condition, and for as long as a machine under load may need."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+PATIENCE = 600.0
+"""Seconds until a test gives up on a process or a condition. The limit ends what hangs; it measures no speed."""
+
+
+def until(condition: Callable[[], object], what: str, pause: float = 0.01) -> None:
+    """Return when the condition holds. Raises AssertionError if it does not hold within `PATIENCE`.
+
+    what: the condition in words, for the error. pause: seconds between two looks.
+    """
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, f"not within {PATIENCE:.0f} s: {what}"
+        time.sleep(pause)
