@@ -6,6 +6,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from patience import PATIENCE
+from peers import require
+
 _FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -15,28 +18,45 @@ _FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--virtual-time-budget=4000",
+    "--virtual-time-budget=20000",
     "--enable-logging=stderr",
     "--dump-dom",
 )
 
+# Virtual time stands still while the page works, so the budget above is no limit of how long that takes.
+_WAITING = """
+window.until = (holds, then) => {
+  const look = () => (holds() ? then() : setTimeout(look, 10));
+  look();
+};
+window.whenDrawn = (then) => {
+  const busy = (selector) => document.querySelector(selector).getAttribute("aria-busy");
+  window.until(() => busy("main") === "false" && busy("#plot") !== "true", then);
+};
+"""
+
 
 def document(page: Path, scratch: Path, width: int = 1400) -> tuple[str, str]:
     """Return the document of a page as HTML, and the lines of its console."""
+    require("chromium")
     browser = shutil.which("chromium") or shutil.which("google-chrome")
-    assert browser is not None, "chromium is missing: apt-get install chromium"
+    assert browser is not None
     done = subprocess.run(
         [browser, *_FLAGS, f"--user-data-dir={scratch}", f"--window-size={width},900", page.as_uri()],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=True,
     )
     return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
 
 
 def instrumented(page: str, script: str) -> str:
-    """Return a page with a further script at its end, and without the policy that forbids it."""
+    """Return a page with a further script at its end, and without the policy that forbids it.
+
+    The script can call `until(holds, then)`, which waits for a condition, and `whenDrawn(then)`, which waits until the
+    page has drawn the sections in view.
+    """
     start = page.index("<meta http-equiv")
     page = page[:start] + page[page.index(">", start) + 1 :]
-    return page.replace("</body>", f"<script>{script}</script></body>")
+    return page.replace("</body>", f"<script>{_WAITING}{script}</script></body>")

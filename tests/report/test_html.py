@@ -192,7 +192,8 @@ def test_long_sums_are_behind_a_button_in_a_browser(tmp_path: Path) -> None:
     paths = len(experiment.tree)
     terms = [(1.0, {"n": (f"{power}/10", 0)}) for power in range(1, 31)]
     models = [PlacedModel(path, "time", model(5.0, *terms[: 9 if path else 30]), "effort") for path in range(paths)]
-    click = "setTimeout(() => document.querySelector('#ranked tr[data-path=\"0\"] button.more').click(), 1000);"
+    button = "document.querySelector('#ranked tr[data-path=\"0\"] button.more')"
+    click = f"until(() => {button}, () => {button}.click());"
     scope = "const s=document.getElementById('scope');s.value='exclusive';s.dispatchEvent(new Event('change'));"
     page = tmp_path / "report.html"
     page.write_text(instrumented(html_report(experiment, models), scope + click), "utf-8")

@@ -17,12 +17,12 @@ from .planted import planted
 
 def said(experiment: Experiment, identifiers: tuple[str, ...], folder: Path, width: int = 1400) -> list[str]:
     """Return the texts of elements of the page, all sections drawn."""
-    script = f"""setTimeout(() => {{
+    script = f"""whenDrawn(() => {{
       window.dispatchEvent(new Event('beforeprint'));
       const textOf = (id) => document.getElementById(id).textContent.replace(/\\s+/g, ' ').trim();
       const texts = {list(identifiers)}.map(textOf);
       document.documentElement.dataset.found = JSON.stringify(texts);
-    }}, 200);"""
+    }});"""
     page = folder / "page.html"
     page.write_text(instrumented(html_report(experiment, planted()[1]), script), encoding="utf-8")
     dom, console = document(page, folder / "profile", width)
@@ -49,11 +49,11 @@ def test_a_single_configuration_has_no_target(tmp_path: Path) -> None:
 def test_a_single_configuration_has_no_section_over_a_parameter(tmp_path: Path) -> None:
     experiment, _ = planted()
     single = {name: values[:, :1] for name, values in experiment.values.items()}
-    script = """setTimeout(() => {
+    script = """whenDrawn(() => {
       const texts = ['stack-card', 'scaling', 'surface-card'].map((id) => document.getElementById(id).hidden);
       texts.push([...document.querySelectorAll('#target input')].map((one) => one.value).join());
       document.documentElement.dataset.found = texts.join(' ');
-    }, 200);"""
+    });"""
     for measured, expected in (
         (replace(experiment, points=experiment.points[:1], values=single), "true true true 1,32"),
         (experiment, "false false false"),
@@ -84,9 +84,9 @@ def test_the_plots_of_a_star_are_those_of_its_middle(tmp_path: Path) -> None:
 
 
 def test_without_two_numbers_of_ranks_there_is_no_speed_up(tmp_path: Path) -> None:
-    script = """setTimeout(() => {
+    script = """whenDrawn(() => {
       document.documentElement.dataset.found = document.getElementById('scaling').hidden;
-    }, 200);"""
+    });"""
     page = tmp_path / "page.html"
     diagonal = of_points([(1, 32), (2, 64), (4, 128), (8, 256)])
     page.write_text(instrumented(html_report(diagonal, planted()[1]), script), encoding="utf-8")
@@ -95,12 +95,12 @@ def test_without_two_numbers_of_ranks_there_is_no_speed_up(tmp_path: Path) -> No
 
 def test_captions_are_not_wider_than_their_table_is_seen(tmp_path: Path) -> None:
     experiment, models = planted()
-    measure = """setTimeout(() => {
+    measure = """whenDrawn(() => {
       document.getElementById('levels').hidden = false;
       const shown = [...document.querySelectorAll('.scroll caption')].filter((one) => one.offsetParent);
       const room = (one) => one.closest('.scroll').clientWidth + 1 - one.getBoundingClientRect().width;
       parent.document.documentElement.dataset.found = shown.length + ' ' + shown.filter((one) => room(one) < 0).length;
-    }, 200);"""
+    });"""
     inner = escape(instrumented(html_report(experiment, models), measure))
     page = tmp_path / "page.html"
     page.write_text(f'<iframe style="width:400px;height:900px" srcdoc="{inner}"></iframe>', encoding="utf-8")

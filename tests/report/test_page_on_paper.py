@@ -44,7 +44,7 @@ def seen(experiment: Experiment, script: str, folder: Path) -> Any:
     page = html_report(experiment, placed_models(analyze(experiment)), target={"p": 64})
     give = "const give = (found) => { document.documentElement.dataset.found = JSON.stringify(found); };"
     file = folder / "page.html"
-    file.write_text(instrumented(page, f"{give} setTimeout(() => {{ {script} }}, 200);"), encoding="utf-8")
+    file.write_text(instrumented(page, f"{give} whenDrawn(() => {{ {script} }});"), encoding="utf-8")
     dom, console = document(file, folder / "profile")
     assert console == ""
     found = re.search(r'data-found="([^"]*)"', dom)

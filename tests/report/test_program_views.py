@@ -13,6 +13,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from npm_packages import installed
+from peers import installed_on_use
 from quipu.agent.archive.run import CommunicationMatrix
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray
 from quipu.modeling.slowest_rank import RankTimes
@@ -49,7 +50,7 @@ def seen(page: str, script: str, folder: Path) -> Any:
     """Return what a script at the end of the page calls `give` with, all sections drawn; nothing may be said."""
     file = folder / "page.html"
     give = "const give = (found) => { document.documentElement.dataset.found = JSON.stringify(found); };"
-    draw = "setTimeout(() => { window.dispatchEvent(new Event('beforeprint')); work(); }, 200);"
+    draw = "whenDrawn(() => { window.dispatchEvent(new Event('beforeprint')); work(); });"
     file.write_text(instrumented(page, f"{give} const work = () => {{ {script} }}; {draw}"), encoding="utf-8")
     dom, console = document(file, folder / "profile")
     assert console == ""
@@ -219,7 +220,8 @@ axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }).the
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing(theme: str, tmp_path: Path) -> None:
     experiment, _ = planted()
-    axe = (installed() / "axe-core" / "axe.min.js").read_text(encoding="utf-8").replace("</script", "<\\/script")
+    file = installed_on_use("axe-core", installed) / "axe-core" / "axe.min.js"
+    axe = file.read_text(encoding="utf-8").replace("</script", "<\\/script")
     page = report(replace(experiment, name="before")).replace(
         '<html lang="en">', f'<html lang="en" data-theme="{theme}">'
     )
@@ -386,7 +388,7 @@ found.push(state());
 document.getElementById('logx').click();
 document.querySelectorAll('#tree .row')[0].click();
 found.push(state());
-setTimeout(() => give([...found, state()]), 2000);
+whenDrawn(() => give([...found, state()]));
 """
 
 
