@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .callpath_text import in_path
 from .errors import ModelingError
 from .mpi_operations import operation_of
 from .notebook import data_frame, summary_html
 from .process_grid import ProcessGrid
 from .slowest_rank import RankTimes
+from .table_columns import CALLPATH, REPETITION, table_columns
 
 if TYPE_CHECKING:
     import pandas
@@ -148,9 +150,9 @@ class CallTree:
 
     @cached_property
     def unique_labels(self) -> tuple[str, ...]:
-        """Every call path as text: its unique steps joined by '->'."""
+        """Every call path as text that `callpath_text.steps_of` splits into its unique steps again."""
         labels: list[str] = []
-        for step, parent in zip(self.unique_steps, self.parent.tolist(), strict=True):
+        for step, parent in zip(map(in_path, self.unique_steps), self.parent.tolist(), strict=True):
             labels.append(f"{labels[parent]}->{step}" if parent >= 0 else step)
         return tuple(labels)
 
@@ -231,6 +233,17 @@ def mean_over_repetitions(values: FloatArray) -> FloatArray:
     """Return the mean over the last axis of what was measured, NaN where nothing was."""
     counts = np.count_nonzero(~np.isnan(values), axis=-1)
     return np.asarray(np.where(counts, np.nansum(values, axis=-1) / np.maximum(counts, 1), np.nan), dtype=np.float64)
+
+
+def with_all_repetitions(values: FloatArray) -> FloatArray:
+    """Return values, before they are added up, with the repetitions that some call paths lack.
+
+    A call path that lacks a repetition which others have gets the mean of its repetitions there, because the sum of
+    the repetition would otherwise contain 0 for it. values: shape (call paths, ..., repetitions).
+    """
+    missing = np.isnan(values)
+    gaps = missing & ~missing.all(axis=0) & ~missing.all(axis=-1, keepdims=True)
+    return np.where(gaps, mean_over_repetitions(values)[..., None], values) if gaps.any() else values
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,7 +352,7 @@ class Experiment:
         """Return inclusive values of a metric, shape (call paths, configurations, repetitions)."""
         if metric in self.largest:
             return self.largest[metric]
-        return self.tree.inclusive(self.values[metric], self.metric(metric).over_locations)
+        return self.tree.inclusive(with_all_repetitions(self.values[metric]), self.metric(metric).over_locations)
 
     def program(self, metric: str) -> FloatArray:
         """Return a metric of the whole program, shape (configurations, repetitions).
@@ -348,20 +361,23 @@ class Experiment:
         """
         if self.over_ranks == "max" and metric == "time" and self.rank_times is not None:
             return self.rank_times.high
-        return self.tree.program_total(self.values[metric])
+        return self.tree.program_total(with_all_repetitions(self.values[metric]))
 
     def frame(self, metric: str, inclusive: bool = False) -> pandas.DataFrame:
         """Return the measured values of a metric as a column, indexed by call path, parameters and repetition.
 
-        Call paths are `tree.unique_labels`, repetitions count from 1. What was not measured has no row.
-        Raises ModelingError for an unknown metric, EnvironmentProblem without pandas.
+        Call paths are `tree.unique_labels`, repetitions count from 1. What was not measured has no row. Columns whose
+        names would clash are named by `table_columns`. Raises ModelingError for an unknown metric, EnvironmentProblem
+        without pandas.
         """
         self.metric(metric)
+        names = table_columns(self.parameters, [metric])
         values = self.inclusive(metric) if inclusive else self.values[metric]
         path, point, repetition = np.nonzero(~np.isnan(values))
-        index = {"callpath": np.array(self.tree.unique_labels, dtype=object)[path]}
-        index |= {name: self.points[point, column] for column, name in enumerate(self.parameters)}
-        return data_frame([*index.items(), ("repetition", repetition + 1)], {metric: values[path, point, repetition]})
+        index = {CALLPATH: np.array(self.tree.unique_labels, dtype=object)[path]}
+        index |= {names.parameters[name]: self.points[point, column] for column, name in enumerate(self.parameters)}
+        columns = {names.metrics[metric]: values[path, point, repetition]}
+        return data_frame([*index.items(), (REPETITION, repetition + 1)], columns)
 
     def _repr_html_(self) -> str:
         facts = [

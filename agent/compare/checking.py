@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from quipu.modeling.analysis import Analysis, analyze
+from quipu.modeling.callpath_text import steps_of
 from quipu.modeling.errors import FormatError, ModelingError, UsageError
 from quipu.modeling.expectations import (
     Expectation,
@@ -125,7 +126,7 @@ def matching(tree: CallTree, pattern: str) -> list[int]:
 
     A region has its displayed name, its linker name, and the displayed one without arguments and scopes.
     """
-    steps = pattern.split("->")
+    steps = steps_of(pattern)
     fits = [[any(matches(step, name) for name in _names(region)) for region in tree.regions] for step in steps]
     found = []
     for path in range(len(tree)):

@@ -109,3 +109,23 @@ def test_an_experiment_without_parameters_or_values() -> None:
         format_json(empty)
     with pytest.raises(ModelingError, match="at every point"):
         format_json_lines(small(np.full((3, 2, 1), np.nan)))
+
+
+@pytest.mark.parametrize(("name", "write", "parse"), FORMATS)
+def test_arrows_in_names_separate_for_nobody(
+    name: str, write: Callable[..., Written], parse: Parse, tmp_path: Path
+) -> None:
+    names = ("main", "decltype(box->size()) area<Box>(Box*)", "Iterator::operator->() const")
+    regions = tuple(Region(one, one) for one in names)
+    tree = CallTree(regions, np.array([0, 1, 2]), np.array([-1, 0, 1]))
+    values = np.arange(24.0).reshape(3, 4, 2)
+    metrics = {"time": Metric("time", "s")}
+    experiment = Experiment("x", ("p",), np.array([[2.0], [4.0], [8.0], [16.0]]), tree, metrics, {"time": values})
+    path = tmp_path / name
+    path.write_text(write(experiment).text, encoding="utf-8")
+    again = parse(path.read_text(encoding="utf-8"), path, "x")
+    assert [again.tree.key(node) for node in range(len(again.tree))] == [names[:1], names[:2], names]
+    assert again.values["time"].tolist() == values.tolist()
+    theirs = real_extrap.read("json", path)
+    same(experiment, theirs, list(tree.unique_labels))
+    assert max(label.count("->") for label in tree.unique_labels) == 2

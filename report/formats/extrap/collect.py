@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from quipu.modeling.callpath_text import steps_of
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region, RegionKind
 from quipu.modeling.limits import current
@@ -18,8 +19,6 @@ DEFAULT_CALLPATH = "<root>"
 DEFAULT_METRIC = "<default>"
 """What Extra-P calls the call path and the metric of measurements that name none."""
 
-# The arrow between the regions of a call path, but not the one in the name of a C++ operator.
-_ARROW = re.compile(r"(?<!operator)->")
 _MOST_VALUES = 1 << 20
 _ENTRY_BYTES, _NUMBER_BYTES = 300, 32  # of a dictionary's entry with key and value, and of a number in a list
 
@@ -154,12 +153,12 @@ class Collector:
 
     def _node(self, callpath: str) -> int:
         node = -1
-        names = _ARROW.split(callpath)
+        names = steps_of(callpath)
         self._cost.check_depth(len(names))
         self._cost.check_time()
         for name in names:
             self._cost.spend(_ENTRY_BYTES)
-            region = name.strip() or (DEFAULT_CALLPATH if not callpath.strip() else "<unnamed>")
+            region = name or (DEFAULT_CALLPATH if not callpath.strip() else "<unnamed>")
             node = self._tree.node(node, Region(region, region, kind_of(region)))
         return node
 

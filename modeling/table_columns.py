@@ -1,0 +1,50 @@
+"""The names of the columns of measurements as one table, all different."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .printable import one_line
+
+CALLPATH, REPETITION = "callpath", "repetition"
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of parameters and metrics by their names; `callpath` and `repetition` are the other columns."""
+
+    parameters: dict[str, str]
+    metrics: dict[str, str]
+
+    @property
+    def renamed(self) -> list[str]:
+        """The columns that have another name than the parameter or metric in them, in words."""
+        kinds = (("parameter", self.parameters), ("metric", self.metrics))
+        return [
+            f"the {kind} {one_line(name)} is the column {column!r}: another column has its name"
+            for kind, names in kinds
+            for name, column in names.items()
+            if column != one_line(name)
+        ]
+
+
+def table_columns(parameters: Iterable[str], metrics: Iterable[str]) -> TableColumns:
+    """Return the columns of a table with these parameters and metrics.
+
+    A parameter that is called like a column before it is the column `parameter NAME`, a metric `metric NAME`. Names
+    that differ only in upper and lower case count as equal, because many readers of tables do not distinguish them.
+    """
+    taken = {CALLPATH, REPETITION}
+    return TableColumns(_unused("parameter", parameters, taken), _unused("metric", metrics, taken))
+
+
+def _unused(kind: str, names: Iterable[str], taken: set[str]) -> dict[str, str]:
+    found = {}
+    for name in names:
+        column = one_line(name)
+        while column.casefold() in taken:
+            column = f"{kind} {column}"
+        taken.add(column.casefold())
+        found[name] = column
+    return found
