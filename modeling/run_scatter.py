@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .experiment import Experiment
+from .experiment import Experiment, with_all_repetitions
 
 # So many runs of configurations with others like them tell what nine of ten are within.
 _LEAST_RUNS = 10
@@ -22,7 +22,7 @@ def run_scatter(experiment: Experiment) -> float | None:
         return None
     times = np.where(experiment.tree.start_and_end[:, None, None], np.nan, experiment.values["time"])
     known = np.isfinite(times).any(axis=0)
-    totals = np.nansum(times, axis=0)
+    totals = np.nansum(with_all_repetitions(times), axis=0)
     known &= (totals > 0) & np.isfinite(totals)
     logs = np.where(known, np.log(np.where(known, totals, 1.0)), 0.0)
     runs = known.sum(axis=1)

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from quipu.modeling.errors import UsageError
-from quipu.modeling.experiment import Experiment, FloatArray, Metric
+from quipu.modeling.experiment import Experiment, FloatArray, Metric, with_all_repetitions
 from quipu.modeling.slowest_rank import SlowestRank
 
 from .measured_run import CostlyPath, MeasuredRun, RankValues
 from .measuring import measuring_facts, measuring_notes
 from .sampling import counter_facts, function_lines
 from .text import near, point_text, points_text, slowest_rank_text
-from .views import ConfigurationRow, Over, RunView, Statistics, TreeView, imbalance, statistics
+from .views import REPETITIONS, ConfigurationRow, Over, RunView, Statistics, TreeView, imbalance, statistics
 
 _OVERSUBSCRIBED = "had more ranks than processors (oversubscribed), so that its times contain waiting for one"
 
@@ -145,7 +145,7 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
         metrics=experiment.metrics,
         values=values,
         largest=largest,
-        samples="repetitions",
+        samples=REPETITIONS,
         over="mean",
         facts=facts,
         notes=(
@@ -188,7 +188,7 @@ def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
     if name == "time" and not np.any(np.nan_to_num(values)) and "blocks" in experiment.values:
         name, values = "blocks", experiment.values["blocks"]
     totals = experiment.program(name)
-    outside = np.nansum(values[experiment.tree.start_and_end], axis=0)
+    outside = np.nansum(with_all_repetitions(values)[experiment.tree.start_and_end], axis=0)
     measured = np.count_nonzero(~np.isnan(values), axis=0) > 0
     rows = []
     for where, point in enumerate(experiment.points):

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from quipu.modeling.errors import ModelingError
-from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric
+from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric, with_all_repetitions
 
 if TYPE_CHECKING:
     from quipu.modeling.pmnf.model import Model
 
 Over = Literal["mean", "max", "sum"]
 Scope = Literal["inclusive", "exclusive"]
+REPETITIONS = "repetitions"
 
 
 def steps(tree: CallTree, node: int) -> tuple[str, ...]:
@@ -60,7 +61,10 @@ class TreeView:
         values = self.values[name]
         if scope == "inclusive" and name in self.largest:
             return self.largest[name]
-        return values if scope == "exclusive" else self.tree.inclusive(values, metric.over_locations)
+        if scope == "exclusive":
+            return values
+        whole = with_all_repetitions(values) if self.samples == REPETITIONS else values
+        return self.tree.inclusive(whole, metric.over_locations)
 
 
 @dataclass(frozen=True, eq=False)

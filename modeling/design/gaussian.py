@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.stats import norm
 
-from ..experiment import FloatArray
+from ..experiment import FloatArray, with_all_repetitions
 from .baseline import baseline
 from .orders import CheapestFirst
 from .state import State, Suggestion, in_order, of_lines
@@ -102,7 +102,7 @@ def noise_percent(state: State) -> float:
 def _totals(state: State) -> FloatArray:
     """Return the sum over call paths of each run, (N, R), NaN where there was none."""
     nothing = np.isnan(state.values).all(axis=0)
-    return np.where(nothing, np.nan, np.nansum(state.values, axis=0))
+    return np.where(nothing, np.nan, np.nansum(with_all_repetitions(state.values), axis=0))
 
 
 def _means(state: State) -> FloatArray:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..analysis import Analysis
 from ..documents import number_of
 from ..errors import ModelingError
-from ..experiment import Experiment, FloatArray, IntArray
+from ..experiment import Experiment, FloatArray, IntArray, with_all_repetitions
 from ..pmnf.model import Model
 from ..pmnf.options import NoModel
 from ..priors.path_model import TIME_ONLY
@@ -194,7 +194,7 @@ def _place(experiment: Experiment, target: Mapping[str, float]) -> FloatArray:
 
 def _totals(measured: FloatArray) -> FloatArray:
     """Return the times of whole runs at the candidates, (N, R), NaN where there is no run."""
-    return np.where(np.isnan(measured).all(axis=0), np.nan, np.nansum(measured, axis=0))
+    return np.where(np.isnan(measured).all(axis=0), np.nan, np.nansum(with_all_repetitions(measured), axis=0))
 
 
 def _processes(experiment: Experiment, candidates: FloatArray, column: int | None) -> FloatArray:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from quipu.modeling.pmnf.model import parse_product
+from quipu.report.formats.extrap import parse_json_lines
 from quipu.report.html import html_report
 
 from .browser import document, instrumented
@@ -26,7 +27,7 @@ def evaluated(report: str, script: str, folder: Path) -> tuple[Any, str]:
     assert console == ""
     found, text = (re.search(rf'data-{name}="([^"]*)"', dom) for name in ("found", "text"))
     assert found and text
-    return json.loads(found[1]), html.unescape(text[1])
+    return json.loads(html.unescape(found[1])), html.unescape(text[1])
 
 
 def test_sums_in_the_page_are_those_of_what_is_executed(tmp_path: Path) -> None:
@@ -66,3 +67,41 @@ def test_recursions_have_their_exponents_in_the_page(tmp_path: Path, power: str,
     found, formula = evaluated(html_report(experiment, placed), script, tmp_path)
     assert found == pytest.approx(2 * value)
     assert formula == f"2·n{printed}"
+
+
+def test_parameters_that_are_called_like_members_of_objects(tmp_path: Path) -> None:
+    text = "".join(
+        json.dumps({"params": {"constructor": n, "__proto__": n % 3, "toString": 5}, "callpath": path, "value": n})
+        + "\n"
+        for n in (1, 2, 3, 4, 5, 6)
+        for path in ("valueOf", "valueOf->hasOwnProperty")
+    )
+    page = html_report(parse_json_lines(text, "file", "x"), [])
+    script = """
+    const times = (point) => Object.entries(timesBeyond(point, DATA.ranges));
+    const found = [times([6, 2, 5]), times([12, 2, 5]), times([6, 8, 5]), isFar(timesBeyond([6, 2, 5], DATA.ranges))];
+    document.documentElement.dataset.found = JSON.stringify(found);
+    document.documentElement.dataset.text = extrapolationText([12, 8, 5]);
+    """
+    found, said = evaluated(page, script, tmp_path)
+    assert found == [[], [["constructor", 2]], [["__proto__", 4]], False]
+    assert "constructor=12 is 2× beyond" in said
+    assert "__proto__=8 is 4× beyond" in said
+    assert "toString" not in said
+
+
+def test_sums_in_the_page_have_the_mean_of_repetitions_that_a_call_path_lacks(tmp_path: Path) -> None:
+    lines = [(p, path, value) for p in (1, 2) for path, value in (("main", [10, 10, 10]), ("main->f", [90, None, 110]))]
+    text = "".join(
+        json.dumps({"params": {"p": p}, "callpath": path, "metric": "time", "value": value}) + "\n"
+        for p, path, value in lines
+    )
+    experiment = parse_json_lines(text, "file", "x")
+    script = """
+    const found = [valuesAt("time", "inclusive", 0)[0], repetitionsOf("time", "inclusive", 0, 1)];
+    document.documentElement.dataset.found = JSON.stringify(found);
+    document.documentElement.dataset.text = "-";
+    """
+    found, _ = evaluated(html_report(experiment, []), script, tmp_path)
+    assert found == [[100, 110, 120], [100, 110, 120]]
+    assert experiment.inclusive("time")[0].tolist() == found

@@ -131,12 +131,9 @@ def _experiment(source: Path, metric: str) -> dict[str, Column]:
         raise FormatError(source, "there is no such file or experiment")
     experiment = load(source)
     experiment.metric(metric)
-    runs = [
-        (number, value)
-        for repetition in range(experiment.values[metric].shape[2])
-        for number, value in enumerate(experiment.tree.program_total(experiment.values[metric][:, :, repetition]))
-        if np.isfinite(experiment.values[metric][:, number, repetition]).any()
-    ]
+    known = np.isfinite(experiment.values[metric]).any(axis=0)
+    totals = experiment.program(metric)
+    runs = [(int(number), totals[number, repetition]) for repetition, number in np.argwhere(known.T)]
     if not experiment.parameters:
         raise ModelingError(f"{source}: the runs have no parameters to model")
     points = experiment.points[[number for number, _ in runs]]

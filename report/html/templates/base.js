@@ -3,6 +3,8 @@
 const DATA = JSON.parse(document.getElementById("quipu-data").textContent);
 const SVG = document.querySelector("#plot svg").namespaceURI;
 const byId = (id) => document.getElementById(id);
+// An object for names from files, without the names that every other object has: constructor, __proto__, toString.
+const byName = () => Object.create(null);
 
 function filled(node, attributes, content) {
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
@@ -96,6 +98,13 @@ function combineInto(list, values, largest) {
   }
 }
 
+// The repetitions, in place of those that a call path lacks the mean of the others: a sum would contain 0 for them.
+function withoutGaps(list) {
+  if (!list.includes(null)) return list;
+  const middle = mean(list);
+  return Number.isFinite(middle) ? list.map((value) => value ?? middle) : list;
+}
+
 // The repetitions of several call paths together; values that are the same in all repetitions are added up first.
 function repetitionsOver(metric, paths, configuration, largest) {
   const list = [];
@@ -106,7 +115,7 @@ function repetitionsOver(metric, paths, configuration, largest) {
     const cell = series === null || typeof series === "number" ? series : series[configuration];
     if (cell === null) continue;
     if (typeof cell === "number") same = same === null ? cell : largest ? Math.max(same, cell) : same + cell;
-    else combineInto(list, cell, largest);
+    else combineInto(list, withoutGaps(cell), largest);
   }
   if (same !== null) combineInto(list, new Array(DATA.repetitions[metric][configuration]).fill(same), largest);
   return list;
@@ -125,6 +134,7 @@ function valuesAt(metric, scope, configuration) {
   const values = DATA.parent.map((_, path) => repetitions(metric, path, configuration).slice());
   if (scope === "inclusive") {
     const largest = metricByName.get(metric).over_locations === "max";
+    values.forEach((list, node) => (values[node] = withoutGaps(list)));
     for (let node = values.length - 1; node >= 0; node--) {
       if (callerOf[node] >= 0) combineInto(values[callerOf[node]], values[node], largest);
     }

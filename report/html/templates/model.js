@@ -343,7 +343,7 @@ class ModelSet {
       const model = this.own.get(node);
       if (model && !isAbsent(model, point)) ranges.add(model.ranges || DATA.ranges);
     }
-    const most = {};
+    const most = byName();
     for (const own of ranges) for (const [name, times] of Object.entries(timesBeyond(point, own))) most[name] = Math.max(times, most[name] || 1);
     return most;
   }
@@ -365,7 +365,7 @@ function errorOfSum(metric, path, model) {
 
 // How many times a point lies beyond measured ranges, by parameter; empty within (modeling/extrapolation.py).
 function timesBeyond(point, ranges) {
-  const beyond = {};
+  const beyond = byName();
   DATA.parameters.forEach((name, at) => {
     const [low, high] = ranges[at];
     if (point[at] > high) beyond[name] = high > 0 ? point[at] / high : Infinity;
