@@ -123,6 +123,7 @@ def _export_experiment(
     data = load(source, over_ranks_of(over_ranks))
     target = Path(f"{data.name}{_EXPERIMENTS[chosen]}") if output is None else output
     if chosen in _TABLES:
+        from quipu.modeling.table_columns import table_columns
         from quipu.report.formats import tables
 
         if inclusive:
@@ -131,7 +132,8 @@ def _export_experiment(
         write_own(
             target, content, lambda old: _TABLES[chosen].match(old) is not None, f"export to {chosen}", force, [source]
         )
-        return Exported(data.name, target, oversubscribed_note(data))
+        renamed = table_columns(data.parameters, data.values).renamed
+        return Exported(data.name, target, [*oversubscribed_note(data), *renamed])
     written = (format_json if chosen == "extrap-json" else format_json_lines)(data, inclusive)
     write_own(target, written.text, lambda old: _OWN.match(old) is not None, "export of measurements", force, [source])
     notes = oversubscribed_note(data)

@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from quipu.modeling.experiment import Experiment
+from quipu.modeling.printable import one_line
+from quipu.modeling.table_columns import CALLPATH, REPETITION, table_columns
 
 if TYPE_CHECKING:
     from pyarrow import Table
 
-REPETITION = "repetition"
+_FORMULA = ("=", "+", "-", "@")
 EXPORTED = {"quipu.export": "experiment"}
 """In the metadata of a file of Parquet: it is an export, and nobody's measurements."""
 
 
 def table_of(experiment: Experiment) -> Table:
-    """Return the exclusive values of all metrics, a column each; empty where a metric was not measured.
+    """Return the exclusive values of all metrics, a column each (`table_columns`); empty where one was not measured.
 
-    The other columns are `callpath`, the parameters, and `repetition` from 1. A metric that is called like one of these
-    is `metric NAME`. Rows without any value are left out.
+    Rows without any value are left out. Repetitions count from 1.
     """
     import pyarrow
 
@@ -30,22 +31,30 @@ def table_of(experiment: Experiment) -> Table:
     for name, values in experiment.values.items():
         wide[name][:, :, : values.shape[2]] = values
     path, point, run = np.nonzero(np.any([~np.isnan(values) for values in wide.values()], axis=0))
-    columns = {"callpath": pyarrow.array(np.array(experiment.tree.unique_labels, dtype=object)[path])}
-    columns |= {name: experiment.points[point, place] for place, name in enumerate(experiment.parameters)}
+    named = table_columns(experiment.parameters, experiment.values)
+    labels = np.array([one_line(label) for label in experiment.tree.unique_labels], dtype=object)
+    columns = {CALLPATH: pyarrow.array(labels[path])}
+    columns |= {named.parameters[name]: experiment.points[point, at] for at, name in enumerate(experiment.parameters)}
     columns[REPETITION] = run + 1
-    taken = set(columns)
     for name, values in wide.items():
         found = values[path, point, run]
-        columns[f"metric {name}" if name in taken else name] = pyarrow.array(found, mask=np.isnan(found))
+        columns[named.metrics[name]] = pyarrow.array(found, mask=np.isnan(found))
     return pyarrow.table(columns).replace_schema_metadata(EXPORTED)
 
 
 def csv(experiment: Experiment) -> bytes:
-    """Return the table as CSV (RFC 4180) in UTF-8, with all digits."""
+    """Return the table as CSV (RFC 4180) in UTF-8, with all digits.
+
+    A text that a spreadsheet would take as a formula begins with an apostrophe (OWASP, CSV injection).
+    """
+    import pyarrow
     from pyarrow.csv import write_csv
 
+    table = table_of(experiment)
+    texts = pyarrow.array([_no_formula(label) for label in table[CALLPATH].to_pylist()], pyarrow.string())
+    table = table.set_column(0, CALLPATH, texts).rename_columns(list(map(_no_formula, table.column_names)))
     content = io.BytesIO()
-    write_csv(table_of(experiment), content)
+    write_csv(table, content)
     return content.getvalue()
 
 
@@ -56,3 +65,7 @@ def parquet(experiment: Experiment) -> bytes:
     content = io.BytesIO()
     write_table(table_of(experiment), content)
     return content.getvalue()
+
+
+def _no_formula(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import gzip
 import json
@@ -277,3 +278,51 @@ def test_tables_are_read_by_pandas(quipu_here: Quipu, runs: Path, tmp_path: Path
     assert "is no export to parquet" in quipu_here("export", runs, "-o", "mine.parquet").err
     assert pandas.read_parquet(tmp_path / "mine.parquet").columns.tolist() == ["a"]
     assert "has exclusive values" in quipu_here("export", runs, "-f", "csv", "--inclusive").err
+
+
+def _clashing(path: Path) -> Path:
+    """An experiment whose parameters and metrics are called like columns, like each other, and like formulas."""
+    lines = []
+    for visits, callpath in ((2, 1), (4, 1), (2, 3), (4, 3)):
+        for metric, value in (("visits", visits * callpath), ("Repetition", 5), ("=1+1", 7)):
+            params = {"visits": visits, "callpath": callpath}
+            lines.append({"params": params, "callpath": "=cmd->\x1b]0;x\x07\u202ef", "metric": metric, "value": value})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_all_columns_of_a_table_differ(suffix: str, quipu_here: Quipu, tmp_path: Path) -> None:
+    source = _clashing(tmp_path / "clash.jsonl")
+    said = quipu_here("export", source, "-o", f"all.{suffix}").err
+    assert "the parameter callpath is the column 'parameter callpath': another column has its name" in said
+    assert "the metric Repetition is the column 'metric Repetition': another column has its name" in said
+    table = {"csv": pandas.read_csv, "parquet": pandas.read_parquet}[suffix](tmp_path / f"all.{suffix}")
+    formula = "'=1+1" if suffix == "csv" else "=1+1"
+    names = ["callpath", "visits", "parameter callpath", "repetition", "metric visits", "metric Repetition", formula]
+    assert table.columns.tolist() == names
+    assert (table["metric visits"] == table["visits"] * table["parameter callpath"]).all()
+    assert (table["metric Repetition"] == 5).all()
+    assert (table[formula] == 7).all()
+    frame = read_experiment(source).frame("visits")
+    assert frame.index.names == ["callpath", "visits", "parameter callpath", "repetition"]
+    assert frame.columns.tolist() == ["metric visits"]
+
+
+def test_a_table_holds_no_formula_and_nothing_that_steers_a_terminal(quipu_here: Quipu, tmp_path: Path) -> None:
+    quipu_here("export", _clashing(tmp_path / "clash.jsonl"), "-o", "all.csv")
+    rows = list(csv.reader((tmp_path / "all.csv").read_text(encoding="utf-8").splitlines()))
+    assert {row[0] for row in rows[1:]} == {"'=cmd->?]0;x??f"}
+    assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@"))]
+
+
+def test_thicket_keeps_parameters_and_metrics_of_one_name(quipu_here: Quipu, tmp_path: Path) -> None:
+    source = _clashing(tmp_path / "clash.jsonl")
+    assert quipu_here("export", source, "--format", "thicket", "-o", "runs").code == 0
+    again, before = read_experiment(tmp_path / "runs"), read_experiment(source)
+    assert set(again.parameters) == {"visits", "callpath"}
+    assert set(again.values) == set(before.values)
+    places = [list(before.parameters).index(name) for name in again.parameters]
+    order = [before.points[:, places].tolist().index(point) for point in again.points.tolist()]
+    for name, values in before.values.items():
+        assert np.nansum(again.values[name], axis=0).tolist() == np.nansum(values, axis=0)[order].tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from quipu.modeling.experiment import CallTree, FloatArray, Metric
 from quipu.modeling.printable import one_line
@@ -55,11 +55,12 @@ def caliper_text(
     unit = attribute("attribute.unit", _STRING, 64)
     region = attribute("region", _STRING, _NESTED)
     rank = attribute("mpi.rank", _UINT, _VALUE) if len(samples) > 1 else 0
+    attributes = {metric.name: _attribute_name(metric.name, {"region", "mpi.rank", *run}) for metric in metrics}
     for metric in metrics:
         described = [(alias, metric.name)] + (
             [(unit, _UNITS.get(metric.unit, metric.unit))] if metric.unit != "1" else []
         )
-        attribute(_CALIPER_NAMES.get(metric.name, metric.name), _DOUBLE, _VALUE, *described)
+        attribute(attributes[metric.name], _DOUBLE, _VALUE, *described)
     if named := _linker_names(tree):
         run = {**run, LINKER_NAMES: json.dumps(named, ensure_ascii=True)}
     for name, value in run.items():
@@ -76,7 +77,7 @@ def caliper_text(
             values = {metric.name: float(sample.values[metric.name][path]) for metric in metrics}
             known = {name: value for name, value in values.items() if not math.isnan(value)}
             if known:
-                columns = [numbers[_CALIPER_NAMES.get(name, name)] for name in known] + [rank] * bool(rank)
+                columns = [numbers[attributes[name]] for name in known] + [rank] * bool(rank)
                 data = [repr(value) for value in known.values()] + [str(place)] * bool(rank)
                 records.append(f"__rec=ctx,ref={number},attr={_joined(columns)},data={_joined(data)}")
     texts = [_escaped(one if isinstance(one, str) else f"{one:.17g}") for one in run.values()]
@@ -104,6 +105,12 @@ def is_of_quipu(text: str) -> bool:
     """Whether a file of Caliper was written here, and is no measurement of Caliper itself."""
     head = text.partition("__rec=ctx,")[0]
     return head.startswith("__rec=node,") and any(f",data={name}," in head for name in (TITLE, PARAMETERS))
+
+
+def _attribute_name(metric: str, others: Container[str]) -> str:
+    """Return the attribute of a metric; one that is called like another attribute is a sum, which has the same name."""
+    name = _CALIPER_NAMES.get(metric, metric)
+    return f"sum#{name}" if name in others else name
 
 
 def _step(tree: CallTree, path: int) -> str:

@@ -44,7 +44,7 @@ function savePicture(svg, title) {
 function csvOf(table) {
   const cell = (node) => {
     const text = node.textContent.trim().replace(/\s+/g, " ");
-    const safe = /^[=+@\t]|^-(?![\d.])/.test(text) ? `'${text}` : text;
+    const safe = /^[=@]|^[+-](?![\d.])/.test(text) ? `'${text}` : text;
     return `"${safe.replaceAll('"', '""')}"`;
   };
   return [...table.rows].map((row) => [...row.cells].map(cell).join(",")).join("\r\n") + "\r\n";
