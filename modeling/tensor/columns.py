@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,10 @@ from numpy.typing import NDArray
 from ..errors import ModelingError
 from ..experiment import FloatArray
 from ..printable import counted
+from .frames import Column, columns_in
 from .model import FEWEST_ROWS, TensorModel
 from .modes import LARGEST, too_large
 
-Column = NDArray[np.float64] | Sequence[str]
 MOST_LEVELS = 1000
 """A column of texts with more different values is a name of the rows, not a parameter."""
 MOST_CATEGORIES = 200
@@ -37,20 +38,22 @@ class ColumnModel:
     target: str
     model: TensorModel
 
-    def matrix(self, columns: Mapping[str, Column]) -> FloatArray:
+    def matrix(self, columns: Mapping[str, Any]) -> FloatArray:
         """Return the rows of a table as the model takes them, (N, d); NaN where a value is missing.
 
         Raises ModelingError for a parameter without a column, or a column of texts where numbers are needed.
         """
+        columns = columns_in(columns, self.parameters)
         if missing := [name for name in self.parameters if name not in columns]:
             raise ModelingError(f"no column {', '.join(missing)}: the model needs {', '.join(self.parameters)}")
         return np.column_stack([_coded(name, columns[name], self.levels.get(name)) for name in self.parameters])
 
-    def measured(self, columns: Mapping[str, Column]) -> tuple[FloatArray, FloatArray]:
+    def measured(self, columns: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
         """Return the rows (N, d) and times (N,) of a table that have all parameters and a positive time.
 
         Raises ModelingError for a column that is missing or of texts, and where no row is complete.
         """
+        columns = columns_in(columns, (*self.parameters, self.target))
         if self.target not in columns:
             raise ModelingError(f"no column {self.target!r}, which the model predicts; there are: {', '.join(columns)}")
         x, times = self.matrix(columns), _coded(self.target, columns[self.target], None)
@@ -65,7 +68,7 @@ class ColumnModel:
 
 
 def fit_columns(
-    columns: Mapping[str, Column],
+    columns: Mapping[str, Any],
     target: str,
     parameters: Sequence[str] = (),
     categorical: Sequence[str] = (),
@@ -74,16 +77,15 @@ def fit_columns(
 ) -> tuple[ColumnModel, FloatArray, FloatArray, tuple[str, ...]]:
     """Fit a model of a column of a table; return it with the rows (N, d) and times (N,) that were used, and notes.
 
-    parameters: columns to use; none: all but the target. categorical: those without an order; columns of texts always
-    are. spacing: "uniform" or "geometric" by parameter. options: of `TensorModel`. Rows with missing values, or whose
-    time is not positive and finite, are left out with a note. Raises ModelingError for what cannot be modeled.
+    columns: arrays or lists by name, or a data frame. parameters: columns to use; none: all but the target.
+    categorical: those without an order; columns of texts always are. spacing: "uniform" or "geometric" by parameter.
+    options: of `TensorModel`. Rows with missing values, or whose time is not positive and finite, are left out with a
+    note. Raises ModelingError for what cannot be modeled.
     """
-    known = ", ".join(columns)
+    columns = columns_in(columns, (*parameters, target) if parameters else None)
     names = tuple(dict.fromkeys(parameters)) or tuple(name for name in columns if name != target)
     spacing = spacing or {}
-    for name in (target, *names, *categorical, *spacing):
-        if name not in columns:
-            raise ModelingError(f"no column {name!r}; there are: {known}")
+    _require_named(columns, (target, *names, *categorical, *spacing))
     if target in names:
         raise ModelingError(f"column {target!r} is the target and cannot be a parameter, too")
     if not names:
@@ -116,6 +118,14 @@ def fit_columns(
         raise ModelingError(str(error)) from error
     found = ColumnModel(names, levels, target, model)
     return found, x, times, (*notes, *_few_rows(x), *(_unordered_note(name) for name in _jumping(found, x)))
+
+
+def _require_named(columns: Mapping[str, Column], names: Sequence[str]) -> None:
+    for name in names:
+        if name not in columns:
+            raise ModelingError(f"no column {name!r}; there are: {', '.join(columns)}")
+        if not name.strip():
+            raise ModelingError(f"a column has no name ({name!r}): give it one, or leave it out of the parameters")
 
 
 def hidden_pairs(model: ColumnModel, x: FloatArray) -> list[list[str]]:

@@ -15,6 +15,7 @@ from ..progress import steps
 from .additive import PENALTIES, additive_factors, choose_additive
 from .als import Decomposition, Penalty, Rows, Single, averaged, factor_at, started
 from .folds import FINE_FOLDS, held_out_folds, independent
+from .frames import numbers_in
 from .intervals import spread_of
 from .modes import LARGEST, IntArray, Mode, few_values, modes_of, too_large
 from .positive import PositiveFactors, fit_positive
@@ -111,7 +112,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @on_one_thread
     def fit(self, X: Any, y: Any) -> TensorModel:
         """Fit to rows X (N, d) with times y > 0 (N,). Raises ValueError for what is no number or no positive time."""
-        x, times = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        x, times = validate_data(self, numbers_in(X), numbers_in(y), dtype=np.float64, y_numeric=True)
         _check_times(times)
         _check_places(x)
         self._check_options(x.shape[1])
@@ -142,7 +143,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Take more rows: factors, grids and categories are updated from where they are, not fitted anew."""
         if not hasattr(self, "modes_"):
             return self.fit(X, y)
-        x, times = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
+        x, times = validate_data(self, numbers_in(X), numbers_in(y), dtype=np.float64, y_numeric=True, reset=False)
         _check_times(times)
         _check_places(x)
         logs = np.log(times.astype(np.float64))
@@ -175,7 +176,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> FloatArray:
         """Return the predicted time of each row, (N,)."""
         check_is_fitted(self, "modes_")
-        x = validate_data(self, X, dtype=np.float64, reset=False)
+        x = validate_data(self, numbers_in(X), dtype=np.float64, reset=False)
         return np.exp(self._logs(x))
 
     def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -190,7 +191,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "modes_")
         if not 0.0 < confidence < 1.0:
             raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
-        x = validate_data(self, X, dtype=np.float64, reset=False)
+        x = validate_data(self, numbers_in(X), dtype=np.float64, reset=False)
         logs = self._logs(x)
         inside = self._clipped(x)
         half = self.spread_.half_width(inside, confidence)
@@ -205,7 +206,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def extrapolated(self, X: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which parameters of which rows are outside of what was measured, (N, d); categories: not measured."""
         check_is_fitted(self, "modes_")
-        x = validate_data(self, X, dtype=np.float64, reset=False)
+        x = validate_data(self, numbers_in(X), dtype=np.float64, reset=False)
         outside = (x < self.low_) | (x > self.high_)
         for mode in self.modes_:
             if mode.kind == "categorical":
@@ -218,7 +219,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Outside of the measured values these are those of the nearest ones.
         """
         check_is_fitted(self, "modes_")
-        return self.support_.hidden(self._clipped(validate_data(self, X, dtype=np.float64, reset=False)))
+        return self.support_.hidden(self._clipped(validate_data(self, numbers_in(X), dtype=np.float64, reset=False)))
 
     def _logs(self, x: FloatArray) -> FloatArray:
         inside = self._clipped(x)

@@ -49,7 +49,7 @@ def command(
     beyond = continuations(read)
     growth = []
     if data is not None:
-        table = read_data(data, read.target)
+        table = read_data(data, read.target, read.categorical).columns
         with naming(data):
             growth = error_by_rows(read, *read.measured(table))
     if plot is not None:

@@ -1,43 +1,33 @@
-"""Files of `quipu tensor`: data in CSV, Parquet or an experiment, and models in JSON with an npz beside it."""
+"""Files of `quipu tensor`: data of tables and experiments, and models in JSON with an npz beside it."""
 
 from __future__ import annotations
 
-import io
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from quipu.modeling.errors import FormatError, ModelingError, UsageError
 
 from ..quoting import STAND_IN, Quoted, in_quotes
+from .tables import Table, number_or_nan, read_table
 
 if TYPE_CHECKING:
     from quipu.modeling.tensor.columns import Column, ColumnModel
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
-ROW_BYTES = 24
-"""Memory for a value: as read, and as the models take it."""
 
 
-def read_data(source: Path, metric: str = "time") -> dict[str, Column]:
-    """Return the columns of a CSV or Parquet file, or of an experiment: its parameters and the program's metric.
+def read_data(source: Path, metric: str = "time", names: Collection[str] = ()) -> Table:
+    """Return a CSV or Parquet file, or an experiment: its parameters and the program's metric.
 
-    Numbers are arrays with NaN where they are missing, texts are lists with "". Raises FormatError naming the file.
+    names: columns of names (`read_table`). Raises FormatError naming the file.
     """
     if source.is_dir() or source.suffix.lower() not in SUFFIXES:
-        return _experiment(source, metric)
-    import pyarrow as pa
-
-    try:
-        table = _parquet(source) if source.suffix.lower() in (".parquet", ".pq") else _csv(source)
-        if duplicates := {name for name in table.column_names if table.column_names.count(name) > 1}:
-            raise FormatError(source, f"has several columns called {sorted(duplicates)[0]!r}")
-        return {name: _column(source, name, table.column(name)) for name in table.column_names}
-    except (pa.ArrowException, ValueError) as error:
-        raise FormatError(source, f"cannot be read: {error}") from error
+        return Table(_experiment(source, metric))
+    return read_table(source, names)
 
 
 @contextmanager
@@ -49,77 +39,6 @@ def naming(source: Path) -> Iterator[None]:
         raise
     except ModelingError as error:
         raise FormatError(source, str(error)) from error
-
-
-def _csv(source: Path) -> Any:
-    import pyarrow as pa
-    from pyarrow import csv
-    from quipu.modeling.limits import current, reading_file
-
-    with reading_file(source, special=True) as content:
-        current().spend(len(content) + ROW_BYTES * (content.count(b",") + content.count(b"\n")))
-        head = content.split(b"\n", 1)[0]
-        marks = {mark: head.count(mark.encode()) for mark in (",", ";", "\t")}
-        mark = max(marks, key=lambda one: marks[one])
-        if not head.strip():
-            raise FormatError(source, "is empty: a line of column names and lines of values are needed")
-        owned = pa.BufferOutputStream()  # memory that a thread of Arrow lets go of without the interpreter
-        owned.write(content)
-        return csv.read_csv(
-            pa.BufferReader(owned.getvalue()),
-            parse_options=csv.ParseOptions(delimiter=mark),
-            convert_options=csv.ConvertOptions(strings_can_be_null=True),
-        )
-
-
-def _parquet(source: Path) -> Any:
-    import pyarrow.parquet as pq
-    from quipu.modeling.limits import current, reading_file
-
-    from ...archive.pages import count_pages
-
-    with reading_file(source) as content:
-        file = io.BytesIO(content)
-        try:
-            read = pq.ParquetFile(file, pre_buffer=False)
-            current().spend(ROW_BYTES * max(read.metadata.num_rows, 0) * read.metadata.num_columns)
-            count_pages(io.BytesIO(content), read.metadata, read.schema_arrow.names, current())
-            return read.read(use_threads=False)  # as archive.tables reads
-        except (OSError, KeyError, IndexError) as error:
-            raise FormatError(source, f"cannot be read, it is truncated or damaged: {error}") from error
-
-
-def _column(source: Path, name: str, column: Any) -> Column:
-    import numpy as np
-    import pyarrow as pa
-
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = kind.value_type
-    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
-    if pa.types.is_null(kind):
-        return np.full(len(column), np.nan)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _numbers_or_texts([value or "" for value in column.to_pylist()])
-    raise FormatError(source, f"column {name!r} holds {kind}: numbers or texts are needed")
-
-
-def _numbers_or_texts(texts: list[str]) -> Column:
-    """Return numbers where at most one text in ten is none, such as n/a; else the texts."""
-    import numpy as np
-
-    numbers = np.array([_number(text) for text in texts], dtype=np.float64)
-    given = sum(1 for text in texts if text)
-    wrong = sum(1 for text, number in zip(texts, numbers, strict=True) if text and math.isnan(number))
-    return numbers if given and wrong * 10 <= given else texts
-
-
-def _number(text: str) -> float:
-    from quipu.modeling.documents import number_of
-
-    return math.nan if (number := number_of(text.strip())) is None else number
 
 
 def _experiment(source: Path, metric: str) -> dict[str, Column]:
@@ -227,7 +146,7 @@ def _code(model: ColumnModel, name: str, value: str, option: str, where: str) ->
             known, how = ", ".join(map(in_quotes, levels)), _how_to_quote(option)
             raise UsageError(f"{where}: {value!r} was not measured; there are: {known}{how}")
         return float(levels.index(value))
-    number = _number(value)
+    number = number_or_nan(value)
     if not math.isfinite(number):
         raise UsageError(f"{where}: {value!r} is no finite number")
     if name in model.categorical and number not in (measured := measured_values(model, name)):

@@ -51,10 +51,10 @@ def command(
     if twice := sorted(both[0].keys() & both[1].keys()):
         raise UsageError(f"--uniform and --geometric both name {twice[0]}")
     require_model_place(output, force)
-    columns = read_data(data, target)
+    table = read_data(data, target, names_of(categorical))
     with naming(data):
         model, x, _, notes = fit_columns(
-            columns,
+            table.columns,
             target,
             names_of(parameters),
             names_of(categorical),
@@ -63,6 +63,7 @@ def command(
             time_budget=budget,
             random_state=seed,
         )
+    notes = (*table.notes, *notes)
     size = write_model(output, model, force)
     fitted = model.model
     if as_json:

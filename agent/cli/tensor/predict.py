@@ -48,9 +48,9 @@ def command(
             raise UsageError(f"--at: one value for {', '.join(missing)} is needed")
         x = np.array([[given[name][0] for name in read.parameters]])
     else:
-        columns = read_data(data, read.target)
+        table = read_data(data, read.target, read.categorical)
         with naming(data):
-            x = read.matrix(columns)
+            x = read.matrix(table.columns)
     rows: list[dict[str, Any]] = []
     good = np.isfinite(x).all(axis=1)
     values = [np.full(len(x), np.nan) for _ in range(3)]

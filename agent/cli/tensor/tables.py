@@ -1,0 +1,229 @@
+"""Tables of measurements in CSV and Parquet: columns of numbers or of texts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quipu.modeling.errors import FormatError
+
+from ..quoting import in_quotes
+
+if TYPE_CHECKING:
+    from quipu.modeling.tensor.columns import Column
+
+ROW_BYTES = 24
+"""Memory for a value: as read, and as the models take it."""
+_MARKS = (",", ";", "\t")
+_SEPARATOR = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
+# What data frames call a column without a name: pandas.read_csv, and DataFrame.to_parquet.
+_UNNAMED = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
+# Numbers as float() does not read them: a decimal comma, groups of three digits, the exponent of Fortran.
+_FORTRAN = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[dDqQ]([+-]?\d{1,4})|([+-]\d{3}))")
+_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eEdD][+-]?\d+)?")
+_GROUPED = re.compile(r"[+-]?\d{1,3}(?:[ .,'\u2019\u00a0\u202f]\d{3})+(?:[.,]\d+)?")
+_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: columns by name, and notes on the columns that were left out or that hold texts among numbers.
+
+    Numbers are arrays with NaN where they are missing, texts are lists with "".
+    """
+
+    columns: dict[str, Column]
+    notes: tuple[str, ...] = ()
+
+
+def read_table(source: Path, names: Collection[str] = ()) -> Table:
+    """Return a CSV or Parquet file. names: columns of names, whose texts are no numbers, whatever they look like.
+
+    A column without a name is left out, with a note. Raises FormatError naming the file, and line and column of a
+    number that is written in another way than with a decimal point.
+    """
+    import pyarrow as pa
+
+    try:
+        if source.suffix.lower() in (".parquet", ".pq"):
+            return _table(source, _parquet(source), names, None)
+        return _csv(source, names)
+    except (pa.ArrowException, ValueError) as error:
+        raise FormatError(source, f"cannot be read: {error}") from error
+
+
+def number_or_nan(text: str) -> float:
+    """Return the number that a text is, also with an exponent of Fortran (1.0D-03, 1.0-103); NaN for another text."""
+    from quipu.modeling.documents import number_of
+
+    text = text.strip()
+    if fortran := _FORTRAN.fullmatch(text):
+        text = f"{fortran[1]}e{fortran[2] or fortran[3]}"
+    return math.nan if (number := number_of(text)) is None else number
+
+
+def _csv(source: Path, names: Collection[str]) -> Table:
+    import pyarrow as pa
+    from pyarrow import csv as arrow
+    from quipu.modeling.limits import current, reading_file
+    from quipu.report.formats.extrap.content import decode
+
+    with reading_file(source, special=True) as content:
+        cells = sum(content.count(mark.encode()) for mark in (*_MARKS, "\n"))
+        current().spend(len(content) + ROW_BYTES * cells)
+        text = decode(content, source)
+        given = _SEPARATOR.match(text)
+        body = text[given.end() :] if given else text
+        head = body.split("\n", 1)[0]
+        if not head.strip():
+            raise FormatError(source, "is empty: a line of column names and lines of values are needed")
+        mark = given[1] if given else max(_MARKS, key=head.count)
+        owned = pa.BufferOutputStream()  # memory that a thread of Arrow lets go of without the interpreter
+        owned.write(body.encode())
+        buffer = owned.getvalue()
+
+        def read(types: dict[str, Any] | None) -> Any:
+            return arrow.read_csv(
+                pa.BufferReader(buffer),
+                parse_options=arrow.ParseOptions(delimiter=mark),
+                convert_options=arrow.ConvertOptions(strings_can_be_null=True, column_types=types),
+            )
+
+        try:
+            table = read(None)
+        except pa.ArrowInvalid as error:
+            if "conversion error" not in str(error):
+                raise
+            columns = next(csv.reader(io.StringIO(body), delimiter=mark))
+            table = read(dict.fromkeys(columns, pa.string()))  # texts that come after a million bytes of numbers
+        return _table(source, table, names, _Lines(body, mark, 1 if given else 0))
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The lines of a CSV file; before: how many are in front of the text."""
+
+    text: str
+    mark: str
+    before: int
+
+    def of(self, row: int) -> int | None:
+        """Return the line of a row of values, counted from 0."""
+        reader = csv.reader(io.StringIO(self.text, newline=""), delimiter=self.mark)
+        for place, _ in enumerate(line for line in reader if line):
+            if place == row + 1:
+                return reader.line_num + self.before
+        return None
+
+
+def _parquet(source: Path) -> Any:
+    import pyarrow.parquet as pq
+    from quipu.modeling.limits import current, reading_file
+
+    from ...archive.pages import count_pages
+
+    with reading_file(source) as content:
+        file = io.BytesIO(content)
+        try:
+            read = pq.ParquetFile(file, pre_buffer=False)
+            current().spend(ROW_BYTES * max(read.metadata.num_rows, 0) * read.metadata.num_columns)
+            count_pages(io.BytesIO(content), read.metadata, read.schema_arrow.names, current())
+            return read.read(use_threads=False)  # as archive.tables reads
+        except (OSError, KeyError, IndexError) as error:
+            raise FormatError(source, f"cannot be read, it is truncated or damaged: {error}") from error
+
+
+def _table(source: Path, table: Any, names: Collection[str], lines: _Lines | None) -> Table:
+    headings = [name.strip() for name in table.column_names]
+    unnamed = [at for at, name in enumerate(headings) if _UNNAMED.fullmatch(name) and name not in names]
+    notes = [f"{_ordinal(headings, at)} and is left out (row numbers of a data frame?)" for at in unnamed]
+    if twice := [name for name, count in Counter(headings).items() if count > 1 and not _UNNAMED.fullmatch(name)]:
+        places = " and ".join(str(at + 1) for at, name in enumerate(headings) if name == twice[0])
+        also = f"; {_ordinal(headings, unnamed[0])}" if unnamed else ""
+        raise FormatError(source, f"has several columns called {twice[0]!r}: {places}{also}")
+    columns = {}
+    for at, name in enumerate(headings):
+        if at not in unnamed:
+            columns[name], note = _column(source, name, table.column(at), name in names, lines)
+            notes += note
+    if not columns:
+        raise FormatError(source, "has no column with a name: the first line must hold the names of the columns")
+    return Table(columns, tuple(notes))
+
+
+def _ordinal(headings: list[str], at: int) -> str:
+    called = f" ({headings[at]})" if headings[at] else ""
+    return f"column {at + 1} of {len(headings)} has no name{called}"
+
+
+def _column(source: Path, name: str, column: Any, is_name: bool, lines: _Lines | None) -> tuple[Column, list[str]]:
+    import numpy as np
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = kind.value_type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64), []
+    if pa.types.is_null(kind):
+        return np.full(len(column), np.nan), []
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        texts = [value or "" for value in column.to_pylist()]
+        if is_name and any(map(_way, texts)):
+            return texts, []
+        return _numbers_or_texts(source, name, texts, lines)
+    raise FormatError(source, f"column {name!r} holds {kind}: numbers or texts are needed")
+
+
+def _numbers_or_texts(source: Path, name: str, texts: list[str], lines: _Lines | None) -> tuple[Column, list[str]]:
+    """Return numbers where at most one text in ten is none, such as n/a; else the texts.
+
+    Raises FormatError if nearly all are numbers, but some are written in another way.
+    """
+    import numpy as np
+
+    numbers = np.array([number_or_nan(text) for text in texts], dtype=np.float64)
+    given = np.array([bool(text.strip()) for text in texts], dtype=bool)
+    wrong = np.flatnonzero(given & np.isnan(numbers))
+    if not given.any():
+        return numbers, []
+    other = [row for row in wrong.tolist() if _way(texts[row])]
+    if other and (len(wrong) - len(other)) * 10 <= given.sum():
+        text = texts[other[0]]
+        raise FormatError(
+            source,
+            f"column {name!r} holds {_short(text)}, a number with {_way(text)}: write numbers as 1234.5; "
+            f"for a column of names, add --categorical {in_quotes(name)}",
+            _line(lines, other[0]),
+        )
+    if len(wrong) * 10 <= given.sum():
+        return numbers, []
+    if len(wrong) < given.sum():
+        row = int(wrong[0])
+        where = f" (line {line})" if (line := _line(lines, row)) else ""
+        return texts, [f"{name} holds texts such as {_short(texts[row])}{where} among numbers: all are names"]
+    return texts, []
+
+
+def _way(text: str) -> str:
+    """Return how a number is written that float() does not read; empty for a text that is none."""
+    text = text.strip()
+    if _COMMA.fullmatch(text):
+        return "a decimal comma"
+    return "separators of thousands" if _GROUPED.fullmatch(text) else ""
+
+
+def _line(lines: _Lines | None, row: int) -> int | None:
+    return None if lines is None else lines.of(row)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")

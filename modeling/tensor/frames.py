@@ -1,0 +1,75 @@
+"""Data frames, and columns of any kind, as numbers and texts, with errors that name the column at fault."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ModelingError
+
+Column = NDArray[np.float64] | Sequence[str]
+# The types of missing values of pandas, which is not imported here.
+_MISSING = ("NAType", "NaTType")
+
+
+def numbers_in(data: Any) -> Any:
+    """Return a data frame or series of pandas with its columns as floats; any other data as they are.
+
+    Raises ValueError that names the column and the row (counted from 0) of a value that is no finite number: a missing
+    one (NaN, NA, None), a text, a date.
+    """
+    if not hasattr(data, "iloc"):
+        return data
+    frame = hasattr(data, "columns")
+    columns = [data.iloc[:, place] for place in range(len(data.columns))] if frame else [data]
+    for name, column in zip(data.columns if frame else [data.name], columns, strict=True):
+        for row, value in enumerate(column.tolist()):
+            if isinstance(value, str | bytes):
+                raise ValueError(
+                    f"column {name!r} holds the text {value!r} in row {row}: give codes and name the column in "
+                    "categorical, or take fit_columns, which accepts texts"
+                )
+            if not isinstance(value, numbers.Real) or not math.isfinite(value):
+                raise ValueError(f"column {name!r} holds {value!r} in row {row}, no finite number: leave the row out")
+    return data.astype(float)
+
+
+def columns_in(table: Mapping[str, Any], names: Collection[str] | None = None) -> dict[str, Column]:
+    """Return the columns of a table, such as a data frame, as numbers (NaN: missing) or texts ("": missing).
+
+    names: of the columns that are used, None: all.
+
+    Raises ModelingError that names the column and the row (counted from 0) of a value that is neither.
+    """
+    if hasattr(table, "columns") and len(set(table.columns)) < len(table.columns):
+        names = list(table.columns)
+        raise ModelingError(f"several columns are called {next(one for one in names if names.count(one) > 1)!r}")
+    return {str(name): _column(str(name), table[name]) for name in table if names is None or name in names}
+
+
+def _column(name: str, column: Any) -> Column:
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        return np.asarray(column, dtype=np.float64)
+    values = column.tolist() if hasattr(column, "tolist") else list(column)
+    texts = {type(value) for value in values} <= {str}
+    if not texts:
+        values = [None if _is_missing(value) else value for value in values]
+        for row, value in enumerate(values):
+            if value is not None and not isinstance(value, str | numbers.Real):
+                raise ModelingError(f"column {name!r} holds {value!r} in row {row}: numbers or texts are needed")
+        known = [isinstance(value, str) for value in values if value is not None]
+        if any(known) and not all(known):
+            row = next(row for row, value in enumerate(values) if isinstance(value, str))
+            raise ModelingError(f"column {name!r} holds numbers and the text {values[row]!r} in row {row}")
+        if not any(known):
+            return np.array([math.nan if value is None else float(value) for value in values], dtype=np.float64)
+    return [value or "" for value in values]
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or type(value).__name__ in _MISSING or (isinstance(value, float) and math.isnan(value))
