@@ -77,6 +77,11 @@ class Region:
     file: str = ""
     line: int = 0
 
+    @property
+    def is_made_up(self) -> bool:
+        """Whether it is no place in the source, but stands for one in the tree of a tool: its name is in <>."""
+        return self.name.startswith("<") and self.name.endswith(">")
+
 
 @dataclass(frozen=True, eq=False)
 class CallTree:

@@ -156,7 +156,7 @@ def _static(program: Path | None, statements: str) -> _Selected:
 
 def _imbalanced(folder: Path, least: float, share: float, metric: str, program: Path | None) -> _Selected:
     import numpy as np
-    from quipu.modeling.refine.costs import ALWAYS_MEASURED
+    from quipu.modeling.refine.costs import is_always_measured
     from quipu.modeling.refine.imbalance import EVEN, METRICS, imbalanced, unmeasured_callees
 
     from ..archive.read import read_archive
@@ -180,7 +180,7 @@ def _imbalanced(folder: Path, least: float, share: float, metric: str, program: 
     found, below = imbalanced(run.tree, times, least, share, by)
     kept = {path for own in (*(entry.path for entry in found), *below) for path in run.tree.ancestry(own)}
     regions = [run.tree.region_of(path) for path in sorted(kept)]
-    names = list(dict.fromkeys(region.name for region in regions if region.kind not in ALWAYS_MEASURED))
+    names = list(dict.fromkeys(region.name for region in regions if not is_always_measured(region)))
     if program is not None:
         deeper = unmeasured_callees(call_graph(program), run.tree, [entry.path for entry in found])
         names = list(dict.fromkeys([*names, *(function.name for function in deeper)]))

@@ -15,7 +15,12 @@ from ..evaluation import evaluate
 from ..experiment import CallTree, FloatArray, Region, RegionKind
 
 ALWAYS_MEASURED = (RegionKind.MPI, RegionKind.PYTHON)
-"""Regions that no filter leaves out."""
+"""Kinds of regions that no filter leaves out."""
+
+
+def is_always_measured(region: Region) -> bool:
+    """Whether no filter leaves out a region: operations of MPI, functions of interpreters, and what is no function."""
+    return region.kind in ALWAYS_MEASURED or region.is_made_up
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class PathCosts:
         found: dict[int, tuple[float, float]] = {}
         for path in range(len(self.tree)):
             number = int(self.tree.region[path])
-            if self.tree.regions[number].kind in ALWAYS_MEASURED or self.tree.start_and_end[path]:
+            if is_always_measured(self.tree.regions[number]) or self.tree.start_and_end[path]:
                 continue
             time, visits = found.get(number, (0.0, 0.0))
             found[number] = time + float(self.time[path]), visits + float(self.visits[path])
@@ -67,7 +72,7 @@ class PathCosts:
     @cached_property
     def always_measured(self) -> float:
         """Seconds in regions that are measured with every filter."""
-        kinds = np.array([region.kind in ALWAYS_MEASURED for region in self.tree.regions], dtype=bool)
+        kinds = np.array([is_always_measured(region) for region in self.tree.regions], dtype=bool)
         return float(self.time[kinds[self.tree.region] & ~self.tree.start_and_end].sum())
 
     def inclusive_share(self) -> dict[int, float]:
@@ -122,7 +127,7 @@ def path_costs(
     the difference may be below what these take on any processor, which is left then.
     """
     time, visits = np.nan_to_num(time), np.nan_to_num(visits)
-    hooked = np.array([region.kind not in ALWAYS_MEASURED for region in tree.regions], dtype=bool)[tree.region]
+    hooked = np.array([not is_always_measured(region) for region in tree.regions], dtype=bool)[tree.region]
     own = time - np.where(hooked, visits * measured.inside, 0.0)
     if others is not None:
         own -= np.nan_to_num(others)

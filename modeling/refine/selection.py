@@ -10,6 +10,7 @@ from ..analysis import Analysis
 from ..errors import ModelingError
 from ..evaluation import Evaluation, evaluate
 from ..experiment import Region, RegionKind
+from .costs import is_always_measured
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def _candidates(time: Evaluation, visits: Evaluation | None, cost_per_visit: flo
     for path, inclusive in enumerate(time.inclusive):
         number = int(tree.region[path])
         region = tree.regions[number]
-        if region.kind in (RegionKind.MPI, RegionKind.PYTHON):
+        if is_always_measured(region):
             continue
         candidate = result.setdefault(number, _Candidate(region))
         candidate.share = max(candidate.share, time.share(inclusive))

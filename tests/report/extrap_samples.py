@@ -112,8 +112,8 @@ _ANCHOR = """<?xml version="1.0" encoding="UTF-8"?>
 """
 _MAIN = """<region id="0" mod="heat.c" begin="12" end="90"><name>main</name><mangled_name>main</mangled_name>
 <paradigm>user</paradigm><role>function</role>"""
-_PROGRAM = """<region id="0" mod="" begin="-1" end="-1"><name>heat</name><mangled_name>{command_line}</mangled_name>
-<paradigm>measurement</paradigm><role>artificial</role>"""
+_PROGRAM = """<region id="0" mod="" begin="-1" end="-1"><name>{executable}</name>
+<mangled_name>{command_line}</mangled_name><paradigm>measurement</paradigm><role>artificial</role>"""
 # main -> sweep, main -> MPI_Send, in the order of Cube's enumerations (the same here for both kinds of metrics)
 CNODES = '<cnode id="0" calleeId="0"><cnode id="1" calleeId="1"/>{send}</cnode>'
 SEND = '<cnode id="2" calleeId="2"/>'
@@ -154,7 +154,8 @@ def write_cube(
     cnodes = CNODES.format(send=SEND if send else "")
     anchor = _ANCHOR.format(metrics=declared, cnodes=cnodes, groups=groups)
     if command_line:
-        anchor = anchor.replace(_MAIN, _PROGRAM.format(command_line=escape(command_line)))
+        executable = Path(command_line.split(maxsplit=1)[0]).name
+        anchor = anchor.replace(_MAIN, _PROGRAM.format(executable=executable, command_line=escape(command_line)))
     members = {"anchor.xml": anchor.encode()}
     for number, (kind, _, values) in enumerate(metrics.values()):
         code = "d" if "DOUBLE" in kind else "Q"

@@ -64,17 +64,37 @@ def test_profiles_read_as_in_extrap(tmp_path: Path) -> None:
 
 
 def test_the_program_is_one_region_whatever_its_arguments_are(tmp_path: Path) -> None:
-    """Score-P's region of the program has the command line of the run as linker name."""
+    """Score-P's region of the program has the name of the executable, and the command line as linker name."""
     for n in (10, 20):
         place = tmp_path / "heat" / f"heat.n{n}.r1" / "profile.cubex"
-        write_cube(place, {"visits": ("UINT64", "EXCLUSIVE", [[1, 1], [n, n], [2, 2]])}, command_line=f"/a/heat {n} 5")
+        write_cube(
+            place, {"visits": ("UINT64", "EXCLUSIVE", [[1, 1], [n, n], [2, 2]])}, command_line=f"/a/heat.{n} {n} 5"
+        )
     experiment = read_experiment(tmp_path / "heat")
     assert [experiment.tree.label(node) for node in range(len(experiment.tree))] == [
-        "heat",
-        "heat->sweep(int)",
-        "heat->MPI_Send",
+        "program",
+        "program->sweep(int)",
+        "program->MPI_Send",
     ]
     assert experiment.values["visits"][:, :, 0].tolist() == [[1, 1], [10, 20], [2, 2]]
+
+
+def test_a_filter_does_not_name_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for n in (10, 20, 40, 80, 160):
+        metrics: dict[str, CubeMetric] = {
+            "visits": ("UINT64", "EXCLUSIVE", [[1, 1], [n, n], [2, 2]]),
+            "time": ("DOUBLE", "EXCLUSIVE", [[3.0] * 2, [n * 1e-1] * 2, [0.002] * 2]),
+        }
+        place = tmp_path / "all" / f"heat.n{n}.r1" / "profile.cubex"
+        write_cube(place, metrics, command_line=f"/bin/heat-{n}")
+    for options in ((), ("--overhead", "0.05")):
+        assert run_command_line(["filter", "all", "--at", "n=320", *options, "-o", "x.filter"]) == 0
+        rules = [line for line in (tmp_path / "x.filter").read_text().splitlines() if not line.startswith("#")]
+        assert [line for line in rules if "SCOREP" not in line] == ["EXCLUDE *", "INCLUDE MANGLED", "_Z5sweepi"]
+        assert "program" not in capsys.readouterr().out.replace("of the program", "")
 
 
 def test_profiles_that_extrap_saved_keep_their_repetitions(tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ from .cube_members import count_members
 from .folders import find_profiles
 from .stacked import Stacked
 
+PROGRAM = "program"
+"""The region of the whole program, whatever its executable is called."""
 _UNITS = {"sec": "s", "occ": "1", "#": "1", "": "1", "bytes": "B"}
 _PLAIN = re.compile(r"(MAX)?DOUBLE|FLOAT|U?INT(8|16|32|64)?|((UN)?SIGNED )?(SHORT )?INT(EGER)?")
 _KINDS = {"mpi": RegionKind.MPI, "openmp": RegionKind.OPENMP, "user": RegionKind.USER, "python": RegionKind.PYTHON}
@@ -101,9 +103,14 @@ class _Reader(Stacked):
     def _node(self, cnode: Any) -> int:
         parent = -1 if cnode.parent is None else int(cnode.parent.quipu_node)
         region = cnode.region
-        # Score-P's region of the whole program has the command line as linker name, which differs between runs.
+        # Score-P's region of the whole program is called like the executable, and has the command line as linker name.
+        # Both differ between runs of one program.
         made_up = (region.role or "").lower() == "artificial"
-        name = (not made_up and region.mangled_name) or region.name or "<unnamed>"
+        if made_up:
+            shown = PROGRAM if parent < 0 else region.name or "unnamed"
+            node = cnode.quipu_node = self.tree.node(parent, Region(f"<{shown}>", shown))
+            return node
+        name = region.mangled_name or region.name or "<unnamed>"
         kind = _KINDS.get((region.paradigm or "").lower(), RegionKind.FUNCTION)
         place = (region.mod or "", max(0, int(region.begin)))
         node = cnode.quipu_node = self.tree.node(parent, Region(name, region.name or name, kind, *place))
