@@ -14,7 +14,7 @@ from ..archive.metadata import configuration_name
 from ..archive.run_json import read_json, write_json
 from ..launch.launchers import LaunchPlan
 from ..launch.process import Ending
-from .build import build, expect_plain
+from .build import build, ended, expect_plain
 from .file import Campaign
 from .points import Point
 from .repetition import LaunchOptions, launch_plan
@@ -112,5 +112,5 @@ def _run(campaign: Campaign, point: Point, name: str, plain: Plain) -> Times:
     except OSError as error:
         raise MeasurementError(f"{command[0]}: cannot be started: {error.strerror or error}") from error
     if ending.text:
-        raise MeasurementError(f"baseline {name}: {Path(command[0]).name} {ending.text}")
+        raise ended(f"baseline {name}: {Path(command[0]).name} {ending.text}", ending)
     return Times(ending.seconds, ending.processor_seconds)

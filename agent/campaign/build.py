@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from quipu.modeling.errors import MeasurementError
 
-from ..launch.process import run_process
+from ..launch.process import Ending, run_process
 from ..source.modules import modules
 from .file import PLACEHOLDER, Campaign
 
@@ -28,11 +28,16 @@ def build(campaign: Campaign, variables: Mapping[str, str] = _NOTHING) -> float:
         raise MeasurementError(f"{campaign.path}: build: sh: {error.strerror or error}") from error
     if ending.text:
         line = " ".join(campaign.build.split())
-        failure = MeasurementError(f"{campaign.path}: build: {line}: {ending.text}; nothing was measured")
-        if ending.stopped_by is not None:
-            failure.exit_code = 128 + ending.stopped_by
-        raise failure
+        raise ended(f"{campaign.path}: build: {line}: {ending.text}; nothing was measured", ending)
     return ending.seconds
+
+
+def ended(message: str, ending: Ending) -> MeasurementError:
+    """Return the error of a command that did not end well; its exit code says if we were asked to stop."""
+    failure = MeasurementError(message)
+    if ending.stopped_by is not None:
+        failure.exit_code = 128 + ending.stopped_by
+    return failure
 
 
 def expect_plain(campaign: Campaign, programs: Iterable[Path]) -> None:

@@ -416,5 +416,8 @@ def _names_in(path: Path) -> frozenset[str]:
 
 def _expect_complete(result: CampaignResult) -> None:
     if result.exit_code:
-        errors = "; ".join(outcome.error for outcome in result.failed[:3]) or "it was interrupted"
-        raise MeasurementError(f"{result.directory}: {errors}; the same command goes on from there")
+        errors = "; ".join(outcome.error for outcome in result.failed[:3]) or "not all runs were started"
+        why = "interrupted" if result.interrupted else errors
+        failure = MeasurementError(f"{result.directory}: {why}; the same command goes on from there")
+        failure.exit_code = result.exit_code
+        raise failure

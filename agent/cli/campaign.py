@@ -149,7 +149,7 @@ class Lines:
         self._last = outcome.seconds
         partial: Literal["partial", "failed"] = "failed" if outcome.archive is None else "partial"
         self._draw(outcome.task.name, partial if outcome.error else "ok", outcome.seconds)
-        if outcome.error:
+        if outcome.error and not outcome.interrupted:  # whoever asked to stop knows; the command ends with a line
             say(f"error: {outcome.error}")
 
     def note(self, text: str) -> None:

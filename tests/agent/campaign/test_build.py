@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from quipu.agent.campaign.build import build
-from quipu.agent.campaign.file import read_campaign
+from quipu.agent.campaign.campaign import CampaignResult
+from quipu.agent.campaign.file import Campaign, read_campaign
+from quipu.agent.cli.main import run_command_line
 from quipu.agent.launch.process import Ending
 from quipu.modeling.errors import MeasurementError
 
@@ -36,3 +38,27 @@ def test_a_build_that_is_interrupted_says_so_by_its_exit_code(tmp_path: Path, mo
         with pytest.raises(MeasurementError, match=f"build: make heat: was stopped by {number.name}") as caught:
             build(read_campaign(path))
         assert caught.value.exit_code == code
+
+
+def test_a_refinement_that_is_interrupted_says_so_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While the program runs without instrumentation, and in the runs of an iteration."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "heat.toml"
+    file.write_text('[experiment]\ncommand = "/bin/true {n}"\nbuild = "true"\n[parameters]\nn = [1, 2]\n[refine]\n')
+    stopped = Ending(-signal.SIGINT, 1.0, stopped_by=signal.SIGINT)
+    with monkeypatch.context() as patch:
+        patch.setattr("quipu.agent.campaign.baseline.run_process", lambda *_, **__: stopped)
+        assert run_command_line(["refine", str(file), "--quiet"]) == 130
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["quipu: error: baseline n=1: true was stopped by SIGINT"]
+
+    def interrupted(part: Campaign, *_: object) -> CampaignResult:
+        return CampaignResult(part.directory, 0, (), 1, True)
+
+    monkeypatch.setattr("quipu.agent.campaign.refinement.run_campaign", interrupted)
+    assert run_command_line(["refine", str(file), "--quiet"]) == 130
+    said = capsys.readouterr().err.splitlines()
+    folder = tmp_path / "heat" / "reference"
+    assert said == [f"quipu: error: {folder}: interrupted; the same command goes on from there"]
