@@ -74,6 +74,9 @@ def from_json(data: object, source: object = "model") -> Model:
 
 
 def _term_to_json(term: Term) -> dict[str, Any]:
+    """Return a term; factors of one function of a parameter are written as one, so that it can be read."""
+    if not term.is_short:
+        term = Term(1.0, ()).times(term)
     return {"coefficient": term.coefficient, "factors": [_factor_to_json(factor) for factor in term.factors]}
 
 
@@ -95,9 +98,9 @@ def _factor_to_json(factor: Factor) -> dict[str, Any]:
 
 def _check_term(term: Term, parameters: tuple[str, ...], source: object) -> None:
     """Raise FormatError if the factors of a term are not those of a model with these parameters."""
-    names = [factor.variable for factor in term.factors]
-    if len(set(names)) != len(names):
-        raise FormatError(source, "a term has two factors of one parameter")
+    names = {factor.parameter for factor in term.factors}
+    if not term.is_short:
+        raise FormatError(source, "a term has two factors of one function of a parameter")
     for axis in (factor.axis for factor in term.factors if factor.axis is not None):
         if not 0 <= axis.index < axis.dimensions <= MOST_DIMENSIONS or not is_rule(axis.rule, axis.dimensions):
             raise FormatError(source, f"a term has an extent of an unknown process grid: {axis}")
@@ -107,6 +110,6 @@ def _check_term(term: Term, parameters: tuple[str, ...], source: object) -> None
     for blocks in (factor.blocks for factor in term.factors if factor.blocks is not None):
         if blocks.size < 2 or not blocks.power or not blocks.product or not all(own.is_plain for own in blocks.product):
             raise FormatError(source, f"a term has blocks of an unknown kind: {blocks}")
-        names += [own.variable for own in blocks.product]
-    if unknown := {name for name, _ in names}.difference(parameters):
+        names |= {own.parameter for own in blocks.product}
+    if unknown := names.difference(parameters):
         raise FormatError(source, f"a term uses parameter {min(unknown)!r}, which the model does not declare")
