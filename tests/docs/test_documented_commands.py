@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
+import runpy
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,11 +14,15 @@ import typer
 from quipu.agent.cli.main import application
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = Path(sys.executable).parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*/README.md")])
-FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FOLLOWED = [page for page in PAGES if re.search(r"^```\w+ title=", page.read_text(encoding="utf-8"), re.MULTILINE)]
-"""Pages that hold files to write: their blocks of sh are run in order, in one folder."""
+OUTPUTS = runpy.run_path(str(ROOT / ".ci" / "site" / "outputs.py"))
+FENCE = OUTPUTS["FENCE"]
+FOLLOWED = [
+    page
+    for page in PAGES
+    if any(step.title or step.shown is not None for step in OUTPUTS["steps"](page.read_text(encoding="utf-8")))
+]
+"""Pages with files to write, or with outputs: their blocks of sh are run in order, in one folder."""
 
 
 def name_of(page: Path) -> str:
@@ -38,7 +40,7 @@ def commands_of(text: str) -> Iterator[str]:
 
 def words_of(line: str) -> Iterator[list[str]]:
     """Yield the words after `quipu` of every call in a line: up to a pipe, a redirection or another command."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;>")
+    lexer = shlex.shlex(re.sub(r"\b\d>", ">", line), posix=True, punctuation_chars="|&;>")
     lexer.whitespace_split = True
     words: list[str] = []
     for word in [*lexer, ";"]:
@@ -83,12 +85,20 @@ def test_a_wrong_option_is_found(command_line: Any) -> None:
 
 @pytest.mark.parametrize("page", FOLLOWED, ids=name_of)
 def test_page_can_be_followed(page: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
-    for language, title, body in FENCE.findall(page.read_text(encoding="utf-8")):
-        if title:
-            (tmp_path / title).write_text(body, encoding="utf-8")
-        elif language == "sh":
-            done = subprocess.run(
-                ["bash", "-euc", body], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-            )
-            assert done.returncode == 0, f"{body}\n{done.stdout}\n{done.stderr}"
+    for step, output in OUTPUTS["follow"](page.read_text(encoding="utf-8"), tmp_path):
+        if step.shown is not None:
+            assert OUTPUTS["missing"](step.shown, output) == [], f"{step.body}\n{output}"
+
+
+def test_a_wrong_output_is_found() -> None:
+    missing = OUTPUTS["missing"]
+    assert missing("main  12.1 ms  n²\n", "main   9 µs  n²\n") == []
+    assert missing("main  12.1 ms  n²\n…\n", "main   9 µs  n²\nother\n") == []
+    assert missing("main  12.1 ms  n²\n", "main   9 µs  n³\n") == ["main # n²", "+ main # n³"]
+
+
+def test_outputs_are_written_where_they_belong() -> None:
+    page = "```sh\necho a\n```\n\n```text\nb\n```\n\nText.\n\n```text\nc\n```\n"
+    (step,) = OUTPUTS["steps"](page)
+    assert (step.body, step.shown) == ("echo a\n", "b\n")
+    assert OUTPUTS["as_shown"]("quipu: added X=1\na\nb\nc\n", "x\ny\n…\n") == "a\nb\n…\n"

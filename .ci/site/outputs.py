@@ -1,0 +1,131 @@
+"""Outputs in the documentation: python .ci/site/outputs.py PAGE... runs a page's commands and writes what they print.
+
+A page is followed from top to bottom in one folder. A fence with title="FILE" is a file. A fence of `sh` is run. A fence
+of `text` right after it is its output, of standard output and standard error together. If the last line is `…`, the
+fence has the first lines only, as many as it had before. `tests/docs/test_documented_commands.py` compares.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = Path(sys.executable).parent
+FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+WIDTH = "100"
+CUT = "…"
+
+_OF_THE_MACHINE = ("quipu: added ", "quipu: building the MPI wrappers ")
+"""Begins of lines that depend on who runs the command, and for the how many-th time."""
+_MEASURED = re.compile(
+    r"\d{4}-\d\d-\d\dT\S+"  # a date
+    r"|[+-]?\d+(?:\.\d+)?\s?(?:ns|µs|ms|s|h|%|×)(?!\w)"  # time, share, ratio
+    r"|[+-]?\d+\.\d+(?:e[+-]?\d+)?|[+-]?\d+e[+-]?\d+"  # coefficients
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A file to write, or a command to run with the output that the page shows (None: none).
+
+    place: where this output is in the text of the page.
+    """
+
+    title: str
+    body: str
+    shown: str | None = None
+    place: tuple[int, int] = (0, 0)
+
+
+def steps(text: str) -> Iterator[Step]:
+    """Yield what a reader does who follows a page."""
+    fences = list(FENCE.finditer(text))
+    for number, fence in enumerate(fences):
+        language, title, body = fence.groups()
+        if title:
+            yield Step(title, body)
+        elif language == "sh":
+            after = fences[number + 1] if number + 1 < len(fences) else None
+            close = after is not None and text[fence.end() : after.start()].count("\n") <= 3 and after[1] == "text"
+            yield Step("", body, after[3], after.span(3)) if after is not None and close else Step("", body)
+
+
+def follow(text: str, folder: Path) -> Iterator[tuple[Step, str]]:
+    """Do what a page says, and yield each command with what it printed. Raises AssertionError where one fails.
+
+    folder: an empty folder; it gets a copy of examples/.
+    """
+    ignored = shutil.ignore_patterns("*.o", "*.d", ".compiler", "*.runs", "*_cache", "__pycache__")
+    shutil.copytree(ROOT / "examples", folder / "examples", ignore=ignored)
+    environment = {**os.environ, "PATH": f"{SCRIPTS}:{os.environ['PATH']}", "COLUMNS": WIDTH}
+    here = folder
+    for step in steps(text):
+        if step.title:
+            (here / step.title).write_text(step.body, encoding="utf-8")
+            continue
+        state = folder / ".here"
+        command = f"{step.body}\npwd >{state}"
+        done = subprocess.run(
+            ["bash", "-euc", command],
+            cwd=here,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{step.body}\n{done.stdout}"
+        here = Path(state.read_text(encoding="utf-8").strip())
+        yield step, done.stdout
+
+
+def printed(output: str) -> list[str]:
+    """Return the lines of an output that a page shows."""
+    lines = [line.rstrip() for line in output.splitlines() if not line.startswith(_OF_THE_MACHINE)]
+    return "\n".join(lines).strip("\n").split("\n")
+
+
+def as_shown(output: str, before: str) -> str:
+    """Return the text of a fence for an output. before: the text that it has now."""
+    lines, old = printed(output), before.splitlines()
+    if old and old[-1] == CUT:
+        lines = [*lines[: len(old) - 1], CUT]
+    return "\n".join(lines) + "\n"
+
+
+def comparable(lines: list[str]) -> list[str]:
+    """Return the lines without what is another in every run: times and what follows from them, widths, order."""
+    plain = (re.sub(r"[│├└─…]+", " ", _MEASURED.sub("#", line)) for line in lines)
+    return sorted(" ".join(line.split()) for line in plain if line.strip())
+
+
+def missing(shown: str, output: str) -> list[str]:
+    """Return the lines of a fence that the output does not have, and, of a whole fence, those that only that has."""
+    wanted, found = comparable(shown.splitlines()), comparable(printed(output))
+    lacking = [line for line in wanted if line and line not in found]
+    whole = not shown.rstrip().endswith(CUT)
+    return lacking + ([f"+ {line}" for line in found if line not in wanted] if whole else [])
+
+
+def update(page: Path) -> None:
+    """Write the outputs of a page anew."""
+    text = page.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        done = [(step, output) for step, output in follow(text, Path(folder)) if step.shown is not None]
+    for step, output in reversed(done):
+        first, last = step.place
+        text = text[:first] + as_shown(output, step.shown or "") + text[last:]
+    page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        update(Path(name))
