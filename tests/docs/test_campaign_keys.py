@@ -9,7 +9,7 @@ import pytest
 from quipu.agent.campaign.file import read_campaign
 from quipu.modeling.errors import FormatError
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "formats.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "campaign-files.md"
 
 
 def refused(folder: Path, text: str) -> str:
@@ -22,7 +22,7 @@ def refused(folder: Path, text: str) -> str:
 
 
 def test_every_key_of_a_campaign_file_is_documented(tmp_path: Path) -> None:
-    section = PAGE.read_text(encoding="utf-8").split("## Campaign files\n")[1].split("\n## ")[0]
+    section = PAGE.read_text(encoding="utf-8").split("\n## Keys")[1].split("\n## Recipes")[0]
     first = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     documented = {name.strip("[]") for cell in first for name in re.findall("`([^`]+)`", cell)}
     known = refused(tmp_path, "[experiment]\nnothing = 1\n").split(" has ")[1]
