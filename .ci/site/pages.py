@@ -27,6 +27,7 @@ BESIDE = {
 """Pages made of documents outside of docs/."""
 
 _LINK = re.compile(r"(!?)\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+_PICTURE = re.compile(r"(?<=src=\"|set=\")([^\":]+)(?=\")")  # of HTML
 
 
 def generated_pages() -> dict[str, str]:
@@ -61,4 +62,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return f"{picture}[{label}]({posixpath.relpath(pages[target], posixpath.dirname(here))}{anchor})"
         return label if (ROOT / target).exists() else match[0]
 
-    return _LINK.sub(led, markdown)
+    def shown(match: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(folder, match[0]))
+        return posixpath.relpath(pages[target], posixpath.dirname(here)) if target in pages else match[0]
+
+    return _PICTURE.sub(shown, _LINK.sub(led, markdown))

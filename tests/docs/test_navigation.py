@@ -1,0 +1,49 @@
+"""The documentation is found: few entries per level, every command in its group, all links of generated pages lead on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from quipu.agent.cli.main import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+MOST = 8  # entries of a level
+
+
+def levels(entries: list[Any], name: str = "the top") -> Iterator[tuple[str, list[Any]]]:
+    """Yield each level of the navigation with its name."""
+    yield name, entries
+    for entry in entries:
+        for label, below in entry.items() if isinstance(entry, dict) else ():
+            if isinstance(below, list):
+                yield from levels(below, label)
+
+
+def navigation() -> list[Any]:
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    found: list[Any] = yaml.safe_load(text[text.index("nav:") :])["nav"]
+    return found
+
+
+def test_no_level_has_many_entries() -> None:
+    assert {name: len(entries) for name, entries in levels(navigation()) if len(entries) > MOST} == {}
+
+
+def test_every_command_is_in_the_navigation() -> None:
+    listed = re.findall(r"reference/commands/(\w+)\.md", str(navigation()))
+    assert sorted(name for name in listed if name != "index") == sorted(COMMANDS)
+
+
+def test_the_readme_is_short() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 200
+    assert len(text.split()) <= 1300
+
+
+def test_questions_are_many() -> None:
+    text = (ROOT / "docs" / "questions.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"^### ", text, re.MULTILINE)) >= 30
