@@ -1,8 +1,8 @@
 """Outputs in the documentation: python .ci/site/outputs.py PAGE... runs a page's commands and writes what they print.
 
-A page is followed from top to bottom in one folder. A fence with title="FILE" is a file. A fence of `sh` is run. A fence
-of `text` right after it is its output, of standard output and standard error together. If the last line is `…`, the
-fence has the first lines only, as many as it had before. `tests/docs/test_documented_commands.py` compares.
+A page is followed from top to bottom in one folder. A fence with title="FILE" is a file. A fence of `sh` is run. A
+fence of `text` right after it is its output, of standard output and standard error together. If the last line is `…`,
+the fence has the first lines only, as many as it had before. `tests/docs/test_documented_commands.py` compares.
 """
 
 from __future__ import annotations

