@@ -39,8 +39,7 @@ def command_pages() -> dict[str, str]:
         parts[name] += [f"{'#' * (words.count(' ') + 1)} quipu {words}", *_description(text)]
         parts[name] += _parameters(command, context)
         if words == name:
-            summary = re.split(r"(?<=\.)\s", " ".join(text.split()))[0]
-            rows.append(f"| [`quipu {name}`]({name}.md) | {plain(summary)} |")
+            rows.append(f"| [`quipu {name}`]({name}.md) | {plain(COMMANDS[name])} |")
     head = "# Commands\n\nMade of the command line itself: `quipu COMMAND --help` says the same.\n\n"
     pages = {f"reference/commands/{name}.md": "\n\n".join(texts) + "\n" for name, texts in parts.items()}
     return pages | {"reference/commands/index.md": head + "\n".join(rows) + "\n"}

@@ -9,47 +9,66 @@ from __future__ import annotations
 
 import errno
 import importlib
+import inspect
 import os
 import signal
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import typer
 from quipu.modeling.errors import QuipuError
 from quipu.modeling.printable import printable
 from quipu.modeling.progress import shown_by
+from typer.core import TyperGroup
 
 from .arguments import make_strict
-from .options import COMPLETE, CONTEXT
+from .options import COMPLETE, CONTEXT, example_first
 from .remaining import Remaining
 
-COMMANDS = {
-    "run": "Run a program under measurement.",
-    "campaign": "Run all points of a declared experiment.",
-    "merge": "Merge what the processes of a run left behind.",
-    "show": "Show the call tree of a run with its metrics.",
-    "model": "Model how every metric of every call path scales.",
-    "predict": "Rank call paths by their predicted value at a point.",
-    "diagnose": "Say what will hurt at a larger scale, and why.",
-    "kernels": "Break the predicted time down by kernels.",
-    "machine": "Measure caches, latencies, bandwidth and network.",
-    "check": "Check that effort grows as expected: for CI.",
-    "diff": "Compare two runs or experiments.",
-    "suggest": "Suggest the next measurements within a budget.",
-    "filter": "Write a Score-P filter that keeps the regions that matter.",
-    "refine": "Find what to instrument: build, run, analyze, repeat.",
-    "report": "Write the report, one HTML file.",
-    "export": "Write an experiment or a call tree for other tools.",
-    "generate": "Write an MPI program whose models are known.",
-    "rates": "Fit the time of an instruction, a flop, a byte.",
-    "doctor": "Say what is installed, what is missing, and how to get it.",
-    "facts": "Show what the compiler knew of each function.",
-    "callgraph": "Show the call graph of a binary.",
-    "tensor": "Model times that depend on many parameters.",
-    "completion": "Print the script of a shell's completion.",
+GROUPS = {
+    "Measure": {
+        "run": "Run a program under measurement.",
+        "campaign": "Run all points of a declared experiment.",
+        "merge": "Merge what the processes of a run left behind.",
+    },
+    "Look": {
+        "show": "Show the call tree of a run with its metrics.",
+        "report": "Write the report, one HTML file.",
+        "diff": "Compare two runs or experiments.",
+    },
+    "Model and predict": {
+        "model": "Model how every metric of every call path scales.",
+        "predict": "Rank call paths by their predicted value at a point.",
+        "diagnose": "Say what will hurt at a larger scale, and why.",
+        "kernels": "Break the predicted time down by kernels.",
+        "tensor": "Model times that depend on many parameters.",
+    },
+    "Decide": {
+        "suggest": "Suggest the next measurements within a budget.",
+        "filter": "Write a Score-P filter that keeps the regions that matter.",
+        "refine": "Find what to instrument: build, run, analyze, repeat.",
+        "check": "Check that effort grows as expected: for CI.",
+    },
+    "Machines and simulation": {
+        "rates": "Fit the time of an instruction, a flop, a byte.",
+        "machine": "Measure caches, latencies, bandwidth and network.",
+    },
+    "Other tools and programs": {
+        "export": "Write an experiment or a call tree for other tools.",
+        "facts": "Show what the compiler knew of each function.",
+        "callgraph": "Show the call graph of a binary.",
+        "generate": "Write an MPI program whose models are known.",
+    },
+    "Quipu itself": {
+        "doctor": "Say what is installed, what is missing, and how to get it.",
+        "completion": "Print the script of a shell's completion.",
+    },
 }
-"""The modules of this folder that are commands, in the order of the help, with what it says of them."""
+"""Commands by group, in the order of work: the modules of this folder that are commands, with their summaries."""
+
+COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 # Typer has its own copy of click since 0.26, and uses the installed one before: the base class is found by name.
 _ClickException = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
@@ -69,30 +88,35 @@ _HINTS = {
     errno.EMFILE: "too many open files: raise the limit with ulimit -n",
 }
 
-_HELP = """Measure parallel programs, model how they scale, and see why.
+_HELP = """Measure parallel programs, predict how they scale, and see what limits them.
 
 \b
-Measure:   quipu run --param p=4 --param n=100 -o heat -- mpirun -n 4 ./heat 100
-Look:      quipu show heat
-Model:     quipu model heat
-Predict:   quipu predict heat --at p=1024,n=1e6
-Next:      quipu suggest heat --budget 10% --target p=1024,n=1e6
-Refine:    quipu refine heat.toml
-Check:     quipu check expectations.toml heat
-Compare:   quipu diff heat.before heat.after
-Report:    quipu report heat -o heat.html
-Export:    quipu export heat --format extrap-json -o heat.json
-Generate:  quipu generate --functions 20 --seed 1 -o bench
-Tensor:    quipu tensor fit data.csv --target time_s -o model.json
+Build:     make CC=quipu-mpicc LD=quipu-mpicc
+Run:       quipu run --param p=4 --param n=100 -o heat.runs -- mpirun -n 4 ./heat 100
+Look:      quipu show heat.runs
+Measure:   quipu campaign heat.toml
+Predict:   quipu predict heat.runs --at p=1024,n=1e6
 
 An EXPERIMENT is a folder of runs, a file of Extra-P, or profiles of Score-P, Caliper or HPCToolkit.
 """
+
+
+class _Grouped(TyperGroup):
+    """The command `quipu`, whose help lists its commands by group."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the groups, each with its commands in one column."""
+        width = max(map(len, COMMANDS))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), summary) for name, summary in group.items()])
 
 
 def application(loaded: Collection[str] = COMMANDS.keys()) -> typer.Typer:
     """Return the command line with all commands: those that are not loaded, to save time, by name and summary only."""
     app = typer.Typer(
         name="quipu",
+        cls=_Grouped,
         help=_HELP,
         add_completion=False,
         rich_markup_mode=None,
@@ -109,7 +133,8 @@ def application(loaded: Collection[str] = COMMANDS.keys()) -> typer.Typer:
             app.add_typer(module.application(), name=name, short_help=summary)
         else:
             settings = {**CONTEXT, **getattr(module, "CONTEXT", {})}
-            app.command(name, short_help=summary, context_settings=settings)(module.command)
+            text = example_first(inspect.getdoc(module.command) or "")
+            app.command(name, help=text, short_help=summary, context_settings=settings)(module.command)
     return app
 
 

@@ -116,3 +116,9 @@ def split_names(texts: Sequence[str]) -> tuple[str, ...]:
 def nothing_fits(path: str) -> ModelingError:
     """Return the error of a pattern of --path that fits nothing that was measured."""
     return ModelingError(f"nothing fits --path {path}: a pattern is of a whole name, * fits anything")
+
+
+def example_first(text: str) -> str:
+    """Return the help of a command with its examples before everything else."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(sorted(paragraphs, key=lambda paragraph: not paragraph.lstrip().startswith("\b\nExample:")))

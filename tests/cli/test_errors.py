@@ -162,13 +162,15 @@ def test_an_experiment_is_no_raw_folder(quipu_here: Quipu, heat: Path, tmp_path:
 
 
 def test_help_of_every_command_has_an_example(quipu: Quipu) -> None:
-    listed = quipu("--help").out.split("Commands:")[1].split("\n")
+    listed = quipu("--help").out.split("\nMeasure:\n")[1].split("\n")
     commands = [line.split()[0] for line in listed if line.startswith("  ") and not line.startswith("   ")]
     assert commands == list(COMMANDS)
     for command in commands:
         answer = quipu(command, "--help", PYTHONIOENCODING="ascii")
         assert answer.code == 0
         assert f"Example: quipu {command}" in answer.out
+        begin = "\n".join(answer.out.splitlines()[1:4])
+        assert "Example: " in begin, f"an example comes first in the help of {command}"
 
 
 def test_no_arguments_show_the_help(quipu: Quipu) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+
 import typer
 
-from ..options import CONTEXT
+from ..options import CONTEXT, example_first
 from . import explain, fit, predict, tune
 
 HELP = """Model times that depend on many parameters, and find the best configuration.
@@ -29,7 +31,8 @@ COMMANDS = {
 
 def application() -> typer.Typer:
     """Return the commands below `quipu tensor`."""
-    app = typer.Typer(help=HELP, add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
+    app = typer.Typer(help=example_first(HELP), add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
     for name, (module, summary) in COMMANDS.items():
-        app.command(name, short_help=summary, context_settings=CONTEXT)(module.command)
+        text = example_first(inspect.getdoc(module.command) or "")
+        app.command(name, help=text, short_help=summary, context_settings=CONTEXT)(module.command)
     return app
