@@ -45,7 +45,8 @@ def say(heading: str, explanation: str = "") -> None:
 def run(command: str, folder: Path, quiet: bool = False) -> None:
     """Print a command and run it; end the demo if it fails."""
     print(f"$ {command}", flush=True)
-    environment = {**os.environ, "PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
+    # Open MPI 5 tries TCP between the ranks of one host, and prints an error for each network interface.
+    environment = {"OMPI_MCA_btl": "^tcp", **os.environ, "PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
     done = subprocess.run(
         shlex.split(command), cwd=folder, env=environment, stdout=subprocess.DEVNULL if quiet else None, check=False
     )

@@ -27,6 +27,8 @@ TESTS = Path(__file__).parent
 # Where Quipu keeps the PMPI library of each MPI and modules of flang: built once for all tests, under a name that is a
 # hash over all that goes into them.
 os.environ.setdefault("XDG_CACHE_HOME", str(TESTS.parent / "build" / "cache"))
+# Ranks of one host exchange messages through shared memory: Open MPI 5 prints errors where TCP reaches no interface.
+os.environ.setdefault("OMPI_MCA_btl", "^tcp")
 # Tests start thousands of commands, which would compile their modules each time where none may be kept.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.path.insert(0, str(TESTS / "examples"))
