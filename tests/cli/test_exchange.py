@@ -291,8 +291,11 @@ def _clashing(path: Path) -> Path:
     return path
 
 
+@needs("pandas")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_all_columns_of_a_table_differ(suffix: str, quipu_here: Quipu, tmp_path: Path) -> None:
+    import pandas
+
     source = _clashing(tmp_path / "clash.jsonl")
     said = quipu_here("export", source, "-o", f"all.{suffix}").err
     assert "the parameter callpath is the column 'parameter callpath': another column has its name" in said
