@@ -39,6 +39,7 @@ enum Event {
 enum Endpoint { scope_begin = 1, scope_end = 2 };
 enum ThreadKind { thread_worker = 2 };
 enum TaskFlag { task_initial = 1, task_explicit = 4 };
+/* Others tell of events that end a detached task, and of dependences: what runs stays the same. */
 enum TaskStatus { task_complete = 1, task_yield = 2, task_cancel = 3, task_detach = 4, task_switch = 7 };
 enum SyncRegion {
     sync_barrier_explicit = 3,
@@ -102,9 +103,19 @@ struct Team {
 };
 
 Team *spare;                 /* under the lock */
-thread_local uint32_t level; /* number of parallel regions that are active around this thread */
 thread_local Member *at_end; /* this thread waits at the end of a parallel region, if not null */
-thread_local uint32_t tasks; /* that it runs while it waits there */
+
+/* An explicit task that this thread runs now, or that it interrupted for another one. An untied task is run in parts,
+ * each by any thread, and the library starts each part like a task of its own: what a task is doing therefore belongs
+ * to the thread, not to the task. */
+struct Running {
+    const Data *task, *interrupted;
+    quipu_frame *frame;
+    Running *below;
+};
+
+thread_local Running *running; /* the innermost */
+thread_local Running *unused;
 
 /* Under the lock. */
 Team *find_team(uint32_t size) {
@@ -149,13 +160,58 @@ void begin_wait(Member *member) {
     __atomic_store_n(&member->since, now ? now : 1, __ATOMIC_RELEASE);
 }
 
-/* The data of an explicit task is the call path that created it, and its frame once it runs, with a mark; that of an
- * implicit task is its member of a team. */
+/* The data of an explicit task is the call path that created it, with a mark; that of an implicit task is its member of
+ * a team. */
 void mark(Data *task, void *what) { __atomic_store_n(&task->pointer, static_cast<char *>(what) + 1, __ATOMIC_RELEASE); }
 
 bool is_explicit(const Data *task) { return __atomic_load_n(&task->value, __ATOMIC_RELAXED) & 1; }
 
 void *marked(const Data *task) { return static_cast<char *>(__atomic_load_n(&task->pointer, __ATOMIC_ACQUIRE)) - 1; }
+
+Running *take_running() {
+    Running *taken = unused;
+    if (taken) {
+        unused = taken->below;
+        return taken;
+    }
+    const Locked locked;
+    return static_cast<Running *>(keep(sizeof(Running)));
+}
+
+/* From here on this thread runs (a part of) the task. */
+void begin_task(const Data *task, const Data *interrupted) {
+    Running *fresh = quipu_active() ? take_running() : nullptr;
+    if (!fresh)
+        return;
+    if (at_end && !running)
+        add_wait(at_end);
+    *fresh = {task, interrupted, quipu_attach(static_cast<Node *>(marked(task))), running};
+    running = fresh;
+}
+
+/* The innermost task, or a part of it, has ended. */
+void end_task() {
+    Running *last = running;
+    quipu_exit(last->frame);
+    running = last->below;
+    last->below = unused;
+    unused = last;
+    if (at_end && !running)
+        begin_wait(at_end);
+}
+
+/* All that this thread ran since `task` has ended: `task` is what it runs now. False: it is none of this thread. */
+bool go_back_to(const Data *task) {
+    const Running *inner = running;
+    while (inner && inner->task != task && inner->interrupted != task)
+        inner = inner->below;
+    if (!inner)
+        return false;
+    const Running *stays = inner->task == task ? inner : inner->below;
+    while (running != stays)
+        end_task();
+    return true;
+}
 
 /* The innermost frame ends if it is one of a waiting region. */
 void leave(const quipu_region *region) {
@@ -204,11 +260,28 @@ void on_thread_begin(int kind, Data *) {
         thread_origin = nullptr;
 }
 
-void on_parallel_begin(Data *, const TaskFrame *, Data *region, unsigned size, int, const void *) {
+bool is_construct(const Node *node) {
+    for (const quipu_region &region : parallel)
+        if (node->region && node->region == id_of(&region))
+            return true;
+    return false;
+}
+
+/* Number of parallel regions on this call path: a task may run in a team that is nested deeper than its creator's. */
+uint32_t level_of(const Node *path) {
+    uint32_t level = 0;
+    for (; path; path = path->up)
+        level += is_construct(path);
+    return level < levels ? level : levels - 1;
+}
+
+void on_parallel_begin(Data *task, const TaskFrame *, Data *region, unsigned size, int, const void *) {
+    go_back_to(task);
     Team *team = take_team(size ? size : 1);
     if (team) {
-        team->level = level;
-        __atomic_store_n(&team->path, quipu_here(), __ATOMIC_RELEASE);
+        Node *path = quipu_here();
+        team->level = level_of(path);
+        __atomic_store_n(&team->path, path, __ATOMIC_RELEASE);
     }
     __atomic_store_n(&region->pointer, team, __ATOMIC_RELEASE);
 }
@@ -230,14 +303,17 @@ void on_implicit_task(int endpoint, Data *region, Data *task, unsigned, unsigned
         return;
     if (endpoint == scope_end) {
         if (index == 0 && task->pointer) {
+            go_back_to(task);
             quipu_exit(static_cast<Member *>(task->pointer)->frame);
-            level--;
         }
         task->pointer = nullptr; /* the others left at the barrier, and their team may be gone */
         return;
     }
-    if (index > 0)
+    if (index > 0) {
         at_end = nullptr;
+        while (running)
+            end_task();
+    }
     auto *team = region ? static_cast<Team *>(__atomic_load_n(&region->pointer, __ATOMIC_ACQUIRE)) : nullptr;
     Node *path = team ? __atomic_load_n(&team->path, __ATOMIC_ACQUIRE) : nullptr;
     task->pointer = nullptr;
@@ -245,10 +321,9 @@ void on_implicit_task(int endpoint, Data *region, Data *task, unsigned, unsigned
         return;
     Member *member = &team->members[index];
     quipu_frame *base = index == 0 ? nullptr : quipu_attach(path);
-    quipu_frame *entered = quipu_enter(&parallel[team->level < levels ? team->level : levels - 1]);
+    quipu_frame *entered = quipu_enter(&parallel[team->level]);
     if (!quipu_here()) /* not measured, as the threads of simulated ranks */
         return;
-    level = team->level + 1;
     member->frame = base ? base : entered;
     member->first = index == 0;
     task->pointer = member;
@@ -258,7 +333,9 @@ void on_sync_region_wait(int kind, int endpoint, Data *, Data *task, const void 
     quipu_region *region = region_of_wait(kind);
     if (!region)
         return;
-    if (endpoint == scope_end && at_end && tasks == 0)
+    if (task)
+        go_back_to(task);
+    if (endpoint == scope_end && at_end && !running)
         at_end = nullptr; /* how long it waited has been written down */
     else if (endpoint == scope_end)
         leave(region);
@@ -274,7 +351,6 @@ void on_sync_region_wait(int kind, int endpoint, Data *, Data *task, const void 
     quipu_exit(member->frame);
     wait_is_time(member->barrier);
     at_end = member;
-    tasks = 0;
     begin_wait(member);
 }
 
@@ -285,15 +361,14 @@ void on_task_create(Data *, const TaskFrame *, Data *task, int flags, int, const
 
 void on_task_schedule(Data *prior, int status, Data *next) {
     const bool ends = status == task_complete || status == task_cancel || status == task_detach;
-    if (ends && prior && is_explicit(prior)) {
-        quipu_exit(static_cast<quipu_frame *>(marked(prior)));
-        if (at_end && --tasks == 0)
-            begin_wait(at_end);
-    } else if ((status == task_switch || status == task_yield) && next && is_explicit(next)) {
-        if (at_end && tasks++ == 0)
-            add_wait(at_end);
-        mark(next, quipu_attach(static_cast<Node *>(marked(next))));
-    }
+    if (!ends && status != task_switch && status != task_yield)
+        return;
+    if (prior)
+        go_back_to(prior);
+    if (prior && ends && running && running->task == prior)
+        end_task();
+    if (next && !go_back_to(next) && is_explicit(next))
+        begin_task(next, prior);
 }
 
 void on_mutex_acquire(int kind, unsigned, unsigned, uint64_t, const void *) {
@@ -346,13 +421,6 @@ bool is_body(const char *name) {
 static bool is_task(const Node *node) {
     const RegionRecord *region = region_of(node->region);
     return region && strncmp(region->text, ".omp_task_entry.", strlen(".omp_task_entry.")) == 0;
-}
-
-static bool is_construct(const Node *node) {
-    for (const quipu_region &region : parallel)
-        if (node->region && node->region == id_of(&region))
-            return true;
-    return false;
 }
 
 void enter_construct(const quipu_thread *rank, const quipu_region *body) {
