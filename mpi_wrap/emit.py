@@ -59,7 +59,7 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
     """
     names = argument_names(function, operation)
     parameters = ", ".join(parameter.declare(name) for parameter, name in zip(function.parameters, names, strict=True))
-    call = f"{'' if simulated else 'P'}{function.name}({', '.join(names)})"
+    call = f"{function.name if simulated else following(function.name)}({', '.join(names)})"
     takes_time = simulated and not _LOCAL.search(function.name)
     if operation is None:
         parts = window_waits(function, names) if simulated else Statements()
@@ -96,6 +96,8 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
         "return result;",
     ]
     define = f'struct quipu_region {region(function.name)} = {{.name = "{function.name}", .kind = QUIPU_MPI}};\n'
+    if not simulated:
+        define += f"static __typeof__(P{function.name}) *{following(function.name)} = P{function.name};\n"
     parameters = parameters or "void"
     name = f"static int {replacement(function.name)}" if simulated else f"QUIPU_EXPORT int {function.name}"
     if operation is None or simulated or not is_exchange_of_equals(operation):
@@ -177,6 +179,16 @@ def handle_ends(function: str) -> list[str]:
 def replacement(function: str) -> str:
     """The wrapper of a function that is put in its place in the tables of a program."""
     return f"quipu_{function}"
+
+
+def following(function: str) -> str:
+    """The variable that says what a wrapper calls: MPI, or the wrapper of another library (native/chain.c)."""
+    return f"following_{function}"
+
+
+def own_name(function: str) -> str:
+    """The wrapper of a function by a name that no other library can define."""
+    return f"own_{function}"
 
 
 def region(function: str) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from .emit import region, replacement, wrapper
+from .emit import following, own_name, region, replacement, wrapper
 from .emit_fortran import FortranBinding, bindings_of, fortran_wrapper
-from .installation import OPEN_MPI, SMPI
+from .installation import SMPI
 from .prototypes import Function
 from .table import Operation
 
@@ -40,8 +40,7 @@ def generate(functions: Iterable[Function], operations: Mapping[str, Operation],
     head += "".join(f"QUIPU_MPI_VARIABLE struct quipu_region {region(function.name)};\n" for function in functions)
     simulated = family == SMPI
     wrappers = [wrapper(function, operations.get(function.name), simulated=simulated) for function in functions]
-    if family != OPEN_MPI:
-        wrappers.append(_replacements(sorted(names), simulated=simulated))
+    wrappers.append(_replacements(sorted(names), simulated=simulated))
     fortran = {
         f"wrappers_{binding.name}.c": "\n".join((head, *_fortran(functions, operations, binding)))
         for binding in bindings_of(family)
@@ -57,11 +56,17 @@ def generate(functions: Iterable[Function], operations: Mapping[str, Operation],
 
 
 def _replacements(names: Iterable[str], *, simulated: bool) -> str:
-    """The table through which the wrappers come into what does not ask for them (native/tables.c)."""
-    functions = {name: replacement(name) if simulated else name for name in names}
-    rows = "\n".join(f'    {{"{name}", (const void *){function}}},' for name, function in functions.items())
+    """The table through which the wrappers come into what does not ask for them (native/tables.c, native/chain.c)."""
+    names = tuple(names)
+    if simulated:
+        aliases, rows = "", [f'{{"{name}", (const void *){replacement(name)}, NULL}}' for name in names]
+    else:
+        hidden = '__attribute__((visibility("hidden"), alias("{0}")))'
+        aliases = "".join(f"extern __typeof__({name}) {own_name(name)} {hidden.format(name)};\n" for name in names)
+        rows = [f'{{"{name}", (const void *){own_name(name)}, (void *)&{following(name)}}}' for name in names]
+    table = "\n".join(f"    {row}," for row in rows)
     return (
-        f"const struct quipu_mpi_replacement quipu_mpi_replacements[] = {{\n{rows}\n}};\n"
+        f"{aliases}const struct quipu_mpi_replacement quipu_mpi_replacements[] = {{\n{table}\n}};\n"
         "const size_t quipu_mpi_replacement_count = sizeof quipu_mpi_replacements / sizeof *quipu_mpi_replacements;\n"
     )
 

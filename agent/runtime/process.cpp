@@ -4,6 +4,7 @@
 #include "settings.h"
 #include "tree.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -245,6 +246,21 @@ bool make_profile() {
     return true;
 }
 
+#ifndef QUIPU_STATIC
+/* Whoever sets LD_PRELOAD between launcher and program leaves out the MPI library that was there: it comes now, and
+ * finds the calls of the program by itself. */
+void load_mpi_library() {
+    const char *library = getenv("QUIPU_PRELOAD");
+    if (!library || !*library || !dlsym(RTLD_DEFAULT, "PMPI_Init"))
+        return;
+    void *loaded = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+    if (loaded)
+        dlclose(loaded);
+    else if (!dlopen(library, RTLD_NOW | RTLD_GLOBAL))
+        quipu_attribute("mpi_problem", "LD_PRELOAD was replaced before the program started: MPI is not counted");
+}
+#endif
+
 __attribute__((constructor(200))) void start() {
     decided = true;
     const char *folder = secure_getenv("QUIPU_DIR"); /* a program with more rights than its caller is not measured */
@@ -258,6 +274,9 @@ __attribute__((constructor(200))) void start() {
     may_fork = pthread_atfork(before_fork, parent_after_fork, child_after_fork) == 0;
     if (samples_functions())
         begin_thread(); /* which may never enter a region */
+#ifndef QUIPU_STATIC
+    load_mpi_library();
+#endif
 }
 
 __attribute__((destructor(200))) void end() {

@@ -29,10 +29,7 @@ __attribute__((constructor)) static void start(void) {
     static struct quipu_module module = {.source = "the MPI wrappers"};
     quipu_check_library(&module);
     quipu_mpi_on = quipu_active();
-#ifndef OPEN_MPI
-    if (quipu_mpi_on)
-        quipu_mpi_replace_calls();
-#endif
+    quipu_mpi_chain();
 }
 
 /* Name the MPI that runs; false if it is not the one that this library is for. */

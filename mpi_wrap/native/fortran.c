@@ -34,8 +34,20 @@ static int search_library(struct dl_phdr_info *info, size_t size, void *data) {
     return search->found != NULL;
 }
 
+/* The procedure of another library that wraps it, too: the next one after ours. */
+static void *other_wrapper_of(const char *name) {
+    void *next = dlsym(RTLD_NEXT, name);
+    Dl_info info;
+    if (next == NULL || dladdr(next, &info) == 0 || info.dli_fname == NULL)
+        return NULL;
+    const char *slash = strrchr(info.dli_fname, '/');
+    return strncmp(slash == NULL ? info.dli_fname : slash + 1, "libmpi", 6) == 0 ? NULL : next;
+}
+
 void *quipu_mpi_fortran_symbol(const char *name) {
-    struct search search = {name, dlsym(RTLD_DEFAULT, name)};
+    struct search search = {name, other_wrapper_of(name + 1)}; /* without the p */
+    if (search.found == NULL)
+        search.found = dlsym(RTLD_DEFAULT, name);
     /* An extension module of an interpreter may have brought the Fortran library for itself only. */
     if (search.found == NULL)
         dl_iterate_phdr(search_library, &search);

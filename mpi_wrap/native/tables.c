@@ -1,12 +1,10 @@
 /* The addresses of functions in the tables of loaded objects (programs, libraries), replaced after loading.
  *
- * For calls that do not ask the library that is preloaded: those of programs that SMPI loads, and those of Fortran
- * libraries that call PMPI_ functions.
+ * For calls that do not ask the library that is preloaded: those of programs that SMPI loads, and those that chain.c
+ * is about.
  */
 #define _GNU_SOURCE
 #include "tables.h"
-
-#ifndef OPEN_MPI
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -34,11 +32,14 @@ static int by_name(const void *name, const void *replacement) {
     return strcmp(name, ((const struct quipu_mpi_replacement *)replacement)->name);
 }
 
+const struct quipu_mpi_replacement *quipu_mpi_find_replacement(const char *name) {
+    return strncmp(name, "MPI_", 4) != 0 ? NULL
+                                         : bsearch(name, quipu_mpi_replacements, quipu_mpi_replacement_count,
+                                                   sizeof *quipu_mpi_replacements, by_name);
+}
+
 const void *quipu_mpi_replacement_of(const char *name) {
-    const struct quipu_mpi_replacement *found = strncmp(name, "MPI_", 4) != 0
-                                                    ? NULL
-                                                    : bsearch(name, quipu_mpi_replacements, quipu_mpi_replacement_count,
-                                                              sizeof *quipu_mpi_replacements, by_name);
+    const struct quipu_mpi_replacement *found = quipu_mpi_find_replacement(name);
     return found == NULL ? NULL : found->function;
 }
 
@@ -66,7 +67,7 @@ static void replace_in(const struct link_map *object, struct tables tables, cons
             relocation->r_addend != 0)
             continue;
         const ElfW(Sym) *symbol = &tables.symbols[ELF64_R_SYM(relocation->r_info)];
-        const void *with = choose(tables.names + symbol->st_name, symbol->st_shndx != SHN_UNDEF);
+        const void *with = choose(object, tables.names + symbol->st_name, symbol->st_shndx != SHN_UNDEF);
         if (with != NULL)
             write_pointer((void **)(object->l_addr + relocation->r_offset), with);
     }
@@ -98,7 +99,10 @@ static const void *in_either(const char *name) {
     return clock != NULL ? clock : quipu_mpi_replacement_of(name);
 }
 
-static const void *in_program(const char *name, bool own) { return own ? NULL : in_either(name); }
+static const void *in_program(const struct link_map *object, const char *name, bool own) {
+    (void)object;
+    return own ? NULL : in_either(name);
+}
 
 /* Of sanitizers (of the program, or of our own tests), which refuse RTLD_DEEPBIND. */
 extern void __sanitizer_print_stack_trace(void) __attribute__((weak));
@@ -115,8 +119,8 @@ static void *load(const char *file, int mode) {
 }
 
 /* In libsimgrid, which defines MPI itself. */
-static const void *in_simgrid(const char *name, bool own) {
-    (void)own;
+static const void *in_simgrid(const struct link_map *object, const char *name, bool own) {
+    (void)object, (void)own;
     return strcmp(name, "dlopen") == 0 ? (const void *)load : in_either(name);
 }
 
@@ -130,33 +134,4 @@ void quipu_mpi_replace_calls(void) {
     quipu_mpi_replace(simgrid, in_simgrid);
 }
 
-#else
-/* MPICH and MPIs made from it: how the wrappers come between mpi_f08 and MPI.
- *
- * Their Fortran library calls MPI_ functions, which are wrapped, but for procedures of mpi_f08 without a buffer
- * (MPI_Init, MPI_Wait, MPI_Barrier): these call PMPI_ functions. In its tables those become the MPI_ functions.
- */
-
-/* libmpichfort, libmpifort, and libmpichf90 of older ones; not libmpi, and no other tool that uses PMPI_. */
-static bool is_fortran_library(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
-    return strncmp(name, "libmpi", 6) == 0 && (strstr(name, "fort") != NULL || strstr(name, "f90") != NULL);
-}
-
-static const void *in_fortran_library(const char *name, bool own) {
-    return own || name[0] != 'P' ? NULL : quipu_mpi_replacement_of(name + 1);
-}
-
-void quipu_mpi_replace_calls(void) {
-    void *program = dlopen(NULL, RTLD_LAZY);
-    const struct link_map *object = NULL;
-    if (program == NULL || dlinfo(program, RTLD_DI_LINKMAP, (void *)&object) != 0)
-        return;
-    for (; object != NULL; object = object->l_next)
-        if (is_fortran_library(object->l_name))
-            quipu_mpi_replace(object, in_fortran_library);
-    dlclose(program);
-}
-
-#endif
 #endif
