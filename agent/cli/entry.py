@@ -1,15 +1,30 @@
-"""The program `quipu`: Ctrl-C ends it without a traceback, also while the command line is loaded."""
+"""The program `quipu`: signals end it with one line and without a traceback, also while the command line is loaded."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+
+_USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+_SAID = {signal.SIGINT: b"quipu: error: interrupted\n", signal.SIGTERM: b"quipu: error: ended by SIGTERM\n"}
+
+
+def _end(number: int, _: object) -> None:
+    """End at once: nothing has begun yet, and what is being loaded may take an exception for another error."""
+    os.write(2, _SAID[signal.Signals(number)])
+    os._exit(128 + number)
 
 
 def main() -> None:
     """Load the command line and run it."""
+    ours = [number for number, usual in _USUAL.items() if signal.getsignal(number) is usual]  # else it is ignored
+    for number in ours:
+        signal.signal(number, _end)
     try:
         from .main import main as command
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
+    for number in ours:
+        signal.signal(number, _USUAL[number])
     command()

@@ -278,6 +278,27 @@ def test_an_interruption_while_the_command_line_is_loaded() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+@pytest.mark.parametrize(("number", "said"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "ended by SIGTERM")])
+def test_a_signal_while_a_library_in_c_is_loaded(number: int, said: str) -> None:
+    """Which takes whatever is raised meanwhile for an error of its own."""
+    start = f"""
+        import os, signal, sys
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        class Interrupted:
+            def find_spec(self, name, *_):
+                if name == "typer":
+                    try:
+                        os.kill(os.getpid(), {int(number)})
+                    except BaseException:
+                        raise ImportError("initialization failed")
+        sys.meta_path.insert(0, Interrupted())
+        from quipu.agent.cli.entry import main
+        main()
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(start)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + number, "", f"quipu: error: {said}\n")
+
+
 def test_a_value_of_any_length_is_one_short_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["show", "x", "--depth", "y" * 70_000]) == 2
     said = capsys.readouterr().err

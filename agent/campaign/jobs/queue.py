@@ -62,7 +62,13 @@ class PsijQueue:
     """A scheduler by way of psij-python, which knows the commands and scripts of each."""
 
     def __init__(self, plan: SchedulerPlan, experiment: Path) -> None:
-        """Raises EnvironmentProblem if psij is missing."""
+        """Raises EnvironmentProblem if psij is missing, or cannot write scripts for this folder."""
+        unsafe = sorted({mark for mark in str(experiment.absolute()) if mark in "$`\\\"'\n\r"})
+        if unsafe:  # psij writes names into scripts within double quotes
+            raise EnvironmentProblem(
+                f"{experiment}: its path has {' '.join(map(repr, unsafe))}, which the shell of a batch job would "
+                "interpret; name a folder without such characters"
+            )
         try:
             import psij
         except ImportError as error:

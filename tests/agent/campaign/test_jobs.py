@@ -17,13 +17,13 @@ from quipu.agent.campaign.campaign import run_campaign
 from quipu.agent.campaign.file import Campaign, read_campaign
 from quipu.agent.campaign.jobs.folder import Asked, Claim, JobFolder, Result, unsettled
 from quipu.agent.campaign.jobs.plan import SchedulerPlan
-from quipu.agent.campaign.jobs.queue import State, SubmissionFailed
+from quipu.agent.campaign.jobs.queue import State, SubmissionFailed, scheduler_queue
 from quipu.agent.campaign.jobs.scheduled import Scheduled
 from quipu.agent.campaign.task import Outcome, Silent
 from quipu.agent.cli.campaign import Lines
 from quipu.agent.merge.experiment import scan_runs
 from quipu.agent.merge.run import merge_run
-from quipu.modeling.errors import FormatError, QuipuError
+from quipu.modeling.errors import EnvironmentProblem, FormatError, QuipuError
 
 if TYPE_CHECKING:
     from quipu.agent.campaign.jobs.slurm import Hindrance
@@ -330,3 +330,9 @@ def test_only_one_can_claim_a_job(tmp_path: Path) -> None:
     assert sorted(taken) == [False] * 19 + [True]
     (tmp_path / "job-1" / "claim.json").write_text("{")
     assert JobFolder(tmp_path / "job-1").claim() == Claim("", 0)
+
+
+@pytest.mark.parametrize("name", ["$(touch x)", "`id`", 'a"b', "a\nb"])
+def test_a_folder_whose_name_a_job_would_interpret_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(EnvironmentProblem, match="which the shell of a batch job would interpret"):
+        scheduler_queue(SchedulerPlan("slurm", 10.0), tmp_path / name)
