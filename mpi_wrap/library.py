@@ -48,12 +48,20 @@ def mpi_library(
     name = _folder_name(installation, include, runtime, clang)
     for cache in _caches():
         found = cache / name / LIBRARY
+        stranger = _stranger(cache.parent, cache, found.parent, found)
+        if stranger is not None:
+            print(
+                f"quipu: {stranger} belongs to another user, or others may write there: what is in it is not loaded "
+                "into programs; trying elsewhere",
+                file=sys.stderr,
+            )
+            continue
         if found.is_file():
             if verbose:
                 print(f"quipu: {found} ({installation})", file=sys.stderr)
             return found
         try:
-            cache.mkdir(parents=True, exist_ok=True)
+            cache.mkdir(mode=0o755, parents=True, exist_ok=True)
             scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=cache))
         except OSError as error:
             print(f"quipu: cannot write {cache} ({error.strerror}); trying elsewhere", file=sys.stderr)
@@ -132,17 +140,39 @@ def _caches() -> Iterator[Path]:
     private = Path(tempfile.gettempdir()) / f"quipu-mpi-{os.getuid()}"
     try:
         private.mkdir(mode=0o700, exist_ok=True)
-        status = private.lstat()
     except OSError:
         return
-    # Whoever owns this folder decides what is preloaded into programs.
-    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022:
-        yield private
+    yield private
+
+
+def _stranger(*paths: Path) -> Path | None:
+    """Return the first path that someone else than this user or root may change, or their content; None: all are safe.
+
+    Whoever may write the library, or exchange the folder that it is in, decides what is preloaded into programs. A path
+    that is not there is safe. A folder of this user that his group may write, as a umask of 002 makes it, is closed.
+    """
+    for path in paths:
+        try:
+            status = path.lstat()
+            mine = status.st_uid == os.getuid()
+            if mine and status.st_mode & 0o022 and not stat.S_ISLNK(status.st_mode):
+                path.chmod(stat.S_IMODE(status.st_mode) & ~0o022)
+                status = path.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            return path
+        # In a folder with the sticky bit, as /tmp, others cannot exchange what is not theirs.
+        closed = not status.st_mode & 0o022 or stat.S_ISLNK(status.st_mode) or status.st_mode & stat.S_ISVTX
+        if not closed or not (mine or status.st_uid == 0):
+            return path
+    return None
 
 
 def _publish(scratch: Path, final: Path) -> None:
     """Rename the finished folder into place; if another process was faster, its build serves as well."""
     scratch.chmod(0o755)
+    (scratch / LIBRARY).chmod(0o755)
     try:
         scratch.rename(final)
     except OSError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,33 @@ def test_a_cache_that_cannot_be_written_is_replaced(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert mpi_library(clang=quick_clang).is_relative_to(tmp_path)
     assert f"cannot write {blocked}" in capsys.readouterr().err
+
+
+def test_a_library_of_another_user_is_not_loaded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], quick_clang: str
+) -> None:
+    """Neither one in a folder that belongs to somebody else, nor one that others may change."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    built = mpi_library(clang=quick_clang)
+    assert mpi_library(clang=quick_clang) == built
+    capsys.readouterr()
+    real_lstat = Path.lstat
+
+    def lstat(path: Path) -> os.stat_result:
+        status = real_lstat(path)
+        if path != built.parent:
+            return status
+        return os.stat_result((*status[:4], os.getuid() + 1, *status[5:10]))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "lstat", lstat)
+        elsewhere = mpi_library(clang=quick_clang)
+    assert elsewhere != built
+    assert f"{built.parent} belongs to another user" in capsys.readouterr().err
+    built.chmod(0o777)
+    assert mpi_library(clang=quick_clang) == built
+    assert built.stat().st_mode & 0o022 == 0
 
 
 def test_a_missing_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
