@@ -7,6 +7,7 @@
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/Process.h"
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
@@ -75,7 +76,9 @@ Runtime::Runtime(Module &M) : M(M) {
     Effort = M.getOrInsertFunction("quipu_effort", Plain, Void, Pointer, I64, Pointer);
     Moved = M.getOrInsertFunction("quipu_moved", Plain, Void, Pointer, I64, I64, I64);
     // Only the x86-64 has its clock in an instruction that LLVM knows, and the structs are those of 64-bit processors.
-    if (Triple(M.getTargetTriple()).getArch() != Triple::x86_64 || M.getDataLayout().getPointerSize() != 8)
+    // With -femulated-tls (QUIPU_CALLS) its variable of a thread is another one than that of the runtime.
+    if (Triple(M.getTargetTriple()).getArch() != Triple::x86_64 || M.getDataLayout().getPointerSize() != 8 ||
+        sys::Process::GetEnv("QUIPU_CALLS"))
         return;
     Current = M.getGlobalVariable("quipu_current");
     if (!Current)

@@ -220,6 +220,8 @@ def _assemble(
     error = bytes(header.fields["error"]).split(b"\0", 1)[0].decode("utf-8", "replace")
     if error:
         problems.append(error)
+    if clock_problem := texts.attributes.get("clock_problem"):
+        problems.append(clock_problem)
     return ProcessProfile(
         path=path,
         pid=header.number("pid"),

@@ -7,8 +7,8 @@
 namespace quipu {
 namespace {
 
-enum Which : unsigned { SIGACTION, PTHREAD_CREATE, PRCTL, FORK, COUNT };
-constexpr const char *names[COUNT] = {"sigaction", "pthread_create", "prctl", "_Fork"};
+enum Which : unsigned { SIGACTION, SIGNAL, PTHREAD_CREATE, PRCTL, SYSCALL, FORK, COUNT };
+constexpr const char *names[COUNT] = {"sigaction", "signal", "pthread_create", "prctl", "syscall", "_Fork"};
 
 struct Entry {
     void *function;
@@ -57,6 +57,8 @@ QUIPU_BARE __attribute__((constructor(150))) void look_all_up() {
 } // namespace
 
 Sigaction sigaction_behind() { return reinterpret_cast<Sigaction>(behind(SIGACTION)); }
+Signal signal_behind() { return reinterpret_cast<Signal>(behind(SIGNAL)); }
+Syscall syscall_behind() { return reinterpret_cast<Syscall>(behind(SYSCALL)); }
 PthreadCreate pthread_create_behind() { return reinterpret_cast<PthreadCreate>(behind(PTHREAD_CREATE)); }
 Prctl prctl_behind() { return reinterpret_cast<Prctl>(behind(PRCTL)); }
 Fork fork_behind() { return reinterpret_cast<Fork>(behind(FORK)); }

@@ -12,6 +12,8 @@ namespace quipu {
 
 using ThreadFunction = void *(*)(void *);
 using Sigaction = int (*)(int, const struct sigaction *, struct sigaction *);
+using Signal = sighandler_t (*)(int, sighandler_t);
+using Syscall = long (*)(long, long, long, long, long, long, long);
 using PthreadCreate = int (*)(pthread_t *, const pthread_attr_t *, ThreadFunction, void *);
 using Prctl = int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long);
 using Fork = pid_t (*)();
@@ -19,6 +21,8 @@ using Fork = pid_t (*)();
 /* Null: the C library has none (_Fork before glibc 2.34). Looked up when this library is loaded, so that later calls
  * are async-signal-safe; by the call itself where another constructor comes first. */
 QUIPU_BARE Sigaction sigaction_behind();
+QUIPU_BARE Signal signal_behind();
+QUIPU_BARE Syscall syscall_behind();
 QUIPU_BARE PthreadCreate pthread_create_behind();
 QUIPU_BARE Prctl prctl_behind();
 QUIPU_BARE Fork fork_behind();

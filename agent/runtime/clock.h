@@ -9,9 +9,17 @@
 
 namespace quipu {
 
+/* From now on no clock of the C library is read: it uses the counter. */
+void forbid_counter();
+extern bool counter_is_forbidden;
+void read_clock_of_kernel(clockid_t id, struct timespec *now);
+
 inline uint64_t nanoseconds(clockid_t id) {
     struct timespec now;
-    clock_gettime(id, &now);
+    if (__builtin_expect(counter_is_forbidden, 0))
+        read_clock_of_kernel(id, &now);
+    else
+        clock_gettime(id, &now);
     return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 

@@ -34,6 +34,43 @@ const perf_event_mmap_page *map_page(int fd) {
     return page == MAP_FAILED ? nullptr : static_cast<const perf_event_mmap_page *>(page);
 }
 
+/* Descriptors of events that are open now, where they are counted against the limit of the program. */
+rlim_t in_reach;
+
+/* Descriptors are the program's. Where its limit can be raised, events get numbers above the limit, which stays as it
+ * was; else they may have an eighth of it. Under the lock. Returns what `open` does. */
+template <typename Open> long open_out_of_reach(Open open, bool *reach) {
+    constexpr rlim_t large = 65536, room = 64; /* the kernel's table of descriptors grows with the highest number */
+    struct rlimit limit;
+    *reach = false;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > large)
+        return open();
+    if (limit.rlim_max < limit.rlim_cur + room) {
+        constexpr rlim_t share = 8;
+        if (in_reach >= limit.rlim_cur / share) {
+            errno = EMFILE;
+            return -1;
+        }
+        const long opened = open();
+        *reach = opened >= 0;
+        in_reach += *reach;
+        return opened;
+    }
+    const rlim_t most = limit.rlim_cur + 4 * large < limit.rlim_max ? limit.rlim_cur + 4 * large : limit.rlim_max;
+    const struct rlimit raised = {most, limit.rlim_max};
+    struct rlimit now = {};
+    if (prlimit(0, RLIMIT_NOFILE, &raised, &limit) != 0)
+        return open();
+    const long low = open();
+    const int failure = errno, high = low < 0 ? -1 : fcntl(static_cast<int>(low), F_DUPFD_CLOEXEC, limit.rlim_cur);
+    if (prlimit(0, RLIMIT_NOFILE, &limit, &now) == 0 && now.rlim_cur != most)
+        prlimit(0, RLIMIT_NOFILE, &now, nullptr); /* the program has changed it meanwhile */
+    if (high >= 0)
+        close(static_cast<int>(low));
+    errno = failure;
+    return high >= 0 ? high : low;
+}
+
 } // namespace
 
 int EventFile::open(uint32_t type, const uint64_t *config, bool with_kernel, int leader, uint64_t period) {
@@ -47,10 +84,24 @@ int EventFile::open(uint32_t type, const uint64_t *config, bool with_kernel, int
     attributes.exclude_kernel = !with_kernel;
     attributes.exclude_hv = 1;
     attributes.read_format = perf_read_format;
-    const long opened = syscall(SYS_perf_event_open, &attributes, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
+    const auto open = [&] { return syscall(SYS_perf_event_open, &attributes, 0, -1, leader, PERF_FLAG_FD_CLOEXEC); };
+    long opened;
+    int failure;
+    const auto try_it = [&] {
+        opened = open_out_of_reach(open, &counts);
+        failure = errno; /* which the lock sets back */
+    };
+    if (is_locked_here()) {
+        try_it();
+    } else {
+        const Locked locked;
+        try_it();
+    }
     if (opened < 0)
-        return errno;
-    fd = keep_high(static_cast<int>(opened));
+        return failure;
+    struct rlimit limit;
+    const bool far = getrlimit(RLIMIT_NOFILE, &limit) == 0 && static_cast<rlim_t>(opened) >= limit.rlim_cur;
+    fd = far ? static_cast<int>(opened) : keep_high(static_cast<int>(opened));
     if (ioctl(fd, PERF_EVENT_IOC_ID, &id) != 0)
         id = 0;
     return 0;
@@ -66,6 +117,9 @@ bool EventFile::send(int signal) const { return is_ours() && fcntl(fd, F_SETSIG,
 void EventFile::close() {
     if (is_ours())
         ::close(fd);
+    if (counts)
+        in_reach--;
+    counts = false;
     fd = -1;
 }
 

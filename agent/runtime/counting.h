@@ -15,6 +15,7 @@ namespace quipu {
 struct EventFile {
     int fd = -1;
     uint64_t id = 0;
+    bool counts = false; /* against the limit of the program */
 
     /* Of this thread, in user space. Returns 0 or what failed (errno). with_kernel: in the kernel, too. */
     int open(uint32_t type, const uint64_t *config, bool with_kernel, int leader, uint64_t period);

@@ -51,6 +51,7 @@ SampleOptions options;
 int sample_signal;
 const char *problem; /* the first that kept a thread from being sampled */
 char failure[160];
+uint32_t uncounted;  /* threads without the counters that were asked for */
 uint64_t lost, late; /* samples that belong to no call path; periods that passed before their sample came */
 bool by_events, by_timers;
 
@@ -273,6 +274,7 @@ void begin_sampling() {
     if (const char *event = sampler->counting.begin(options, failure, sizeof failure)) {
         const Locked locked;
         static char text[400];
+        uncounted++;
         if (!problem)
             say("quipu: %s cannot be counted: %s; there are samples only\n", event, failure);
         snprintf(text, sizeof text, "%s cannot be counted: %s", event, failure);
@@ -330,7 +332,7 @@ QUIPU_BARE void forget_sampling() {
         sampler->counting.forget();
         sampler->counting.end();
     });
-    lost = late = 0;
+    lost = late = uncounted = 0;
     memset(times, 0, sizeof times);
 }
 
@@ -348,8 +350,12 @@ void describe_sampling() {
     set_attribute("sampled_by", by_timers ? by_events ? "perf, timer" : "timer" : "perf");
     if (!problem && sample_signal && !has_signal(sample_signal))
         problem = "the program took the signal of the samples";
-    if (problem)
+    if (uncounted) {
+        snprintf(text, sizeof text, "%s (in %u threads, whose counters are missing)", problem, uncounted);
+        set_attribute("sampling_problem", text);
+    } else if (problem) {
         set_attribute("sampling_problem", problem);
+    }
     size_t used = 0;
     text[0] = '\0';
     for_each_thread([](quipu_thread *thread) {

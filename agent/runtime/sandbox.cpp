@@ -1,16 +1,24 @@
-/* Programs that give up system calls, after which one of ours would end them: prctl on its way to the C library, as in
- * threads.cpp. */
+/* Programs that give up system calls, or the time stamp counter, after which one of ours would end them: prctl and
+ * syscall on their way to the C library, as in threads.cpp. What a program asks for by an instruction of its own is not
+ * seen. */
 #include "behind.h"
+#include "clock.h"
 #include "tree.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 
 namespace {
 
 using namespace quipu;
+
+void note_clock_lost() {
+    const Locked locked;
+    set_attribute("clock_problem", "the program forbade itself the time stamp counter: its times end there");
+}
 
 void forgo_clock() {
     quipu_flush();
@@ -19,18 +27,38 @@ void forgo_clock() {
     for_each_thread([](quipu_thread *thread) { thread->clock = QUIPU_CLOCK_NONE; });
 }
 
-/* A program that forbids itself new privileges is about to load a filter of system calls, which may come in other ways
- * than by prctl: without this it may not, and libseccomp does it first. */
+/* A program that forbids itself new privileges is about to load a filter of system calls: without this it may not, and
+ * libseccomp does it first. */
+void before_control(unsigned long option, unsigned long argument) {
+    if (!active)
+        return;
+    const bool strict = option == PR_SET_SECCOMP && argument == SECCOMP_MODE_STRICT;
+    const bool without_counter = option == PR_SET_TSC && argument == PR_TSC_SIGSEGV;
+    if (without_counter && clock_kind == QUIPU_CLOCK_TSC)
+        note_clock_lost();
+    if (strict || without_counter)
+        forgo_clock(); /* strict mode takes the time stamp counter away, too */
+    if (without_counter)
+        forbid_counter();
+    if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
+        forgo_system_calls();
+}
+
 int control(Prctl real, int option, va_list list) {
     unsigned long arguments[4];
     for (unsigned long &argument : arguments)
         argument = va_arg(list, unsigned long);
-    if (active && (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)) {
-        if (option == PR_SET_SECCOMP && arguments[0] == SECCOMP_MODE_STRICT)
-            forgo_clock(); /* the kernel takes the time stamp counter away, too */
-        forgo_system_calls();
-    }
+    before_control(static_cast<unsigned long>(option), arguments[0]);
     return real(option, arguments[0], arguments[1], arguments[2], arguments[3]);
+}
+
+void before_system_call(long number, long first, long second) {
+    if (number == SYS_prctl)
+        before_control(static_cast<unsigned long>(first), static_cast<unsigned long>(second));
+    else if (number == SYS_seccomp && first == SECCOMP_SET_MODE_STRICT)
+        before_control(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+    else if (number == SYS_seccomp && first == SECCOMP_SET_MODE_FILTER)
+        before_control(PR_SET_SECCOMP, SECCOMP_MODE_FILTER);
 }
 
 } // namespace
@@ -47,7 +75,29 @@ int __wrap_prctl(int option, ...) {
     va_end(list);
     return result;
 }
+
+long __real_syscall(long, ...);
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    before_system_call(number, a, b);
+    return __real_syscall(number, a, b, c, d, e, f);
+}
 #else
+/* Another name here: the C library declares syscall with any number of arguments; no call has more than these. */
+QUIPU_BARE __attribute__((visibility("default"))) long quipu_syscall(long number, long a, long b, long c, long d,
+                                                                     long e, long f) __asm__("syscall");
+
+QUIPU_BARE long quipu_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    const Syscall real = syscall_behind();
+    if (!real) {
+        errno = ENOSYS;
+        return -1;
+    }
+    if (number == SYS_seccomp || number == SYS_prctl)
+        before_system_call(number, a, b);
+    return real(number, a, b, c, d, e, f);
+}
+
 __attribute__((visibility("default"))) int prctl(int option, ...) noexcept {
     const Prctl real = prctl_behind();
     if (!real) {

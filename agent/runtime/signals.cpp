@@ -86,15 +86,26 @@ QUIPU_BARE __attribute__((visibility("default"))) int sigaction(int number, cons
     return 0;
 }
 
+/* Whether system calls start again after the handler is for the C library to say: siginterrupt() tells it. */
 QUIPU_BARE __attribute__((visibility("default"))) sighandler_t signal(int number, sighandler_t handler) noexcept {
-    struct sigaction action = {}, old = {};
-    action.sa_handler = handler;
-    action.sa_flags = SA_RESTART;
-    if (handler == SIG_ERR || sigemptyset(&action.sa_mask) != 0 || sigaddset(&action.sa_mask, number) != 0) {
-        errno = EINVAL;
+    using namespace quipu;
+    const Signal real = signal_behind();
+    if (!real) {
+        errno = ENOSYS;
         return SIG_ERR;
     }
-    return sigaction(number, &action, &old) == 0 ? old.sa_handler : SIG_ERR;
+    if (!taken || number != taken || handler == SIG_ERR)
+        return real(number, handler);
+    const sighandler_t shown = before.sa_handler;
+    if (handler != SIG_DFL && handler != SIG_IGN) {
+        give_up();
+        if (real(number, handler) == SIG_ERR)
+            return SIG_ERR;
+    } else {
+        before = {};
+        before.sa_handler = handler;
+    }
+    return shown;
 }
 }
 #endif

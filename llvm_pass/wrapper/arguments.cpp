@@ -195,6 +195,8 @@ CommandLine parseArguments(const std::vector<std::string> &given) {
             line.links = false;
         if (argument == "-static" || argument == "-static-pie")
             line.isStatic = true;
+        if (argument == "-femulated-tls" || argument == "-fno-emulated-tls")
+            line.emulatedTls = argument == "-femulated-tls";
         if (argument == "-fopenmp" || startsWith(argument, "-fopenmp="))
             line.openMp = true;
         if (startsWith(argument, "-g") && !startsWith(argument, "-gcc") && !startsWith(argument, "-gnu"))

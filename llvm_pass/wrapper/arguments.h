@@ -21,6 +21,7 @@ struct CommandLine {
     bool compiles = false;              ///< source files are among the inputs
     bool links = false;                 ///< the linker will run and makes a program or a shared library
     bool isStatic = false;              ///< -static
+    bool emulatedTls = false;           ///< -femulated-tls: no variable of the runtime can be reached but by a call
     bool openMp = false;                ///< -fopenmp
     bool hasDebugOption = false;        ///< some -g option is given
 };

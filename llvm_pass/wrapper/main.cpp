@@ -76,7 +76,8 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
             command.push_back(argument);
     if (line.links && measures) {
         command.push_back("-L" + library);
-        command.push_back(line.isStatic ? "-Wl,--wrap=pthread_create,--wrap=prctl" : "-Wl,-rpath," + library);
+        command.push_back(line.isStatic ? "-Wl,--wrap=pthread_create,--wrap=prctl,--wrap=syscall"
+                                        : "-Wl,-rpath," + library);
         command.push_back("-lquipu");
     }
     if (line.links)
@@ -147,6 +148,9 @@ int main(int argc, char **argv) {
         fail("called as '" + name +
              "': call it as quipu-cc, quipu-c++, quipu-fc, quipu-mpicc, quipu-mpic++, quipu-mpifort, "
              "quipu-smpicc, quipu-smpicxx or quipu-smpif90");
+    const std::string loop = quipu::wayBack(name, wrapper);
+    if (!loop.empty())
+        fail(loop);
     CommandLine line = quipu::parseArguments(arguments);
     exportFilter(line.filter);
     exportInlined(line.inlined);
@@ -160,6 +164,8 @@ int main(int argc, char **argv) {
         setenv("QUIPU_ONLY_SELECTED", "1", 1);
     if (line.off)
         setenv("QUIPU_OFF", "1", 1);
+    if (line.emulatedTls)
+        setenv("QUIPU_CALLS", "1", 1);
 
     std::vector<std::string> command;
     if (wrapper.mpi == quipu::Mpi::Installed) {

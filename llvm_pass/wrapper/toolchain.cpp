@@ -68,6 +68,56 @@ std::string libraryFolder() {
     return folder.substr(0, folder.rfind('/')) + "/lib/quipu";
 }
 
+namespace {
+
+const char *variableOf(const Wrapper &wrapper) {
+    const bool mpi = wrapper.mpi == Mpi::Installed;
+    switch (wrapper.language) {
+    case Language::C:
+        return mpi ? "QUIPU_MPICC" : "QUIPU_CC";
+    case Language::Cxx:
+        return mpi ? "QUIPU_MPICXX" : "QUIPU_CXX";
+    case Language::Fortran:
+        return mpi ? "QUIPU_MPIFC" : "QUIPU_FC";
+    }
+    return "";
+}
+
+/// The file that a command is, as execvp finds it; empty if there is none.
+std::string fileOf(const std::string &command) {
+    if (command.find('/') != std::string::npos)
+        return command;
+    std::istringstream folders(environment("PATH", "/usr/bin:/bin"));
+    for (std::string folder; std::getline(folders, folder, ':');) {
+        std::string file = (folder.empty() ? "." : folder) + "/" + command;
+        if (access(file.c_str(), X_OK) == 0)
+            return file;
+    }
+    return "";
+}
+
+} // namespace
+
+std::string wayBack(const std::string &name, const Wrapper &wrapper) {
+    const std::string kind = wrapper.mpi == Mpi::Installed ? "mpi" : "plain";
+    const std::string compiler = compilerOf(wrapper), variable = variableOf(wrapper), file = fileOf(compiler);
+    const char *set = getenv(variable.c_str());
+    const std::string from = set && *set ? variable + "=" + set : file.empty() ? compiler : file;
+    const std::string advice = ": name a compiler in " + variable;
+    char path[PATH_MAX];
+    const std::string real = realpath(file.c_str(), path) ? path : "";
+    Wrapper other;
+    if (wrapperOf(real.substr(real.rfind('/') + 1), other) &&
+        (wrapper.mpi != Mpi::Installed || other.mpi == Mpi::Installed))
+        return from + " is a compiler wrapper of Quipu, which would call itself without end" + advice;
+    const char *inherited = getenv("QUIPU_WRAPPERS");
+    const std::string active = inherited ? inherited : "";
+    if ((" " + active + " ").find(" " + kind + " ") != std::string::npos)
+        return from + " leads back to " + name + ", which would call itself without end" + advice;
+    setenv("QUIPU_WRAPPERS", (active + " " + kind).c_str(), 1);
+    return "";
+}
+
 std::string compilerOf(const Wrapper &wrapper) {
     const bool mpi = wrapper.mpi == Mpi::Installed;
     switch (wrapper.language) {

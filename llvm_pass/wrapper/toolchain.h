@@ -36,6 +36,11 @@ std::string programFolder();
 /// QUIPU_MPICC, QUIPU_MPICXX or QUIPU_MPIFC, or mpicc, mpicxx, mpifort.
 std::string compilerOf(const Wrapper &wrapper);
 
+/// Notes for the compiler that is called that a wrapper of this kind calls it. Returns why it must not be called, as it
+/// leads back to a wrapper of the same kind (a variable that names a wrapper, a link with the compiler's name in PATH);
+/// empty if it may be.
+std::string wayBack(const std::string &name, const Wrapper &wrapper);
+
 /// What smpicc or smpicxx adds (QUIPU_SMPICC, QUIPU_SMPICXX name others). False if it cannot be run.
 bool simulatedMpi(Language language, Additions &additions);
 /// The name of that compiler wrapper.

@@ -235,6 +235,41 @@ def test_cmake_with_parallel_make(tmp_path: Path) -> None:
     assert all(f"_Z{len(str(i)) + 1}f{i}i" in facts for i in range(12))
 
 
+@pytest.mark.parametrize(
+    ("wrapper", "settings", "named"),
+    [
+        ("quipu-cc", {"QUIPU_CC": "quipu-cc"}, "QUIPU_CC=quipu-cc is a compiler wrapper of Quipu"),
+        ("quipu-c++", {"QUIPU_CXX": "WRAPPERS/quipu-cc"}, "QUIPU_CXX=WRAPPERS/quipu-cc is a compiler wrapper"),
+        ("quipu-mpicc", {"QUIPU_MPICC": "quipu-mpicc"}, "QUIPU_MPICC=quipu-mpicc is a compiler wrapper of Quipu"),
+        ("quipu-cc", {"QUIPU_CC": "SOURCES/script"}, "QUIPU_CC=SOURCES/script leads back to quipu-cc"),
+        ("quipu-mpicc", {"QUIPU_MPICC": "link"}, "link is a compiler wrapper of Quipu"),
+    ],
+)
+def test_a_wrapper_that_is_told_to_call_itself(
+    sources: Path, cc: Path, wrapper: str, settings: dict[str, str], named: str
+) -> None:
+    (sources / "script").write_text(f'#!/bin/sh\nexec {cc} "$@"\n')
+    (sources / "script").chmod(0o755)
+    (sources / "link").symlink_to(cc.with_name("quipu-mpicc"))
+
+    def filled(text: str) -> str:
+        return text.replace("WRAPPERS", str(cc.parent)).replace("SOURCES", str(sources))
+
+    path = f"{sources}:{cc.parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [cc.with_name(wrapper), "-c", "add.c", "-o", "add.o"],
+        env={**os.environ, "PATH": path, **{name: filled(value) for name, value in settings.items()}},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=sources,
+    )
+    assert done.returncode != 0
+    assert filled(named) in done.stderr
+    assert not (sources / "add.o").exists()
+
+
 def test_mpi_wrapper_says_what_it_calls(cc: Path) -> None:
     shown = run(native_file("quipu-mpicc"), "-show")
     assert shown.returncode == 0
