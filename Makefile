@@ -1,5 +1,5 @@
-# make demo    install what is missing, build, measure the examples, model them, write a filter and a report; simulate
-#              heat with up to 64 ranks, and check what that predicts for 1024
+# make demo    install what is missing, build, simulate heat with up to 64 ranks and check what that predicts for 1024;
+#              measure the examples, model them, write filters and reports
 # make test    install what is missing, build, run all tests
 # make test-bare     all tests in an empty Debian root; SUITE=trixie for Debian 13
 # make test-address, test-thread, test-undefined    all tests with a sanitizer in the runtime

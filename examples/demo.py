@@ -2,8 +2,8 @@
 
 First it simulates heat with 1 to 64 ranks, its computation driven by effort, predicts 1024 ranks from that, simulates
 these as well, and prints both side by side. Then it measures the five programs with at most as many ranks as this
-machine has processors, fits models, prints a tree, models and predictions for a larger problem, writes Score-P filter
-files and HTML reports to demo-out/, and builds heat again with its filter.
+machine has processors and several sizes of the problem, fits models, prints a tree, models and predictions for a larger
+problem, writes Score-P filter files and HTML reports to demo-out/, and builds heat again with its filter.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ SCRIPTS = Path(sys.executable).parent
 
 # Sizes that the measured programs are asked about: twice the largest one that is measured.
 TARGETS = {"heat": 128, "cg": 64, "samplesort": 131072, "wavefront": 32, "jacobi_py": 512}
-MOST_RANKS = 8
-"""More ranks than this would make the demo longer on a large machine, and show nothing else."""
+MOST_RANKS = 4
+"""More ranks would make the demo longer on a large machine, and show nothing else."""
 
-# What is simulated: the command, sizes of one rank that rates are fitted to, and the size of a rank.
-COMMAND, ONE_RANK, SIZE = "./heat {m}x{n}x{n} 2 2", [[1, 24, 24], [1, 32, 32], [1, 40, 20]], [12, 12]
+# What is simulated: the command, and the sizes of one rank, without simulation, that rates are fitted to.
+SIMULATED = "./heat 12 20 5"
+ONE_RANK = "./heat {m}x{n}x{n} 20 5", [[24, 24], [32, 32], [40, 20]]
 RANKS, TARGET = (1, 2, 4, 8, 16, 32, 64), 1024
 ROWS = 6
 
@@ -42,15 +43,18 @@ def say(heading: str, explanation: str = "") -> None:
     sys.stdout.flush()
 
 
-def run(command: str, folder: Path, quiet: bool = False) -> None:
-    """Print a command and run it; end the demo if it fails."""
+def run(command: str, folder: Path, quiet: bool = False, errors: int | None = None) -> None:
+    """Print a command and run it; end the demo if it fails. quiet: show only what it writes to standard error.
+
+    errors: where that goes instead, as `subprocess` has it.
+    """
     print(f"$ {command}", flush=True)
     # Open MPI 5 tries TCP between the ranks of one host, and prints an error for each network interface.
     environment = {"OMPI_MCA_btl": "^tcp", **os.environ, "PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        shlex.split(command), cwd=folder, env=environment, stdout=subprocess.DEVNULL if quiet else None, check=False
-    )
+    output = subprocess.DEVNULL if quiet else None
+    done = subprocess.run(shlex.split(command), cwd=folder, env=environment, stdout=output, stderr=errors, check=False)
     if done.returncode:
+        sys.stdout.buffer.write(done.stderr or b"")
         sys.exit(f"demo: `{command}` in {folder} ended with exit code {done.returncode}")
 
 
@@ -70,24 +74,19 @@ def processors() -> int:
     return min(physical_cores() or allowed, allowed)
 
 
-def ranks_measured(available: int) -> list[int]:
-    """Return the powers of two up to the number of processors, and to MOST_RANKS."""
-    return [1 << power for power in range(min(available, MOST_RANKS).bit_length())]
+def ranks_measured(available: int) -> int:
+    """Return 1, 2 or 4 ranks, at most as many as there are processors: others would wait for one."""
+    return min(MOST_RANKS, 1 << available.bit_length() - 1)
 
 
-def small_campaign(text: str, ranks: list[int]) -> str:
-    """Return the campaign of an example with these numbers of ranks and one run of each point.
-
-    Repetitions would multiply the time of the demo; more ranks than processors would wait for each other.
-    """
-    text = re.sub(r"^repetitions = .*$", "repetitions = 1", text, flags=re.MULTILINE)
-    return re.sub(r"^p = .*$", f"p = {ranks}", text, flags=re.MULTILINE)
+def with_ranks(campaign_file: str, ranks: int) -> str:
+    """Return the campaign of an example with this number of ranks, over n alone; part 1 varies the ranks."""
+    return re.sub(r"^p = .*\n", "", campaign_file, flags=re.MULTILINE).replace("{p}", str(ranks))
 
 
-def campaign(folder: Path, name: str, points: list[list[int]], settings: str) -> Path:
+def campaign(folder: Path, name: str, parameters: list[str], points: list[list[int]], settings: str) -> Path:
     """Write a campaign file, run it, and return the folder of its runs."""
-    names = json.dumps(["p", "n", "m"][: len(points[0])])
-    lines = [f"parameters = {names}", "[experiment]", f'name = "{name}"', f'directory = "{name}.runs"']
+    lines = [f"parameters = {json.dumps(parameters)}", "[experiment]", f'name = "{name}"', f'directory = "{name}.runs"']
     text = "\n".join([*lines, f"points = {json.dumps(points)}", settings, ""])
     (folder / f"{name}.toml").write_text(text, encoding="utf-8")
     run(f"quipu campaign --quiet {name}.toml", folder, quiet=True)
@@ -106,21 +105,21 @@ def simulate() -> list[Path]:
     )
     run("make -s clean", folder, quiet=True)
     run("make -s MPICC=quipu-mpicc", folder)
-    rates = campaign(folder, "one", ONE_RANK, f'repetitions = 3\ncommand = "mpirun -n {{p}} {COMMAND}"')
-    run(f"quipu rates {rates.name} -o heat.rates --force", folder)
+    command, sizes = ONE_RANK
+    rates = campaign(folder, "one", ["n", "m"], sizes, f'repetitions = 3\ncommand = "mpirun -n 1 {command}"')
+    run(f"quipu rates {rates.name} -o heat.rates --force", folder, quiet=True, errors=subprocess.PIPE)
     run("make -s clean", folder, quiet=True)
     run("make -s MPICC=quipu-smpicc", folder)
-    settings = f'launcher = "smpi"\nranks = "{{p}}"\ncompute = "effort"\nrates = "heat.rates"\ncommand = "{COMMAND}"'
-    few = campaign(folder, "scaling", [[p, *SIZE] for p in RANKS], settings)
-    many = campaign(folder, "target", [[TARGET, *SIZE]], settings)
+    settings = f'launcher = "smpi"\nranks = "{{p}}"\ncompute = "effort"\nrates = "heat.rates"\ncommand = "{SIMULATED}"'
+    few = campaign(folder, "scaling", ["p"], [[p] for p in RANKS], settings)
+    many = campaign(folder, "target", ["p"], [[TARGET]], settings)
     say(
         f"heat with {TARGET} ranks: predicted from at most {RANKS[-1]} ranks, and simulated",
         f"Each line is a call path: a function and who called it. The second column was not used for the first: "
         f"{TARGET} ranks were simulated only to check the prediction.",
     )
     print(side_by_side(few, many), flush=True)
-    at = ",".join(f"{name}={value}" for name, value in zip(("p", "n", "m"), (TARGET, *SIZE), strict=True))
-    run(f"quipu report {few.name} --at {at} -o simulated.html --force", folder)
+    run(f"quipu report {few.name} --at p={TARGET} -o simulated.html", folder)
     return [folder / "simulated.html", folder / "heat.rates", few, many]
 
 
@@ -145,33 +144,39 @@ def side_by_side(few: Path, many: Path) -> str:
     return "\n".join(lines)
 
 
-def measure(name: str, ranks: list[int], size: int) -> list[Path]:
+def measure(name: str, ranks: int, size: int) -> list[Path]:
     """Measure an example, model it, write its report and its filter; return what was written."""
-    folder, runs, at = copy(name), f"{name}.runs", f"p={ranks[-1]},n={size}"
+    folder, runs, at = copy(name), f"{name}.runs", f"n={size}"
     file = folder / "campaign.toml"
-    file.write_text(small_campaign(file.read_text(encoding="utf-8"), ranks), encoding="utf-8")
+    file.write_text(with_ranks(file.read_text(encoding="utf-8"), ranks), encoding="utf-8")
     run("quipu campaign campaign.toml", folder, quiet=True)
     if name == "heat":
         say(
             "heat: the call tree of one run",
             "Time and effort of each call path, mean over ranks; blocks are basic blocks that were executed.",
         )
-        run(f"quipu show {runs}/p={ranks[-1]},n=64.r1 --depth 3", folder)
-    run(f"quipu model {runs} --all -o models.json --force", folder, quiet=True)  # fitted once, read by all that follows
+        run(f"quipu show {runs}/n=64.r1 --depth 3", folder)
+    run(f"quipu model {runs} --all -o models.json", folder, quiet=True)  # fitted once, read by all that follows
     if name == "heat":
         say(
             "heat: how the work of two functions grows",
-            "A sweep visits all n³ cells of a block; the exchange of its faces sends n² values. Effort is the same in "
-            "every run, so its formulas are exact; times follow them with an uncertainty.",
+            "In each of 20 steps a sweep visits the n³ cells of a rank, and the exchange sends the n² cells of each of "
+            "its six faces. Quipu finds that from the counts. Counts are the same in every run, so their formulas are "
+            "exact; times are not, and SMAPE says how far the measured ones are from the formula.",
         )
-        for function in ("stencil_sweep", "halo_exchange"):
-            run(f"quipu model models.json --metric blocks,bytes_sent,time --path '*{function}*'", folder)
-    say(f"{name}: what takes the time at {at}, twice the largest n that was measured")
+        run("quipu model models.json --metric blocks,time --path '*stencil_sweep*'", folder)
+        run("quipu model models.json --metric bytes_sent --path '*halo_exchange*'", folder)
+    say(f"{name}: what takes the time at {at}, with twice the largest n that was measured")
     run(f"quipu predict models.json --at {at} --top 6", folder)
-    run(f"quipu report {runs} --at {at} -o report.html --force", folder)
+    run(f"quipu report {runs} --at {at} -o report.html", folder)
     written = [folder / "report.html", folder / runs, folder / "models.json"]
     if name != "jacobi_py":  # Python functions have no place in a filter of compiled regions
-        run(f"quipu filter models.json --at {at} -o score-p.filter --force", folder)
+        run(
+            f"quipu filter models.json --at {at} -o score-p.filter",
+            folder,
+            quiet=name != "heat",
+            errors=None if name == "heat" else subprocess.PIPE,
+        )
         written.append(folder / "score-p.filter")
     return written
 
@@ -184,8 +189,9 @@ def main() -> None:
     names = ", ".join(TARGETS)
     say(
         f"2. Five programs, measured on this machine: {names}",
-        f"Each runs with {' and '.join(map(str, ranks))} {'rank' if ranks == [1] else 'ranks'} (p; this machine has a "
-        "processor for each) and five problem sizes (n), once each. A model is fitted to every call path.",
+        f"Each runs with {ranks} {'rank' if ranks == 1 else 'ranks'}, for which this machine has processors, and "
+        "with five problem sizes (n), twice each. A model is fitted to every call path: how its work and its time grow "
+        "with n.",
     )
     for name, size in TARGETS.items():
         say(f"{name}: measure")
@@ -197,8 +203,7 @@ def main() -> None:
     )
     run("make -s clean", folder)
     run("make -s MPICC='quipu-mpicc --quipu-filter=score-p.filter'", folder)
-    most = ranks[-1]
-    run(f"quipu run --param p={most} --param n=64 -o filtered -- mpirun -n {most} ./heat 64 20 5", folder)
+    run(f"quipu run --param n=64 -o filtered -- mpirun -n {ranks} ./heat 64 20 5", folder)
     run("quipu show filtered", folder)
     written.append(folder / "filtered")
     say(

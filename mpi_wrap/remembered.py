@@ -35,7 +35,7 @@ def remembered(kind: str, question: Sequence[str], ask: Callable[[], tuple[Any, 
     variables = sorted(f"{name}={value}" for name, value in os.environ.items() if _VARIABLES.fullmatch(name))
     key = hashlib.sha256("\0".join((kind, *question, *variables)).encode("utf-8", "surrogateescape")).hexdigest()
     path = cache / "known" / f"{kind}-{key[:32]}.json"
-    with suppress(OSError, ValueError, LookupError, TypeError):
+    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
         known = json.loads(path.read_text(encoding="utf-8"))
         if known["files"] and all(_state(name) == state for name, state in known["files"].items()):
             return known["answer"]
