@@ -221,7 +221,7 @@ def test_ranks_and_metrics_of_call_trees(quipu_here: Quipu, heat: Path, tmp_path
         (["export", "empty"], 1, "empty: holds no run archive"),
         (["model", "broken.json"], 1, "broken.json:2: is not JSON"),
         (["model", "broken.txt"], 1, "broken.txt:2: POINTS before any PARAMETER"),
-        (["show", "cubes"], 1, "profile.cubex: is no Cube profile"),
+        pytest.param(["show", "cubes"], 1, "profile.cubex: is no Cube profile", marks=needs("pycubexr")),
         (["predict", "precious.txt", "--at", "p=1"], 1, "precious.txt: holds no measurements"),
     ],
 )
