@@ -1,8 +1,9 @@
-"""make screenshots: pictures of every part of a report, for docs/images.
+"""make screenshots: pictures of every part of a report, for docs/images; with `first`: of its first screen only.
 
+The first screen, light and dark, is that of the README: of examples/heat with its scaling.toml.
 Simulates heat with up to 64 ranks, and the same program built without optimization as the earlier state, both by
-effort, so that what else the machine does is in no picture. Then takes a picture of the first screen of the report and
-of each of its parts with headless Chromium, and of the iterations of a refinement.
+effort, so that what else the machine does is in no picture. Then takes a picture of each part of the report with
+headless Chromium, and of the iterations of a refinement.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ SCRIPTS = Path(sys.executable).parent
 RANKS, SIZES, STEPS, REPETITIONS = (1, 8, 27, 64), (12, 16, 24, 32), "4 2", 3
 SCREEN = "1400,1000"  # of the picture of the first screen, in the README
 WIDTH, LEAST, MOST = 1000, 150, 1000  # pixels; longer parts are cut, and lower windows are not drawn right
-TARGET = "p=1024,n=48"
+TARGET, OF_README = "p=1024,n=48", "p=1024,n=24"
 CYCLE = f"""[experiment]
 name = "cycle"
 build = "{SCRIPTS / "quipu-c++"} -O2 hydro.cpp mesh.cpp -o hydro"
@@ -115,13 +116,32 @@ def refined() -> Path:
     return folder / "cycle"
 
 
+def first_screen() -> None:
+    """Take the pictures of the README, light and dark."""
+    folder = WORK / "scaling"
+    ignored = shutil.ignore_patterns("*.o", "*.d", ".compiler", "heat", "*.runs")
+    shutil.copytree(ROOT / "examples" / "heat", folder, ignore=ignored)
+    campaign = (folder / "scaling.toml").read_text(encoding="utf-8")
+    named = campaign.replace(
+        "MPICC=quipu-smpicc", f"MPICC=quipu-smpicc CFLAGS='-O2 -g -ffile-prefix-map={folder}=heat'"
+    )
+    (folder / "scaling.toml").write_text(named, encoding="utf-8")
+    quipu("campaign --quiet scaling.toml", folder)
+    light = written(f"{folder / 'scaling.runs'} --at {OF_README}")
+    for theme, name in (("light", "report"), ("dark", "report-dark")):
+        page = WORK / f"{theme}.html"
+        page.write_text(light.replace("<html ", f'<html data-theme="{theme}" ', 1), encoding="utf-8")
+        chromium(page, f"--screenshot={IMAGES / name}.png", f"--window-size={SCREEN}")
+
+
 def main() -> None:
     """Measure, write the reports, take the pictures."""
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
+    first_screen()
+    if sys.argv[1:] == ["first"]:
+        return
     runs, before = measure("heat", "-O2 -g"), measure("before", "-O0 -g")
-    written(f"{runs.name} --at {TARGET}")
-    chromium(WORK / "report.html", f"--screenshot={IMAGES / 'report.png'}", f"--window-size={SCREEN}")
     report = written(f"{runs.name} --against {before.name} --kernels --at {TARGET}")
     for part in re.findall(r'<section class="card[^"]*" id="([\w-]+)"', report):
         name = part.removesuffix("-card")

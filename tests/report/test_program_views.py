@@ -76,7 +76,7 @@ def report(against: Experiment | None = None, **changes: Any) -> str:
 TEXTS = """
 const all = (selector) => [...document.querySelectorAll(selector)];
 const text = (id) => document.getElementById(id).textContent.replace(/\\s+/g, ' ').trim();
-const ids = ['overview-title', 'overview-verdict', 'overview-facts', 'overview-advice', 'stack-status', 'stack-legend',
+const ids = ['overview-title', 'overview-answer', 'overview-verdict', 'overview-facts', 'overview-advice', 'stack-status', 'stack-legend',
   'scaling-status', 'communication-status', 'operations', 'accuracy-status', 'frame-status'];
 give(Object.fromEntries([...ids.map((id) => [id, text(id)]), ['layers', all('#stack .layer').length],
   ['frames', all('#flame-graph .frame').map((one) => Number(one.dataset.path))],
@@ -86,9 +86,10 @@ give(Object.fromEntries([...ids.map((id) => [id, text(id)]), ['layers', all('#st
 
 def test_the_views_say_what_the_models_say(tmp_path: Path) -> None:
     found = seen(report(), TEXTS, tmp_path)
-    assert found["overview-title"] == "What limits the program at p=1024, n=256"
+    assert found["overview-title"] == "The program at p=1024, n=256"
+    assert "90 % interval" in found["overview-answer"]
+    assert "determined" in found["overview-answer"]
     assert "MPI_Sendrecv" in found["overview-verdict"]
-    assert "time there" in found["overview-facts"]
     assert "scaling efficiency" in found["overview-facts"]
     assert "grows as" in found["overview-advice"]
     assert "Measure nearer" in found["overview-advice"]

@@ -7,7 +7,7 @@ function coefficient(value) {
 }
 
 // Sums over many call paths have dozens of terms: so many are shown, those of the highest orders.
-const SHOWN_TERMS = 8;
+const SHOWN_TERMS = 3;
 
 // Powers of 2^n count as one of n that is larger than all others (modeling/pmnf/model/term.py).
 const LARGEST_POWER = 16;

@@ -1,4 +1,4 @@
-// The first screen: what limits the program at the target, and what to do about it.
+// The first screen: how long the program takes at the target and how sure that is, what limits it, and what to do next.
 
 const ADVICE = {
   waiting: (one) => `ranks wait in ${one}: balance the work before it, or overlap it with computing (nonblocking operations, receives that are posted earlier)`,
@@ -8,6 +8,8 @@ const ADVICE = {
 const MOST_ADVICE = 4;
 const MOST_TERMS = 3; // of the growth of a call path, before a button
 const WORTH = 0.05; // parts of the program that are worth an item
+const NARROW = 1.5; // upper end of an interval, in lower ends; the first of the words of `sureness`
+const WIDE = 4;
 
 const overviewPoint = () => (isSingle ? DATA.points[0] : DATA.slowdowns && state.scale ? state.scale : state.target);
 
@@ -21,7 +23,6 @@ function overviewFacts(metric, point, findings) {
   const unit = metricByName.get(metric).unit;
   const program = programPrediction(metric, point);
   const facts = [];
-  if (program && !isSingle) facts.push([`${metric} there`, withInterval(program, unit)]);
   if (metric === "time" && DATA.slowest) facts.push(["slowest rank", DATA.slowest.text]);
   const sums = measuredTotals(metric);
   const longest = sums.reduce((best, value, at) => (value > (sums[best] ?? -1) ? at : best), 0);
@@ -39,6 +40,17 @@ function overviewFacts(metric, point, findings) {
   const lost = findings.reduce((sum, one) => sum + one.lost, 0);
   if (program && lost >= 0.01 * program.middle) facts.push(["lost on what grows faster than effort", `${quantity(lost, "s")}, ${percent(lost / wholeWith(point, findings), 0)}`]);
   return facts;
+}
+
+// How well the measurements determine a prediction, and how far they are away.
+function sureness(program, point) {
+  const ratio = program.high / program.low;
+  const beyond = beyondText(timesBeyond(point, DATA.ranges));
+  const far = beyond ? `the target is ${beyond} beyond what was measured` : "the target is within what was measured";
+  if (!(ratio <= DATA.open)) return `Not determined by the measurements: ${far}.`;
+  const word = ratio <= NARROW ? "Well" : ratio <= WIDE ? "Roughly" : "Hardly";
+  const ends = ratio < 1.005 ? "both ends of the interval are equal" : `the upper end is ${factorText(ratio)} the lower one`;
+  return `${word} determined: ${ends}; ${far}.`;
 }
 
 // Call paths with most of the program there, largest first: [path, share there, share at the largest configuration].
@@ -106,11 +118,14 @@ function drawOverview() {
   const point = overviewPoint();
   const metric = metricByName.has("time") && modelsOf("time").own.size ? "time" : state.metric;
   const right = point.every((value) => value > 0) && modelsOf(metric).own.size > 0 && metricByName.get(metric).over_locations !== "max";
-  byId("overview-title").textContent = right && DATA.parameters.length ? `${isSingle ? "Where the time goes" : "What limits the program"} at ${pointText(DATA.parameters, point)}` : "What the program does";
+  byId("overview-title").textContent = right && DATA.parameters.length ? `${isSingle ? "Where the time goes" : "The program"} at ${pointText(DATA.parameters, point)}` : "What the program does";
   const top = right ? heaviest(metric, point) : [];
   const findings = right && metric === "time" && DATA.slowdowns ? findingsAt(point).filter((one) => one.lost > 0) : [];
   const facts = right ? overviewFacts(metric, point, findings) : [];
   byId("overview-facts").replaceChildren(...facts.map(([label, text]) => element("div", {}, element("dt", {}, label), element("dd", {}, text))));
+  const program = right && !isSingle ? programPrediction(metric, point) : null;
+  byId("overview-long").hidden = !program;
+  byId("overview-answer").replaceChildren(...(program ? [element("strong", {}, quantity(program.middle, metricByName.get(metric).unit)), `${metric === "time" ? "" : ` ${metric}`}${program.high > program.low ? `, 90 % interval ${intervalText(program.low, program.high, metricByName.get(metric).unit)}` : ""}. `, sureness(program, point)] : []));
   const verdict = byId("overview-verdict");
   if (!top.length) verdict.replaceChildren(right ? "nothing grows" : `There is no model of ${metric} to predict with: the tree below shows what was measured.`);
   else {
