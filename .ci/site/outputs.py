@@ -23,8 +23,10 @@ FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILIN
 WIDTH = "100"
 CUT = "…"
 
-_OF_THE_MACHINE = ("quipu: added ", "quipu: building the MPI wrappers ")
+_OF_THE_MACHINE = ("quipu: added ", "quipu: building the MPI ")
 """Begins of lines that depend on who runs the command, and for the how many-th time."""
+_SOMETIMES = ("note: slowest rank",)
+"""Begins of notes that depend on what else the machine does."""
 _MEASURED = re.compile(
     r"\d{4}-\d\d-\d\dT\S+"  # a date
     r"|[+-]?\d+(?:\.\d+)?\s?(?:ns|µs|ms|s|h|%|×)(?!\w)"  # time, share, ratio
@@ -89,7 +91,13 @@ def follow(text: str, folder: Path) -> Iterator[tuple[Step, str]]:
 
 def printed(output: str) -> list[str]:
     """Return the lines of an output that a page shows."""
-    lines = [line.rstrip() for line in output.splitlines() if not line.startswith(_OF_THE_MACHINE)]
+    lines: list[str] = []
+    left_out = False
+    for line in output.splitlines():
+        goes_on = left_out and line != "" and not line.startswith("note: ")  # the note that was left out
+        left_out = line.startswith(_SOMETIMES) or goes_on
+        if not left_out and not line.startswith(_OF_THE_MACHINE):
+            lines.append(line.rstrip())
     return "\n".join(lines).strip("\n").split("\n")
 
 
