@@ -1,5 +1,6 @@
 #include "counting.h"
 
+#include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/CFG.h"
 #include "llvm/Analysis/DomTreeUpdater.h"
@@ -23,6 +24,10 @@ namespace quipu {
 /// What a closed form may cost, in units of simple instructions (the default of loop passes is 4): it replaces an
 /// addition per iteration.
 constexpr unsigned ExpansionBudget = 16;
+
+/// How many times as many counters as the edges outside of a spanning tree paths may need: each takes room in profiles
+/// and in descriptors.
+constexpr unsigned PathFactor = 3;
 
 /// Counters that live in registers in a loop without others, and in a nest of loops; more would only be spilled.
 constexpr unsigned RegisterBudget = 16, NestBudget = 8;
@@ -65,7 +70,7 @@ void countNaively(Function &F, const Scopes &Within, GlobalVariable *Region, Fun
     }
 }
 
-Counting::Counting(Function &F, FunctionAnalysisManager &FAM, const Scopes &Within)
+Counting::Counting(Function &F, FunctionAnalysisManager &FAM, const Scopes &Within, bool MayFollowPaths)
     : F(F), FAM(FAM), DT(F), LI(DT),
       SE(F, FAM.getResult<TargetLibraryAnalysis>(F), FAM.getResult<AssumptionAnalysis>(F), DT, LI), Within(Within),
       InMemory(!hasPlainEdges(F)) {
@@ -87,8 +92,54 @@ Counting::Counting(Function &F, FunctionAnalysisManager &FAM, const Scopes &With
             const Loop *L = LI.getLoopFor(BB);
             return L && BB == L->getHeader() && isCheap(L);
         });
+        if (MayFollowPaths)
+            Paths = choosePaths();
+        if (Paths)
+            Plan = planPaths(F, Within.work(), *Paths);
     }
     planTransfers(Transfers);
+}
+
+/// One counter per visit is less than one for the visit and one for each branch. A path says nothing before it ends: so
+/// nothing that could look at the counters happens on it.
+std::optional<PathNumbers> Counting::choosePaths() const {
+    if (!LI.empty() || !Within.hooks().empty() || Plan.Edges.empty() ||
+        any_of(F, [](const BasicBlock &BB) { return BB.isEHPad() || any_of(BB, isRealCall); }))
+        return std::nullopt;
+    return numberPaths(F, PathFactor * (Plan.Edges.size() + 1));
+}
+
+/// Keeps the number of the path in a register, and counts it where the function ends.
+void Counting::followPaths() {
+    Type *I64 = Type::getInt64Ty(F.getContext());
+    DenseMap<const BasicBlock *, Value *> Number; // of the way up to a block
+    const ReversePostOrderTraversal<Function *> Order(&F);
+    for (BasicBlock *BB : Order) {
+        auto Along = [&](BasicBlock *From) -> Value * {
+            IRBuilder<> Builder(From->getTerminator());
+            return Builder.CreateAdd(Number.lookup(From), ConstantInt::get(I64, Paths->OfEdge.lookup({From, BB})));
+        };
+        Value *&Here = Number[BB];
+        if (BB->isEntryBlock()) {
+            Here = ConstantInt::get(I64, 0);
+        } else if (BasicBlock *Only = BB->getUniquePredecessor()) {
+            Here = Along(Only);
+        } else {
+            PHINode *Phi = PHINode::Create(I64, 2, "quipu.path", &BB->front());
+            DenseMap<BasicBlock *, Value *> Known;
+            for (BasicBlock *From : predecessors(BB)) {
+                auto [Entry, Fresh] = Known.try_emplace(From);
+                if (Fresh)
+                    Entry->second = Along(From);
+                Phi->addIncoming(Entry->second, From);
+            }
+            Here = Phi;
+        }
+        if (succ_empty(BB)) {
+            IRBuilder<> Builder(BB->getTerminator());
+            add(Builder, Builder.CreateInBoundsGEP(I64, Counters, Here), Builder.getInt64(1), /*Volatile=*/false);
+        }
+    }
 }
 
 /// Gives loops a preheader, one latch, and exits of their own. What LoopSimplify does beyond that (it may remove blocks
@@ -198,6 +249,8 @@ void Counting::insert(Value *TheCounters) {
     Scope = MDNode::get(F.getContext(), Metadata.createAnonymousAliasScope(
                                             Metadata.createAnonymousAliasScopeDomain("quipu"), "quipu.counters"));
     separateMemory();
+    if (Paths)
+        followPaths();
     for (size_t I = 0; I < Plan.Edges.size(); I++)
         Sites.push_back({static_cast<unsigned>(I), placeOf(Plan.Edges[I]), nullptr});
     SmallVector<Loop *, 16> Loops = LI.getLoopsInPreorder();
@@ -216,12 +269,15 @@ void Counting::insert(Value *TheCounters) {
 void Counting::addToMemory(Instruction *Where, unsigned Counter, Value *Amount) {
     IRBuilder<> Builder(Where);
     Type *I64 = Builder.getInt64Ty();
-    Value *Address = Builder.CreateConstInBoundsGEP1_64(I64, Counters, Counter);
     // Otherwise the optimizer could keep it in a register, which a signal that leaves the loop would lose.
     const bool InLoop = LI.getLoopFor(Where->getParent()) != nullptr;
-    LoadInst *Before = Builder.CreateLoad(I64, Address, InLoop);
-    Value *Added = Amount ? Builder.CreateZExtOrTrunc(Amount, I64) : Builder.getInt64(1);
-    StoreInst *After = Builder.CreateStore(Builder.CreateAdd(Before, Added), Address, InLoop);
+    add(Builder, Builder.CreateConstInBoundsGEP1_64(I64, Counters, Counter),
+        Amount ? Builder.CreateZExtOrTrunc(Amount, I64) : Builder.getInt64(1), InLoop);
+}
+
+void Counting::add(IRBuilder<> &Builder, Value *Counter, Value *Amount, bool Volatile) {
+    LoadInst *Before = Builder.CreateLoad(Builder.getInt64Ty(), Counter, Volatile);
+    StoreInst *After = Builder.CreateStore(Builder.CreateAdd(Before, Amount), Counter, Volatile);
     Before->setMetadata(LLVMContext::MD_alias_scope, Scope);
     After->setMetadata(LLVMContext::MD_alias_scope, Scope);
 }

@@ -13,6 +13,7 @@
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/PassManager.h"
 #include "llvm/IR/ValueHandle.h"
 
@@ -36,10 +37,13 @@ void countNaively(llvm::Function &F, const Scopes &Within, llvm::GlobalVariable 
 /// code that counts.
 class Counting {
   public:
-    Counting(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const Scopes &Within);
+    /// MayFollowPaths: visits need not be counted on their own.
+    Counting(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const Scopes &Within, bool MayFollowPaths);
 
     /// Rows of weights: of a visit, then of each counter (quipu_region.weights, quipu_scope.rows).
     const std::vector<ScopedWork> &weights() const { return Plan.Weights; }
+    /// Whether the counters say how often the function was visited, too.
+    bool countsVisits() const { return Paths.has_value(); }
     unsigned counters() const { return Plan.Weights.size() - 1; }
 
     /// The weights by source line. Before insert().
@@ -58,10 +62,13 @@ class Counting {
     };
 
     void shapeLoops();
+    std::optional<PathNumbers> choosePaths() const;
+    void followPaths();
     void planTransfers(llvm::ArrayRef<llvm::Instruction *> Transfers);
     llvm::Loop *registerLoop(const llvm::BasicBlock *BB, llvm::DenseMap<llvm::Loop *, unsigned> &Used) const;
     llvm::Instruction *placeOf(const CountedEdge &Edge);
     bool isCheap(const llvm::Loop *L);
+    void add(llvm::IRBuilder<> &Builder, llvm::Value *Counter, llvm::Value *Amount, bool Volatile);
     void addToMemory(llvm::Instruction *Where, unsigned Counter, llvm::Value *Amount);
     void addToRegister(llvm::Loop *L, const Site &S);
     void flush(llvm::Loop *L, unsigned Counter, llvm::AllocaInst *Slot);
@@ -76,7 +83,8 @@ class Counting {
     llvm::LoopInfo LI;
     llvm::ScalarEvolution SE;
     const Scopes &Within;
-    bool InMemory; ///< nothing is kept in registers
+    bool InMemory;                    ///< nothing is kept in registers
+    std::optional<PathNumbers> Paths; ///< then the plan is made of them
     CountingPlan Plan;
     std::vector<Site> Sites;                               ///< transfers; edges are placed when they are inserted
     llvm::SmallPtrSet<const llvm::Loop *, 16> Transparent; ///< loops without calls that may not return

@@ -1,12 +1,15 @@
 #include "flow.h"
 
 #include "llvm/ADT/DepthFirstIterator.h"
+#include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/Instructions.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 using namespace llvm;
@@ -143,6 +146,55 @@ CountingPlan planBlocks(Function &F, const BlockWork &Done) {
         Plan.Weights.push_back(Done.lookup(&BB));
         Plan.Shares.push_back({{&BB, 1}});
     }
+    return Plan;
+}
+
+/// The blocks that follow, each once.
+static SmallSetVector<const BasicBlock *, 4> followers(const BasicBlock *BB) {
+    return SmallSetVector<const BasicBlock *, 4>(succ_begin(BB), succ_end(BB));
+}
+
+std::optional<PathNumbers> numberPaths(const Function &F, unsigned Most) {
+    PathNumbers Numbers;
+    DenseMap<const BasicBlock *, unsigned> Ways; // from a block to the end
+    for (const BasicBlock *BB : post_order(&F)) {
+        unsigned Sum = 0;
+        for (const BasicBlock *Next : followers(BB)) {
+            auto Found = Ways.find(Next); // NOLINT(llvm-qualified-auto): a pointer in some LLVMs only
+            if (Found == Ways.end())
+                return std::nullopt; // an edge back
+            Numbers.OfEdge[{BB, Next}] = Sum;
+            Sum += Found->second;
+        }
+        Ways[BB] = Numbers.Count = std::max(Sum, 1U);
+        if (Sum > Most)
+            return std::nullopt;
+    }
+    return Numbers;
+}
+
+CountingPlan planPaths(const Function &F, const BlockWork &Done, const PathNumbers &Numbers) {
+    CountingPlan Plan;
+    Plan.Weights.resize(1 + Numbers.Count);
+    Plan.Shares.resize(1 + Numbers.Count);
+    SmallVector<const BasicBlock *, 16> Path;
+    const std::function<void(const BasicBlock *, unsigned)> Walk = [&](const BasicBlock *BB, unsigned Number) {
+        Path.push_back(BB);
+        for (const BasicBlock *Next : followers(BB))
+            Walk(Next, Number + Numbers.OfEdge.lookup({BB, Next}));
+        if (succ_empty(BB)) {
+            ScopedWork &Row = Plan.Weights[1 + Number];
+            Row[0].Visits++;
+            for (const BasicBlock *Passed : Path) {
+                if (auto Found = Done.find(Passed); Found != Done.end()) {
+                    quipu::accumulate(Row, Found->second, 1);
+                    Plan.Shares[1 + Number].push_back({Passed, 1});
+                }
+            }
+        }
+        Path.pop_back();
+    };
+    Walk(&F.getEntryBlock(), 0);
     return Plan;
 }
 

@@ -9,6 +9,7 @@
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <optional>
 #include <vector>
 
 namespace llvm {
@@ -45,6 +46,19 @@ BlockSet endlessBlocks(const llvm::Function &F);
 /// followed from others.
 CountingPlan planEdges(llvm::Function &F, const BlockWork &Done, const BlockSet &Endless, const llvm::LoopInfo &LI,
                        llvm::function_ref<bool(const llvm::BasicBlock *)> IsCheap);
+
+/// The number of a way through a function without loops is the sum of the numbers of its edges (Ball and Larus 1996,
+/// section 3).
+struct PathNumbers {
+    unsigned Count = 0;
+    llvm::DenseMap<std::pair<const llvm::BasicBlock *, const llvm::BasicBlock *>, unsigned> OfEdge;
+};
+
+/// Nothing if the function has a loop, or more than `Most` ways through it.
+std::optional<PathNumbers> numberPaths(const llvm::Function &F, unsigned Most);
+
+/// A counter for every way through the function, and nothing for a visit, which the counters say. No edge is counted.
+CountingPlan planPaths(const llvm::Function &F, const BlockWork &Done, const PathNumbers &Numbers);
 
 /// A counter for every block, for flow graphs with edges that cannot be counted, or whose blocks are resumed.
 CountingPlan planBlocks(llvm::Function &F, const BlockWork &Done);

@@ -80,14 +80,48 @@ Runtime::Runtime(Module &M) : M(M) {
     if (Triple(M.getTargetTriple()).getArch() != Triple::x86_64 || M.getDataLayout().getPointerSize() != 8 ||
         sys::Process::GetEnv("QUIPU_CALLS"))
         return;
-    Current = M.getGlobalVariable("quipu_current");
-    if (!Current)
-        Current = new GlobalVariable(M, Pointer, false, GlobalValue::ExternalLinkage, nullptr, "quipu_current", nullptr,
-                                     GlobalValue::InitialExecTLSModel);
+    auto State = [&](StringRef Name) {
+        GlobalVariable *Known = M.getGlobalVariable(Name);
+        return Known ? Known
+                     : new GlobalVariable(M, Pointer, false, GlobalValue::ExternalLinkage, nullptr, Name, nullptr,
+                                          GlobalValue::InitialExecTLSModel);
+    };
+    Current = State("quipu_current");
+    ActiveNode = State("quipu_active_node");
+    // Without a stub for lazy binding, which does not preserve all registers.
+    const AttributeList Missed =
+        Plain.addFnAttribute(Context, Attribute::NonLazyBind).addFnAttribute(Context, Attribute::Cold);
+    auto Preserving = [&](StringRef Name, FunctionType *Type) {
+        FunctionCallee Callee = M.getOrInsertFunction(Name, Type, Missed);
+        cast<Function>(Callee.getCallee())->setCallingConv(CallingConv::PreserveAll);
+        return Callee;
+    };
+    CountMissed = Preserving("quipu_count_missed", FunctionType::get(Pointer, {Pointer, Pointer}, false));
+    EnterMissed = Preserving("quipu_enter_missed", FunctionType::get(Pointer, {Pointer, Pointer}, false));
+    ExitMissed = Preserving("quipu_exit_missed", FunctionType::get(Void, {Pointer}, false));
+    // Code for shared libraries, which may be loaded later, has no room for many variables of threads.
+    HasSlots = M.getPICLevel() == PICLevel::NotPIC || M.getPIELevel() != PIELevel::Default;
 }
 
-Value *Runtime::currentThread(IRBuilder<> &Builder) const {
-    return Builder.CreateAlignedLoad(Pointer, Builder.CreateThreadLocalAddress(Current), Align(8), "quipu.thread");
+Value *Runtime::threadLocal(IRBuilder<> &Builder, GlobalVariable *Variable, const Twine &Name) const {
+    return Builder.CreateAlignedLoad(Pointer, Builder.CreateThreadLocalAddress(Variable), Align(8), Name);
+}
+
+/// Where a function finds the link that it followed last.
+GlobalVariable *Runtime::newSlot() {
+    if (!HasSlots)
+        return nullptr;
+    if (!NoLink) {
+        auto *Type = ArrayType::get(I64, sizeof(quipu_link) / sizeof(uint64_t));
+        auto *Empty = new GlobalVariable(M, Type, true, GlobalValue::PrivateLinkage, ConstantAggregateZero::get(Type),
+                                         "quipu.no_link");
+        Empty->setAlignment(Align(8));
+        NoLink = Empty;
+    }
+    auto *Slot = new GlobalVariable(M, Pointer, false, GlobalValue::InternalLinkage, NoLink, "quipu.slot", nullptr,
+                                    GlobalValue::InitialExecTLSModel);
+    Slot->setAlignment(Align(8));
+    return Slot;
 }
 
 /// Adds the time since the latest event to `Here`, if time is kept: none, if a signal handler was measured since the
@@ -104,38 +138,38 @@ void Runtime::chargeTime(IRBuilder<> &Builder, Value *Thread, Value *Here, Value
     Builder.SetInsertPoint(Behind);
 }
 
-/// Splits the block around `Call`: Head -> Known -> Fast -> Tail for a thread that is measured, with ways out to Slow,
-/// which makes the call. Known has no end yet.
+/// Splits the block around `Call`: Head -> Tail, and Slow for what is unusual. Head has no end yet.
 Runtime::Ways Runtime::split(CallInst *Call) const {
-    LLVMContext &Context = M.getContext();
-    BasicBlock *Head = Call->getParent();
     Ways Way;
-    Way.Likely = MDBuilder(Context).createBranchWeights(1 << 20, 1);
-    Way.Tail = SplitBlock(Head, Call->getNextNode());
-    Way.Slow = SplitBlock(Head, Call);
-    Way.Known = BasicBlock::Create(Context, "quipu.known", Head->getParent(), Way.Slow);
-    Way.Fast = BasicBlock::Create(Context, "quipu.fast", Head->getParent(), Way.Slow);
-
-    IRBuilder<> Builder(Way.Fast);
-    Builder.CreateBr(Way.Tail);
-    Head->getTerminator()->eraseFromParent();
-    Builder.SetInsertPoint(Head);
-    Builder.SetCurrentDebugLocation(Call->getDebugLoc());
-    Way.Thread = currentThread(Builder);
-    Builder.CreateCondBr(Builder.CreateIsNotNull(Way.Thread), Way.Known, Way.Slow, Way.Likely);
+    Way.Head = Call->getParent();
+    Way.Tail = SplitBlock(Way.Head, Call->getNextNode());
+    Way.Slow = SplitBlock(Way.Head, Call);
+    Way.Head->getTerminator()->eraseFromParent();
     return Way;
 }
 
-/// quipu_enter, or quipu_count if `Quiet`.
-void Runtime::inlineEnter(CallInst *Call, bool Quiet) {
-    Value *Region = Call->getArgOperand(0);
-    Constant *Hash = hashOf(Region, M.getDataLayout());
-    Ways Way = split(Call);
-    Value *Thread = Way.Thread;
-    IRBuilder<> Builder(Way.Known);
-    Builder.SetCurrentDebugLocation(Call->getDebugLoc());
+/// Goes to `Next` if what happens is usual, and on from there.
+void Runtime::go(IRBuilder<> &Builder, Value *Usual, BasicBlock *Next, const Ways &Way) const {
+    Builder.CreateCondBr(Usual, Next, Way.Slow, MDBuilder(M.getContext()).createBranchWeights(1 << 20, 1));
+    Builder.SetInsertPoint(Next);
+}
+
+BasicBlock *Runtime::block(const Ways &Way, const Twine &Name) const {
+    return BasicBlock::Create(M.getContext(), Name, Way.Head->getParent(), Way.Slow);
+}
+
+/// The link from the active node to `Region`. Builder ends where it is known; the last way there is not made yet.
+Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, GlobalVariable *Slot, const Ways &Way) const {
+    if (Slot) {
+        Value *Here = Builder.CreateAlignedLoad(Pointer, threadLocal(Builder, ActiveNode, "quipu.place"), Align(8));
+        Value *Link = threadLocal(Builder, Slot, "quipu.link");
+        return {Here, Link, Builder.CreateICmpEQ(load(Builder, Pointer, Link, offsetof(quipu_link, from)), Here)};
+    }
+    Value *Thread = threadLocal(Builder, Current, "quipu.thread");
+    go(Builder, Builder.CreateIsNotNull(Thread), block(Way, "quipu.known"), Way);
     Value *Here = load(Builder, Pointer, Thread, offsetof(quipu_thread, here));
     Value *Salt = load(Builder, I64, Here, offsetof(quipu_node, salt));
+    Value *Hash = hashOf(Region, M.getDataLayout());
     Value *Index = Builder.CreateAnd(Builder.CreateAdd(Salt, Hash), Builder.getInt64(QUIPU_TABLE_ENTRIES - 1));
     Value *Table = load(Builder, Pointer, Thread, offsetof(quipu_thread, table));
     Value *Link = Builder.CreateLoad(Pointer, Builder.CreateInBoundsGEP(Pointer, Table, Index));
@@ -143,72 +177,130 @@ void Runtime::inlineEnter(CallInst *Call, bool Quiet) {
     Value *Id = load(Builder, I64, Region, offsetof(quipu_region, id));
     Value *Usual =
         Builder.CreateAnd(Same, Builder.CreateICmpEQ(load(Builder, I64, Link, offsetof(quipu_link, region)), Id));
-    Value *Top = nullptr, *Clock = nullptr;
-    if (!Quiet) {
-        Top = load(Builder, Pointer, Thread, offsetof(quipu_thread, top));
-        Value *Limit = load(Builder, Pointer, Thread, offsetof(quipu_thread, limit));
-        Clock = load(Builder, I64, Thread, offsetof(quipu_thread, clock));
-        Usual = Builder.CreateAnd(Usual, Builder.CreateICmpNE(Top, Limit));
-        Usual = Builder.CreateAnd(Usual, Builder.CreateICmpNE(Clock, Builder.getInt64(QUIPU_CLOCK_NANOSECONDS)));
-    }
-    Builder.CreateCondBr(Usual, Way.Fast, Way.Slow, Way.Likely);
+    return {Here, Link, Usual};
+}
 
-    Builder.SetInsertPoint(Way.Fast->getTerminator());
-    increment(Builder, load(Builder, Pointer, Link, offsetof(quipu_link, visits)), Builder.getInt64(1));
-    Value *Counters = load(Builder, Pointer, Link, offsetof(quipu_link, counters));
-    Value *Result = Counters;
-    if (!Quiet) {
-        chargeTime(Builder, Thread, Here, Clock);
-        Result = field(Builder, Top, sizeof(quipu_frame));
-        Value *To = load(Builder, Pointer, Link, offsetof(quipu_link, to));
-        // As quipu_push: until the frame is the innermost one, signal handlers take its place.
-        auto Fill = [&] {
-            storeNow(Builder, Counters, Result, offsetof(quipu_frame, counters));
-            storeNow(Builder, To, Result, offsetof(quipu_frame, node));
-            signalFence(Builder);
-        };
-        Fill();
-        storeNow(Builder, Result, Thread, offsetof(quipu_thread, top));
-        signalFence(Builder);
-        Fill();
-        store(Builder, To, Thread, offsetof(quipu_thread, here));
+/// Of this thread's copy, before an instruction.
+Value *Runtime::addressOf(GlobalVariable *Slot, Instruction *Before) const {
+    if (!Slot)
+        return ConstantPointerNull::get(cast<PointerType>(Pointer));
+    return IRBuilder<>(Before).CreateThreadLocalAddress(Slot);
+}
+
+/// Puts the call of a function that preserves all registers in the place of `Call`.
+CallInst *Runtime::replace(CallInst *Call, FunctionCallee Callee, ArrayRef<Value *> Arguments) const {
+    IRBuilder<> Builder(Call);
+    CallInst *Missed = Builder.CreateCall(Callee, Arguments);
+    Missed->setCallingConv(CallingConv::PreserveAll);
+    return Missed;
+}
+
+/// quipu_count
+void Runtime::inlineCount(CallInst *Call, bool CountsVisits) {
+    Value *Region = Call->getArgOperand(0);
+    const Ways Way = split(Call);
+    GlobalVariable *Slot = newSlot();
+    IRBuilder<> Builder(Way.Head);
+    Builder.SetCurrentDebugLocation(Call->getDebugLoc());
+    const Known Found = findLink(Builder, Region, Slot, Way);
+    BasicBlock *Usual = Builder.GetInsertBlock();
+    go(Builder, Found.Usual, Way.Tail, Way);
+    CallInst *Missed = replace(Call, CountMissed, {Region, addressOf(Slot, Call)});
+
+    Builder.SetInsertPoint(Way.Tail, Way.Tail->begin());
+    PHINode *Link = Builder.CreatePHI(Pointer, 2);
+    Link->addIncoming(Found.Link, Usual);
+    Link->addIncoming(Missed, Way.Slow);
+    if (!CountsVisits)
+        increment(Builder, load(Builder, Pointer, Link, offsetof(quipu_link, visits)), Builder.getInt64(1));
+    if (!Call->use_empty()) {
+        Value *Counters = load(Builder, Pointer, Link, offsetof(quipu_link, counters));
+        Counters->takeName(Call);
+        Call->replaceAllUsesWith(Counters);
     }
+    Call->eraseFromParent();
+}
+
+/// quipu_enter
+void Runtime::inlineEnter(CallInst *Call) {
+    Value *Region = Call->getArgOperand(0);
+    const Ways Way = split(Call);
+    GlobalVariable *Slot = newSlot();
+    IRBuilder<> Builder(Way.Head);
+    Builder.SetCurrentDebugLocation(Call->getDebugLoc());
+    const Known Found = findLink(Builder, Region, Slot, Way);
+    go(Builder, Found.Usual, block(Way, "quipu.found"), Way);
+    Value *Thread = threadLocal(Builder, Current, "quipu.thread");
+    Value *Top = load(Builder, Pointer, Thread, offsetof(quipu_thread, top));
+    Value *Limit = load(Builder, Pointer, Thread, offsetof(quipu_thread, limit));
+    Value *Clock = load(Builder, I64, Thread, offsetof(quipu_thread, clock));
+    Value *Usual = Builder.CreateAnd(Builder.CreateICmpNE(Top, Limit),
+                                     Builder.CreateICmpNE(Clock, Builder.getInt64(QUIPU_CLOCK_NANOSECONDS)));
+    BasicBlock *Fast = block(Way, "quipu.fast");
+    go(Builder, Usual, Fast, Way);
+    Builder.SetInsertPoint(Builder.CreateBr(Way.Tail));
+
+    increment(Builder, load(Builder, Pointer, Found.Link, offsetof(quipu_link, visits)), Builder.getInt64(1));
+    Value *Counters = load(Builder, Pointer, Found.Link, offsetof(quipu_link, counters));
+    chargeTime(Builder, Thread, Found.Here, Clock);
+    Value *Result = field(Builder, Top, sizeof(quipu_frame));
+    Value *To = load(Builder, Pointer, Found.Link, offsetof(quipu_link, to));
+    // As quipu_push: until the frame is the innermost one, signal handlers take its place.
+    auto Fill = [&] {
+        storeNow(Builder, Counters, Result, offsetof(quipu_frame, counters));
+        storeNow(Builder, To, Result, offsetof(quipu_frame, node));
+        signalFence(Builder);
+    };
+    Fill();
+    storeNow(Builder, Result, Thread, offsetof(quipu_thread, top));
+    signalFence(Builder);
+    Fill();
+    store(Builder, To, Thread, offsetof(quipu_thread, here));
     BasicBlock *FastEnd = Builder.GetInsertBlock();
 
+    CallInst *Missed = replace(Call, EnterMissed, {Region, addressOf(Slot, Call)});
     Builder.SetInsertPoint(Way.Tail, Way.Tail->begin());
     PHINode *Merged = Builder.CreatePHI(Pointer, 2);
     Merged->takeName(Call);
     Call->replaceAllUsesWith(Merged);
     Merged->addIncoming(Result, FastEnd);
-    Merged->addIncoming(Call, Way.Slow);
+    Merged->addIncoming(Missed, Way.Slow);
+    Call->eraseFromParent();
 }
 
+/// quipu_exit
 void Runtime::inlineExit(CallInst *Call) {
     Value *Frame = Call->getArgOperand(0);
-    Ways Way = split(Call);
-    Value *Thread = Way.Thread;
-    IRBuilder<> Builder(Way.Known);
+    const Ways Way = split(Call);
+    IRBuilder<> Builder(Way.Head);
     Builder.SetCurrentDebugLocation(Call->getDebugLoc());
+    Value *Thread = threadLocal(Builder, Current, "quipu.thread");
+    go(Builder, Builder.CreateIsNotNull(Thread), block(Way, "quipu.known"), Way);
     Value *Clock = load(Builder, I64, Thread, offsetof(quipu_thread, clock));
     Value *IsTop = Builder.CreateICmpEQ(load(Builder, Pointer, Thread, offsetof(quipu_thread, top)), Frame);
     Value *Cheap = Builder.CreateICmpNE(Clock, Builder.getInt64(QUIPU_CLOCK_NANOSECONDS));
-    Builder.CreateCondBr(Builder.CreateAnd(IsTop, Cheap), Way.Fast, Way.Slow, Way.Likely);
-
-    Builder.SetInsertPoint(Way.Fast->getTerminator());
+    go(Builder, Builder.CreateAnd(IsTop, Cheap), block(Way, "quipu.fast"), Way);
+    Builder.SetInsertPoint(Builder.CreateBr(Way.Tail));
     chargeTime(Builder, Thread, load(Builder, Pointer, Thread, offsetof(quipu_thread, here)), Clock);
     Value *Below = Builder.CreateConstInBoundsGEP1_64(Builder.getInt8Ty(), Frame, -int64_t{sizeof(quipu_frame)});
     store(Builder, Below, Thread, offsetof(quipu_thread, top));
     store(Builder, load(Builder, Pointer, Below, offsetof(quipu_frame, node)), Thread, offsetof(quipu_thread, here));
+    replace(Call, ExitMissed, {Frame});
+    Call->eraseFromParent();
 }
 
-void Runtime::inlineHooks(Function &F, ArrayRef<CallInst *> Calls) {
-    if (!Current || F.hasOptSize() || F.hasOptNone())
+bool Runtime::inlines(const Function &F) const { return Current && !F.hasOptSize() && !F.hasOptNone(); }
+
+void Runtime::inlineHooks(Function &F, ArrayRef<CallInst *> Calls, bool CountsVisits) {
+    if (!inlines(F))
         return;
     for (CallInst *Call : Calls) {
         if (Call->getCalledOperand() == Exit.getCallee())
             inlineExit(Call);
+        else if (Call->getCalledOperand() == Count.getCallee())
+            inlineCount(Call, CountsVisits);
         else
-            inlineEnter(Call, Call->getCalledOperand() == Count.getCallee());
+            inlineEnter(Call);
     }
 }
 

@@ -24,25 +24,39 @@ class Runtime {
     llvm::FunctionCallee Enter, Exit, Count, Unwind, Top, Effort, Moved;
 
     /// Puts what these calls do when nothing unusual happens in front of them (agent/runtime/inlined.h), so that they
-    /// are only made otherwise. Does nothing for processors without a cheap clock, or where `F` asks for small code.
-    void inlineHooks(llvm::Function &F, llvm::ArrayRef<llvm::CallInst *> Calls);
+    /// are only made otherwise. CountsVisits: the counters of `F` say how often it was visited.
+    void inlineHooks(llvm::Function &F, llvm::ArrayRef<llvm::CallInst *> Calls, bool CountsVisits);
+    /// Whether that does anything: not for processors without a cheap clock, and not where `F` asks for small code.
+    bool inlines(const llvm::Function &F) const;
 
   private:
-    llvm::Value *currentThread(llvm::IRBuilder<> &Builder) const;
+    llvm::Value *threadLocal(llvm::IRBuilder<> &Builder, llvm::GlobalVariable *Variable, const llvm::Twine &Name) const;
     struct Ways {
-        llvm::Value *Thread;
-        llvm::BasicBlock *Known, *Fast, *Slow, *Tail;
-        llvm::MDNode *Likely;
+        llvm::BasicBlock *Head, *Slow, *Tail;
     };
     Ways split(llvm::CallInst *Call) const;
+    llvm::BasicBlock *block(const Ways &Way, const llvm::Twine &Name) const;
+    void go(llvm::IRBuilder<> &Builder, llvm::Value *Usual, llvm::BasicBlock *Next, const Ways &Way) const;
+    struct Known {
+        llvm::Value *Here, *Link, *Usual;
+    };
+    Known findLink(llvm::IRBuilder<> &Builder, llvm::Value *Region, llvm::GlobalVariable *Slot, const Ways &Way) const;
+    llvm::CallInst *replace(llvm::CallInst *Call, llvm::FunctionCallee Callee,
+                            llvm::ArrayRef<llvm::Value *> Arguments) const;
+    llvm::GlobalVariable *newSlot();
+    llvm::Value *addressOf(llvm::GlobalVariable *Slot, llvm::Instruction *Before) const;
     void chargeTime(llvm::IRBuilder<> &Builder, llvm::Value *Thread, llvm::Value *Here, llvm::Value *Clock);
-    void inlineEnter(llvm::CallInst *Call, bool Quiet);
+    void inlineCount(llvm::CallInst *Call, bool CountsVisits);
+    void inlineEnter(llvm::CallInst *Call);
     void inlineExit(llvm::CallInst *Call);
 
     llvm::Module &M;
     llvm::Type *Pointer;
     llvm::Type *I64;
-    llvm::GlobalVariable *Current = nullptr;
+    llvm::GlobalVariable *Current = nullptr, *ActiveNode = nullptr;
+    llvm::Constant *NoLink = nullptr;
+    llvm::FunctionCallee CountMissed, EnterMissed, ExitMissed;
+    bool HasSlots = false;
 };
 
 } // namespace quipu

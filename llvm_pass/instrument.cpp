@@ -64,7 +64,7 @@ class FunctionInstrumenter {
 
     void run(FunctionAnalysisManager &FAM, bool PerLine) {
         std::vector<Instruction *> Twice = returningTwice();
-        Counting Counters(F, FAM, Within);
+        Counting Counters(F, FAM, Within, !isRegion() && RT.inlines(F));
         if (Counters.counters() > QUIPU_MOST_COUNTERS)
             return runNaively();
         if (PerLine) {
@@ -86,6 +86,7 @@ class FunctionInstrumenter {
                                 ? static_cast<Value *>(Builder.CreateLoad(Builder.getPtrTy(), Begin, "quipu.counters"))
                                 : Begin);
         }
+        CountsVisits = Counters.countsVisits();
         finish(Twice, isRegion() ? Begin : nullptr, Descriptor.Inner);
     }
 
@@ -125,7 +126,7 @@ class FunctionInstrumenter {
                     Hooks.push_back(Call);
             }
         }
-        RT.inlineHooks(F, Hooks);
+        RT.inlineHooks(F, Hooks, CountsVisits);
         forgetMemoryFacts(F);
     }
 
@@ -204,6 +205,7 @@ class FunctionInstrumenter {
     const Scopes &Within;
     bool HandleExceptions;
     SmallVector<CallInst *, 4> Hooks;
+    bool CountsVisits = false; ///< by its counters
 };
 
 } // namespace

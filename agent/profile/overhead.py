@@ -58,19 +58,24 @@ def event_costs(attributes: Mapping[str, str]) -> EventCosts | None:
     return EventCosts(pair, min(inside, pair), pair + clock * waits, quiet, counter)
 
 
-def with_events(nodes: NodeArrays, counters: Counters, unhooked: Set[int], metrics: Sequence[Metric]) -> NodeArrays:
-    """Return the nodes with columns more in their counts: `EVENTS`. nodes: as they are in the profile.
+def with_events(
+    nodes: NodeArrays, read: NodeArrays, counters: Counters, unhooked: Set[int], metrics: Sequence[Metric]
+) -> NodeArrays:
+    """Return the nodes with columns more in their counts: `EVENTS`. read: the nodes as they are in the profile.
 
-    A counter was added to at most once in each visit, and by 1 or more: at most min(visits, counter) times. What counts
-    with an outer function costs nothing.
+    Where the profile has no visits of a region without a hook, its counters stand for them: one is added to per visit,
+    and nothing else. Elsewhere a counter was added to at most once in each visit, and by 1 or more: at most
+    min(visits, counter) times. What counts with an outer function costs nothing.
     """
     names = [metric.name for metric in metrics]
-    visits = nodes.counts[:, names.index("visits")] if "visits" in names else np.zeros(nodes.id.size, dtype=np.uint64)
+    nothing = np.uint64(0)
+    visits = complete = np.zeros(nodes.id.size, dtype=np.uint64)
+    if "visits" in names:
+        visits, complete = (each.counts[:, names.index("visits")] for each in (read, nodes))
     is_quiet = np.isin(nodes.region, np.fromiter(unhooked, dtype=np.int64, count=len(unhooked)))
     added = np.zeros(nodes.id.size, dtype=np.uint64)
     np.add.at(added, counters.node, np.minimum(counters.value, visits[counters.node]))
-    nothing = np.uint64(0)
-    quiet = np.where(is_quiet & (nodes.owner < 0), visits, nothing)
+    quiet = np.where(is_quiet & (nodes.owner < 0), np.where(visits > 0, visits, complete), nothing)
     events = np.stack((np.where(is_quiet, nothing, visits), quiet, added), axis=1)
     return replace(nodes, counts=np.concatenate((nodes.counts, events), axis=1))
 

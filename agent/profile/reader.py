@@ -140,8 +140,9 @@ def read_profile(
     threads = read_threads(chunks[ChunkType.THREADS], nodes)
     counters = read_counters(chunks[ChunkType.COUNTERS], nodes, problems)
     weights = read_weights(chunks[ChunkType.WEIGHTS], nodes, len(header.metrics), problems)
-    read = with_events(nodes, counters, texts.without_hook, header.metrics)
+    read = nodes
     nodes, is_weighted = add_effort(read, counters, weights, header.metrics, problems)
+    nodes = with_events(nodes, read, counters, texts.without_hook, header.metrics)
     nodes, index = fold_left_out(nodes, texts.left_out, (*header.metrics, *EVENTS))
     kept = None
     if wants_counters(texts.attributes):

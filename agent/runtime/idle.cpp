@@ -15,6 +15,7 @@ struct Idle {
     Node node; /* active, whatever is entered */
     Link link; /* from there, for regions that nothing has registered: their id is 0 */
     uint64_t visits;
+    Idle *next; /* that no thread uses */
     Link *table[QUIPU_TABLE_ENTRIES];
     uint64_t counters[QUIPU_MOST_COUNTERS];
     Frame frames[depth];
@@ -26,11 +27,33 @@ bool has_key;
 uint64_t shared_counters[QUIPU_MOST_COUNTERS]; /* without memory */
 __thread bool reserving;                       /* the mmap that is called may be one of the program, with hooks */
 
-/* When a thread ends. */
-void end(void *idle) {
-    if (quipu_current == &static_cast<Idle *>(idle)->shared)
-        quipu_current = nullptr;
-    munmap(idle, sizeof(Idle));
+/* States that no thread uses. Without the lock, which another thread may hold while this process forks. */
+Idle *unused;
+
+void give_back(Idle *idle) {
+    idle->next = __atomic_load_n(&unused, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&unused, &idle->next, idle, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
+}
+
+/* When a thread ends. Slots of functions (inlined.h) point to its link until the thread is gone: the memory stays, and
+ * goes to the next thread. */
+void end(void *ended) {
+    auto *idle = static_cast<Idle *>(ended);
+    if (quipu_current == &idle->shared)
+        make_current(nullptr);
+    give_back(idle);
+}
+
+/* Null if there is no memory. */
+Idle *take_idle() {
+    Idle *const idle = __atomic_exchange_n(&unused, nullptr, __ATOMIC_ACQUIRE);
+    for (Idle *other = idle ? idle->next : nullptr; other;) {
+        Idle *const next = other->next;
+        give_back(other);
+        other = next;
+    }
+    return idle ? idle : static_cast<Idle *>(reserve(sizeof(Idle)));
 }
 
 void make_key() { has_key = pthread_key_create(&key, end) == 0; }
@@ -45,13 +68,13 @@ Idle *idle_state() {
     if (reserving)
         return nullptr;
     reserving = true;
-    void *memory = reserve(sizeof(Idle));
-    reserving = false;
-    if (memory && pthread_setspecific(key, memory) != 0) {
-        munmap(memory, sizeof(Idle));
-        memory = nullptr;
+    Idle *idle = take_idle();
+    if (idle && pthread_setspecific(key, idle) != 0) {
+        end(idle);
+        idle = nullptr;
     }
-    return static_cast<Idle *>(memory);
+    reserving = false;
+    return idle;
 }
 
 } // namespace
@@ -75,7 +98,7 @@ void idle_thread() {
     thread.limit = idle->frames + depth - 1;
     thread.table = idle->table;
     thread.clock = QUIPU_CLOCK_NONE;
-    quipu_current = &thread;
+    make_current(&thread);
 }
 
 void end_idle(Frame *frame) {

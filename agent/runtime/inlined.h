@@ -57,4 +57,21 @@ extern
 #endif
     __attribute__((visibility("default"), tls_model("initial-exec"))) __thread struct quipu_thread *quipu_current;
 
+/* Points to the active node of this thread, never NULL: while quipu_current is NULL, to a node without links. */
+#ifdef __cplusplus
+extern "C"
+#else
+extern
+#endif
+    __attribute__((visibility("default"),
+                   tls_model("initial-exec"))) __thread struct quipu_node *const *quipu_active_node;
+
+/* Each function of a program has a slot per thread, which points to the link that the function followed last, or to one
+ * whose `from` is NULL. Links live as long as the process, so that one comparison says whether the link is the one to
+ * follow, whatever a signal handler did before. If not, the pass calls these functions. They preserve all registers
+ * but the one of their result (calling convention preserve_all), so that the usual way saves none. x86-64 only. */
+struct quipu_link *quipu_count_missed(struct quipu_region *region, struct quipu_link **slot);
+struct quipu_frame *quipu_enter_missed(struct quipu_region *region, struct quipu_link **slot);
+void quipu_exit_missed(struct quipu_frame *frame);
+
 #endif

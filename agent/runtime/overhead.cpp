@@ -85,7 +85,7 @@ Overhead measure_overhead() {
         return found;
     set_up(stage);
     quipu_thread *const before = quipu_current;
-    quipu_current = &stage->shared;
+    make_current(&stage->shared);
     found.pair = cost_of([stage](int) { quipu_exit(quipu_enter(&stage->region)); });
     found.inside = found.pair * inner_share(stage);
     found.quiet = cost_of([stage](int) { quipu_count(&stage->quiet); });
@@ -93,7 +93,7 @@ Overhead measure_overhead() {
     found.counter = cost_of([counters](int i) { counters[i % most_counters] = counters[i % most_counters] + 1; });
     volatile uint64_t reading = 0;
     found.clock = cost_of([&reading](int) { reading = ticks(clock_kind); });
-    quipu_current = before;
+    make_current(before);
     munmap(stage, sizeof(Stage));
     return found;
 }

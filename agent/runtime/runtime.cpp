@@ -2,16 +2,35 @@
 #include "clock.h"
 #include "computation.h"
 #include "hot.h"
+#include "missed.h"
 #include "teams.h"
 #include "tree.h"
 
 using namespace quipu;
 
 __thread quipu_thread *quipu_current;
+static Node nobody; /* no link leads from there */
+static Node *const at_nobody = &nobody;
+__thread Node *const *quipu_active_node = &at_nobody;
 __thread Node *quipu::thread_origin;
 __thread size_t quipu::thread_stack;
 
+void quipu::make_current(quipu_thread *thread) {
+    /* What the pass emits relies on the thread where it finds a link from its active node. */
+    if (!thread)
+        __atomic_store_n(&quipu_active_node, &at_nobody, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    put(quipu_current, thread);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (thread)
+        __atomic_store_n(&quipu_active_node, &thread->here, __ATOMIC_RELAXED);
+}
+
 namespace {
+
+/* What quipu_count_missed returns where the counters are known and not the link. */
+thread_local Link without_link;
+thread_local uint64_t visits_of_nobody;
 
 /* The frame of code that is not measured; its counters are written to and never read. */
 thread_local Frame idle;
@@ -127,6 +146,24 @@ uint64_t *quipu_count(struct quipu_region *region) {
         note_visit(thread, link);
     quipu_increase(link->visits, 1);
     return link->counters;
+}
+
+struct quipu_link *quipu_count_slowly(struct quipu_region *region, struct quipu_link **slot) {
+    quipu_thread *thread = this_thread();
+    Link *link = thread ? follow(thread, region) : nullptr;
+    if (__builtin_expect(!link || link->folded, 0)) {
+        Link *known = thread ? nullptr : quipu_count_known(region, slot); /* this_thread() may have made it idle */
+        if (known)
+            return known;
+        without_link.counters = link ? count_folded(thread, link) : idle_frame()->counters;
+        without_link.visits = &visits_of_nobody;
+        return &without_link;
+    }
+    if (__builtin_expect(by_effort, 0))
+        note_visit(thread, link);
+    else if (slot && !ranks)
+        *slot = link;
+    return link;
 }
 
 void quipu_unwind(struct quipu_frame *frame) {

@@ -31,7 +31,7 @@ void end_thread(void *state) {
     end_sampling();
     const Locked locked;
     thread->shared->in_use = 0;
-    quipu_current = nullptr;
+    make_current(nullptr);
 }
 
 /* Before main, so that a thread has room for its value without malloc. */
@@ -235,7 +235,7 @@ quipu_thread *begin_thread() {
         if (!thread)
             thread = take_thread();
         if (thread && !ranks)
-            quipu_current = thread->shared;
+            make_current(thread->shared);
     }
     if (!thread)
         return nullptr;
@@ -354,7 +354,7 @@ QUIPU_BARE void keep_one_thread() {
         forked = quipu_current;
         *forked = at_fork;
     }
-    quipu_current = nullptr;
+    make_current(nullptr);
 }
 
 } // namespace quipu

@@ -199,6 +199,8 @@ uint64_t *idle_counters();
 void idle_thread();
 /* Ends the frames above this one if it is of such a thread. */
 void end_idle(Frame *frame);
+/* quipu_current, and what goes with it. */
+void make_current(quipu_thread *thread);
 /* Whether this is what idle_thread() made. */
 inline bool is_idle(const quipu_thread *thread) { return !thread->own; }
 

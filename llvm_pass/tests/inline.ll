@@ -1,23 +1,46 @@
-; On x86-64 the usual way of entering and leaving a region is inline; the runtime is called otherwise.
+; On x86-64 the usual way of entering and leaving a region is inline; the runtime is called otherwise, and preserves the
+; registers of the usual way.
 ; RUN: %quipu -S %s | %check %s
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-pc-linux-gnu"
 
-; CHECK: @quipu_current = external thread_local(initialexec) global ptr
+; CHECK-DAG: @quipu_current = external thread_local(initialexec) global ptr
+; CHECK-DAG: @quipu_active_node = external thread_local(initialexec) global ptr
 
 ; CHECK-LABEL: define void @caller()
-; CHECK: load ptr, ptr {{.*}}, align 8
 ; CHECK: quipu.fast:
 ; CHECK: call i64 @llvm.x86.rdtsc()
-; CHECK: call ptr @quipu_enter(ptr @quipu.region.caller)
+; CHECK: call preserve_allcc ptr @quipu_enter_missed(ptr @quipu.region.caller, ptr
 ; CHECK: %quipu.frame = phi ptr
 ; CHECK: call void @callee()
 ; CHECK: call i64 @llvm.x86.rdtsc()
-; CHECK: call void @quipu_exit(ptr %quipu.frame)
+; CHECK: call preserve_allcc void @quipu_exit_missed(ptr %quipu.frame)
 ; CHECK: ret void
 declare void @callee()
 define void @caller() nounwind {
   call void @callee()
   ret void
 }
+
+; One counter for each way through a function that calls nothing, and none for its visits.
+; CHECK-LABEL: define i32 @choose(
+; CHECK: icmp eq ptr
+; CHECK: call preserve_allcc ptr @quipu_count_missed(ptr @quipu.region.choose, ptr
+; CHECK: %quipu.path = phi i64
+; CHECK: getelementptr inbounds i64, ptr {{.*}}, i64 %quipu.path
+; CHECK: add i64 {{.*}}, 1
+; CHECK-NOT: add i64
+; CHECK: ret i32
+define i32 @choose(i32 %a, i32 %b) nounwind {
+entry:
+  %less = icmp slt i32 %a, %b
+  br i1 %less, label %then, label %end
+then:
+  store volatile i32 %a, ptr @sink
+  br label %end
+end:
+  %result = phi i32 [ %a, %then ], [ %b, %entry ]
+  ret i32 %result
+}
+@sink = global i32 0

@@ -1,0 +1,135 @@
+/* Calls that preserve all registers. Compiled for general registers only, and without sanitizers: until
+ * the state of the vectors is on the stack, vector registers hold values of the caller. */
+#include "missed.h"
+
+#if defined(__x86_64__)
+
+#include "hot.h"
+
+#include <cpuid.h>
+
+extern "C" {
+
+__attribute__((visibility("hidden"))) uint64_t quipu_vector_bytes; /* of their state as XSAVE writes it; 0: not known */
+__attribute__((visibility("hidden"))) uint64_t quipu_vector_parts; /* what XSAVE saves; 0: it does not exist */
+
+__attribute__((visibility("hidden"))) void quipu_find_vectors(void) {
+    constexpr uint32_t legacy_bytes = 512, has_xsave = 1u << 27, state_leaf = 0xd;
+    constexpr uint64_t tiles = uint64_t{3} << 17; /* no code between two calls relies on them */
+    uint32_t a, b, c, d;
+    uint64_t bytes = legacy_bytes, parts = 0;
+    if (__get_cpuid(1, &a, &b, &c, &d) && (c & has_xsave)) {
+        uint32_t low, high;
+        __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+        parts = (low | uint64_t{high} << 32) & ~tiles;
+        if (__get_cpuid_count(state_leaf, 0, &a, &b, &c, &d))
+            bytes = b;
+    }
+    quipu_vector_parts = parts;
+    quipu_vector_bytes = (bytes + 63) & ~uint64_t{63};
+}
+
+struct quipu_link *quipu_count_known(struct quipu_region *region, struct quipu_link **slot) {
+    struct quipu_link *link = quipu_current == NULL ? NULL : quipu_known_link(quipu_current, region);
+    if (link != NULL && slot != NULL)
+        *slot = link;
+    return link;
+}
+
+struct quipu_frame *quipu_enter_known(struct quipu_region *region, struct quipu_link **slot) {
+    struct quipu_thread *thread = quipu_current;
+    if (thread == NULL || thread->clock == QUIPU_CLOCK_NANOSECONDS)
+        return NULL;
+    struct quipu_link *link = quipu_known_link(thread, region);
+    if (link == NULL || thread->top == thread->limit)
+        return NULL;
+    if (slot != NULL)
+        *slot = link;
+    if (thread->clock == QUIPU_CLOCK_TSC)
+        quipu_charge(thread, quipu_cycles());
+    return quipu_push_link(thread, link);
+}
+}
+
+/* All registers go to the stack but the result's, rax; those of vectors only if the quick part has no result. */
+#define QUIPU_PRESERVING(name, known, slowly, last)                                                                    \
+    __asm__(".pushsection .text\n"                                                                                     \
+            ".globl " name "\n"                                                                                        \
+            ".type " name ", @function\n"                                                                              \
+            ".p2align 4\n" name ":\n"                                                                                  \
+            "    .cfi_startproc\n"                                                                                     \
+            "    endbr64\n"                                                                                            \
+            "    push %rbp\n"                                                                                          \
+            "    .cfi_def_cfa_offset 16\n"                                                                             \
+            "    .cfi_offset %rbp, -16\n"                                                                              \
+            "    mov %rsp, %rbp\n"                                                                                     \
+            "    .cfi_def_cfa_register %rbp\n"                                                                         \
+            "    push %rbx\n"                                                                                          \
+            "    .cfi_offset %rbx, -24\n"                                                                              \
+            "    push %rcx\n"                                                                                          \
+            "    push %rdx\n"                                                                                          \
+            "    push %rsi\n"                                                                                          \
+            "    push %rdi\n"                                                                                          \
+            "    push %r8\n"                                                                                           \
+            "    push %r9\n"                                                                                           \
+            "    push %r10\n"                                                                                          \
+            "    push %r11\n"                                                                                          \
+            "    push %rax\n" known "    cmpq $0, quipu_vector_bytes(%rip)\n"                                          \
+            "    jne 2f\n"                                                                                             \
+            "    call quipu_find_vectors\n"                                                                            \
+            "2:  mov %rsp, %rbx\n"                                                                                     \
+            "    sub quipu_vector_bytes(%rip), %rsp\n"                                                                 \
+            "    and $-64, %rsp\n"                                                                                     \
+            "    mov quipu_vector_parts(%rip), %rax\n"                                                                 \
+            "    mov %rax, %rdx\n"                                                                                     \
+            "    shr $32, %rdx\n"                                                                                      \
+            "    or %rax, %rax\n"                                                                                      \
+            "    jz 3f\n"                                                                                              \
+            "    movq $0, 512(%rsp)\n"                                                                                 \
+            "    movq $0, 520(%rsp)\n"                                                                                 \
+            "    movq $0, 528(%rsp)\n"                                                                                 \
+            "    movq $0, 536(%rsp)\n"                                                                                 \
+            "    movq $0, 544(%rsp)\n"                                                                                 \
+            "    movq $0, 552(%rsp)\n"                                                                                 \
+            "    movq $0, 560(%rsp)\n"                                                                                 \
+            "    movq $0, 568(%rsp)\n"                                                                                 \
+            "    xsave64 (%rsp)\n"                                                                                     \
+            "    jmp 4f\n"                                                                                             \
+            "3:  fxsave64 (%rsp)\n"                                                                                    \
+            "4:  mov -40(%rbp), %rdi\n"                                                                                \
+            "    mov -32(%rbp), %rsi\n"                                                                                \
+            "    call " slowly "\n"                                                                                    \
+            "    mov %rax, %rcx\n"                                                                                     \
+            "    mov quipu_vector_parts(%rip), %rax\n"                                                                 \
+            "    mov %rax, %rdx\n"                                                                                     \
+            "    shr $32, %rdx\n"                                                                                      \
+            "    or %rax, %rax\n"                                                                                      \
+            "    jz 5f\n"                                                                                              \
+            "    xrstor64 (%rsp)\n"                                                                                    \
+            "    jmp 6f\n"                                                                                             \
+            "5:  fxrstor64 (%rsp)\n"                                                                                   \
+            "6:  mov %rbx, %rsp\n"                                                                                     \
+            "    mov %rcx, %rax\n"                                                                                     \
+            "1:  " last "\n"                                                                                           \
+            "    pop %r11\n"                                                                                           \
+            "    pop %r10\n"                                                                                           \
+            "    pop %r9\n"                                                                                            \
+            "    pop %r8\n"                                                                                            \
+            "    pop %rdi\n"                                                                                           \
+            "    pop %rsi\n"                                                                                           \
+            "    pop %rdx\n"                                                                                           \
+            "    pop %rcx\n"                                                                                           \
+            "    pop %rbx\n"                                                                                           \
+            "    pop %rbp\n"                                                                                           \
+            "    .cfi_def_cfa %rsp, 8\n"                                                                               \
+            "    ret\n"                                                                                                \
+            "    .cfi_endproc\n"                                                                                       \
+            ".size " name ", .-" name "\n"                                                                             \
+            ".popsection\n")
+#define QUIPU_FIRST(known) "    call " known "\n    test %rax, %rax\n    jnz 1f\n"
+
+QUIPU_PRESERVING("quipu_count_missed", QUIPU_FIRST("quipu_count_known"), "quipu_count_slowly", "add $8, %rsp");
+QUIPU_PRESERVING("quipu_enter_missed", QUIPU_FIRST("quipu_enter_known"), "quipu_enter@PLT", "add $8, %rsp");
+QUIPU_PRESERVING("quipu_exit_missed", "", "quipu_exit@PLT", "pop %rax");
+
+#endif
