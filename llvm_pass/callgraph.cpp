@@ -15,6 +15,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Operator.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/Process.h"
 
 #include <map>
 #include <optional>
@@ -349,6 +350,8 @@ class Description {
 } // namespace
 
 PreservedAnalyses CallGraphPass::run(Module &M, ModuleAnalysisManager &AM) {
+    if (sys::Process::GetEnv("QUIPU_CALLGRAPH").value_or("on") == "off")
+        return PreservedAnalyses::all();
     auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     // Bitcode of a wrapper was described when it was compiled.
     if (any_of(M, isCounted) && none_of(M, isCountable))

@@ -11,6 +11,7 @@
 
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
@@ -214,6 +215,15 @@ class FunctionInstrumenter {
 static const char *const Waiting = "quipu.waiting";
 
 PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
+    PreservedAnalyses Preserved = instrument(M, AM);
+    // Lines that the user did not ask for are in the descriptors now, and are not wanted elsewhere.
+    if (sys::Process::GetEnv("QUIPU_DEBUG_LINES").value_or("on") == "off" && !M.getNamedMetadata(Waiting) &&
+        StripDebugInfo(M))
+        return PreservedAnalyses::none();
+    return Preserved;
+}
+
+PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &AM) {
     if (Now == Early && any_of(M, [](const Function &F) { return F.isPresplitCoroutine(); })) {
         M.getOrInsertNamedMetadata(Waiting);
         return PreservedAnalyses::all();

@@ -18,6 +18,8 @@ class InstrumentPass : public llvm::PassInfoMixin<InstrumentPass> {
     static bool isRequired() { return true; }
 
   private:
+    llvm::PreservedAnalyses instrument(llvm::Module &M, llvm::ModuleAnalysisManager &AM);
+
     When Now;
 };
 

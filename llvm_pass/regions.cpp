@@ -214,6 +214,6 @@ void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Ho
         }));
 }
 
-void emitFacts(Module &M, ArrayRef<std::string> Lines) { emitLines(M, ".quipu.facts", Lines); }
+void emitFacts(Module &M, ArrayRef<std::string> Lines) { emitPacked(M, ".quipu.facts", Lines); }
 
 } // namespace quipu

@@ -31,13 +31,6 @@ void emit(Module &M, StringRef Section, const std::string &Directives) {
 
 } // namespace
 
-void emitLines(Module &M, StringRef Section, ArrayRef<std::string> Lines) {
-    std::string Directives;
-    for (const std::string &Line : Lines)
-        Directives += ".ascii \"" + escaped(Line) + "\\n\"\n";
-    emit(M, Section, Directives);
-}
-
 void emitPacked(Module &M, StringRef Section, ArrayRef<std::string> Lines) {
     const std::string Text = join(Lines, "\n") + "\n";
     SmallVector<uint8_t, 0> Packed(Text.begin(), Text.end());

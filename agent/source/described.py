@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from quipu.modeling.errors import FormatError
-from quipu.modeling.limits import reading
 
-from .functions import damaged, pieces
+from .functions import damaged
+from .packed import texts
 
 SECTION = ".quipu.callgraph"
-_HEAD = struct.Struct("<4sII")
-_COMPRESSED, _PLAIN = b"QPZ1", b"QPR1"
 
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
@@ -80,7 +75,7 @@ def object_files(path: Path) -> list[list[Entry]]:
     """
     found: list[list[Entry]] = []
     number = 0
-    for text in _texts(path):
+    for text in texts(path, SECTION):
         entries: list[Entry] = []
         for line in text.splitlines():
             number += 1
@@ -90,40 +85,3 @@ def object_files(path: Path) -> list[list[Entry]]:
                 raise damaged(path, number, SECTION) from error
         found.append(entries)
     return found
-
-
-def _texts(path: Path) -> list[bytes]:
-    texts = []
-    content = b"".join(pieces(path, SECTION))
-    with reading(path, path.stat().st_size) as cost:
-        at = 0
-        while at < len(content):
-            if content[at] == 0:  # padding of the linker
-                at += 1
-                continue
-            cost.check_time()
-            if at + _HEAD.size > len(content):
-                raise _broken(path, at)
-            kind, packed, size = _HEAD.unpack_from(content, at)
-            at += _HEAD.size
-            if kind not in (_COMPRESSED, _PLAIN) or at + packed > len(content):
-                raise _broken(path, at - _HEAD.size)
-            cost.spend(size)
-            block = content[at : at + packed]
-            text = _inflated(path, at, block, size) if kind == _COMPRESSED else block
-            if len(text) != size:
-                raise _broken(path, at)
-            texts.append(text)
-            at += packed
-    return texts
-
-
-def _inflated(path: Path, at: int, block: bytes, size: int) -> bytes:
-    try:
-        return zlib.decompressobj().decompress(block, size + 1)
-    except zlib.error as error:
-        raise _broken(path, at) from error
-
-
-def _broken(path: Path, at: int) -> FormatError:
-    return FormatError(path, f"section {SECTION} is damaged at byte {at}: build the program again")

@@ -1,7 +1,7 @@
 """Static facts that the compiler pass left inside a program: its functions, their size, whom they call.
 
-The section `.quipu.facts` is not loaded when the program runs. It holds one line of JSON per function, from all
-object files one after the other.
+The section `.quipu.facts` is not loaded when the program runs. It holds one line of JSON per function, compressed, from
+all object files one after the other.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Annotated, TypeVar
 
 import msgspec
 from quipu.modeling.errors import FormatError
-from quipu.modeling.limits import reading, without_waiting
-from quipu.mpi_wrap.elf import COMPRESSED, ElfFile, NoElf
+
+from .packed import texts
 
 SECTION = ".quipu.facts"
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
@@ -68,30 +68,12 @@ def entries(path: Path, text: bytes, kind: type[_Entry]) -> Iterator[tuple[int, 
 
 def section(path: Path, name: str = SECTION) -> bytes:
     """Return a section of a program, library or object file. Raises FormatError as `static_functions` does."""
-    found = pieces(path, name)
+    found = texts(path, name)
     if not found:
         raise FormatError(
             path, f"holds no section {name}: build it with the Quipu compiler wrappers, and do not strip it"
         )
     return b"\n".join(found)
-
-
-def pieces(path: Path, name: str) -> list[bytes]:
-    """Return all sections of this name in an ELF file. Raises FormatError if it is none, or damaged."""
-    try:
-        size = path.stat().st_size
-        with open(path, "rb", opener=without_waiting) as file, reading(path, size):
-            if not path.is_file():
-                raise FormatError(path, "is no regular file")
-            elf = ElfFile(file)
-            found = [entry for entry in elf.sections() if entry.name == name]
-            if any(entry.flags & COMPRESSED or entry.offset + entry.size > size for entry in found):
-                raise FormatError(path, f"section {name} is damaged: build the program again")
-            return [elf.data(entry) for entry in found]
-    except OSError as error:
-        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
-    except NoElf as error:
-        raise FormatError(path, "is not a program or object file (ELF), or it is damaged") from error
 
 
 def damaged(path: Path, number: int, name: str = SECTION) -> FormatError:

@@ -1,8 +1,8 @@
-; Every function leaves one line of facts in a section that is not loaded.
+; Every function leaves one line of facts in a section that is not loaded, and compressed.
 ; RUN: %quipu -S %s | %check %s
 
 ; CHECK: module asm ".pushsection .quipu.facts,\22\22,@progbits"
-; CHECK: module asm {{.*}}name{{.*}}_Z4workv{{.*}}display{{.*}}work(){{.*}}blocks{{.*}}1{{.*}}hook{{.*}}true{{.*}}calls{{.*}}other{{.*}}indirect_calls{{.*}}1
+; CHECK: module asm ".ascii \22QPZ1\22"
 ; CHECK: module asm ".popsection"
 
 declare void @other()

@@ -117,13 +117,18 @@ bool isHeaderLanguage(std::string_view language) { return endsWith(language, "-h
 
 /// Whether this is an option of ours, which `line` then has.
 bool takeOwn(std::string_view argument, CommandLine &line) {
-    constexpr std::string_view filter = "--quipu-filter=", inlined = "--quipu-inlined=";
+    constexpr std::string_view filter = "--quipu-filter=", inlined = "--quipu-inlined=",
+                               callGraph = "--quipu-callgraph=";
     if (startsWith(argument, filter)) {
         line.filter = argument.substr(filter.size());
         return true;
     }
     if (startsWith(argument, inlined)) {
         line.inlined = argument.substr(inlined.size());
+        return true;
+    }
+    if (startsWith(argument, callGraph)) {
+        line.callGraph = argument.substr(callGraph.size());
         return true;
     }
     const std::pair<std::string_view, bool CommandLine::*> switches[] = {
@@ -201,6 +206,8 @@ CommandLine parseArguments(const std::vector<std::string> &given) {
             line.openMp = true;
         if (startsWith(argument, "-g") && !startsWith(argument, "-gcc") && !startsWith(argument, "-gnu"))
             line.hasDebugOption = true;
+        if (startsWith(argument, "-Rpass") || startsWith(argument, "-fsave-optimization-record"))
+            line.hasRemarks = true;
         if (argument == "-x" && i + 1 < arguments.size())
             language = arguments[i + 1];
         else if (startsWith(argument, "-x") && argument.size() > 2)

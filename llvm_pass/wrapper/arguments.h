@@ -12,6 +12,7 @@ struct CommandLine {
     std::string filter;                 ///< --quipu-filter=FILE
     bool naive = false;                 ///< --quipu-naive: the pass counts by one call per block
     std::string inlined;                ///< --quipu-inlined=time|counts|off: what is kept of inlined functions
+    std::string callGraph;              ///< --quipu-callgraph=on|off: whether files describe the calls in them
     bool all = false;                   ///< --quipu-all: hooks for small functions, too
     bool onlySelected = false;          ///< --quipu-only-selected: functions without a hook stay as they are
     bool off = false;                   ///< --quipu-off: the compiler alone, without pass and runtime
@@ -24,6 +25,7 @@ struct CommandLine {
     bool emulatedTls = false;           ///< -femulated-tls: no variable of the runtime can be reached but by a call
     bool openMp = false;                ///< -fopenmp
     bool hasDebugOption = false;        ///< some -g option is given
+    bool hasRemarks = false;            ///< the compiler is to say which line it optimizes in which way
 };
 
 /// Reads the arguments of a call of a compiler driver (clang or flang, without argv[0]), and those in response files.

@@ -57,9 +57,12 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
             fail(problem);
         if (!plugin.empty())
             command.push_back("-fpass-plugin=" + plugin);
-        // Regions know their file and line; the code does not change.
-        if (!line.hasDebugOption)
+        // Regions know their file and line; the code does not change, and the pass leaves nothing of it behind.
+        if (!line.hasDebugOption) {
             command.push_back("-gline-tables-only");
+            if (!line.hasRemarks)
+                setenv("QUIPU_DEBUG_LINES", "off", 1);
+        }
         // Inlined functions are known by their linker names only with this.
         if (getenv("QUIPU_PER_BLOCK") && wrapper.language != quipu::Language::Fortran)
             command.push_back("-fdebug-info-for-profiling");
@@ -103,6 +106,14 @@ void exportInlined(const std::string &option) {
         fail(std::string(option.empty() ? "QUIPU_INLINED" : "--quipu-inlined") + "=" + wanted +
              ": give time, counts or off");
     setenv("QUIPU_INLINED", wanted.c_str(), 1);
+}
+
+void exportCallGraph(const std::string &option) {
+    if (option.empty())
+        return;
+    if (option != "on" && option != "off")
+        fail("--quipu-callgraph=" + option + ": give on or off");
+    setenv("QUIPU_CALLGRAPH", option.c_str(), 1);
 }
 
 /// CMake looks for these by names that begin as that of the compiler does: quipu-llvm-ar beside quipu-cc. Others would
@@ -154,6 +165,7 @@ int main(int argc, char **argv) {
     CommandLine line = quipu::parseArguments(arguments);
     exportFilter(line.filter);
     exportInlined(line.inlined);
+    exportCallGraph(line.callGraph);
     if (line.naive)
         setenv("QUIPU_NAIVE", "1", 1);
     if (line.perBlock)

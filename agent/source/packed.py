@@ -1,0 +1,81 @@
+"""Texts that the pass leaves in sections that are not loaded: compressed blocks, one per object file.
+
+A block is "QPZ1" (zlib) or "QPR1" (as it is), the sizes of what follows and of the text, 32 bits each, little-endian
+(llvm_pass/sections.h).
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+from quipu.modeling.errors import FormatError
+from quipu.modeling.limits import reading, without_waiting
+from quipu.mpi_wrap.elf import COMPRESSED, ElfFile, NoElf
+
+_HEAD = struct.Struct("<4sII")
+_COMPRESSED, _PLAIN = b"QPZ1", b"QPR1"
+
+
+def texts(path: Path, name: str) -> list[bytes]:
+    """Return the text of each object file in a section of a program, library or object file; empty without the section.
+
+    A section that begins with a line of text instead of a block is one text. Raises FormatError as `pieces` does, or
+    for a damaged block.
+    """
+    found = []
+    sections = pieces(path, name)
+    content = b"".join(sections)
+    if not content.lstrip(b"\0 \n").startswith(b"QP"):
+        return [b"\n".join(sections)] if sections else []
+    with reading(path, path.stat().st_size) as cost:
+        at = 0
+        while at < len(content):
+            if content[at] == 0:  # padding of the linker
+                at += 1
+                continue
+            cost.check_time()
+            if at + _HEAD.size > len(content):
+                raise _broken(path, name, at)
+            kind, packed, size = _HEAD.unpack_from(content, at)
+            at += _HEAD.size
+            if kind not in (_COMPRESSED, _PLAIN) or at + packed > len(content):
+                raise _broken(path, name, at - _HEAD.size)
+            cost.spend(size)
+            block = content[at : at + packed]
+            text = _inflated(path, name, at, block, size) if kind == _COMPRESSED else block
+            if len(text) != size:
+                raise _broken(path, name, at)
+            found.append(text)
+            at += packed
+    return found
+
+
+def _inflated(path: Path, name: str, at: int, block: bytes, size: int) -> bytes:
+    try:
+        return zlib.decompressobj().decompress(block, size + 1)
+    except zlib.error as error:
+        raise _broken(path, name, at) from error
+
+
+def _broken(path: Path, name: str, at: int) -> FormatError:
+    return FormatError(path, f"section {name} is damaged at byte {at}: build the program again")
+
+
+def pieces(path: Path, name: str) -> list[bytes]:
+    """Return all sections of this name in an ELF file. Raises FormatError if it is none, or damaged."""
+    try:
+        size = path.stat().st_size
+        with open(path, "rb", opener=without_waiting) as file, reading(path, size):
+            if not path.is_file():
+                raise FormatError(path, "is no regular file")
+            elf = ElfFile(file)
+            found = [entry for entry in elf.sections() if entry.name == name]
+            if any(entry.flags & COMPRESSED or entry.offset + entry.size > size for entry in found):
+                raise FormatError(path, f"section {name} is damaged: build the program again")
+            return [elf.data(entry) for entry in found]
+    except OSError as error:
+        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+    except NoElf as error:
+        raise FormatError(path, "is not a program or object file (ELF), or it is damaged") from error
