@@ -124,17 +124,23 @@ GlobalVariable *Runtime::newSlot() {
     return Slot;
 }
 
-/// Adds the time since the latest event to `Here`, if time is kept: none, if a signal handler was measured since the
-/// clock was read. Builder ends behind it.
-void Runtime::chargeTime(IRBuilder<> &Builder, Value *Thread, Value *Here, Value *Clock) {
-    Instruction *Behind = &*Builder.GetInsertPoint();
-    Value *Kept = Builder.CreateICmpNE(Clock, Builder.getInt64(QUIPU_CLOCK_NONE));
-    Builder.SetInsertPoint(SplitBlockAndInsertIfThen(Kept, Behind, false));
+/// Adds the time since the latest event to `Here`, if `Other` is to be active and time is kept: none, if a signal
+/// handler was measured since the clock was read. Other clocks are read by the runtime. Builder goes on behind that.
+void Runtime::chargeTime(IRBuilder<> &Builder, Value *Thread, Value *Here, Value *Other, const Ways &Way) {
+    BasicBlock *Changing = block(Way, "quipu.changing"), *Known = block(Way, "quipu.clock"),
+               *Reading = block(Way, "quipu.time"), *Behind = block(Way, "quipu.fast");
+    Builder.CreateCondBr(Builder.CreateICmpNE(Here, Other), Changing, Behind);
+    Builder.SetInsertPoint(Changing);
+    Value *Clock = load(Builder, I64, Thread, offsetof(quipu_thread, clock));
+    go(Builder, Builder.CreateICmpNE(Clock, Builder.getInt64(QUIPU_CLOCK_NANOSECONDS)), Known, Way);
+    Builder.CreateCondBr(Builder.CreateICmpNE(Clock, Builder.getInt64(QUIPU_CLOCK_NONE)), Reading, Behind);
+    Builder.SetInsertPoint(Reading);
     Value *Now = Builder.CreateIntrinsic(Intrinsic::x86_rdtsc, {}, {});
     Value *Last = load(Builder, I64, Thread, offsetof(quipu_thread, last));
     Value *Elapsed = Builder.CreateBinaryIntrinsic(Intrinsic::usub_sat, Now, Last);
     increment(Builder, field(Builder, Here, offsetof(quipu_node, metrics) + sizeof(uint64_t) * QUIPU_TIME), Elapsed);
     store(Builder, Builder.CreateAdd(Last, Elapsed), Thread, offsetof(quipu_thread, last));
+    Builder.CreateBr(Behind);
     Builder.SetInsertPoint(Behind);
 }
 
@@ -233,18 +239,12 @@ void Runtime::inlineEnter(CallInst *Call) {
     Value *Thread = threadLocal(Builder, Current, "quipu.thread");
     Value *Top = load(Builder, Pointer, Thread, offsetof(quipu_thread, top));
     Value *Limit = load(Builder, Pointer, Thread, offsetof(quipu_thread, limit));
-    Value *Clock = load(Builder, I64, Thread, offsetof(quipu_thread, clock));
-    Value *Usual = Builder.CreateAnd(Builder.CreateICmpNE(Top, Limit),
-                                     Builder.CreateICmpNE(Clock, Builder.getInt64(QUIPU_CLOCK_NANOSECONDS)));
-    BasicBlock *Fast = block(Way, "quipu.fast");
-    go(Builder, Usual, Fast, Way);
-    Builder.SetInsertPoint(Builder.CreateBr(Way.Tail));
-
+    go(Builder, Builder.CreateICmpNE(Top, Limit), block(Way, "quipu.room"), Way);
+    Value *To = load(Builder, Pointer, Found.Link, offsetof(quipu_link, to));
+    chargeTime(Builder, Thread, Found.Here, To, Way);
     increment(Builder, load(Builder, Pointer, Found.Link, offsetof(quipu_link, visits)), Builder.getInt64(1));
     Value *Counters = load(Builder, Pointer, Found.Link, offsetof(quipu_link, counters));
-    chargeTime(Builder, Thread, Found.Here, Clock);
     Value *Result = field(Builder, Top, sizeof(quipu_frame));
-    Value *To = load(Builder, Pointer, Found.Link, offsetof(quipu_link, to));
     // As quipu_push: until the frame is the innermost one, signal handlers take its place.
     auto Fill = [&] {
         storeNow(Builder, Counters, Result, offsetof(quipu_frame, counters));
@@ -256,6 +256,7 @@ void Runtime::inlineEnter(CallInst *Call) {
     signalFence(Builder);
     Fill();
     store(Builder, To, Thread, offsetof(quipu_thread, here));
+    Builder.CreateBr(Way.Tail);
     BasicBlock *FastEnd = Builder.GetInsertBlock();
 
     CallInst *Missed = replace(Call, EnterMissed, {Region, addressOf(Slot, Call)});
@@ -276,15 +277,14 @@ void Runtime::inlineExit(CallInst *Call) {
     Builder.SetCurrentDebugLocation(Call->getDebugLoc());
     Value *Thread = threadLocal(Builder, Current, "quipu.thread");
     go(Builder, Builder.CreateIsNotNull(Thread), block(Way, "quipu.known"), Way);
-    Value *Clock = load(Builder, I64, Thread, offsetof(quipu_thread, clock));
     Value *IsTop = Builder.CreateICmpEQ(load(Builder, Pointer, Thread, offsetof(quipu_thread, top)), Frame);
-    Value *Cheap = Builder.CreateICmpNE(Clock, Builder.getInt64(QUIPU_CLOCK_NANOSECONDS));
-    go(Builder, Builder.CreateAnd(IsTop, Cheap), block(Way, "quipu.fast"), Way);
-    Builder.SetInsertPoint(Builder.CreateBr(Way.Tail));
-    chargeTime(Builder, Thread, load(Builder, Pointer, Thread, offsetof(quipu_thread, here)), Clock);
+    go(Builder, IsTop, block(Way, "quipu.top"), Way);
     Value *Below = Builder.CreateConstInBoundsGEP1_64(Builder.getInt8Ty(), Frame, -int64_t{sizeof(quipu_frame)});
+    Value *Back = load(Builder, Pointer, Below, offsetof(quipu_frame, node));
+    chargeTime(Builder, Thread, load(Builder, Pointer, Thread, offsetof(quipu_thread, here)), Back, Way);
     store(Builder, Below, Thread, offsetof(quipu_thread, top));
-    store(Builder, load(Builder, Pointer, Below, offsetof(quipu_frame, node)), Thread, offsetof(quipu_thread, here));
+    store(Builder, Back, Thread, offsetof(quipu_thread, here));
+    Builder.CreateBr(Way.Tail);
     replace(Call, ExitMissed, {Frame});
     Call->eraseFromParent();
 }

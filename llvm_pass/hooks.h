@@ -45,7 +45,8 @@ class Runtime {
                             llvm::ArrayRef<llvm::Value *> Arguments) const;
     llvm::GlobalVariable *newSlot();
     llvm::Value *addressOf(llvm::GlobalVariable *Slot, llvm::Instruction *Before) const;
-    void chargeTime(llvm::IRBuilder<> &Builder, llvm::Value *Thread, llvm::Value *Here, llvm::Value *Clock);
+    void chargeTime(llvm::IRBuilder<> &Builder, llvm::Value *Thread, llvm::Value *Here, llvm::Value *Other,
+                    const Ways &Way);
     void inlineCount(llvm::CallInst *Call, bool CountsVisits);
     void inlineEnter(llvm::CallInst *Call);
     void inlineExit(llvm::CallInst *Call);

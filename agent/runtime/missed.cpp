@@ -45,7 +45,7 @@ struct quipu_frame *quipu_enter_known(struct quipu_region *region, struct quipu_
         return NULL;
     if (slot != NULL)
         *slot = link;
-    if (thread->clock == QUIPU_CLOCK_TSC)
+    if (link->to != thread->here && thread->clock == QUIPU_CLOCK_TSC)
         quipu_charge(thread, quipu_cycles());
     return quipu_push_link(thread, link);
 }

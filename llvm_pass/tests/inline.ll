@@ -9,8 +9,8 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK-DAG: @quipu_active_node = external thread_local(initialexec) global ptr
 
 ; CHECK-LABEL: define void @caller()
-; CHECK: quipu.fast:
 ; CHECK: call i64 @llvm.x86.rdtsc()
+; CHECK: quipu.fast:
 ; CHECK: call preserve_allcc ptr @quipu_enter_missed(ptr @quipu.region.caller, ptr
 ; CHECK: %quipu.frame = phi ptr
 ; CHECK: call void @callee()
