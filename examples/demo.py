@@ -111,8 +111,8 @@ def simulate() -> list[Path]:
     run("make -s clean", folder, quiet=True)
     run("make -s MPICC=quipu-smpicc", folder)
     settings = f'launcher = "smpi"\nranks = "{{p}}"\ncompute = "effort"\nrates = "heat.rates"\ncommand = "{SIMULATED}"'
-    few = campaign(folder, "scaling", ["p"], [[p] for p in RANKS], settings)
-    many = campaign(folder, "target", ["p"], [[TARGET]], settings)
+    few = campaign(folder, "simulated", ["p"], [[p] for p in RANKS], settings)
+    many = campaign(folder, "check", ["p"], [[TARGET]], settings)
     say(
         f"heat with {TARGET} ranks: predicted from at most {RANKS[-1]} ranks, and simulated",
         f"Each line is a call path: a function and who called it. The second column was not used for the first: "
