@@ -13,6 +13,6 @@ package = ModuleType(_PACKAGE)
 package.__path__ = [os.path.dirname(os.path.abspath(__file__))]
 sys.modules[_PACKAGE] = package
 
-from quipu_node.node import main  # noqa: E402
+from quipu_node.node import main  # type: ignore[import-not-found]  # noqa: E402
 
 sys.exit(main(sys.argv[1:]))
