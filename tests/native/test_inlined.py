@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from patience import until
 
 from .conftest import INSTALLED_LLVMS, Tree
 from .test_exactness import METRICS
@@ -71,9 +72,14 @@ def test_optimization_at_link_time_changes_no_call_path(workshop, linker: str) -
 
 
 def test_functions_that_do_enough_work_have_time(workshop) -> None:
-    tree = workshop.run(workshop.build("forces.c", "-O2"), "2000").tree
-    whole = sum(values["time"] for path, values in tree.items() if path)
-    assert tree[(*MAIN, "forces")]["time"] > 0.2 * whole
+    program = workshop.build("forces.c", "-O2")
+
+    def share() -> float:  # of a run; one that waited for the processor in another function does not count
+        tree = workshop.run(program, "2000").tree
+        return tree[(*MAIN, "forces")]["time"] / sum(values["time"] for path, values in tree.items() if path)
+
+    until(lambda: share() > 0.2, "a run spends a fifth of its time in forces")
+    tree = workshop.run(program, "2000").tree
     assert tree[(*MAIN, "sort")]["time"] > 0
     assert tree[(*MAIN, "forces", "pair")]["time"] == 0
     untimed = workshop.run(workshop.build("forces.c", "-O2", "--quipu-inlined=counts", name="counts"), "2000").tree

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -83,18 +84,23 @@ def test_threads_share_few_locations(workshop) -> None:
 
 
 def test_exclusive_times_add_up_to_the_run(workshop) -> None:
-    run = workshop.run(workshop.build("loops.c", "-O1"), "3000")
-    header_seconds = sum(values["time"] for path, values in run.tree.items() if path)
-    assert 0 < header_seconds < 10
+    program = workshop.build("loops.c", "-O1")
+    began = time.perf_counter()
+    run = workshop.run(program, "3000")
+    elapsed = time.perf_counter() - began
+    assert 0 < sum(values["time"] for path, values in run.tree.items() if path) < elapsed
 
 
 @pytest.mark.parametrize("clock", ["tsc", "monotonic", "none"])
 def test_clocks(workshop, clock: str) -> None:
-    tree = workshop.run(workshop.build("loops.c", "-O1"), "2000", QUIPU_CLOCK=clock).tree
+    program = workshop.build("loops.c", "-O1")
+    began = time.perf_counter()
+    tree = workshop.run(program, "2000", QUIPU_CLOCK=clock).tree
+    elapsed = time.perf_counter() - began
     if clock == "none":
         assert all(not values["time"] > 0 for values in tree.values())
     else:
-        assert 0 < tree[("main", "triangle")]["time"] < 5
+        assert 0 < tree[("main", "triangle")]["time"] < elapsed
 
 
 def test_before_main_is_what_the_program_does_there(workshop) -> None:
