@@ -9,6 +9,7 @@ import pytest
 from quipu.agent.campaign.file import read_campaign
 from quipu.modeling.errors import FormatError
 
+FLAGS = re.DOTALL | re.MULTILINE
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "campaign-files.md"
 
 
@@ -29,3 +30,16 @@ def test_every_key_of_a_campaign_file_is_documented(tmp_path: Path) -> None:
     tables = refused(tmp_path, "[nothing]\n").split("the tables ")[1]
     listed = set(re.findall(r"\w+", f"{known} {tables}")) - {"experiment"}
     assert documented == listed
+
+
+def test_campaign_files_on_pages_are_read(tmp_path: Path) -> None:
+    pages = sorted((PAGE.parent).rglob("*.md"))
+    fences = [
+        text for page in pages for text in re.findall(r"^```toml[^\n]*\n(.*?)^```$", page.read_text("utf-8"), FLAGS)
+    ]
+    campaigns = [text for text in fences if "[experiment]" in text]
+    assert len(campaigns) >= 3
+    for text in campaigns:
+        file = tmp_path / "campaign.toml"
+        file.write_text(text, encoding="utf-8")
+        assert read_campaign(file).command
