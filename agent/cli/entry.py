@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from typing import Any
 
-_USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+_USUAL: dict[signal.Signals, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 _SAID = {signal.SIGINT: b"quipu: error: interrupted\n", signal.SIGTERM: b"quipu: error: ended by SIGTERM\n"}
 
 
