@@ -4,6 +4,7 @@
 # make test-bare     all tests in an empty Debian root; SUITE=trixie for Debian 13
 # make test-address, test-thread, test-undefined    all tests with a sanitizer in the runtime
 # make lint    all static checks
+# make dist    build the source distribution and the wheel in dist/, and check both in empty environments
 # make docs    the documentation as a site in build/site; a warning is an error
 # make screenshots   the pictures of the documentation anew
 # make bench-NAME   run benchmarks/NAME.py
@@ -17,7 +18,7 @@ NATIVE := CMakeLists.txt $(shell find agent/runtime agent/machine/native agent/s
             -o -name '*.def' -o -name CMakeLists.txt) agent/interpreter/sitecustomize.py \
           $(shell find share/cmake share/modulefiles share/CMakeLists.txt -type f)
 
-.PHONY: demo docs screenshots test test-bare test-address test-thread test-undefined lint build build-test format clean \
+.PHONY: demo dist docs screenshots test test-bare test-address test-thread test-undefined lint build build-test format clean \
         packages packages-test FORCE
 
 demo: build
@@ -44,6 +45,9 @@ test-bare:
 
 lint: build-test
 	@.ci/lint
+
+dist: build
+	@.ci/dist
 
 docs: build-test
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet && echo "build/site/index.html"
