@@ -23,16 +23,16 @@ _FLAGS = (
     "--dump-dom",
 )
 
-# Virtual time stands still while the page works, so the budget above is no limit of how long that takes.
+# Frames come in real time, timers in virtual time: no condition may depend on what is in view. Printing draws all.
 _WAITING = """
 window.until = (holds, then) => {
   const look = () => (holds() ? then() : setTimeout(look, 10));
   look();
 };
-window.whenDrawn = (then) => {
-  const busy = (selector) => document.querySelector(selector).getAttribute("aria-busy");
-  window.until(() => busy("main") === "false" && busy("#plot") !== "true", then);
-};
+window.whenDrawn = (then) => window.addEventListener("load", () => {
+  for (const one of ["beforeprint", "afterprint"]) window.dispatchEvent(new Event(one));
+  then();
+});
 """
 
 
@@ -54,8 +54,8 @@ def document(page: Path, scratch: Path, width: int = 1400) -> tuple[str, str]:
 def instrumented(page: str, script: str) -> str:
     """Return a page with a further script at its end, and without the policy that forbids it.
 
-    The script can call `until(holds, then)`, which waits for a condition, and `whenDrawn(then)`, which waits until the
-    page has drawn the sections in view.
+    The script can call `until(holds, then)`, which waits for a condition, and `whenDrawn(then)`, which lets
+    the page draw all sections when it is loaded.
     """
     start = page.index("<meta http-equiv")
     page = page[:start] + page[page.index(">", start) + 1 :]

@@ -389,7 +389,7 @@ found.push(state());
 document.getElementById('logx').click();
 document.querySelectorAll('#tree .row')[0].click();
 found.push(state());
-whenDrawn(() => give([...found, state()]));
+setTimeout(() => give([...found, state()]));
 """
 
 
