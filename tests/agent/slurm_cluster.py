@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -87,6 +88,14 @@ class Cluster:
     def cancel(self, job: str) -> None:
         """Cancel a job."""
         self._run("scancel", job)
+
+    def save_jobs(self) -> None:
+        """Wait until the controller has written all jobs to the disk, which it does seconds after a change."""
+        written = self.folder / "state" / "job_state"
+        began = time.time()
+        newest = max(self.jobs(), key=int)  # others may be ending
+        self.control("update", f"JobId={newest}", "Comment=saved")  # a change that is written in any case
+        until(lambda: written.exists() and written.stat().st_mtime > began, "the controller has written its jobs", 0.1)
 
     def wait_for(self, state: str) -> None:
         """Wait until the node is in a state."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -143,7 +142,6 @@ class Stand:
         raw = self.folder / f"raw-{job.name}"
         raw.mkdir()
         rank_profile(0, 1).write(raw)
-        time.sleep(0.05)
         if how == "fails":
             job.output.write_text("segmentation fault\n")
             job.end(Result(0.1, None, "heat was killed by SIGSEGV"))
