@@ -48,15 +48,16 @@ def usage() -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     for page in pages():
         (folder / page.name).write_text(prose(page.read_text(encoding="utf-8")), encoding="utf-8")
-    command = [SCRIPTS / "proselint", "check", *(page.name for page in pages())]
+    command = [str(SCRIPTS / "proselint"), "check", *(page.name for page in pages())]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return (done.stdout + done.stderr).splitlines() if done.returncode else []
 
 
 def spelling() -> list[str]:
     """Return what codespell finds in all pages."""
-    command = [SCRIPTS / "codespell", "--ignore-words-list", _WORDS, ROOT / "README.md", ROOT / "CHANGELOG.md"]
-    done = subprocess.run([*command, ROOT / "docs"], capture_output=True, text=True, check=False)
+    places = [str(ROOT / name) for name in ("README.md", "CHANGELOG.md", "docs")]
+    command = [str(SCRIPTS / "codespell"), "--ignore-words-list", _WORDS, *places]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.splitlines()
 
 
