@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelingError
-from ..experiment import FloatArray, Metric
+from ..experiment import FloatArray, Metric, mean_over_repetitions
 from ..parallel import batches_of, workers_for
 from ..progress import steps
 from .batch import Batch
@@ -27,6 +27,7 @@ from .data.preparation import (
 from .forms.other_forms import OtherForms
 from .grids.exact import Grids
 from .hypotheses.library import Library
+from .many_parameters import MOST_PARAMETERS, in_all, influential
 from .memory import keep_freed_memory
 from .model import Model
 from .options import DEFAULT, NoModel, Options
@@ -166,6 +167,8 @@ def _fit_task(task: _Task) -> Fits:
     count = len(task.values)
     if not task.points.shape[0] or not count:
         return Fits([NoModel()] * count, np.full(count, np.nan), {})
+    if len(task.names) > MOST_PARAMETERS:
+        return _fit_many_parameters(task)
     points, values, executed = join_duplicates(task.points, task.values, task.executed)
     row_of = np.arange(count)
     if task.effort:
@@ -179,6 +182,36 @@ def _fit_task(task: _Task) -> Fits:
     metrics = np.split(row_of, np.cumsum(task.sizes)[:-1])
     models, nearest = _fit_combined(task, points, repetitions, infinite, executed, metrics)
     return Fits(models, repetitions.known_noise[row_of] if task.effort else noise_of(repetitions, points), nearest)
+
+
+def _fit_many_parameters(task: _Task) -> Fits:
+    """Return the fits of a task with more parameters than are searched together: of each call path in some of them."""
+    paths_of: dict[tuple[int, ...], list[int]] = {}
+    for path, own in enumerate(mean_over_repetitions(task.values)):
+        paths_of.setdefault(influential(task.points, own), []).append(path)
+    ends = np.cumsum(task.sizes)
+    models: list[Model | NoModel] = [NoModel()] * len(task.values)
+    noise = np.full(len(task.values), np.nan)
+    nearest: dict[int, Model] = {}
+    whole = ranges(task.points)
+    for columns, paths in paths_of.items():
+        names = tuple(task.names[at] for at in columns)
+        counted = np.bincount(np.searchsorted(ends, paths, side="right"), minlength=len(ends))
+        part = _Task(
+            task.points[:, list(columns)],
+            task.values[paths],
+            task.effort,
+            names,
+            replace(task.options, grids=tuple(grid for grid in task.options.grids if grid.parameter in names)),
+            None if task.executed is None else task.executed[paths],
+            counted.tolist(),
+        )
+        found = _fit_task(part)
+        noise[paths] = found.noise
+        for path, model in zip(paths, found.models, strict=True):
+            models[path] = in_all(model, task.names, whole) if isinstance(model, Model) else model
+        nearest |= {paths[row]: in_all(model, task.names, whole) for row, model in found.nearest.items()}
+    return Fits(models, noise, nearest)
 
 
 def _distinct(values: FloatArray, executed: _Flags | None) -> tuple[_Rows, _Rows]:
