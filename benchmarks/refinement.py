@@ -258,7 +258,7 @@ class Case:
         """Return what regions take at the target, in a run of its own."""
         folder = self.folder / "at-target"
         run([f"{self.folder}/target", str(TARGET), str(STEPS)], {"n": TARGET}, 1, folder, LaunchOptions())
-        return reference(scan_runs(folder)[0][0])
+        return reference(scan_runs(folder)[0][:1])
 
     def executed(self, name: str, size: int) -> int:
         """Return how many functions a run of a program enters."""

@@ -4,7 +4,7 @@ The folder of the campaign holds all of it, so that a cycle that was stopped goe
 
     baseline.json         what the program takes without instrumentation
     baseline-after-1.json the same again, after an iteration that seemed to take too much
-    reference/            one cheap run with hooks wherever they may be worth it, and
+    reference/            one run of each point with hooks wherever they may be worth it, and
     reference-inlined/    another, in which functions that compilers inlined have them, too
     recording/            short runs with a hook in one region: what starting and ending a recorded run takes
     iteration-1/          the runs of an iteration, an experiment like any other,
@@ -177,7 +177,7 @@ class _Cycle:
         """Go through what is left of the cycle."""
         baseline = self.baseline(BASELINE)
         cheapest = self.cheapest(baseline)
-        costs = self.reference(cheapest)
+        costs = self.reference()
         if self.plan.filtering == "run":
             self.recording(cheapest, baseline, costs)  # now: later, it would take the place of the one build
         hook = hook_cost(complete_runs(self.part(REFERENCE)))
@@ -274,13 +274,14 @@ class _Cycle:
         names = {configuration_name(self.campaign.values(point)): point for point in self.campaign.points}
         return names[min(baseline.times, key=lambda name: baseline.times[name].seconds)]
 
-    def reference(self, cheapest: Point) -> PathCosts:
-        """Return what regions take at the point that is cheapest, with hooks wherever they may be worth it."""
-        costs = reference(self.runs_of(REFERENCE, _COMPILED, cheapest)[0])
+    def reference(self) -> PathCosts:
+        """Return what regions take at all points together, with hooks wherever they may be worth it."""
+        points = tuple(self.campaign.points)
+        costs = reference(self.runs_of(REFERENCE, _COMPILED, points))
         if self.plan.strategy != "budget":
             return costs
-        run = self.runs_of(REFERENCE_INLINED, _ONLY_HOOKS, cheapest)[0]
-        return with_inlined(costs, reference(run), hook_cost([run]), self.plan)
+        runs = self.runs_of(REFERENCE_INLINED, _ONLY_HOOKS, points)
+        return with_inlined(costs, reference(runs), hook_cost(runs), self.plan)
 
     def recording(self, cheapest: Point, baseline: Baseline, costs: PathCosts, measures: bool = True) -> float | None:
         """Return the processor seconds per process that starting and ending the recording takes.
@@ -299,22 +300,24 @@ class _Cycle:
         if not only.exists():
             only.write_text(format_filter([root], ["start and end of the recording"]), encoding="utf-8")
         variables = {"QUIPU_FILTER": str(only.absolute()), **_COMPILED}
-        return start_and_end(self.runs_of(RECORDING, variables, cheapest, RECORDINGS), plain)
+        return start_and_end(self.runs_of(RECORDING, variables, (cheapest,), RECORDINGS), plain)
 
     def runs_in(self, name: str) -> list[StoredRun]:
         """Return the runs in this folder, none if there is no folder."""
         folder = self.part(name)
         return complete_runs(folder) if folder.is_dir() else []
 
-    def runs_of(self, name: str, variables: dict[str, str], point: Point, times: int = 1) -> list[StoredRun]:
-        """Return the runs in this folder, after building and running the program if there are none."""
+    def runs_of(
+        self, name: str, variables: dict[str, str], points: tuple[Point, ...], times: int = 1
+    ) -> list[StoredRun]:
+        """Return the runs in this folder, after building and running the program if some are missing."""
         folder, runs = self.part(name), self.runs_in(name)
-        if len(runs) < times:
+        if len(runs) < times * len(points):
             began = self.measuring.clock()
             self.build(name, variables)
             if self.plan.program:
                 self.graph = call_graph(self.campaign.path.parent / self.plan.program)
-            some = replace(self.iteration(0), directory=folder, points=(point,), repetitions=times, grid=None)
+            some = replace(self.iteration(0), directory=folder, points=points, repetitions=times, grid=None)
             self.measured(some)
             runs = complete_runs(folder)
             self.state.reference_seconds += self.measuring.clock() - began

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from quipu.modeling.refine import (
 
 from ..archive.read import read_archive
 from ..merge.experiment import StoredRun, load_experiment, scan_runs
+from ..merge.unify import unify_trees
 from .file import Campaign
 from .refine_file import RefinePlan
 
@@ -38,7 +40,18 @@ class Chosen:
     selection: RegionSelection | None = None
 
 
-def reference(stored: StoredRun) -> PathCosts:
+def reference(runs: Sequence[StoredRun]) -> PathCosts:
+    """Return what regions take in several runs together, in all ranks, without what measuring took."""
+    of_runs = [_of_run(stored) for stored in runs]
+    tree, places = unify_trees([costs.tree for costs in of_runs])
+    time, visits = np.zeros(len(tree)), np.zeros(len(tree))
+    for stored, costs, place in zip(runs, of_runs, places, strict=True):
+        np.add.at(time, place, costs.time * max(1, stored.metadata.ranks))
+        np.add.at(visits, place, costs.visits * max(1, stored.metadata.ranks))
+    return PathCosts(tree, {}, time, visits)
+
+
+def _of_run(stored: StoredRun) -> PathCosts:
     """Return what regions take in one run, per rank, without what measuring took."""
     archive = read_archive(stored.path)
     if "time" not in archive.statistics or "visits" not in archive.statistics:
@@ -83,7 +96,7 @@ def hook_cost(runs: list[StoredRun]) -> HookCost:
 
 
 def first_selection(plan: RefinePlan, costs: PathCosts | None, hook: HookCost, graph: CallGraph | None) -> Chosen:
-    """Return the first selection: from one cheap run, or from the call graph alone with a strategy of PIRA."""
+    """Return the first selection: from the reference runs, or from the call graph alone with a strategy of PIRA."""
     if plan.strategy == "budget":
         assert costs is not None
         return _chosen(select_within(costs, hook, plan.overhead, plan.threshold))

@@ -25,7 +25,7 @@ def command(
 ) -> None:
     """Find what to instrument: build, run and analyze until the overhead is within the budget.
 
-    Begins with runs of the program without instrumentation and one cheap run with the usual one. Each iteration
+    Begins with runs of the program without instrumentation and one run of each point with the usual one. Each iteration
     builds the program with a selection, runs all points, and models what it measured. Repeat the command after an
     interruption: what was done is kept.
 

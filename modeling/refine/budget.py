@@ -23,10 +23,10 @@ def select_within(
 ) -> RegionSelection:
     """Return the regions whose exclusive time explains most of the program, with at most `budget` of it as overhead.
 
-    Regions with less than `threshold` of the program are left out, unless they are on the way from main to others and
-    there is budget left. `main` is always kept. The time of regions that take too long to measure is what their callers
-    are worth, too. hook: what measuring will take. Raises ModelingError for arguments
-    out of range, or if nothing took time.
+    Regions with less than `threshold` of the program without MPI are left out, unless they are on the way from main to
+    others and there is budget left: time in MPI is waiting, for ranks that have no processor, too. `main` is always
+    kept. The time of regions that take too long to measure is what their callers are worth, too. hook: what measuring
+    will take. Raises ModelingError for arguments out of range, or if nothing took time.
     """
     if not budget > 0.0:
         raise ModelingError(f"the budget for overhead must be a share above 0, not {budget:g}")
@@ -34,11 +34,11 @@ def select_within(
         raise ModelingError(f"threshold must be a share between 0 and 1, not {threshold:g}")
     if not costs.total > 0.0:
         raise ModelingError("no region took time at this point, so none can be chosen")
-    regions, most = costs.of_regions, budget * costs.total
+    regions, most, least = costs.of_regions, budget * costs.total, threshold * costs.work
     cost = {number: visits * hook.pair for number, (_, visits) in regions.items()}
     mains = [number for number in regions if is_main(costs.tree.regions[number])]
     left = most - sum(cost[number] for number in mains)
-    chosen, worth = _chosen(costs, cost, left, threshold * costs.total, frozenset(mains))
+    chosen, worth = _chosen(costs, cost, left, least, frozenset(mains))
     reasons = {number: _share(regions[number][0], worth[number], costs.total) for number in chosen}
     for number in mains:
         reasons[number] = "main is always kept"
@@ -106,8 +106,8 @@ def _selection(
         part = time / costs.total
         if number in reasons:
             reason = reasons[number]
-        elif part < threshold:
-            reason = f"{tenths(part)} of the program, less than {100 * threshold:.3g} %"
+        elif time < threshold * costs.work:
+            reason = f"{tenths(time / costs.work)} of the program without MPI, less than {100 * threshold:.3g} %"
         else:
             reason = f"{tenths(part)} of the program, but measuring it takes {tenths(cost[number] / costs.total)}"
         choice = Choice(region, reason, shares.get(number, 0.0), visits, cost[number])

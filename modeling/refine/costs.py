@@ -58,6 +58,12 @@ class PathCosts:
         return float(self.time[~self.tree.start_and_end].sum())
 
     @cached_property
+    def work(self) -> float:
+        """Seconds of the program without operations of MPI, which wait for other ranks: on a loaded machine, mostly."""
+        mpi = np.array([region.kind is RegionKind.MPI for region in self.tree.regions], dtype=bool)
+        return float(self.time[~mpi[self.tree.region] & ~self.tree.start_and_end].sum())
+
+    @cached_property
     def of_regions(self) -> dict[int, tuple[float, float]]:
         """Exclusive seconds and visits of each region that a filter can leave out, by number."""
         found: dict[int, tuple[float, float]] = {}

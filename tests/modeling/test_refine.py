@@ -72,6 +72,15 @@ def test_what_is_too_costly_to_measure_is_time_of_its_callers() -> None:
     }
 
 
+def test_waiting_for_other_ranks_does_not_hide_work() -> None:
+    """On a machine with more ranks than processors, nearly all of the time is in MPI."""
+    time, visits = np.array([0.01, 0.09, 0.3, 0.4, 0.2, 0.0]), np.array([1, 10, 10, 10, 10, 100.0])
+    alone = {choice.region.name for choice in select_within(PathCosts(TREE, {}, time, visits), HOOK).kept}
+    time[5] = 1e4
+    loaded = select_within(PathCosts(TREE, {}, time, visits), HOOK)
+    assert {choice.region.name for choice in loaded.kept} == alone == {"main", "solve", "get", "sweep", "output"}
+
+
 def test_callers_are_kept_as_long_as_there_is_budget() -> None:
     time, visits = np.array([0.0, 0.0, 0.5, 0.5, 0.0, 0.0]), np.array([1, 5000, 1, 1, 1, 1.0])
     costs = PathCosts(TREE, {}, time, visits)
