@@ -221,8 +221,7 @@ def _assemble(
     error = bytes(header.fields["error"]).split(b"\0", 1)[0].decode("utf-8", "replace")
     if error:
         problems.append(error)
-    if clock_problem := texts.attributes.get("clock_problem"):
-        problems.append(clock_problem)
+    problems += [texts.attributes[key] for key in ("clock_problem", "contexts_problem") if texts.attributes.get(key)]
     return ProcessProfile(
         path=path,
         pid=header.number("pid"),

@@ -7,8 +7,9 @@
 namespace quipu {
 namespace {
 
-enum Which : unsigned { SIGACTION, SIGNAL, PTHREAD_CREATE, PRCTL, SYSCALL, FORK, COUNT };
-constexpr const char *names[COUNT] = {"sigaction", "signal", "pthread_create", "prctl", "syscall", "_Fork"};
+enum Which : unsigned { SIGACTION, SIGNAL, PTHREAD_CREATE, PRCTL, SYSCALL, SWAPCONTEXT, FORK, COUNT };
+constexpr const char *names[COUNT] = {"sigaction", "signal",      "pthread_create", "prctl",
+                                      "syscall",   "swapcontext", "_Fork"};
 
 struct Entry {
     void *function;
@@ -59,6 +60,7 @@ QUIPU_BARE __attribute__((constructor(150))) void look_all_up() {
 Sigaction sigaction_behind() { return reinterpret_cast<Sigaction>(behind(SIGACTION)); }
 Signal signal_behind() { return reinterpret_cast<Signal>(behind(SIGNAL)); }
 Syscall syscall_behind() { return reinterpret_cast<Syscall>(behind(SYSCALL)); }
+SwapContext swapcontext_behind() { return reinterpret_cast<SwapContext>(behind(SWAPCONTEXT)); }
 PthreadCreate pthread_create_behind() { return reinterpret_cast<PthreadCreate>(behind(PTHREAD_CREATE)); }
 Prctl prctl_behind() { return reinterpret_cast<Prctl>(behind(PRCTL)); }
 Fork fork_behind() { return reinterpret_cast<Fork>(behind(FORK)); }

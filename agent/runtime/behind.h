@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/types.h>
+#include <ucontext.h>
 
 namespace quipu {
 
@@ -14,6 +15,7 @@ using ThreadFunction = void *(*)(void *);
 using Sigaction = int (*)(int, const struct sigaction *, struct sigaction *);
 using Signal = sighandler_t (*)(int, sighandler_t);
 using Syscall = long (*)(long, long, long, long, long, long, long);
+using SwapContext = int (*)(ucontext_t *, const ucontext_t *);
 using PthreadCreate = int (*)(pthread_t *, const pthread_attr_t *, ThreadFunction, void *);
 using Prctl = int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long);
 using Fork = pid_t (*)();
@@ -23,6 +25,7 @@ using Fork = pid_t (*)();
 QUIPU_BARE Sigaction sigaction_behind();
 QUIPU_BARE Signal signal_behind();
 QUIPU_BARE Syscall syscall_behind();
+QUIPU_BARE SwapContext swapcontext_behind();
 QUIPU_BARE PthreadCreate pthread_create_behind();
 QUIPU_BARE Prctl prctl_behind();
 QUIPU_BARE Fork fork_behind();

@@ -27,6 +27,7 @@ void end_thread(void *state) {
     auto *thread = static_cast<Thread *>(state);
     if (!active)
         return;
+    leave_contexts(thread);
     quipu_exit(thread->frames);
     end_sampling();
     const Locked locked;
@@ -70,6 +71,8 @@ Thread *new_thread() {
         shared->location = locations;
         shared->table = thread->table;
         shared->limit = frames + bytes / sizeof(Frame) - 1;
+        thread->own_stack = {frames, shared->limit, false, nullptr};
+        thread->stack = &thread->own_stack;
         shared->own = thread;
         for (Link *&entry : thread->table)
             entry = &no_link;

@@ -56,10 +56,21 @@ struct quipu_folded {
 
 namespace quipu {
 
+/* Frames of a user-level context (contexts.cpp), or of the thread itself. */
+struct FrameStack {
+    Frame *frames;
+    Frame *limit;
+    bool suspended;   /* a call of swapcontext will go on with it */
+    FrameStack *next; /* of those that nobody uses */
+};
+
 /* What is private of a thread; kept for the next thread when it ends. */
 struct Thread {
     quipu_thread *shared;
-    Frame *frames; /* frames[0] belongs to the root and is always there */
+    Frame *frames; /* of the running context; frames[0] is always there, at first it belongs to the root */
+    FrameStack own_stack;
+    FrameStack *stack; /* the frames of the running context */
+    FrameStack *spare;
     Node *root;
     quipu_profile_chunk *nodes;
     quipu_profile_chunk *counters;
@@ -110,6 +121,8 @@ quipu_thread *measured_thread();
 void charge_any_time(quipu_thread *thread);
 /* The state of the calling thread, made at first use; null when there is no memory for it. */
 quipu_thread *begin_thread();
+/* The contexts of a thread that ends are gone: its own frames again. */
+void leave_contexts(Thread *thread);
 /* The link to follow from the active node for `region`, made at first use and put into the table, unless it counts with
  * its caller. Null: inside of what holds the lock, or no memory. */
 Link *find_link(quipu_thread *thread, quipu_region *region);

@@ -79,7 +79,7 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
             command.push_back(argument);
     if (line.links && measures) {
         command.push_back("-L" + library);
-        command.push_back(line.isStatic ? "-Wl,--wrap=pthread_create,--wrap=prctl,--wrap=syscall"
+        command.push_back(line.isStatic ? "-Wl,--wrap=pthread_create,--wrap=prctl,--wrap=syscall,--wrap=swapcontext"
                                         : "-Wl,-rpath," + library);
         command.push_back("-lquipu");
     }
