@@ -29,3 +29,12 @@ def mpi_of_program(program: Path) -> str | None:
     except (OSError, NoElf, FormatError):
         return None  # no program, or a damaged one: starting it will show
     return next((family for name in needed for pattern, family in _LIBRARIES if pattern.match(name)), None)
+
+
+def is_instrumented(program: Path) -> bool:
+    """Whether a program has sections that Quipu's compiler pass wrote: false for scripts and shells."""
+    try:
+        with program.open("rb") as file:
+            return any(part.name.startswith(".quipu.") for part in ELFFile(file).iter_sections())
+    except (OSError, ELFError, ValueError, LookupError, TypeError, AttributeError, AssertionError):
+        return False  # as above

@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import os
 import shutil
+import socket
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +26,9 @@ from ..counters.source import CounterSource, Wanted
 from ..installation import native_file, quipu_version
 from ..launch import kernel
 from ..launch.launchers import LaunchPlan, LaunchRequest, plan_launch
+from ..launch.nested import with_launchers_replaced
 from ..launch.process import Ending, run_process
+from ..launch.processors import own_cores
 from ..launch.raw_folder import PREFIX, read_raw_folder, wait_for_nodes, write_launch
 from ..merge.run import column_ranks_wanted, merge_command, merge_run
 from .rates import read_rates, without_rates
@@ -32,6 +36,7 @@ from .rates import read_rates, without_rates
 CLOCKS = ("tsc", "monotonic", "none")
 WAITS = ("off", "local", "sample", "all")
 NODE_AGENT = Path(kernel.__file__).with_name("start_node.py")
+_OF_ONE_RUN = ("QUIPU_JOB", "QUIPU_LAUNCHER", "QUIPU_PARENT", "QUIPU_PRELOAD", "QUIPU_RANK", "QUIPU_RANKS")
 _COUNTING, _PROFILES = "count.sh", "profile-*.quipu"
 
 
@@ -153,13 +158,16 @@ def run(
         raw.mkdir(parents=True)
         write_launch(raw, metadata)
         for path, text in plan.files.items():
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
+            path.chmod(0o755 if text.startswith("#!") else 0o644)
     except OSError as error:
         shutil.rmtree(raw, ignore_errors=True)
         raise MeasurementError(f"{experiment}: cannot hold a measurement: {error.strerror or error}") from error
     for note in plan.notes:
         options.say(f"added {note}")
-    metadata = replace(metadata, started=_now())
+    clock = {"host": socket.gethostname(), "began_ns": time.monotonic_ns()}
+    metadata = replace(metadata, started=_now(), launcher={**metadata.launcher, **clock})
     with _kept_if_interrupted(raw, experiment, options):
         ending = _launch(plan, raw, options)
         wait_for_nodes(raw)
@@ -233,25 +241,14 @@ def _plan(
 ) -> tuple[LaunchPlan, tuple[LaunchPlan, ...]]:
     """Return the launch, and those of the runs in which a source counts, if it needs some of its own."""
     environment = {**os.environ, **options.environment}
-    variables = {name: value for name, value in environment.items() if name.startswith("QUIPU_")}
-    variables.update(options.environment)
-    variables["QUIPU_DIR"] = str(raw)
-    variables["QUIPU_RANK_COLUMNS"] = str(options.rank_columns_wanted)
-    if options.clock:
-        variables["QUIPU_CLOCK"] = options.clock
-    if options.filter_file:
-        variables["QUIPU_FILTER"] = str(options.filter_file.absolute())
-    if options.python:
-        variables["QUIPU_PYTHON"] = "1"
-    if options.node_agent:
-        variables["QUIPU_NODE_AGENT"] = agent_command(raw)
+    variables = _variables(raw, options, environment)
     sampled = source.variables(wanted) if source is not None else {}
     if sampled:
         variables |= {"QUIPU_SAMPLE": str(options.sampling_rate), **sampled}
     if options.functions:
         variables["QUIPU_SAMPLE_FUNCTIONS"] = "1"
     shim = native_file("quipu-exec")
-    cores = _cores()
+    cores = own_cores()
     folder = options.folder or Path()
     text = None if rates is None else runtime_text(rates)
     request = LaunchRequest(command, shim, environment, variables, cores, folder, rates=text)
@@ -264,14 +261,42 @@ def _plan(
         counting = plan_launch(replace(request, shim=raw / _COUNTING, variables={}))
         again = tuple(replace(counting, files={raw / _COUNTING: script}) for script in scripts)
     if options.mpi and plan.is_mpi:
-        from ..launch.mpi_choice import library_for
+        from ..launch.mpi_choice import with_mpi
 
-        library = options.mpi_preload or library_for(command[0], plan, environment)
-        variables["QUIPU_PRELOAD"] = str(library.absolute())
-        variables["QUIPU_MPI_WAIT"] = options.mpi_wait or variables.get("QUIPU_MPI_WAIT") or "local"
-        variables["QUIPU_MPI_REDUCE"] = _reduce(plan, options, variables)
-        plan = plan_launch(replace(request, variables=variables))
+        plan = with_mpi(
+            plan,
+            lambda all_of_them: plan_launch(replace(request, variables=all_of_them)),
+            variables,
+            environment,
+            library=options.mpi_preload,
+            reduce=not options.functions,
+        )
+    elif options.mpi and plan.may_launch:
+        plan = with_launchers_replaced(plan, shim, raw, environment)
     return plan, again
+
+
+def _variables(raw: Path, options: LaunchOptions, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what every rank finds in its environment, whatever the launcher is."""
+    variables = {name: value for name, value in environment.items() if name.startswith("QUIPU_")}
+    for name in _OF_ONE_RUN:  # this may be a process of another run
+        variables.pop(name, None)
+    variables.update(options.environment)
+    variables["QUIPU_DIR"] = str(raw)
+    variables["QUIPU_RANK_COLUMNS"] = str(options.rank_columns_wanted)
+    if options.clock:
+        variables["QUIPU_CLOCK"] = options.clock
+    if options.filter_file:
+        variables["QUIPU_FILTER"] = str(options.filter_file.absolute())
+    if options.python:
+        variables["QUIPU_PYTHON"] = "1"
+    if options.mpi_wait is not None:
+        variables["QUIPU_MPI_WAIT"] = options.mpi_wait
+    if options.mpi_reduce is not None:
+        variables["QUIPU_MPI_REDUCE"] = "1" if options.mpi_reduce else "0"
+    if options.node_agent:
+        variables["QUIPU_NODE_AGENT"] = agent_command(raw)
+    return variables
 
 
 def _count_again(plans: Sequence[LaunchPlan], source: CounterSource, options: LaunchOptions, before: Ending) -> Ending:
@@ -295,24 +320,6 @@ def _count_again(plans: Sequence[LaunchPlan], source: CounterSource, options: La
         if ending.text:
             return ending
     return before
-
-
-def _reduce(plan: LaunchPlan, options: LaunchOptions, variables: Mapping[str, str]) -> str:
-    """Return "1" if ranks reduce: not in simulations, where they share a profile.
-
-    Of several programs one may run without the wrappers, and the others would wait for it.
-    """
-    if not plan.rank_processes or options.functions:
-        return "0"
-    if options.mpi_reduce is not None:
-        return "1" if options.mpi_reduce else "0"
-    return variables.get("QUIPU_MPI_REDUCE") or ("1" if len(set(plan.programs)) == 1 else "0")
-
-
-def _cores() -> int:
-    """Return how many ranks Open MPI starts here without the option to oversubscribe: physical cores that are ours."""
-    allowed = len(os.sched_getaffinity(0))
-    return min(kernel.physical_cores() or allowed, allowed)
 
 
 def agent_command(raw: Path) -> str:

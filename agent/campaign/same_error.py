@@ -9,8 +9,8 @@ from .task import Outcome, Task
 
 _LEAST = 5  # runs in a row
 _START = 60.0  # seconds; what fails later did not fail at its start
-# What differs between two runs that fail alike: files and their folders, and how many ranks there were.
-_OWN = re.compile(r"\S*/\S*|\b\d+(?= (?:processes|ranks)\b)")
+# What differs between two runs that fail alike: files and their folders, how many ranks there were, and processes.
+_OWN = re.compile(r"\S*/\S*|\b\d+(?= (?:processes|ranks)\b)|\bprocess(?:es)? \d+(?:, \d+)*")
 
 
 class SameError:

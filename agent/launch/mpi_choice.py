@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from quipu.modeling.errors import MeasurementError
@@ -15,8 +15,39 @@ from quipu.mpi_wrap.program import mpi_of_program
 from .launchers import LaunchPlan
 from .launchers.detect import is_launcher
 
+Plan = Callable[[Mapping[str, str]], LaunchPlan]
 _OF_LAUNCHER = {"openmpi": OPEN_MPI, "mpich": MPICH, "smpi": SMPI}  # a batch system's srun belongs to none
 _DEBIAN = {OPEN_MPI: ".openmpi", MPICH: ".mpich"}
+
+
+def with_mpi(
+    plan: LaunchPlan,
+    plan_with: Plan,
+    variables: Mapping[str, str],
+    environment: Mapping[str, str],
+    *,
+    library: Path | None = None,
+    reduce: bool,
+) -> LaunchPlan:
+    """Return the launch with the PMPI library before its programs.
+
+    plan_with: plans the same launch with other variables. variables: those of the launch; QUIPU_MPI_WAIT and
+    QUIPU_MPI_REDUCE stay as they are there. library: None takes the one that fits, built if need be. reduce: whether
+    ranks may reduce their profiles in MPI_Finalize.
+
+    Raises MeasurementError if programs, launcher and library do not fit together.
+    """
+    library = library or library_for(plan.launcher, plan, environment)
+    # of several programs one may run without the wrappers, and the others would wait for it
+    same = "1" if len(set(plan.programs)) == 1 else "0"
+    return plan_with(
+        {
+            **variables,
+            "QUIPU_PRELOAD": str(library.absolute()),
+            "QUIPU_MPI_WAIT": variables.get("QUIPU_MPI_WAIT") or "local",
+            "QUIPU_MPI_REDUCE": (variables.get("QUIPU_MPI_REDUCE") or same) if reduce and plan.rank_processes else "0",
+        }
+    )
 
 
 def library_for(launcher: str, plan: LaunchPlan, environment: Mapping[str, str]) -> Path:

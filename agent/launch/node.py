@@ -106,6 +106,8 @@ class NodeAgent:
         self.ends = ProcessEnds()
         self.alive: int | None = None  # descriptor of alive-<host>
         self.ranks: dict[int, RankWatch] = {}
+        self.job = 0  # whose ranks these are; the command of the run is no rank of a job that it started
+        self.command: RankWatch | None = None
         self.samples: list[dict[str, float]] = []
         self.end_at: float | None = None
         self.read: set[str] = set()  # names of files that need no second look
@@ -135,13 +137,27 @@ class NodeAgent:
         try:
             with open(os.path.join(self.raw, name), encoding="utf-8") as file:
                 content = json.load(file)
-            if content["host"] == self.host and int(content["rank"]) not in self.ranks:
-                watch = RankWatch(content)
-                self.ranks[watch.record["rank"]] = watch
-                self.ends.watch(watch.record["pid"])
+            if content["host"] == self.host:
+                self.take_up(RankWatch(content), int(content.get("job", 0)))
         except (OSError, ValueError, KeyError, TypeError):
             return  # not written by quipu-exec, or not yet: the merge will say so
         self.read.add(name)
+
+    def take_up(self, watch: RankWatch, job: int) -> None:
+        """Watch a rank; those of an earlier job have ended."""
+        self.ends.watch(watch.record["pid"])
+        if job == 0 and self.command is None:
+            self.command = watch
+        if job > self.job:
+            self.job = job
+            self.ranks.clear()
+        if job == self.job:
+            self.ranks.setdefault(watch.record["rank"], watch)
+
+    def any_alive(self) -> bool:
+        """Whether a rank still runs, or the command that may start more."""
+        watched = [*self.ranks.values(), *([self.command] if self.job and self.command else [])]
+        return any(watch.alive() for watch in watched)
 
     def run(self) -> None:
         """Sample until the end; the file is up to date every few samples and at the end."""
@@ -157,7 +173,7 @@ class NodeAgent:
                     watch.sample()
             if tick % stride == 0:
                 self.samples.append(node.sample(self.clock() - started))
-            if self.ranks and not any(watch.alive() for watch in self.ranks.values()):
+            if self.ranks and not self.any_alive():
                 break
             if not self.ranks and self.clock() - started > GIVE_UP:
                 break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,13 +29,17 @@ _NODE_WAIT = 2.0  # seconds that the node agents get to write what they saw last
 
 @dataclass(frozen=True)
 class RankFile:
-    """What quipu-exec wrote of a rank (rank-<rank>.json) before it started the program. affinity: numbers of CPUs."""
+    """What quipu-exec wrote of a rank before it started the program.
+
+    affinity: numbers of CPUs. job: of a launcher that the launched command started, from 1; 0: of `quipu run` itself.
+    """
 
     rank: Count
     pid: Count
     host: str
     affinity: tuple[Annotated[int, msgspec.Meta(ge=0, lt=1 << 20)], ...] = ()
     program: str = ""
+    job: Count = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +142,7 @@ def read_raw_folder(raw: Path, workers: Workers = ALONE) -> RawFolder:
     return RawFolder(
         path=raw,
         profiles=tuple(profiles),
-        rank_files=tuple(rank_files),
+        rank_files=tuple(ranks_of_jobs(rank_files)),
         nodes=tuple(nodes),
         reduced=tuple(raw / name for name in names if name.startswith("reduced-") and name.endswith(".quipu")),
         alive=alive,
@@ -172,6 +176,11 @@ def _alive(path: Path) -> dict[str, int]:
 def read_rank_file(path: Path) -> RankFile:
     """Read rank-<rank>.json. Raises FormatError."""
     return typed(read_json(path), RankFile, path)
+
+
+def ranks_of_jobs(files: Sequence[RankFile]) -> Sequence[RankFile]:
+    """Return the ranks of a run: a command that started jobs is no rank of them."""
+    return [file for file in files if file.job > 0] or files
 
 
 def ranges_text(numbers: Iterable[int]) -> str:

@@ -32,7 +32,7 @@ OverRanks = Literal["mean", "max", "sum"]
 
 MOST_LEFT_OUT = 12
 """Runs that a note names beside the one whose reason it tells."""
-_RANKS = re.compile(r"\branks? \d+(?:[-, ]+\d+)*")
+_RANKS = re.compile(r"\b(ranks?|process(?:es)?) \d+(?:[-, ]+\d+)*")
 
 
 @dataclass(frozen=True)
@@ -166,10 +166,10 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
 
 
 def _left_out(runs: Sequence[StoredRun]) -> list[str]:
-    """Return which runs are left out and why; those whose reasons differ in the ranks only share a note."""
+    """Return which runs are left out and why; those whose reasons differ in ranks and processes only share a note."""
     alike: dict[str, list[StoredRun]] = {}
     for run in runs:
-        alike.setdefault(_RANKS.sub("ranks", why_incomplete(run.metadata)), []).append(run)
+        alike.setdefault(_RANKS.sub("ranks or processes", why_incomplete(run.metadata)), []).append(run)
     return [_left_out_together(own) for own in alike.values()]
 
 

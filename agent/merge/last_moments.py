@@ -12,6 +12,7 @@ path in its file; when it ended is known from, in this order:
 from __future__ import annotations
 
 import datetime
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
@@ -22,6 +23,8 @@ from ..archive.metadata import RunMetadata
 from ..profile.reader import Clock, ProcessProfile, ProfileState
 
 _UNKNOWN = "it is not known when it ended: time after its latest event is missing"
+_WENT_ON = "it went on after the end of the launch: its counts contain that, its time was reduced to the time before"
+_CLOCKS_DIFFER = 0.01  # of a time: counted in ticks, and by the system
 _LATEST = 1 << 63
 
 
@@ -56,8 +59,16 @@ def _is_moment(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LATEST
 
 
-def launch_end(metadata: RunMetadata) -> int | None:
-    """Return when the launch ended, in ns since 1970; None if that is not known."""
+def launch_end(metadata: RunMetadata) -> LaunchEnd:
+    """Return when the launch ended, as far as that is known."""
+    began, host = metadata.launcher.get("began_ns"), metadata.launcher.get("host")
+    simulated = metadata.launcher.get("family") == "smpi"  # time of its own, which may be longer
+    if not simulated and metadata.seconds is not None and _is_moment(began) and isinstance(host, str):
+        return LaunchEnd(_epoch_of_end(metadata), host, began + int(metadata.seconds * 1e9))
+    return LaunchEnd(_epoch_of_end(metadata))
+
+
+def _epoch_of_end(metadata: RunMetadata) -> int | None:
     if metadata.seconds is None:
         return None
     try:
@@ -69,38 +80,86 @@ def launch_end(metadata: RunMetadata) -> int | None:
 
 
 @dataclass(frozen=True)
-class End:
-    """A process did not end by itself. at: when it ended, CLOCK_MONOTONIC of its host in ns; None: not known."""
+class LaunchEnd:
+    """When a launch ended, as far as that is known: ns since 1970 (epoch), and of CLOCK_MONOTONIC of its host (at)."""
 
-    at: int | None
+    epoch: int | None = None
+    host: str = ""
+    at: int | None = None
+
+
+NOT_KNOWN = LaunchEnd()
+
+
+@dataclass(frozen=True)
+class End:
+    """How a process ended, in ns of CLOCK_MONOTONIC of its host.
+
+    killed: it did not end by itself. at: when it ended then; None: not known. launch: when the launch ended, before
+    which all that counts has happened; None: not known.
+    """
+
+    killed: bool = False
+    at: int | None = None
+    launch: int | None = None
 
 
 def ends_of(
-    profiles: Sequence[ProcessProfile], hosts: Mapping[str, HostEnds], launch_end_ns: int | None
-) -> tuple[End | None, ...]:
-    """Return for each profile how its process ended, None if by itself. Call paths are not looked at.
+    profiles: Sequence[ProcessProfile], hosts: Mapping[str, HostEnds], launch: LaunchEnd = NOT_KNOWN
+) -> tuple[End, ...]:
+    """Return for each profile how its process ended. Call paths are not looked at.
 
-    A program that calls exec leaves a profile for each of its programs under one pid: only the last was killed.
+    A program that calls exec leaves a profile for each of its programs under one pid: it ended when the next began. No
+    process lasts longer than the launch, which may end before its background processes.
     """
-    latest: dict[tuple[str, int], int] = {}
-    for profile in profiles:
-        key = (profile.attributes.get("host", ""), profile.pid)
-        latest[key] = max(latest.get(key, 0), profile.started_epoch_ns)
-    result: list[End | None] = []
+    begins: dict[tuple[str, int], list[ProcessProfile]] = defaultdict(list)
+    for profile in sorted(profiles, key=lambda profile: profile.started_epoch_ns):
+        begins[profile.attributes.get("host", ""), profile.pid].append(profile)
+    result: list[End] = []
     for profile in profiles:
         host = profile.attributes.get("host", "")
-        killed = profile.state is not ProfileState.ENDED and profile.started_epoch_ns == latest[host, profile.pid]
-        result.append(End(_end_of(profile, hosts.get(host), launch_end_ns)) if killed else None)
+        limit = launch.at if host == launch.host else None
+        later = [other for other in begins[host, profile.pid] if other.started_epoch_ns > profile.started_epoch_ns]
+        if profile.state is ProfileState.ENDED:
+            result.append(End(launch=limit))
+        else:
+            at = later[0].start_ns if later else _end_of(profile, hosts.get(host), launch)
+            result.append(End(True, at if at is None or limit is None else min(at, limit), limit))
     return tuple(result)
 
 
 def until_the_end(profile: ProcessProfile, end: End | None) -> ProcessProfile:
-    """Return the profile; that of a process that was killed has its time up to the end."""
-    if end is None or not _needs_end(profile):
+    """Return the profile; that of a process that was killed has its time up to the end.
+
+    Time of a process that went on after the launch is that up to the end of the launch.
+    """
+    if end is None:
+        return profile
+    profile = _within(profile, end.launch)
+    if not end.killed or not _needs_end(profile):
         return profile
     if end.at is None:
         return replace(profile, problems=(*profile.problems, _UNKNOWN))
     return _until(profile, end.at)
+
+
+def _within(profile: ProcessProfile, launch_end_ns: int | None) -> ProcessProfile:
+    """Return the profile with times reduced in proportion where a thread counted longer than the launch lasted."""
+    if launch_end_ns is None or profile.clock is Clock.NONE or "time" not in profile.values or not profile.parent.size:
+        return profile
+    lived = max(0.0, (launch_end_ns - profile.start_ns) * 1e-9)
+    time = profile.values["time"].astype(np.float64)
+    counted = np.bincount(profile.location, weights=np.nan_to_num(time))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where(counted > lived * (1 + _CLOCKS_DIFFER), lived / counted, 1.0)
+    if (factor == 1).all():
+        return profile
+    times = {
+        metric.name: profile.values[metric.name] * factor[profile.location]
+        for metric in profile.metrics
+        if metric.unit == "s" and not metric.is_effort
+    }
+    return replace(profile, values={**profile.values, **times}, problems=(*profile.problems, _WENT_ON))
 
 
 def _needs_end(profile: ProcessProfile) -> bool:
@@ -110,14 +169,12 @@ def _needs_end(profile: ProcessProfile) -> bool:
     return bool(np.isfinite(profile.seconds_per_tick)) and bool((profile.threads.node >= 0).any())
 
 
-def _end_of(profile: ProcessProfile, host: HostEnds | None, launch_end_ns: int | None) -> int | None:
+def _end_of(profile: ProcessProfile, host: HostEnds | None, launch: LaunchEnd) -> int | None:
     if host is not None and profile.pid in host.ended:
         return host.ended[profile.pid]
     if host is not None and host.alive is not None:
         return host.alive
-    if launch_end_ns is None:
-        return None
-    return profile.start_ns + launch_end_ns - profile.started_epoch_ns
+    return None if launch.epoch is None else profile.start_ns + launch.epoch - profile.started_epoch_ns
 
 
 def _until(profile: ProcessProfile, end_ns: int) -> ProcessProfile:

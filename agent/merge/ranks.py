@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from quipu.modeling.limits import whole_number
 from quipu.modeling.printable import counted
 
+from ..archive.metadata import RunMetadata
 from ..archive.run import RankRecord
 from ..launch.raw_folder import RankFile, ranges_text
 from ..profile.reader import ProcessProfile, ProfileState
 
+ENDED_WELL = RunMetadata(exit_code=0)
+_MOST_NAMED = 4  # processes in a message
 _RETURNED = (
     " returned from main without MPI_Finalize, which destructors of static objects may call: "
     "what they do is not simulated"
@@ -80,17 +84,24 @@ def assign_ranks(profiles: Iterable[ProcessProfile], files: Iterable[RankFile]) 
 
 
 def judge(
-    processes: list[RankedProcess], files: Iterable[RankFile], foreign: Iterable[ProcessProfile] = ()
+    processes: list[RankedProcess],
+    files: Iterable[RankFile],
+    foreign: Iterable[ProcessProfile] = (),
+    metadata: RunMetadata = ENDED_WELL,
 ) -> Judgement:
-    """Return what is doubtful: ranks that were ended early, that left no profile, or whose profile is damaged.
+    """Return what is doubtful: processes of which something is missing, and ranks that left no profile.
 
-    foreign: profiles that were left out, which is doubtful, too. What a rank forks is not to end MPI, and often ends
-    with _exit or becomes another program, as POSIX advises: that is told, and no numbers of the rank are missing.
+    foreign: profiles that were left out, which is doubtful, too. metadata: how the launch ended.
+
+    A profile holds all that its process counted, however it ended. So nothing is missing of a process that became
+    another program, called _exit or was killed, if the launch ended well: whoever started the process, or the program
+    itself, ended it on purpose. Of a rank that began MPI, and that nobody forked after that, MPI_Finalize is expected.
     """
     children = _beside_mpi(processes)
-    early: dict[str, list[int]] = defaultdict(list)
-    ranks_by_text: dict[str, list[int]] = defaultdict(list)
-    left: list[int] = []
+    replaced = _replaced(processes)
+    well = metadata.exit_code == 0 and not metadata.partial
+    texts: dict[str, list[RankedProcess]] = defaultdict(list)
+    left: list[RankedProcess] = []
     returned: list[int] = []
     partial = False
     expected = 0
@@ -98,37 +109,38 @@ def judge(
         profile = process.profile
         expected = max(expected, whole_number(profile.attributes.get("ranks", ""), 9) or 0)
         child = id(profile) in children
-        end = "" if child else _early_end(profile)
-        if end:
-            early[end].append(process.rank)
-        if child and profile.state is ProfileState.RUNNING:
-            left.append(process.rank)
-        if not child and not end and not _finalized(profile):
+        unfinished = not child and not _finalized(profile)
+        cut = profile.state is ProfileState.RUNNING and id(profile) not in replaced
+        if unfinished and profile.attributes.get("returned") == "1":
             returned.append(process.rank)
-        for text in profile.problems:
-            ranks_by_text[f": {text}"].append(process.rank)
-        mpi_problem = profile.attributes.get("mpi_problem", "")
-        if mpi_problem:
-            ranks_by_text[f": {mpi_problem}"].append(process.rank)
-        lost = profile.damaged or bool(profile.error) or profile.lost > 0 or bool(mpi_problem)
-        partial = partial or bool(end) or lost
+        elif unfinished:
+            texts[" ended before MPI_Finalize"].append(process)
+            partial = True
+        elif cut and (well or child or "forked_from" in profile.attributes):
+            left.append(process)
+        elif cut:
+            texts[" ended before the program could finish"].append(process)
+            partial = True
+        for text in (*profile.problems, *_problems_of_mpi(profile, metadata)):
+            texts[f": {text}"].append(process)
+        partial = partial or profile.damaged or bool(profile.error) or profile.lost > 0
+        partial = partial or bool(_problems_of_mpi(profile, metadata))
     measured = {process.rank for process in processes}
     missing = {
         file.rank: RankRecord(file.rank, file.host, file.pid, ranges_text(file.affinity), state="no profile")
         for file in files
         if file.rank not in measured
     }
+    problems = [f"{_ranks(_numbers(own))}{text}{_of_early_end(text, own)}" for text, own in texts.items()]
     if missing:
         text = " left no profile: not built with the Quipu compiler wrappers and no MPI, or killed at its very start"
-        ranks_by_text[text].extend(missing)
-    problems = [f"{_ranks(ranks)}{text}: {_until_then(ranks)}" for text, ranks in early.items()]
-    problems += [f"{_ranks(ranks)}{text}" for text, ranks in ranks_by_text.items()]
+        problems.append(f"{_ranks(list(missing))}{text}")
     if returned:
         problems.append(f"{'the program' if len(returned) == len(processes) else _ranks(returned)}{_RETURNED}")
     if left:
         problems.append(
-            f"{len(left)} {'process' if len(left) == 1 else 'processes'} that {_ranks(left)} forked ended with _exit, "
-            "exec or a signal: what was counted until then is in the numbers of the rank"
+            f"{_named(left)} of {_ranks(_numbers(left))} ended by _exit, exec or a signal, as the program wanted: what "
+            "was counted until then is in the numbers"
         )
     pids = sorted(profile.pid for profile in foreign)
     if pids:
@@ -142,6 +154,55 @@ def judge(
     if unseen > 0:
         problems.append(f"{unseen} of {expected} ranks left nothing at all")
     return Judgement(tuple(problems), tuple(missing.values()), partial or bool(missing) or unseen > 0 or bool(pids))
+
+
+def _problems_of_mpi(profile: ProcessProfile, metadata: RunMetadata) -> tuple[str, ...]:
+    """Return why MPI of a process was not counted, or why its job is not that of the launch."""
+    attributes = profile.attributes
+    found = [attributes["mpi_problem"]] if attributes.get("mpi_problem") else []
+    size, launched = whole_number(attributes.get("ranks", ""), 9), metadata.launcher.get("ranks")
+    if "mpi_library" not in attributes:
+        if launcher := attributes.get("other_launcher"):
+            found.append(
+                f"{launcher}, which Quipu did not start, made it a rank of a job: MPI was not counted. Give the "
+                "launcher to quipu run, or call it by its name instead of its path"
+            )
+    elif attributes.get("spawned") != "1" and size and isinstance(launched, int) and 0 < launched < size:
+        found.append(
+            f"MPI says that it is one of {size} ranks, but Quipu started {launched}: the others are not in this run. "
+            "Write quipu run before the launcher, not behind it"
+        )
+    return tuple(found)
+
+
+def _replaced(processes: Iterable[RankedProcess]) -> set[int]:
+    """Return the profiles, by id, of programs that became another one by exec: a later profile has the same process."""
+    latest: dict[tuple[str, int], ProcessProfile] = {}
+    for process in processes:
+        key = process.host, process.profile.pid
+        known = latest.setdefault(key, process.profile)
+        if process.profile.started_epoch_ns > known.started_epoch_ns:
+            latest[key] = process.profile
+    kept = {id(profile) for profile in latest.values()}
+    return {id(process.profile) for process in processes} - kept
+
+
+def _numbers(processes: Iterable[RankedProcess]) -> list[int]:
+    return [process.rank for process in processes]
+
+
+def _named(processes: Sequence[RankedProcess]) -> str:
+    """Return which processes these are, and their programs: "process 4711 (app)"."""
+    pids = sorted({process.profile.pid for process in processes})
+    programs = sorted({Path(process.profile.attributes.get("program", "")).name for process in processes} - {""})
+    numbers = ", ".join(map(str, pids[:_MOST_NAMED])) + (" …" if len(pids) > _MOST_NAMED else "")
+    names = f" ({', '.join(programs[:_MOST_NAMED])})" if programs else ""
+    return f"{'process' if len(pids) == 1 else 'processes'} {numbers}{names}"
+
+
+def _of_early_end(text: str, processes: Sequence[RankedProcess]) -> str:
+    """Return what follows a text about an early end: which processes they are, and what their numbers are."""
+    return "" if text.startswith(":") else f", {_named(processes)}: {_until_then(_numbers(processes))}"
 
 
 def _beside_mpi(processes: Iterable[RankedProcess]) -> set[int]:
@@ -159,14 +220,6 @@ def _beside_mpi(processes: Iterable[RankedProcess]) -> set[int]:
 def _finalized(profile: ProcessProfile) -> bool:
     """Whether MPI ended, if it began."""
     return "mpi_library" not in profile.attributes or profile.attributes.get("mpi_finalized") == "1"
-
-
-def _early_end(profile: ProcessProfile) -> str:
-    if not _finalized(profile) and profile.attributes.get("returned") != "1":
-        return " ended before MPI_Finalize"
-    if profile.state is ProfileState.RUNNING:
-        return " ended before the program could finish"
-    return ""
 
 
 def _until_then(ranks: list[int]) -> str:

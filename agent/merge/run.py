@@ -21,6 +21,7 @@ from ..archive.leftovers import MERGED
 from ..archive.metadata import RunMetadata
 from ..archive.run import RankRecord, RunArchive
 from ..archive.write import write_archive
+from ..launch.jobs import jobs_of, with_jobs
 from ..launch.raw_folder import LAUNCH_FILE, RawFolder, read_launch, read_raw_folder
 from ..profile.ranks import split_ranks
 from ..profile.reader import ProcessProfile, ProfileState, read_profile
@@ -29,6 +30,7 @@ from .communication import communication_of
 from .counted_run import CountedRun, counted_run
 from .counters import counted_by, with_counters, with_flat_profile
 from .last_moments import End, ends_by_host, ends_of, launch_end
+from .node_ranks import with_ranks
 from .overhead import totals
 from .ranks import RankedProcess, assign_ranks, judge
 from .reduced import read_reduced
@@ -65,6 +67,7 @@ def merge_run(
     raw_dir, destination = Path(raw_dir), Path(destination)
     if metadata is None:
         metadata = read_launch(raw_dir).metadata
+    metadata = with_jobs(metadata, jobs_of(raw_dir))
     raw = read_raw_folder(raw_dir, workers)
     if not raw.profiles:
         trouble = "".join(f"\n  {text}" for text in raw.problems)
@@ -164,7 +167,7 @@ def combine(
     found, costs, doubts = _reduced(raw, processes, ranks <= limit)
     if found is None:
         found, processes, costs = _from_profiles(processes, ends, metrics, workers, ranks <= limit)
-    judgement = judge(processes, raw.rank_files, foreign)
+    judgement = judge(processes, raw.rank_files, foreign, metadata)
     communication, strange = communication_of(processes)
     told = (*metadata.problems, *raw.problems, *judgement.problems)
     unseen = [_END_UNSEEN] if metadata.exit_code is None and not told else []
@@ -180,7 +183,7 @@ def combine(
         problems=tuple(dict.fromkeys(problems)),
         ranks=len({record.rank for record in records}),
         metrics=found.metrics,
-        nodes=thinned(raw.nodes),
+        nodes=thinned(with_ranks(raw.nodes, raw.rank_files)),
         rank_columns=found.values is not None,
         overhead=totals(costs, raw.nodes),
         grid=metadata.grid or made,
@@ -232,7 +235,7 @@ def _reduced(
     return (found if columns else replace(found, values=None)), costs_of_ranks(reduced, processes), []
 
 
-def _source(process: RankedProcess, end: End | None) -> Source:
+def _source(process: RankedProcess, end: End) -> Source:
     profile = process.profile
     location = int(profile.location[0]) if profile.location.size else None
     return Source(process.rank, profile.path, location, end)
@@ -240,7 +243,7 @@ def _source(process: RankedProcess, end: End | None) -> Source:
 
 def _from_profiles(
     processes: list[RankedProcess],
-    ends: Iterable[End | None],
+    ends: Iterable[End],
     metrics: tuple[Metric, ...],
     workers: Workers,
     columns: bool,

@@ -1,6 +1,7 @@
 /* The life of a measured process: start, regions, attributes, flush, end, fork. */
 #include "behind.h"
 #include "clock.h"
+#include "other_launcher.h"
 #include "settings.h"
 #include "tree.h"
 
@@ -155,10 +156,24 @@ bool is_unknown_child() {
     return opened > 0 && may_call_system() && profile.header->pid != static_cast<uint32_t>(getpid());
 }
 
+/* Where Quipu started no launcher, there may be one nevertheless. */
+bool is_of_other_launcher(OtherLauncher *other) {
+    const char *family = setting("QUIPU_LAUNCHER"), *first = setting("QUIPU_PARENT");
+    if (!family || strcmp(family, "none") != 0 || !first)
+        return false;
+    return find_other_launcher(strtol(first, nullptr, 10), other);
+}
+
 void identify() {
     char text[512];
     const char *rank = ranks ? nullptr : setting("QUIPU_RANK");
     const char *size = ranks ? nullptr : setting("QUIPU_RANKS");
+    OtherLauncher other;
+    if (is_of_other_launcher(&other)) {
+        set_attribute("other_launcher", other.launcher);
+        rank = other.rank;
+        size = other.ranks;
+    }
     if (rank)
         set_attribute("rank", rank);
     if (size)

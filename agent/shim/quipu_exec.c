@@ -13,18 +13,43 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Variables in which launchers give a process its rank; the first one that is set holds. */
-static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK",     "PMIX_RANK",
-                                         "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", NULL};
-static const char *const size_names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",
-                                         NULL};
-static const char *const local_names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
-                                          "SLURM_LOCALID", NULL};
+/* The variables in which launchers give a process its rank; the first one that is set holds. Other launchers, a batch
+ * system or a shell may have left theirs in the environment: only those of the launcher that Quipu started count. */
+struct variables {
+    const char *family; /* as QUIPU_LAUNCHER names it */
+    const char *rank[6], *size[6], *local[6];
+};
+static const struct variables families[] = {
+    {"openmpi", {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}, {"OMPI_COMM_WORLD_SIZE"}, {"OMPI_COMM_WORLD_LOCAL_RANK"}},
+    {"mpich",
+     {"PMI_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK"},
+     {"PMI_SIZE", "MV2_COMM_WORLD_SIZE"},
+     {"MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK"}},
+    {"slurm", {"SLURM_PROCID"}, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, {"SLURM_LOCALID"}},
+    {"none", {NULL}, {NULL}, {NULL}},
+    {"smpi", {NULL}, {NULL}, {NULL}},
+};
+static const struct variables any_family = {
+    "",
+    {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"},
+    {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS"},
+    {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"},
+};
+
+/* Of the launcher that Quipu started; of any if it is not known, as where a user calls quipu-exec. */
+static const struct variables *launcher_variables(void) {
+    const char *family = getenv("QUIPU_LAUNCHER");
+    for (size_t i = 0; family && i < sizeof families / sizeof *families; i++)
+        if (strcmp(family, families[i].family) == 0)
+            return &families[i];
+    return &any_family;
+}
 
 static long number_of(const char *const *names, long otherwise) {
     for (; *names; names++) {
@@ -92,10 +117,16 @@ static void write_affinity(FILE *file) {
     CPU_FREE(set);
 }
 
-/* rank-<rank>.json, whole or not at all. */
+/* rank-<rank>.json, whole or not at all; rank-<rank>-<job>.json for the ranks of a launcher that the command started.
+ */
 static void note_rank(const char *folder, const char *host, long rank, long ranks, const char *program) {
+    static const char *const job_name[] = {"QUIPU_JOB", NULL};
+    const long job = number_of(job_name, 0);
     char path[4096], temporary[4200];
-    snprintf(path, sizeof path, "%s/rank-%ld.json", folder, rank);
+    if (job > 0)
+        snprintf(path, sizeof path, "%s/rank-%ld-%ld.json", folder, rank, job);
+    else
+        snprintf(path, sizeof path, "%s/rank-%ld.json", folder, rank);
     snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
     FILE *file = fopen(temporary, "we");
     if (!file) {
@@ -103,7 +134,7 @@ static void note_rank(const char *folder, const char *host, long rank, long rank
         return;
     }
     void (*const at_limit)(int) = signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error here */
-    fprintf(file, "{\"rank\":%ld,\"ranks\":%ld,\"pid\":%ld,\"host\":", rank, ranks, (long)getpid());
+    fprintf(file, "{\"rank\":%ld,\"ranks\":%ld,\"job\":%ld,\"pid\":%ld,\"host\":", rank, ranks, job, (long)getpid());
     write_json_string(file, host);
     fputs(",\"affinity\":", file);
     write_affinity(file);
@@ -142,6 +173,9 @@ static char **split_words(char *text) {
     return words;
 }
 
+/* Whether the agent of an earlier job of this run still works here: it holds the lock of its log file. */
+static bool is_locked(int log) { return log >= 0 && flock(log, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
+
 /* The agent is no child of the program (it would be waited for) and holds none of its files open. */
 static void start_node_agent(const char *folder, const char *host) {
     const char *command = getenv("QUIPU_NODE_AGENT");
@@ -162,6 +196,8 @@ static void start_node_agent(const char *folder, const char *host) {
     char path[4096];
     snprintf(path, sizeof path, "%s/node-%s.log", folder, host);
     int log = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (is_locked(log))
+        _exit(0);
     int null = open("/dev/null", O_RDONLY);
     int output = log >= 0 ? log : null;
     if (null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
@@ -278,12 +314,14 @@ int main(int argc, char **argv) {
     if (folder) {
         char host[256] = "unknown";
         gethostname(host, sizeof host - 1);
-        long rank = number_of(rank_names, 0);
-        long ranks = number_of(size_names, 1);
+        const struct variables *names = launcher_variables();
+        long rank = number_of(names->rank, 0);
+        long ranks = number_of(names->size, 1);
         set_number("QUIPU_RANK", rank);
         set_number("QUIPU_RANKS", ranks);
+        set_number("QUIPU_PARENT", getpid());
         note_rank(folder, host, rank, ranks, argv[1]);
-        if (number_of(local_names, rank) == 0)
+        if (number_of(names->local, rank) == 0)
             start_node_agent(folder, host);
         const char *library = getenv("QUIPU_PRELOAD");
         if (library && *library)

@@ -1,6 +1,7 @@
 """Stands in for quipu-exec in tests: leaves the notes and profile that shim and runtime would, then runs the program.
 
-Environment: STAND_IN_RANK, STAND_IN_RANKS; STAND_IN_PROFILE=no: leaves no profile, =running: one that was cut off.
+Environment: STAND_IN_RANK, STAND_IN_RANKS; STAND_IN_PROFILE=no: leaves no profile, =running: one that was cut off,
+=unfinished: one that did not end MPI.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from profile_writer import rank_profile
@@ -23,7 +25,10 @@ def main() -> int:
     (raw / f"rank-{rank}.json").write_text(json.dumps(note))
     kind = os.environ.get("STAND_IN_PROFILE", "")
     if kind != "no":
-        rank_profile(rank, ranks, pid=os.getpid(), state=0 if kind == "running" else 2).write(raw)
+        changes: dict[str, Any] = {"state": 0} if kind == "running" else {}
+        if kind == "unfinished":
+            changes["attributes"] = {"rank": str(rank), "ranks": str(ranks), "mpi_library": "Open MPI"}
+        rank_profile(rank, ranks, pid=os.getpid(), **changes).write(raw)
     return subprocess.run(sys.argv[1:], check=False).returncode
 
 

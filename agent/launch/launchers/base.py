@@ -61,6 +61,8 @@ class LaunchPlan:
     local_ranks: int | None = None
     if_it_crashes: str = ""
     if_unmeasured: str = ""
+    launcher: str = ""
+    may_launch: bool = False
 
 
 class Launcher(ABC):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from quipu.modeling.errors import MeasurementError
 
 from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
 from .local import Direct, Hydra, OpenMPI, Slurm
+from .prefix import is_env, start_of_command
 from .simulated import Simulated
 
 _TIMEOUT = 20.0
@@ -57,12 +59,26 @@ def launcher_for(text: str) -> Launcher | None:
 def plan_launch(request: LaunchRequest, ask: Ask = version_text) -> LaunchPlan:
     """Return how to launch a command so that its ranks are measured; nothing is started but `LAUNCHER --version`.
 
+    The launcher may stand behind programs that run the command in their arguments, such as env or timeout.
     Raises MeasurementError if the command is empty, the launcher is of an unknown family, or a program is missing.
     """
     if not request.command:
         raise MeasurementError("no command given; write it after --, like: quipu run -- mpirun -n 4 ./app")
-    if not is_launcher(request.command[0]):
-        return _plan(Direct(), request)
+    place = start_of_command(request.command, lambda word: is_program(word, request.environment, request.folder))
+    before, own = request.command[:place], replace(request, command=request.command[place:])
+    if before:
+        find_program(before[0], request.environment, (request.folder,))
+    plan = _plan(_launcher(own, ask), own)
+    # env -i removes the variables that switch measuring on
+    again = ("env", *(f"{name}={value}" for name, value in plan.environment.items())) if is_env(before) else ()
+    return replace(plan, argv=(*before, *again, *plan.argv))
+
+
+def _launcher(request: LaunchRequest, ask: Ask) -> Launcher:
+    """Return the launcher that a command begins with."""
+    name = request.command[0]
+    if not is_launcher(name):
+        return Direct()
     path = _find_launcher(request)
     environment = dict(request.environment)
     environment.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
@@ -72,12 +88,12 @@ def plan_launch(request: LaunchRequest, ask: Ask = version_text) -> LaunchPlan:
     if launcher is None:
         first = text.strip().splitlines()[:1]
         raise MeasurementError(
-            f"{request.command[0]}: is no launcher that Quipu knows ({', '.join(kind.title for kind in FAMILIES)}); "
+            f"{name}: is no launcher that Quipu knows ({', '.join(kind.title for kind in FAMILIES)}); "
             f"it says {first[0] if first else 'nothing'!r}"
         )
     # The launcher is called as the user wrote it: Open MPI takes an absolute path as a wish for --prefix, and then puts
     # its own folder before all others in the PATH of the ranks.
-    return _plan(launcher, request)
+    return launcher
 
 
 def _find_launcher(request: LaunchRequest) -> Path:
@@ -98,4 +114,5 @@ def _plan(launcher: Launcher, request: LaunchRequest) -> LaunchPlan:
             f"{request.command[0]}: computation takes the time of its effort in simulations only; "
             "give --launcher smpi and the program alone"
         )
-    return launcher.plan(request)
+    variables = {**request.variables, "QUIPU_LAUNCHER": launcher.family}
+    return replace(launcher.plan(replace(request, variables=variables)), launcher=request.command[0])

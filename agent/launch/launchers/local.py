@@ -9,7 +9,7 @@ from pathlib import Path
 from quipu.modeling.errors import MeasurementError
 from quipu.modeling.limits import whole_number
 from quipu.mpi_wrap.installation import SMPI
-from quipu.mpi_wrap.program import mpi_of_program
+from quipu.mpi_wrap.program import is_instrumented, mpi_of_program
 
 from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
 from .options import HYDRA, OPEN_MPI, SLURM, Context, contexts
@@ -46,6 +46,7 @@ class Direct(Launcher):
             version=self.version,
             is_mpi=mpi_of_program(program) not in (None, SMPI),
             local_ranks=1,
+            may_launch=mpi_of_program(program) is None and not is_instrumented(program),
         )
 
 

@@ -50,7 +50,8 @@ class Bench:
             raise MeasurementError("the program is broken")
         raw = self.folder / "raw"
         raw.mkdir()
-        rank_profile(0, 1, state=0 if how == "partial" else 2).write(raw)
+        unfinished = {"mpi_library": "MPICH"} if how == "partial" else {}
+        rank_profile(0, 1, attributes={"host": "n1", "rank": "0", "ranks": "1", **unfinished}).write(raw)
         archive = merge_run(
             raw,
             directory,
@@ -211,7 +212,7 @@ def test_a_run_that_was_merged_and_not_removed_counts_once(tmp_path: Path) -> No
     assert (result.finished, len(result.outcomes), len(find_runs(tmp_path / "heat"))) == (1, 7, 8)
 
 
-@pytest.mark.parametrize(("exit_code", "state"), [(None, 2), (0, 0), (None, 0)])
+@pytest.mark.parametrize(("exit_code", "state"), [(None, 2), (1, 0), (None, 0)])
 def test_what_an_interrupted_run_left_is_kept_as_partial(tmp_path: Path, exit_code: int | None, state: int) -> None:
     left_over(tmp_path, dead_process(), exit_code, state)
     watcher = Watcher()

@@ -268,14 +268,26 @@ def test_a_launcher_that_starts_nothing(installed: Path) -> None:
     assert list((installed / "runs").iterdir()) == []
 
 
-def test_a_rank_that_was_cut_off_makes_the_run_partial(installed: Path) -> None:
-    options = LaunchOptions(mpi=False, node_agent=False, environment={"STAND_IN_PROFILE": "running"})
+def test_a_rank_that_does_not_end_mpi_makes_the_run_partial(installed: Path) -> None:
+    options = LaunchOptions(mpi=False, node_agent=False, environment={"STAND_IN_PROFILE": "unfinished"})
     with pytest.raises(RunFailed, match="true ended well, but numbers are missing: rank 0 ended before") as failure:
         run(["true"], {}, None, "runs", options)
     assert failure.value.exit_code == 1
     assert failure.value.archive is not None
     assert failure.value.archive.metadata.exit_code == 0
     assert not failure.value.archive.metadata.complete
+
+
+def test_a_process_that_was_cut_off_on_purpose_is_complete(installed: Path) -> None:
+    """Whoever started it saw how it ended, and the launch ended well."""
+    options = LaunchOptions(mpi=False, node_agent=False, environment={"STAND_IN_PROFILE": "running"})
+    archive = run(["true"], {}, None, "runs", options)
+    assert archive.metadata.complete
+    assert "ended by _exit, exec or a signal, as the program wanted" in archive.metadata.problems[0]
+    with pytest.raises(RunFailed, match="false ended with exit code 1") as failure:
+        run(["false"], {}, None, "runs", options)
+    assert failure.value.archive is not None
+    assert "rank 0 ended before the program could finish, process " in failure.value.archive.metadata.problems[1]
 
 
 def test_unwritable_archive_can_be_merged_later(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,10 +89,29 @@ def test_open_mpi_commands(folder: Path, command: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
+        ("nohup mpirun -n 2 ./app", "nohup mpirun -n 2 SHIM ./app"),
+        ("timeout -k 5 60 nice -n 3 mpirun ./app mpirun", "timeout -k 5 60 nice -n 3 mpirun SHIM ./app mpirun"),
+        ("nice ./app mpirun", "nice SHIM ./app mpirun"),
+        ("nohup", "SHIM nohup"),
+        ("time -o mpirun.txt ./app", "time -o mpirun.txt SHIM ./app"),
+        ("tool mpirun -n 2 ./app", "SHIM tool mpirun -n 2 ./app"),
+        ("env A=1 -u B mpirun ./app", "env A=1 -u B env QUIPU_DIR=/raw QUIPU_LAUNCHER=openmpi mpirun SHIM ./app"),
+        ("env A=1 ./app", "env A=1 env QUIPU_DIR=/raw QUIPU_LAUNCHER=none SHIM ./app"),
+    ],
+)
+def test_launchers_and_programs_behind_other_words(folder: Path, command: str, expected: str) -> None:
+    for name in ("env", "nice", "nohup", "time", "timeout"):
+        (folder / "bin" / name).symlink_to("/bin/true")
+    assert " ".join(plan(folder, command).argv) == expected.replace("SHIM", SHIM)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
         ("mpiexec -n 4 ./app", "-n 4 SHIM ./app"),
         ("mpiexec -genv A 1 -ppn 2 -l ./app", "-genv A 1 -ppn 2 -l SHIM ./app"),
-        ("mpiexec -genvnone -n 1 ./app : ./other", "-env QUIPU_DIR /raw -genvnone -n 1 SHIM ./app : "
-         "-env QUIPU_DIR /raw SHIM ./other"),
+        ("mpiexec -genvnone -n 1 ./app : ./other", "-env QUIPU_DIR /raw -env QUIPU_LAUNCHER mpich -genvnone "
+         "-n 1 SHIM ./app : -env QUIPU_DIR /raw -env QUIPU_LAUNCHER mpich SHIM ./other"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("version", [MPICH, INTEL])
@@ -218,7 +237,7 @@ def test_root_under_open_mpi(folder: Path) -> None:
     planned = plan(folder, "mpirun -n 2 ./app", superuser=True)
     assert planned.settings == {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     assert len(planned.notes) == 2
-    assert planned.environment == {"QUIPU_DIR": "/raw", **planned.settings}
+    assert planned.environment == {"QUIPU_DIR": "/raw", "QUIPU_LAUNCHER": "openmpi", **planned.settings}
     assert plan(folder, "mpirun --allow-run-as-root ./app", superuser=True).settings == {}
     assert plan(folder, "mpiexec -n 2 ./app", MPICH, superuser=True).settings == {}
 
@@ -252,7 +271,7 @@ def test_settings_of_the_user_stay(folder: Path) -> None:
 @pytest.mark.parametrize("option", ["--hostfile data.txt", "-H a,b", "--host a:4"])
 def test_several_nodes_get_the_variables_by_x(folder: Path, option: str) -> None:
     planned = plan(folder, f"mpirun {option} -n 8 ./app", superuser=True)
-    assert " ".join(planned.argv[1:]).startswith("-x QUIPU_DIR -x OMPI_ALLOW_RUN_AS_ROOT ")
+    assert " ".join(planned.argv[1:]).startswith("-x QUIPU_DIR -x QUIPU_LAUNCHER -x OMPI_ALLOW_RUN_AS_ROOT ")
     assert "OMPI_MCA_rmaps_base_oversubscribe" not in planned.settings
 
 

@@ -75,7 +75,7 @@ def test_failed_and_partial_runs_are_left_out_and_named(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     measure(runs, {"p": 2})
     measure(runs, {"p": 4}, exit_code=3)
-    measure(runs, {"p": 8}, state=0)
+    measure(runs, {"p": 8}, attributes={"mpi_library": "MPICH"})
     experiment = load_experiment(runs)
     assert experiment.points.tolist() == [[2]]
     assert "p=4.r1 is left out: the program ended with exit code 3" in experiment.notes
@@ -86,7 +86,7 @@ def test_runs_that_are_left_out_for_the_same_reason_share_a_note(tmp_path: Path)
     runs = tmp_path / "runs"
     measure(runs, {"p": 2})
     for p in range(4, 20):
-        measure(runs, {"p": p}, 2 + p % 3, state=0)
+        measure(runs, {"p": p}, 2 + p % 3, attributes={"mpi_library": "MPICH"})
     measure(runs, {"p": 64}, exit_code=3)
     measure(runs, {"p": 65}, exit_code=4)
     measure(runs, {"p": 66}, exit_code=4)

@@ -12,7 +12,7 @@ import pytest
 from profile_writer import Profile, Thread, rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.launch.raw_folder import read_raw_folder
-from quipu.agent.merge.last_moments import HostEnds, ends_by_host, ends_of, launch_end, until_the_end
+from quipu.agent.merge.last_moments import HostEnds, LaunchEnd, ends_by_host, ends_of, launch_end, until_the_end
 from quipu.agent.merge.run import combine
 from quipu.agent.profile.reader import ProcessProfile, read_profile
 
@@ -24,7 +24,7 @@ EPOCH = 1_700_000_000 * SECOND
 def with_time_to_the_end(
     profiles: list[ProcessProfile], hosts: dict[str, HostEnds], launch_end_ns: int | None
 ) -> list[ProcessProfile]:
-    ends = ends_of(profiles, hosts, launch_end_ns)
+    ends = ends_of(profiles, hosts, LaunchEnd(launch_end_ns))
     return [until_the_end(profile, end) for profile, end in zip(profiles, ends, strict=True)]
 
 
@@ -92,12 +92,12 @@ def test_an_unknown_end_is_told(tmp_path: Path) -> None:
     assert "not known when it ended" in profile.problems[0]
 
 
-def test_a_program_that_was_replaced_by_exec_was_not_killed(tmp_path: Path) -> None:
+def test_a_program_that_was_replaced_by_exec_ended_when_the_next_began(tmp_path: Path) -> None:
     first = read(tmp_path, killed())
-    second = replace(first, started_epoch_ns=first.started_epoch_ns + 1)
+    later = 7 * SECOND
+    second = replace(first, started_epoch_ns=first.started_epoch_ns + later, start_ns=first.start_ns + later)
     found = with_time_to_the_end([first, second], {"n1": HostEnds({100: START + 10 * SECOND})}, None)
-    assert found[0] is first
-    assert seconds(found[1])[2] == 6
+    assert seconds(found[0])[2] == 3  # from 4 s to 7 s
 
 
 def test_simulated_ranks_do_not_wait_in_real_time(tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ def test_what_agents_wrote_is_not_trusted() -> None:
 
 @pytest.mark.parametrize("started", ["", "yesterday", "9999-12-31T23:59:59+00:00"])
 def test_a_launch_without_an_end(started: str) -> None:
-    assert launch_end(RunMetadata({}, started=started, seconds=1e300)) is None
-    assert launch_end(RunMetadata({}, started="2026-01-01T00:00:00+00:00")) is None
+    assert launch_end(RunMetadata({}, started=started, seconds=1e300)) == LaunchEnd()
+    assert launch_end(RunMetadata({}, started="2026-01-01T00:00:00+00:00")) == LaunchEnd()
 
 
 def test_the_merge_uses_all_of_it(tmp_path: Path) -> None:
@@ -148,3 +148,24 @@ def test_a_damaged_moment_is_none(tmp_path: Path, content: bytes) -> None:
     killed().write(tmp_path)
     (tmp_path / "alive-n1").write_bytes(content)
     assert read_raw_folder(tmp_path).alive == {}
+
+
+@pytest.mark.parametrize("state", [0, 2], ids=["still at work", "ended"])
+def test_no_process_has_more_time_than_the_launch(tmp_path: Path, state: int) -> None:
+    """A process in the background goes on after the command ended, and is killed, or ends, or does not."""
+    profile = read(tmp_path, killed(state=state))
+    before = float(profile.values["time"].sum())
+    launch = LaunchEnd(EPOCH + 2 * SECOND, "n1", START + 2 * SECOND)
+    (end,) = ends_of([profile], {"n1": HostEnds({100: START + 10 * SECOND})}, launch)
+    found = until_the_end(profile, end)
+    for location in np.unique(found.location):
+        assert found.values["time"][found.location == location].sum() <= 2 + 1e-9
+    assert found.values["time"].sum() < before or not found.problems
+    (elsewhere,) = ends_of([profile], {}, replace(launch, host="n2"))
+    assert elsewhere.launch is None  # the clocks of two hosts may differ
+
+
+def test_the_launch_of_a_simulation_does_not_bound_simulated_time() -> None:
+    facts = {"host": "n1", "began_ns": START}
+    assert launch_end(RunMetadata({}, seconds=1.0, launcher=facts)) == LaunchEnd(None, "n1", START + SECOND)
+    assert launch_end(RunMetadata({}, seconds=1.0, launcher={**facts, "family": "smpi"})) == LaunchEnd()

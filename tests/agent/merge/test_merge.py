@@ -151,7 +151,7 @@ def test_a_killed_rank_is_told(raw: Path, tmp_path: Path) -> None:
     archive = merge_run(raw, tmp_path / "runs", replace(METADATA, exit_code=137))
     assert archive.metadata.partial
     assert archive.metadata.problems == (
-        "rank 1 ended before MPI_Finalize: its numbers are what it had counted until then",
+        "rank 1 ended before MPI_Finalize, process 101: its numbers are what it had counted until then",
     )
     assert [record.state for record in archive.ranks] == ["ended", "running"]
 
@@ -165,8 +165,8 @@ def test_a_child_of_a_rank_is_not_to_end_mpi(raw: Path, tmp_path: Path, state: P
     replace(child, pid=190).write(raw)
     archive = merge_run(raw, tmp_path / "runs", METADATA)
     assert not archive.metadata.partial
-    told = "1 process that rank 1 forked ended with _exit, exec or a signal: "
-    expected = (told + "what was counted until then is in the numbers of the rank",)
+    told = "process 190 of rank 1 ended by _exit, exec or a signal, as the program wanted: "
+    expected = (told + "what was counted until then is in the numbers",)
     assert archive.metadata.problems == (expected if state is ProfileState.RUNNING else ())
 
 

@@ -1,0 +1,49 @@
+"""What is noted of the launchers that the launched command started (nested.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from quipu.modeling.documents import Count, typed
+
+from ..archive.metadata import RunMetadata
+from ..archive.run_json import read_json
+
+
+@dataclass(frozen=True)
+class LaunchedJob:
+    """A launcher that the command started, as job-<number>.json holds it.
+
+    settings: variables that Quipu added.
+    """
+
+    family: str
+    version: str
+    ranks: Count | None
+    argv: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def jobs_of(raw: Path) -> list[LaunchedJob]:
+    """Return what was noted of the launchers that the command started, in order. Raises FormatError."""
+    paths = sorted(raw.glob("job-*.json"), key=lambda path: (len(path.name), path.name))
+    return [typed(read_json(path), LaunchedJob, path) for path in paths]
+
+
+def with_jobs(metadata: RunMetadata, jobs: Sequence[LaunchedJob]) -> RunMetadata:
+    """Return the metadata of a run with the launchers that its command started."""
+    if not jobs:
+        return metadata
+    ranks = [job.ranks for job in jobs]
+    most = max((number for number in ranks if number is not None), default=None) if None not in ranks else None
+    facts = {"family": jobs[-1].family, "version": jobs[-1].version, "ranks": most}
+    settings = {name: value for job in jobs for name, value in job.settings.items()}
+    note = f"the command launched {len(jobs)} jobs: ranks of the same number are added up"
+    return replace(
+        metadata,
+        launcher={**metadata.launcher, **facts, "jobs": [list(job.argv) for job in jobs]},
+        environment_added={**metadata.environment_added, **settings},
+        problems=(*metadata.problems, note) if len(jobs) > 1 else metadata.problems,
+    )

@@ -1,0 +1,149 @@
+"""Launchers that the launched command starts: `quipu run -- bash job.sh`, where job.sh calls mpirun.
+
+A folder in front of PATH has a script for each launcher that PATH has. A script runs this module. The module plans the
+launch as `quipu run` does for a launcher in its command, notes the launch in the raw folder (job-<number>.json), and
+becomes the launcher. A launcher that is called by its path is not found in this way: the runtime notices the ranks of
+such a launcher (other_launcher.cpp).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from quipu.modeling.errors import QuipuError
+from quipu.modeling.prefix import NATIVE
+
+from .launchers import LaunchPlan, LaunchRequest, plan_launch
+from .launchers.detect import is_launcher
+from .mpi_choice import with_mpi
+from .processors import own_cores
+
+FOLDER = "launchers"
+_PRELOAD, _PYTHONPATH = "QUIPU_OUTER_PRELOAD", "QUIPU_OUTER_PYTHONPATH"
+_OF_PROCESSES = ("QUIPU_RANK", "QUIPU_RANKS", "QUIPU_PARENT")
+
+
+def with_launchers_replaced(plan: LaunchPlan, shim: Path, raw: Path, environment: Mapping[str, str]) -> LaunchPlan:
+    """Return the launch of a command that may start launchers; the scripts are among its files. shim: quipu-exec."""
+    search = environment.get("PATH", os.defpath)
+    names = sorted({name for folder in search.split(os.pathsep) for name in _launchers_in(Path(folder))})
+    if not names:
+        return plan
+    scripts = {raw / FOLDER / name: _script(name, shim, environment) for name in names}
+    path = f"{(raw / FOLDER).absolute()}{os.pathsep}{search}"
+    return replace(plan, files={**plan.files, **scripts}, environment={**plan.environment, "PATH": path})
+
+
+def _launchers_in(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir() if is_launcher(path.name) and os.access(path, os.X_OK)]
+    except OSError:
+        return []
+
+
+def _script(name: str, shim: Path, environment: Mapping[str, str]) -> str:
+    """Return a script that plans the launch. The interpreter that does it is not measured."""
+    command = shlex.join([sys.executable, "-P", "-m", __name__, str(shim), name])
+    own = environment.get("PYTHONPATH", "")
+    return (
+        "#!/bin/sh\n"
+        f'export {_PRELOAD}="$LD_PRELOAD" {_PYTHONPATH}="$PYTHONPATH" PYTHONPATH={shlex.quote(own)}\n'
+        "unset LD_PRELOAD\n"
+        f'exec {command} "$@"\n'
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Become a launcher whose ranks are measured, or are not if that is impossible.
+
+    arguments: the path of quipu-exec, the name of the launcher, its arguments.
+    """
+    environment = _outer_environment()
+    shim, name, *rest = arguments
+    argv = [name, *rest]
+    started = environment
+    if any(not word.startswith("-") for word in rest):
+        try:
+            plan = _planned(tuple(argv), Path(shim), environment)
+            argv, started = list(plan.argv), {**environment, **plan.environment}
+        except (QuipuError, OSError) as error:
+            print(f"quipu: {name}: the ranks of this launch are not measured as such: {error}", file=sys.stderr)
+    try:
+        os.execvpe(argv[0], argv, started)
+    except OSError as error:
+        print(f"quipu: {argv[0]}: {error.strerror}", file=sys.stderr)
+    return 127
+
+
+def _outer_environment() -> dict[str, str]:
+    """Return the environment as it was before Quipu put its parts in front of the command."""
+    environment = {name: value for name, value in os.environ.items() if name not in _OF_PROCESSES}
+    raw = Path(environment["QUIPU_DIR"])
+    folders = environment.get("PATH", os.defpath).split(os.pathsep)
+    environment["PATH"] = os.pathsep.join(folder for folder in folders if Path(folder) != (raw / FOLDER).absolute())
+    preloads = environment.pop(_PRELOAD, "").split(":")
+    paths = environment.pop(_PYTHONPATH, "").split(":")
+    _set_list(environment, "LD_PRELOAD", [path for path in preloads if not _is_own_library(Path(path))])
+    _set_list(environment, "PYTHONPATH", [path for path in paths if not path.endswith(f"{NATIVE}/python")])
+    return environment
+
+
+def _is_own_library(path: Path) -> bool:
+    """Whether quipu-exec put a library into LD_PRELOAD: by its name, or as a link to it."""
+    return path.name.startswith(("libquipu", "quipu-"))
+
+
+def _set_list(environment: dict[str, str], name: str, entries: list[str]) -> None:
+    environment.pop(name, None)
+    if text := ":".join(entry for entry in entries if entry):
+        environment[name] = text
+
+
+def _planned(command: tuple[str, ...], shim: Path, environment: Mapping[str, str]) -> LaunchPlan:
+    raw = Path(environment["QUIPU_DIR"])
+    variables = {name: value for name, value in environment.items() if name.startswith("QUIPU_")}
+    number, descriptor = _new_job(raw)
+    variables["QUIPU_JOB"] = str(number)
+    request = LaunchRequest(command, shim, environment, variables, own_cores())
+    try:
+        plan = plan_launch(request)
+        if plan.is_mpi:
+            reduce = "QUIPU_SAMPLE_FUNCTIONS" not in variables
+            again = lambda changed: plan_launch(replace(request, variables=changed))  # noqa: E731
+            plan = with_mpi(plan, again, variables, environment, reduce=reduce)
+        for path, text in plan.files.items():
+            path.write_text(text, encoding="utf-8")
+    except BaseException:
+        os.close(descriptor)
+        (raw / f"job-{number}.json").unlink()
+        raise
+    facts = {  # as LaunchedJob has them; reading it back would import much here
+        "family": plan.family,
+        "version": plan.version,
+        "ranks": plan.ranks,
+        "argv": plan.argv,
+        "settings": dict(plan.settings),
+    }
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(facts, file)
+    return plan
+
+
+def _new_job(raw: Path) -> tuple[int, int]:
+    """Return the number of a job that begins, from 1, and the descriptor of its file."""
+    number = 1
+    while True:
+        try:
+            return number, os.open(raw / f"job-{number}.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        except FileExistsError:
+            number += 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
