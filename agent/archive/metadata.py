@@ -12,6 +12,8 @@ from quipu.modeling.documents import Count, Number, Positive, Whole, is_paramete
 from quipu.modeling.errors import MeasurementError
 from quipu.modeling.experiment import Metric
 
+from .fingerprint import Fingerprint
+
 RESERVED = frozenset({"callpath", "rank", "thread"})
 """Names of columns beside the metrics: no metric may be called so."""
 
@@ -51,7 +53,8 @@ class RunMetadata:
     values of every rank, and not their statistics alone. grid: the extents of the process grid, as declared, or as
     the program made it. periodic: in which of its dimensions the first rank and the last are neighbours; empty if the
     program does not say. counters: which source counted what the processor did ("source"), and how; "clock_hz": what
-    time was counted in, if that was the time stamp counter.
+    time was counted in, if that was the time stamp counter. fingerprint: what was measured and how, None in archives
+    of earlier versions.
     """
 
     parameters: Mapping[str, Number] = field(default_factory=dict)
@@ -74,6 +77,7 @@ class RunMetadata:
     grid: tuple[Positive, ...] = ()
     periodic: tuple[bool, ...] = ()
     counters: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: Fingerprint | None = None
 
     @property
     def complete(self) -> bool:

@@ -20,6 +20,7 @@ from quipu.report.formats import read_filter
 from ..archive.metadata import RunMetadata
 from ..archive.run import RunArchive
 from ..launch.raw_folder import PREFIX, RankFile, read_launch, read_rank_file
+from ..merge.declared import write_declared
 from ..merge.experiment import scan_runs, why_incomplete
 from ..merge.merged import merged_as
 from ..merge.run import merge_run
@@ -27,6 +28,7 @@ from .advice import advice
 from .build import build
 from .file import Campaign
 from .full_disk import full_disk
+from .outdated import put_aside
 from .oversubscription import oversubscription_warning
 from .points import Point
 from .rates import read_rates
@@ -106,6 +108,7 @@ def run_campaign(
     keep_going: bool = False,
     execution: Execution | None = None,
     choose: Choose | None = None,
+    keep_old: bool = False,
 ) -> CampaignResult:
     """Run what of a campaign is not complete on the disk yet; the points of a repetition in ascending order.
 
@@ -113,7 +116,8 @@ def run_campaign(
     `stop_on_failure`, but several in a row that fail alike at their start do (`SameError`) unless `keep_going`, and the
     first one does that fails because a disk is full. Raw folders that an interruption left are merged first. Points
     with more ranks than processors are named before the first run. execution: how runs are done, None: `Here`. choose:
-    says which runs to do, a batch after the other, instead of all points.
+    says which runs to do, a batch after the other, instead of all points. keep_old: complete runs count although their
+    program, command or measuring options are not those of now; otherwise they are put aside and done again.
 
     Raises MeasurementError if another campaign works in the folder, the build fails, or the folder holds runs with
     other parameters; FormatError if there is a run to do and its file of rates or its filter cannot be read;
@@ -128,14 +132,17 @@ def run_campaign(
     with locked(directory):
         execution.collect(directory)
         recover(directory, progress, execution.busy(directory))
+        how = _options(campaign, options, progress)
         tasks, finished = remaining(campaign, progress)
+        write_declared(directory, campaign.path, campaign.grid)
         if text := advice(campaign):
             progress.note(text)
-        how = _options(campaign, options, progress)
         if tasks and how.rates is not None:
             read_rates(how.rates)
-        if tasks and campaign.build:
+        if campaign.build and (tasks or not keep_old):  # which shows whether complete runs are of this program
             build(campaign)
+        if not keep_old and put_aside(campaign, how, progress):
+            tasks, finished = remaining(campaign, progress)
         if tasks and how.filter_file is not None:  # which the build may have made
             read_filter(how.filter_file)
         here = campaign.scheduler is None

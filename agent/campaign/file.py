@@ -71,11 +71,14 @@ class Campaign:
         texts = (*self.command, *self.environment.values())
         return REPETITION not in self.parameters and any(REPETITION in PLACEHOLDER.findall(text) for text in texts)
 
-    def extents_at(self, point: Point) -> tuple[int, ...]:
-        """Return the extents of the declared process grid at a point, () if there is none."""
-        if self.grid is None:
-            return ()
-        return tuple(map(int, self.grid.at(self.values(point)[self.grid.parameter])))
+    @property
+    def template(self) -> dict[str, str]:
+        """Return what a fingerprint has of the command and the environment, before {parameters} are replaced."""
+        words = (*((self.launcher, self.ranks, str(self.platform or "")) if self.launcher else ()), *self.command)
+        return {
+            "template": " ".join(words),
+            "environment": " ".join(f"{name}={value}" for name, value in sorted(self.environment.items())),
+        }
 
     def values(self, point: Point) -> dict[str, float]:
         """Return the parameters at a point by name."""

@@ -9,81 +9,38 @@ import socket
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from quipu.modeling.errors import MeasurementError, UsageError
-from quipu.modeling.machine import Machine
 from quipu.modeling.rates import Rates, runtime_text
 from quipu.report.text import duration
 
 from ..archive.metadata import RunMetadata, configuration_name
 from ..archive.run import RunArchive
-from ..counters.sampling import HIGHEST_RATE, RATE
+from ..counters.sampling import HIGHEST_RATE
 from ..counters.source import CounterSource, Wanted
 from ..installation import native_file, quipu_version
 from ..launch import kernel
+from ..launch.jobs import jobs_of, with_jobs
 from ..launch.launchers import LaunchPlan, LaunchRequest, plan_launch
 from ..launch.nested import with_launchers_replaced
 from ..launch.process import Ending, run_process
 from ..launch.processors import own_cores
 from ..launch.raw_folder import PREFIX, read_raw_folder, wait_for_nodes, write_launch
-from ..merge.run import column_ranks_wanted, merge_command, merge_run
+from ..merge.run import merge_command, merge_run
+from .claims import wrong_ranks, wrong_threads
+from .identity import fingerprint_of
+from .launch_options import CLOCKS, WAITS, LaunchOptions
 from .rates import read_rates, without_rates
 
-CLOCKS = ("tsc", "monotonic", "none")
-WAITS = ("off", "local", "sample", "all")
+__all__ = ["LaunchOptions", "RunFailed", "RunInterrupted", "agent_command", "launch_plan", "run"]
+
 NODE_AGENT = Path(kernel.__file__).with_name("start_node.py")
 _OF_ONE_RUN = ("QUIPU_JOB", "QUIPU_LAUNCHER", "QUIPU_PARENT", "QUIPU_PRELOAD", "QUIPU_RANK", "QUIPU_RANKS")
 _COUNTING, _PROFILES = "count.sh", "profile-*.quipu"
-
-
-@dataclass(frozen=True)
-class LaunchOptions:
-    """How to measure.
-
-    clock: one of `CLOCKS`, None: the best there is; "none" keeps no time (effort only). filter_file: Score-P filter
-    honoured at run time. environment: further variables for the program. timeout: seconds. mpi_preload: the MPI
-    library to put before the program (None: the one that fits the launcher, built if need be); mpi=False: none.
-    mpi_wait: one of `WAITS`, how waiting in MPI is separated from transfer (None: $QUIPU_MPI_WAIT, else "local":
-    barriers that nobody asked for could hang a program of which only a part is wrapped).
-    rates: a file of rates, by which simulated ranks compute (None: as long as it takes on this machine).
-    counters: a source of counters, or names of some (`counters.choose`); None: effort alone. machine: whose caches a
-    source simulates (None: this one's). sampling_rate: samples per second of processor time, for sources that sample.
-    functions: sample functions that were not instrumented, too.
-    python: functions of Python programs become regions. mpi_reduce: the ranks reduce their profiles in MPI_Finalize
-    (None: $QUIPU_MPI_REDUCE, else if all ranks run the same program). rank_columns: up to so many ranks the archive has
-    the values of each, above statistics (None: `merge.column_ranks_wanted`).
-    grid: the extents of the process grid, if the user says them.
-    folder: the working folder of the program (None: the current one). say: takes one line of text for the user.
-    """
-
-    clock: str | None = None
-    filter_file: Path | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
-    timeout: float | None = None
-    mpi: bool = True
-    mpi_preload: Path | None = None
-    mpi_wait: str | None = None
-    rates: Path | None = None
-    counters: str | None = None
-    machine: Machine | None = None
-    sampling_rate: int = RATE
-    functions: bool = False
-    python: bool = False
-    mpi_reduce: bool | None = None
-    rank_columns: int | None = None
-    grid: tuple[int, ...] = ()
-    folder: Path | None = None
-    node_agent: bool = True
-    say: Callable[[str], None] = lambda text: print(f"quipu: {text}", file=sys.stderr)
-
-    @property
-    def rank_columns_wanted(self) -> int:
-        """Up to how many ranks the archive has the values of each."""
-        return column_ranks_wanted() if self.rank_columns is None else self.rank_columns
 
 
 class RunFailed(MeasurementError):
@@ -136,6 +93,9 @@ def run(
             raise UsageError("--machine: belongs to --counters cachegrind")
         source = source.of_machine(options.machine)
     plan, again = _plan(tuple(command), raw, options, rates, source, wanted)
+    wrong = "" if plan.may_launch else wrong_ranks(parameters, plan.ranks)
+    if wrong := wrong or wrong_threads(parameters, {**os.environ, **options.environment}):
+        raise UsageError(f"{wrong} (nothing was started)")
     metadata = RunMetadata(
         parameters=dict(parameters),
         repetition=repetition or 1,
@@ -151,8 +111,8 @@ def run(
         },
         environment_added={**options.environment, **plan.settings},
         quipu_version=quipu_version(),
-        grid=options.grid,
         counters={} if source is None else {"source": source.name, "wanted": list(wanted.names)},
+        fingerprint=fingerprint_of(command, plan, options, options.template),
     )
     try:
         raw.mkdir(parents=True)
@@ -345,6 +305,8 @@ def _finish(
 ) -> RunArchive:
     program = Path(metadata.command[0]).name
     trouble = f"{program} {ending.text}" if ending.text else ""
+    if not trouble and plan.may_launch:
+        trouble = wrong_ranks(metadata.parameters, with_jobs(metadata, jobs_of(raw)).launcher["ranks"])
     if plan.if_it_crashes and ending.crashed:
         trouble += f"; {plan.if_it_crashes}"
     metadata = replace(

@@ -29,7 +29,7 @@ class Task:
     def options(self, campaign: Campaign, given: LaunchOptions) -> LaunchOptions:
         """Return how to measure it: as the campaign says for its point, after what is given for all of them."""
         environment = {**campaign.environment_at(self.point, self.repetition), **given.environment}
-        return replace(given, grid=campaign.extents_at(self.point), environment=environment)
+        return replace(given, template=campaign.template, environment=environment)
 
 
 @dataclass(frozen=True)

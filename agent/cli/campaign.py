@@ -27,6 +27,9 @@ def command(
     keep_going: bool = typer.Option(
         False, "--keep-going", help="Go on where runs in a row fail at their start with the same error."
     ),
+    keep_old: bool = typer.Option(
+        False, "--keep-old", help="Keep runs of another build, command or machine instead of measuring them again."
+    ),
     cancel: bool = typer.Option(False, "--cancel", help="Cancel the jobs that it left with a scheduler, and end."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
     as_json: bool = typer.Option(
@@ -35,7 +38,8 @@ def command(
 ) -> None:
     """Run all points of a declared experiment, as often as it says.
 
-    Repeat the command after an interruption: runs that are complete are kept and not done again.
+    Repeat the command after an interruption: runs that are complete are kept and not done again, unless the program,
+    its build, the command or the machine has changed.
 
     \b
     Example: quipu campaign heat.toml
@@ -90,6 +94,7 @@ def command(
             keep_going=keep_going,
             execution=execution,
             choose=choose,
+            keep_old=keep_old,
         )
     if not quiet:
         _conclude(result)

@@ -24,6 +24,7 @@ from quipu.modeling.progress import shown_by
 from typer.core import TyperGroup
 
 from .arguments import make_strict
+from .mixed import with_mixed
 from .options import COMPLETE, CONTEXT, example_first
 from .remaining import Remaining
 
@@ -69,6 +70,23 @@ GROUPS = {
 """Commands by group, in the order of work: the modules of this folder that are commands, with their summaries."""
 
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+
+READ_EXPERIMENTS = frozenset(
+    (
+        "model",
+        "predict",
+        "diagnose",
+        "kernels",
+        "check",
+        "diff",
+        "suggest",
+        "filter",
+        "report",
+        "export",
+        "rates",
+        "show",
+    )
+)
 
 # Typer has its own copy of click since 0.26, and uses the installed one before: the base class is found by name.
 _ClickException = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
@@ -133,8 +151,9 @@ def application(loaded: Collection[str] = COMMANDS.keys()) -> typer.Typer:
             app.add_typer(module.application(), name=name, short_help=summary)
         else:
             settings = {**CONTEXT, **getattr(module, "CONTEXT", {})}
+            command = with_mixed(module.command) if name in READ_EXPERIMENTS else module.command
             text = example_first(inspect.getdoc(module.command) or "")
-            app.command(name, help=text, short_help=summary, context_settings=settings)(module.command)
+            app.command(name, help=text, short_help=summary, context_settings=settings)(command)
     return app
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -14,14 +16,17 @@ import numpy as np
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 from quipu.modeling.experiment import IMBALANCE, Experiment, FloatArray, IntArray, Metric
 from quipu.modeling.limits import reading
+from quipu.modeling.printable import counted
 from quipu.modeling.progress import steps
 
 from ..archive.checksums import is_archive
 from ..archive.communication_table import read_communication
+from ..archive.fingerprint import differences, groups
 from ..archive.metadata import RunMetadata
 from ..archive.read import read_archive, read_metadata
 from ..archive.run import CommunicationMatrix, RunArchive
 from ..profile.overhead import OVERHEAD
+from .declared import Declared, read_declared, with_declared
 from .largest_rank import largest_inclusive
 from .overhead import DOMINATED, overhead_share
 from .process_grids import process_grids
@@ -32,6 +37,7 @@ OverRanks = Literal["mean", "max", "sum"]
 
 MOST_LEFT_OUT = 12
 """Runs that a note names beside the one whose reason it tells."""
+_NAMED_OF_A_GROUP = 3
 _RANKS = re.compile(r"\b(ranks?|process(?:es)?) \d+(?:[-, ]+\d+)*")
 
 
@@ -80,6 +86,19 @@ def _sort_key(run: StoredRun) -> tuple[tuple[str, ...], tuple[float, ...], int, 
     return (names, tuple(parameters[name] for name in names), run.metadata.repetition, run.path.name)
 
 
+_mixed: ContextVar[bool] = ContextVar("mixed", default=False)
+
+
+@contextmanager
+def mixed_runs(allowed: bool) -> Iterator[None]:
+    """While this lasts, experiments may have runs of different programs, commands or machines, if that is allowed."""
+    token = _mixed.set(allowed)
+    try:
+        yield
+    finally:
+        _mixed.reset(token)
+
+
 def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Experiment:
     """Return the runs of a folder (or a single run archive) as one experiment.
 
@@ -89,8 +108,10 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     partial are left out and named in `notes`, as are those of which measuring was a large part; what it cost is a
     metric of single runs only.
 
-    Raises FormatError for unreadable archives and MeasurementError if there is no usable run or the runs do not have
-    the same parameters.
+    What is declared of the experiment (`declared.py`) holds for all runs.
+
+    Raises FormatError for unreadable archives and MeasurementError if there is no usable run, or the runs do not have
+    the same parameters, or are of different programs, commands or machines (unless `mixed_runs` allows that).
     """
     folder = Path(folder)
     if over_ranks not in ("mean", "max", "sum"):
@@ -109,14 +130,20 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
             f"quipu show {stored[0].path}"
         )
     names = _parameter_names(folder, usable)
+    notes.extend(_expect_alike(folder, usable))
     archives = [read_archive(run.path, values=False) for run in steps("reading runs", usable)]
     notes.extend(_problems(archives))
     notes.extend(_slowed(archives))
     tree, paths = unify_trees([archive.tree for archive in archives])
     points, configuration, repetition = _layout(names, usable)
     metrics = _metrics(archives)
+    declared = Declared() if is_archive(folder) else read_declared(folder)
     grids, doubts = process_grids(
-        names, points, [run.metadata for run in usable], configuration, lambda: _matrices(usable)
+        names,
+        points,
+        with_declared([run.metadata for run in usable], declared),
+        configuration,
+        lambda: _matrices(usable),
     )
     notes.extend(doubts)
     shape = (len(tree), points.shape[0], int(repetition.max()) + 1)
@@ -163,6 +190,31 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         rank_times=rank_times(archives, configuration, repetition.tolist()),
         exact_times=all(run.metadata.simulated_by_effort for run in usable),
     )
+
+
+def _expect_alike(folder: Path, runs: Sequence[StoredRun]) -> list[str]:
+    """Return a note if runs of different fingerprints are mixed, which has to be allowed."""
+    found = groups(runs, [run.metadata.fingerprint for run in runs])
+    if len(found) == 1:
+        return []
+    one, other = sorted(found, key=len, reverse=True)[:2]
+    pairs = ((a.metadata.fingerprint, b.metadata.fingerprint) for a in one for b in other)
+    what = "; ".join(next((texts for pair in pairs if (texts := differences(*pair))), ()))
+    text = (
+        f"{_group(one)} and {_group(other)} were not measured alike ({what})"
+        f"{f', nor were those of {len(found) - 2} further groups' if len(found) > 2 else ''}"
+    )
+    if not _mixed.get():
+        raise MeasurementError(
+            f"{folder}: {text}: one model of both would mean nothing. Measure again (quipu campaign does that), move "
+            "one group to another folder, or allow it with --mixed"
+        )
+    return [text]
+
+
+def _group(runs: Sequence[StoredRun]) -> str:
+    names = ", ".join(run.path.name for run in runs[:_NAMED_OF_A_GROUP])
+    return f"{counted(len(runs), 'run', 'runs')} ({names}{' …' if len(runs) > _NAMED_OF_A_GROUP else ''})"
 
 
 def _left_out(runs: Sequence[StoredRun]) -> list[str]:

@@ -32,6 +32,7 @@ from .counters import counted_by, with_counters, with_flat_profile
 from .last_moments import End, ends_by_host, ends_of, launch_end
 from .node_ranks import with_ranks
 from .overhead import totals
+from .programs import with_programs
 from .ranks import RankedProcess, assign_ranks, judge
 from .reduced import read_reduced
 from .reduced_run import costs_of_ranks, run_of
@@ -69,6 +70,7 @@ def merge_run(
         metadata = read_launch(raw_dir).metadata
     metadata = with_jobs(metadata, jobs_of(raw_dir))
     raw = read_raw_folder(raw_dir, workers)
+    metadata = replace(metadata, fingerprint=with_programs(metadata.fingerprint, raw.profiles))
     if not raw.profiles:
         trouble = "".join(f"\n  {text}" for text in raw.problems)
         raise MeasurementError(f"{raw_dir}: holds no usable profile of a process{trouble}")
@@ -187,7 +189,6 @@ def combine(
         rank_columns=found.values is not None,
         overhead=totals(costs, raw.nodes),
         grid=metadata.grid or made,
-        # periods are of the dimensions that the program has, which a declared grid may order otherwise
         periodic=periodic if metadata.grid in ((), made) else (),
     )
     tables = found.tree, found.values, found.statistics

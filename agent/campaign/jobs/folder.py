@@ -43,7 +43,7 @@ class Asked:
     filter_file: str | None = None
     rates: str | None = None
     timeout: Real | None = None
-    grid: tuple[Count, ...] = ()
+    template: dict[str, str] = field(default_factory=dict)
 
     def options(self) -> LaunchOptions:
         """Return how to measure."""
@@ -54,7 +54,7 @@ class Asked:
             environment=self.environment,
             timeout=self.timeout,
             folder=Path(self.folder),
-            grid=self.grid,
+            template=self.template,
         )
 
 

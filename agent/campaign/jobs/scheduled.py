@@ -175,7 +175,7 @@ class Scheduled:
             filter_file=None if options.filter_file is None else str(options.filter_file.absolute()),
             rates=None if options.rates is None else str(options.rates.absolute()),
             timeout=options.timeout,
-            grid=options.grid,
+            template=dict(options.template),
         )
         try:
             job = JobFolder.make(campaign.directory, asked)

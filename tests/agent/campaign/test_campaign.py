@@ -281,11 +281,13 @@ def test_a_damaged_archive_counts_as_not_done(tmp_path: Path) -> None:
     assert (tmp_path / "heat" / "p=1,n=100.r1" / "run.json").read_text() == "{"
 
 
-def test_build_runs_once_and_before(tmp_path: Path) -> None:
+def test_build_runs_before_it_is_known_which_runs_are_of_the_program(tmp_path: Path) -> None:
     text = HEAT.replace("timeout = 60", "build = \"sh -c 'echo built >> log'\"")
     run_campaign(declare(tmp_path, text), execution=Here(Bench(tmp_path)))
     run_campaign(declare(tmp_path, text), execution=Here(Bench(tmp_path)))
-    assert (tmp_path / "log").read_text() == "built\n"
+    assert (tmp_path / "log").read_text() == "built\nbuilt\n"
+    run_campaign(declare(tmp_path, text), execution=Here(Bench(tmp_path)), keep_old=True)
+    assert (tmp_path / "log").read_text() == "built\nbuilt\n"
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,9 @@ rule = "balanced, smallest first"
 
 def test_a_declared_process_grid(tmp_path: Path) -> None:
     campaign = declare(tmp_path, GRID)
-    assert [campaign.extents_at((p, 100)) for p in (1, 2, 8)] == [(1, 1), (1, 2), (2, 4)]
-    assert declare(tmp_path, WITHOUT).extents_at((2, 100)) == ()
+    assert campaign.grid is not None
+    assert [tuple(campaign.grid.at(p)) for p in (1, 2, 8)] == [(1, 1), (1, 2), (2, 4)]
+    assert declare(tmp_path, WITHOUT).grid is None
     assert "measure p = 6 (2×3), too" in advice(campaign)
     assert advice(declare(tmp_path, GRID.replace("[4, 2, 1]", "[1, 2, 4, 6]"))) == ""
 

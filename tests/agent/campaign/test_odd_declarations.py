@@ -77,7 +77,7 @@ def declared(folder: Path, content: Mapping[str, Mapping[str, str]]) -> Campaign
     path.write_text("\n".join(line for table in tables for line in table) + "\n", encoding="utf-8")
     campaign = read_campaign(path)
     for point in campaign.points:
-        campaign.command_at(point), campaign.environment_at(point), campaign.extents_at(point)
+        campaign.command_at(point), campaign.environment_at(point)
     return campaign
 
 

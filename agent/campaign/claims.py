@@ -1,0 +1,39 @@
+"""Whether the parameters of a run that models take for numbers of ranks or threads are those of the launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from quipu.modeling.limits import whole_number
+from quipu.modeling.priors.rank_parameters import RANK_NAMES
+
+THREAD_NAMES = ("t", "threads", "nthreads", "num_threads", "omp_threads")
+"""What the number of OpenMP threads is called."""
+
+
+def wrong_ranks(parameters: Mapping[str, float], ranks: int | None) -> str:
+    """Return what is wrong with a parameter that is called as the number of ranks; empty if nothing, or if not known.
+
+    ranks: how many processes are launched.
+    """
+    claimed = {name: value for name, value in parameters.items() if name in RANK_NAMES}
+    if ranks is None or not claimed or ranks in claimed.values():
+        return ""
+    name, value = next(iter(claimed.items()))
+    return (
+        f"parameter {name} = {value:g} is the number of ranks for models, but the command starts {ranks}: "
+        f"correct one of both, or give the parameter another name than {', '.join(RANK_NAMES)}"
+    )
+
+
+def wrong_threads(parameters: Mapping[str, float], environment: Mapping[str, str]) -> str:
+    """Return what is wrong with a parameter that is called as the number of threads is; empty if nothing."""
+    threads = whole_number(environment.get("OMP_NUM_THREADS", ""), 9)
+    claimed = {name: value for name, value in parameters.items() if name in THREAD_NAMES}
+    if threads is None or not claimed or threads in claimed.values():
+        return ""
+    name, value = next(iter(claimed.items()))
+    return (
+        f"parameter {name} = {value:g} is called as the number of threads is, but OMP_NUM_THREADS is {threads}: "
+        "correct one of both, or give the parameter another name"
+    )

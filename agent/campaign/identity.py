@@ -1,0 +1,95 @@
+"""The fingerprint of a run before its launch, and whether a stored run is what would be measured now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+from ..archive.fingerprint import Fingerprint, ProgramIdentity, differences, without_numbers
+from ..launch.launchers import LaunchPlan
+from ..merge.programs import program_identity
+from .launch_options import LaunchOptions
+
+_SCRIPTS = (".py", ".sh")
+
+
+def fingerprint_of(
+    command: Iterable[str], plan: LaunchPlan, options: LaunchOptions, template: Mapping[str, str] | None = None
+) -> Fingerprint:
+    """Return the fingerprint of a launch without its programs, which the merge knows, but with its scripts.
+
+    template: facts of the campaign that the run belongs to.
+    """
+    words = list(command)
+    folder = options.folder or Path()
+    version = f" {plan.version}" if plan.version else ""
+    facts = {
+        "command": without_numbers(words),
+        "MPI": "" if plan.family == "none" else plan.family + version,
+        "machine": "simulated" if plan.details.get("compute") == "effort" else machine(),
+        **measuring_facts(options),
+        **(template or {}),
+    }
+    scripts = (folder / word for word in words if word.endswith(_SCRIPTS) or _is_script(folder / word))
+    found = {path.name: known for path in scripts if (known := program_identity(path.absolute())) is not None}
+    return Fingerprint(facts, found)
+
+
+def measuring_facts(options: LaunchOptions) -> dict[str, str]:
+    """Return the measuring options of a fingerprint."""
+    return {
+        "effort only": _yes(options.clock == "none"),
+        "--functions": _yes(options.functions),
+        "--python": _yes(options.python),
+        "filter": _content(options.filter_file),
+        "rates": _content(options.rates),
+        "--mpi-wait": options.mpi_wait or os.environ.get("QUIPU_MPI_WAIT", "") or "local",
+    }
+
+
+def outdated(stored: Fingerprint | None, now: Mapping[str, str]) -> list[str]:
+    """Return in words why a stored run is not what would be measured now; empty if it is, or nobody knows.
+
+    now: facts of the campaign, without those that only a launch knows. The stored programs are looked at again.
+    """
+    if stored is None:
+        return []
+    programs: dict[str, ProgramIdentity] = {}
+    for name, known in stored.programs.items():
+        if (current := program_identity(Path(known.path))) is not None:
+            programs[name] = current
+    return differences(stored, Fingerprint(now, programs))
+
+
+@cache
+def machine() -> str:
+    """Return the kind of this machine: its processor, and how many there are."""
+    name = ""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() in ("model name", "Processor", "cpu"):
+                name = value.strip()
+                break
+    except OSError:
+        pass
+    return f"{name or os.uname().machine}, {os.cpu_count()} processors"
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _is_script(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return path.is_file() and file.read(2) == b"#!"
+    except (OSError, ValueError):
+        return False
+
+
+def _content(path: Path | None) -> str:
+    known = None if path is None else program_identity(path)
+    return "" if known is None else known.digest[:12]

@@ -1,0 +1,33 @@
+"""The option --mixed of all commands that read experiments."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+
+import typer
+
+HELP = "Allow runs of different programs, commands, ways to measure or machines in one experiment."
+
+
+def with_mixed(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes the option --mixed, too."""
+
+    @functools.wraps(command)
+    def wrapped(*, mixed: bool, **options: object) -> None:
+        if not mixed:
+            command(**options)
+            return
+        from ..merge.experiment import mixed_runs  # slow, and not needed for --help
+
+        with mixed_runs(True):
+            command(**options)
+
+    signature = inspect.signature(command, eval_str=True)
+    option = inspect.Parameter(
+        "mixed", inspect.Parameter.KEYWORD_ONLY, default=typer.Option(False, "--mixed", help=HELP), annotation=bool
+    )
+    vars(wrapped)["__signature__"] = signature.replace(parameters=[*signature.parameters.values(), option])
+    wrapped.__annotations__ = {**command.__annotations__, "mixed": bool}
+    return wrapped

@@ -1,0 +1,73 @@
+"""What is declared of an experiment and not stored in its runs: declared.json in the folder of the experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from quipu.modeling.documents import typed
+from quipu.modeling.errors import FormatError
+from quipu.modeling.process_grid import MOST_DIMENSIONS, RULES, ProcessGrid
+
+from ..archive.metadata import RunMetadata
+from ..archive.run_json import read_json, write_json
+
+FILE = "declared.json"
+_FORMAT = "quipu-declared"
+
+
+@dataclass(frozen=True)
+class DeclaredGrid:
+    """The process grid: the parameter that is the number of ranks, and how its ranks are arranged."""
+
+    parameter: str
+    rule: str
+    dimensions: int
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The declarations of an experiment. campaign: the file that they are from, which may have changed since."""
+
+    campaign: str = ""
+    grid: DeclaredGrid | None = None
+    format: str = _FORMAT
+
+
+def write_declared(folder: Path, campaign: Path, grid: ProcessGrid | None) -> None:
+    """Store the declarations of a campaign in the folder of its experiment."""
+    own = None if grid is None else DeclaredGrid(grid.parameter, grid.rule, grid.dimensions)
+    write_json(folder / FILE, asdict(Declared(str(campaign.absolute()), own)))
+
+
+def read_declared(folder: Path) -> Declared:
+    """Return what is declared of the experiment in a folder; nothing if its file is not there. Raises FormatError."""
+    path = folder / FILE
+    if not path.is_file():
+        return Declared()
+    found = typed(read_json(path), Declared, path)
+    if found.format != _FORMAT:
+        raise FormatError(path, f'is not a file of this kind: "format" should be "{_FORMAT}"')
+    grid = found.grid
+    if grid is not None and (grid.rule not in RULES or not 2 <= grid.dimensions <= MOST_DIMENSIONS):
+        raise FormatError(path, f"grid: there is no rule {grid.rule!r} with {grid.dimensions} dimensions")
+    return found
+
+
+def with_declared(runs: Sequence[RunMetadata], declared: Declared) -> list[RunMetadata]:
+    """Return the metadata of runs with the declared process grid instead of that which the program made."""
+    grid = declared.grid
+    if grid is None:
+        return list(runs)
+    rule = ProcessGrid(grid.parameter, grid.rule, grid.dimensions, "declared")
+    return [_with_grid(run, rule) for run in runs]
+
+
+def _with_grid(run: RunMetadata, rule: ProcessGrid) -> RunMetadata:
+    ranks = run.parameters.get(rule.parameter)
+    if ranks is None or ranks < 1 or ranks != int(ranks):
+        return run
+    extents = tuple(map(int, rule.at(ranks)))
+    # periods are of the dimensions that the program has, which a declared grid may order otherwise
+    return replace(run, grid=extents, periodic=run.periodic if run.grid == extents else ())

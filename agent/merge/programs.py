@@ -1,0 +1,39 @@
+"""The programs and libraries that a run measured, as parts of its fingerprint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from quipu.modeling.errors import FormatError
+
+from ..archive.fingerprint import Fingerprint, ProgramIdentity
+from ..profile.reader import ProcessProfile
+from ..source.identity import identity
+from ..source.libraries import shared_libraries
+from ..source.modules import modules
+
+
+def with_programs(fingerprint: Fingerprint | None, profiles: Iterable[ProcessProfile]) -> Fingerprint | None:
+    """Return the fingerprint of a run with the programs of its processes and their instrumented libraries."""
+    if fingerprint is None:
+        return None
+    programs = dict.fromkeys(profile.attributes.get("program", "") for profile in profiles)
+    files = dict.fromkeys(file for program in programs if program for file in _files(Path(program)))
+    found = {file.name: known for file in files if (known := program_identity(file)) is not None}
+    return replace(fingerprint, programs={**fingerprint.programs, **found})
+
+
+def program_identity(path: Path) -> ProgramIdentity | None:
+    """Return what identifies a file now; None if it is not there."""
+    known = identity(path)
+    return None if known is None else ProgramIdentity(str(path), *known)
+
+
+def _files(program: Path) -> Iterator[Path]:
+    yield program
+    try:
+        yield from (library for library in shared_libraries(program) if modules(library))
+    except FormatError:
+        return  # a program of another machine, or one that is gone
