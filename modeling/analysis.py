@@ -19,6 +19,7 @@ from .pmnf.model import Model
 from .pmnf.modeler import fit_counts
 from .pmnf.options import DEFAULT, NoModel, Options
 from .pmnf.uncertainty.doubt import far_off
+from .printable import counted
 from .priors.choices import time_priors
 from .priors.dedicated import dedicated_times
 from .priors.effort_time import model_time_and_waiting
@@ -63,11 +64,24 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         {name: experiment.metrics[name] for name in exclusive},
         exclusive,
         experiment.over_ranks,
-        (*experiment.notes, *negative_notes(experiment), *notes),
-        tuple(tuple(point) for point in experiment.points[~experiment.dedicated].tolist()),
+        (*experiment.notes, *_disturbed_notes(experiment), *negative_notes(experiment), *notes),
+        tuple(tuple(point) for point in experiment.points[experiment.shares_processors].tolist()),
         most_dominating(experiment.rank_times, experiment.points, experiment.dedicated),
         run_scatter(experiment),
+        experiment.quality,
     )
+
+
+def _disturbed_notes(experiment: Experiment) -> list[str]:
+    """Return a note on the points all of whose runs were made on a loaded machine; none if there is no such point."""
+    number = int(experiment.disturbed.sum())
+    if not number:
+        return []
+    return [
+        f"all runs of {number} of {counted(experiment.configurations, 'point', 'points')} were made while others used "
+        "processors that the ranks needed: models of time leave them out where enough others were measured. Measure "
+        "again on a machine without other load"
+    ]
 
 
 def fit_metrics(

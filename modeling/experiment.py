@@ -251,6 +251,18 @@ def with_all_repetitions(values: FloatArray) -> FloatArray:
     return np.where(gaps, mean_over_repetitions(values)[..., None], values) if gaps.any() else values
 
 
+def median_over_repetitions(values: FloatArray) -> FloatArray:
+    """Return the median over the last axis of what was measured, NaN where nothing was.
+
+    One slow repetition has no effect on the median.
+    """
+    result = np.full(values.shape[:-1], np.nan)
+    some = np.asarray((~np.isnan(values)).any(axis=-1))
+    if some.any():
+        result[some] = np.nanmedian(values[some], axis=-1)
+    return result
+
+
 @dataclass(frozen=True, eq=False)
 class Experiment:
     """Measurements of one program at several configurations.
@@ -265,6 +277,9 @@ class Experiment:
     over_ranks: how the ranks of a run were combined into one value ("mean", "max", "sum").
     oversubscribed: configurations that were measured with more ranks than processors, whose times contain waiting for
                 a processor; shape (configurations,), None if nothing is known of it.
+    loaded:     runs during which others used processors that the ranks needed; shape (configurations, repetitions),
+                None if nothing is known of it.
+    quality:    one line on how good the measurement is, "" if nothing is known of it.
     grids:      what the process grid may be, the likeliest first; one if it is known, none if there is none.
     excess:     per effort metric the largest value of a rank less the mean over all ranks, in the shape of `values`;
                 only the metrics of which it is known, and wanted (`IMBALANCE`).
@@ -289,6 +304,8 @@ class Experiment:
     exact_times: bool = False
     rank_times: RankTimes | None = None
     largest: dict[str, FloatArray] = field(default_factory=dict)
+    loaded: NDArray[np.bool_] | None = None
+    quality: str = ""
 
     def __post_init__(self) -> None:
         if self.points.ndim != 2 or self.points.shape[1] != len(self.parameters):
@@ -325,10 +342,33 @@ class Experiment:
 
     @cached_property
     def dedicated(self) -> NDArray[np.bool_]:
-        """Configurations whose ranks had a processor each, as far as is known; shape (configurations,)."""
-        if self.oversubscribed is None:
-            return np.ones(self.configurations, dtype=bool)
-        return np.asarray(~self.oversubscribed, dtype=bool)
+        """Configurations whose ranks had a processor each, as far as is known; shape (configurations,).
+
+        At least one of their runs was not disturbed by others.
+        """
+        return np.asarray(~(self.shares_processors | self.disturbed), dtype=bool)
+
+    @cached_property
+    def shares_processors(self) -> NDArray[np.bool_]:
+        """Configurations with more ranks than processors, as far as is known; shape (configurations,)."""
+        return np.zeros(self.configurations, dtype=bool) if self.oversubscribed is None else self.oversubscribed
+
+    @cached_property
+    def disturbed(self) -> NDArray[np.bool_]:
+        """Configurations all of whose runs were made while others used processors; shape (configurations,)."""
+        if self.loaded is None:
+            return np.zeros(self.configurations, dtype=bool)
+        known = self._measured_runs
+        return np.asarray((self.loaded | ~known).all(axis=1) & known.any(axis=1), dtype=bool)
+
+    @cached_property
+    def _measured_runs(self) -> NDArray[np.bool_]:
+        """Which repetitions there are, shape (configurations, repetitions)."""
+        shape = next(iter(self.values.values())).shape[1:] if self.values else (self.configurations, 0)
+        known = np.zeros(shape, dtype=bool)
+        for values in self.values.values():
+            known |= np.isfinite(values).any(axis=0)
+        return known
 
     @cached_property
     def scatter(self) -> float:

@@ -23,7 +23,7 @@ class Analysis:
     exclusive: per metric one entry per call path, as in `tree`. ranges: per parameter the measured range.
     oversubscribed: the measured points with more ranks than processors. slowest_rank: that of the measured point where
     it takes most beyond the mean over ranks, None if it dominates nowhere or is not known. run_scatter: what nine of
-    ten runs are within, of ln(time of the program), None if it is not known.
+    ten runs are within, of ln(time of the program), None if it is not known. quality: of the measurement, in one line.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Analysis:
     oversubscribed: tuple[tuple[float, ...], ...] = ()
     slowest_rank: SlowestRank | None = None
     run_scatter: float | None = None
+    quality: str = ""
 
     def models(self, metric: str, inclusive: bool = False) -> tuple[PathModel, ...]:
         """Return the models of a metric for all call paths; ModelingError that lists the metrics if unknown."""

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric
+from quipu.modeling.measurement_quality import RunQuality
 
 
 class Metadata(Protocol):
@@ -44,6 +45,10 @@ class Metadata(Protocol):
     def nodes(self) -> tuple[Mapping[str, Any], ...]: ...
     @property
     def oversubscribed(self) -> bool: ...
+    @property
+    def loaded(self) -> bool: ...
+    @property
+    def quality(self) -> RunQuality: ...
     @property
     def simulated_by_effort(self) -> bool: ...
     @property

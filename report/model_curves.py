@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from quipu.modeling.analysis import Analysis
 from quipu.modeling.errors import ModelingError
-from quipu.modeling.experiment import Experiment, FloatArray, mean_over_repetitions
+from quipu.modeling.experiment import Experiment, FloatArray, median_over_repetitions
 from quipu.modeling.pmnf.model import Model
 
 from .figures import GEOMETRIC
@@ -118,11 +118,11 @@ def _chosen(
 def _measured(
     experiment: Experiment, metric: str, inclusive: bool, path: int, point: FloatArray, column: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return where a metric was measured at this point but for the parameter `column`, and the means there."""
+    """Return where a metric was measured at this point but for the parameter `column`, and the medians there."""
     experiment.metric(metric)
     others = np.arange(len(point)) != column
     here = np.all(experiment.points[:, others] == point[others], axis=1)
     values = experiment.inclusive(metric) if inclusive else experiment.values[metric]
-    means = mean_over_repetitions(values[path, here])
+    means = median_over_repetitions(values[path, here])
     known = ~np.isnan(means)
     return experiment.points[here, column][known], means[known]

@@ -26,6 +26,7 @@ from .text import (
     percent,
     point_text,
     points_text,
+    quality_fact,
     quantity,
     ranges_text,
     slowest_rank_text,
@@ -110,6 +111,7 @@ def _depth_first(analysis: Analysis) -> list[int]:
 def model_facts(analysis: Analysis, inclusive: bool) -> list[tuple[str, str]]:
     """Return (label, text) pairs for the head of models."""
     return [
+        *quality_fact(analysis.quality),
         ("measured", ranges_text(analysis.parameters, analysis.ranges)),
         ("values", f"{analysis.over_ranks} over ranks"),
         ("scope", "inclusive: sums over what a call path calls" if inclusive else "exclusive"),
@@ -148,6 +150,7 @@ def ranking_view(
     outside = [_row(analysis, one) for one in evaluation.ranking(inclusive, True) if not math.isnan(one.value)]
     scope = "inclusive" if inclusive else "exclusive"
     facts = [
+        *quality_fact(analysis.quality),
         ("point", point_text(analysis.parameters, point.values())),
         ("metric", f"{metric}, {scope}, {analysis.over_ranks} over ranks"),
     ]

@@ -16,6 +16,11 @@ _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
+def quality_fact(quality: str) -> list[tuple[str, str]]:
+    """Return the fact about the quality of a measurement, which every head begins with; nothing if it is not known."""
+    return [("quality", quality)] if quality else []
+
+
 def interval_text(low: float | None, high: float | None, unit: str) -> str:
     """Return the interval of a predicted value; that it cannot be known where the interval holds anything."""
     ends = [end for end in (low, high) if end is not None]

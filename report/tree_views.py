@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from quipu.modeling.errors import UsageError
 from quipu.modeling.experiment import Experiment, FloatArray, Metric, with_all_repetitions
+from quipu.modeling.measurement_quality import quality_line
 from quipu.modeling.slowest_rank import SlowestRank
 
 from .measured_run import CostlyPath, MeasuredRun, RankValues
 from .measuring import measuring_facts, measuring_notes
 from .sampling import counter_facts, function_lines
-from .text import near, point_text, points_text, slowest_rank_text
+from .text import near, point_text, points_text, quality_fact, slowest_rank_text
 from .views import REPETITIONS, ConfigurationRow, Over, RunView, Statistics, TreeView, imbalance, statistics
 
+_LOADED = "was made while others used processors that its ranks needed, so that its times contain waiting for one"
 _OVERSUBSCRIBED = "had more ranks than processors (oversubscribed), so that its times contain waiting for one"
 
 
@@ -29,7 +31,10 @@ def run_view(run: MeasuredRun, reported: str = "") -> RunView:
         seconds=float("nan") if metadata.seconds is None else metadata.seconds,
         exit_code=metadata.exit_code or 0,
         partial=metadata.partial,
-        problems=tuple(problem for problem in metadata.problems if problem not in reported),
+        problems=(
+            *(problem for problem in metadata.problems if problem not in reported),
+            *([f"this run {_LOADED}"] if metadata.loaded else []),
+        ),
     )
 
 
@@ -55,6 +60,7 @@ def run_tree_view(
         notes=(
             *run.metadata.problems,
             *([f"this run {_OVERSUBSCRIBED}"] if run.metadata.oversubscribed else []),
+            *([f"this run {_LOADED}"] if run.metadata.loaded else []),
             *_slowest(tuple(run.metadata.parameters), slowest, over),
             *measuring_notes(run.tree, costly),
         ),
@@ -101,6 +107,7 @@ def run_facts(run: MeasuredRun, over: Over) -> tuple[tuple[str, str], ...]:
     hosts = sorted({record.host for record in run.ranks if record.host})
     parameters = tuple(metadata.parameters)
     facts = [
+        *quality_fact(quality_line([metadata.quality])),
         ("command", shlex.join(metadata.command)),
         ("point", point_text(parameters, metadata.parameters.values())),
         ("run", f"repetition {metadata.repetition}, {metadata.started or 'date unknown'}"),
@@ -108,7 +115,7 @@ def run_facts(run: MeasuredRun, over: Over) -> tuple[tuple[str, str], ...]:
         ("values", f"{over} over ranks"),
     ]
     if metadata.seconds is not None:
-        facts.insert(3, ("wall time", f"{metadata.seconds:.3f} s"))
+        facts.insert(-2, ("wall time", f"{metadata.seconds:.3f} s"))
     facts += measuring_facts(metadata.overhead, metadata.simulated_by_effort)
     facts += counter_facts(metadata.counters)
     facts += function_lines(metadata.counters)
@@ -129,12 +136,13 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
     values, largest = (
         {name: _samples(x[:, where]) for name, x in of.items()} for of in (experiment.values, experiment.largest)
     )
-    oversubscribed = not experiment.dedicated[where]
+    oversubscribed = bool(experiment.shares_processors[where])
     counted = max((column.shape[1] for column in values.values()), default=0)
-    repetitions = "1 repetition" if counted == 1 else f"mean of {counted} repetitions"
+    repetitions = "1 repetition" if counted == 1 else f"median of {counted} repetitions"
     times = experiment.rank_times
     slowest = None if times is None else times.dominating(experiment.points)[where]
     facts = (
+        *quality_fact(experiment.quality),
         ("experiment", _measured(experiment)),
         ("shown", f"{point_text(experiment.parameters, experiment.points[where])}, {repetitions}"),
         ("values", f"{experiment.over_ranks} over ranks"),
@@ -146,11 +154,12 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
         values=values,
         largest=largest,
         samples=REPETITIONS,
-        over="mean",
+        over="median",
         facts=facts,
         notes=(
             *experiment.notes,
             *([f"this configuration {_OVERSUBSCRIBED}"] if oversubscribed else []),
+            *([f"this configuration {_LOADED}"] if experiment.disturbed[where] else []),
             *_slowest(experiment.parameters, slowest, experiment.over_ranks),
         ),
         oversubscribed=oversubscribed,

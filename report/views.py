@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from quipu.modeling.errors import ModelingError
-from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric, with_all_repetitions
+from quipu.modeling.experiment import (
+    CallTree,
+    FloatArray,
+    IntArray,
+    Metric,
+    median_over_repetitions,
+    with_all_repetitions,
+)
 
 if TYPE_CHECKING:
     from quipu.modeling.pmnf.model import Model
 
 Over = Literal["mean", "max", "sum"]
+OverSamples = Literal["mean", "max", "sum", "median"]
 Scope = Literal["inclusive", "exclusive"]
 REPETITIONS = "repetitions"
 
@@ -41,7 +49,7 @@ class TreeView:
     metrics: dict[str, Metric]
     values: dict[str, FloatArray]
     samples: str = "ranks"
-    over: Over = "mean"
+    over: OverSamples = "mean"
     facts: tuple[tuple[str, str], ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
     spread: Mapping[str, Statistics] | None = None
@@ -81,7 +89,7 @@ class Statistics:
     imbalance: FloatArray
 
 
-def statistics(values: FloatArray, over: Over) -> Statistics:
+def statistics(values: FloatArray, over: OverSamples) -> Statistics:
     """Return statistics of values of shape (call paths, samples) over the samples."""
     count = np.sum(~np.isnan(values), axis=1)
     some = count > 0
@@ -92,7 +100,7 @@ def statistics(values: FloatArray, over: Over) -> Statistics:
         high[some] = np.nanmax(values[some], axis=1)
     total[some] = np.nansum(values[some], axis=1)
     mean = np.divide(total, count, out=nothing.copy(), where=some)
-    value = {"mean": mean, "max": high, "sum": total}[over]
+    value = median_over_repetitions(values) if over == "median" else {"mean": mean, "max": high, "sum": total}[over]
     return Statistics(value, low, mean, high, imbalance(mean, high, count))
 
 

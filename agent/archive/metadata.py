@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
@@ -11,12 +12,16 @@ import msgspec
 from quipu.modeling.documents import Count, Number, Positive, Whole, is_parameter
 from quipu.modeling.errors import MeasurementError
 from quipu.modeling.experiment import Metric
+from quipu.modeling.measurement_quality import RunQuality
 
 from .fingerprint import Fingerprint
 
 RESERVED = frozenset({"callpath", "rank", "thread"})
 """Names of columns beside the metrics: no metric may be called so."""
 
+
+OTHERS_MATTER = 0.25
+"""Processors that others use from which on times count as disturbed: services of an idle system use less."""
 
 Bytes = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 
@@ -92,9 +97,57 @@ class RunMetadata:
         return any(len(node.get("ranks") or ()) > _processors(node) for node in self.nodes)
 
     @property
+    def others(self) -> float | None:
+        """How many processors others used on average on the busiest node, as far as is known.
+
+        Of the host of the launch all is known: the load without what the launched processes used. Of other nodes it is
+        what was used beyond one processor for each rank.
+        """
+        measured = self.launcher.get("others")
+        found = [float(measured)] if isinstance(measured, int | float) and measured >= 0 else []
+        if self.launcher.get("family") != "smpi":
+            here = self.launcher.get("host") if found else None
+            found += [load for node in self.nodes if node.get("host") != here for load in _load_beyond_ranks(node)]
+        return max(found, default=None)
+
+    @property
+    def loaded(self) -> bool:
+        """Whether others used processors that the ranks needed, so that times contain waiting for one."""
+        others = self.others
+        if others is None or others < OTHERS_MATTER or self.simulated_by_effort:
+            return False
+        if self.launcher.get("family") == "smpi":
+            return others + 1 > (os.cpu_count() or 1) + OTHERS_MATTER
+        return any(len(node.get("ranks") or ()) + others > _processors(node) + OTHERS_MATTER for node in self.nodes)
+
+    @property
+    def processors(self) -> tuple[int, int] | None:
+        """How many processors the ranks could use at once, and how many there were on these nodes; None: not known."""
+        known = [(len(node.get("ranks") or ()), _processors(node)) for node in self.nodes]
+        if not known or any(math.isinf(available) for _, available in known):
+            return None
+        return sum(ranks for ranks, _ in known), int(sum(available for _, available in known))
+
+    @property
+    def quality(self) -> RunQuality:
+        """What disturbed the run, as far as is known."""
+        return RunQuality(self.processors, self.others, self.oversubscribed, self.loaded)
+
+    @property
     def simulated_by_effort(self) -> bool:
         """Whether computation took simulated time by its effort, whatever it took here, measuring included."""
         return self.launcher.get("compute") == "effort"
+
+
+def _load_beyond_ranks(node: Mapping[str, Any]) -> list[float]:
+    """Return how many processors of a node were used beyond one for each rank; nothing if it was not sampled twice."""
+    samples = [sample for sample in node.get("samples") or () if isinstance(sample, dict)][1:]  # the first has no span
+    percents = [sample.get("cpu_percent") for sample in samples]
+    known = [float(percent) for percent in percents if isinstance(percent, int | float)]
+    cpus = node.get("cpus")
+    if not known or not cpus:
+        return []
+    return [max(0.0, sum(known) / len(known) / 100 * cpus - len(node.get("ranks") or ()))]
 
 
 def _processors(node: Mapping[str, Any]) -> float:

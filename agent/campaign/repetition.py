@@ -28,7 +28,7 @@ from ..launch.jobs import jobs_of, with_jobs
 from ..launch.launchers import LaunchPlan, LaunchRequest, plan_launch
 from ..launch.nested import with_launchers_replaced
 from ..launch.process import Ending, run_process
-from ..launch.processors import own_cores
+from ..launch.processors import busy_seconds, own_cores, used_by_others
 from ..launch.raw_folder import PREFIX, read_raw_folder, wait_for_nodes, write_launch
 from ..merge.run import merge_command, merge_run
 from .claims import wrong_ranks, wrong_threads
@@ -129,7 +129,10 @@ def run(
     clock = {"host": socket.gethostname(), "began_ns": time.monotonic_ns()}
     metadata = replace(metadata, started=_now(), launcher={**metadata.launcher, **clock})
     with _kept_if_interrupted(raw, experiment, options):
+        before = busy_seconds()
         ending = _launch(plan, raw, options)
+        if (others := load_of_others(before, ending, plan)) is not None:
+            metadata = replace(metadata, launcher={**metadata.launcher, "others": round(others, 2)})
         wait_for_nodes(raw)
         counting = ending
         if again and source is not None and not ending.text and any(raw.glob(_PROFILES)):
@@ -298,6 +301,13 @@ def _launch(plan: LaunchPlan, raw: Path, options: LaunchOptions) -> Ending:
     except OSError as error:
         shutil.rmtree(raw, ignore_errors=True)
         raise MeasurementError(f"{plan.argv[0]}: cannot be started: {error.strerror or error}") from error
+
+
+def load_of_others(before: float, ending: Ending, plan: LaunchPlan) -> float | None:
+    """Return how many processors of this machine others used during a launch; None if that is not known."""
+    if plan.local_ranks is None and plan.rank_processes:
+        return None  # ranks of a batch system are no processes of the launch
+    return used_by_others(busy_seconds() - before, ending.processor_seconds, ending.seconds)
 
 
 def _finish(

@@ -54,6 +54,7 @@ def command(
     from quipu.report.formats.sarif import sarif_json
     from quipu.report.terminal import head
     from quipu.report.terminal.checks import check_lines
+    from quipu.report.text import quality_fact
 
     from ..compare.expectations_file import read_expectations
     from ..installation import quipu_version
@@ -75,7 +76,12 @@ def command(
         show_json(check_json(title, results))
     else:
         room = layout()
-        show([head(title, [], side.experiment.notes, room), *check_lines(results, room, every)])
+        show(
+            [
+                head(title, quality_fact(side.experiment.quality), side.experiment.notes, room),
+                *check_lines(results, room, every),
+            ]
+        )
     if not all(one.held for one in results):
         raise typer.Exit(NOT_HELD)
 

@@ -34,7 +34,7 @@ def command(
     from quipu.report.json_views import diagnosis_json
     from quipu.report.model_views import diagnosis_facts, extrapolation_notes, slowest_rank_notes
     from quipu.report.terminal import head, tables
-    from quipu.report.text import point_text
+    from quipu.report.text import point_text, quality_fact
 
     from .kept_models import analyze_once
     from .measurements import load
@@ -61,7 +61,7 @@ def command(
         show_json(diagnosis_json(data.name, found))
         return
     room = layout()
-    facts = diagnosis_facts(place, found)
+    facts = [*quality_fact(data.quality), *diagnosis_facts(place, found)]
     notes = [*beside, *data.notes, *found.notes]
     shown = head(f"{data.name}: what will hurt at {place}", facts, notes, room)
     found_there = [tables.diagnosis_table(found, top, room)] if found.findings else []

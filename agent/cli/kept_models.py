@@ -47,7 +47,7 @@ def analyze_once(experiment: Experiment, options: Options = DEFAULT) -> Analysis
     with suppress(OSError, msgspec.DecodeError, FormatError):
         found = from_document(msgspec.json.decode(file.read_bytes()), file)
         os.utime(file)
-        return replace(found, tree=experiment.tree)
+        return replace(found, tree=experiment.tree, quality=experiment.quality)
     began = time.monotonic()
     made = analyze(experiment, options)
     if time.monotonic() - began >= LEAST_SECONDS:

@@ -57,6 +57,7 @@ def command(
     from quipu.report.kernel_views import kernel_facts, kernel_notes, kernel_rows, kernels_json, shown
     from quipu.report.terminal import head
     from quipu.report.terminal.kernels import advice_lines, kernel_table
+    from quipu.report.text import quality_fact
 
     from .measurements import load, read_machine
 
@@ -88,7 +89,7 @@ def command(
     notes = kernel_notes(model, point)
     show(
         [
-            head(model.name, kernel_facts(model, prediction), notes, room),
+            head(model.name, [*quality_fact(measured.quality), *kernel_facts(model, prediction)], notes, room),
             kernel_table(visible, room),
             advice_lines(visible, _ADVICE, room),
         ]

@@ -107,7 +107,28 @@ def _measurements(source: Path, over_ranks: Over) -> Experiment:
         raise FormatError(source, "there is no such experiment: give a folder of runs, or a file of Extra-P")
     if (source.name == "run.json" or source.suffix == ".parquet") and is_run(source.parent):
         raise FormatError(source, f"is a file of a run: give its folder, {source.parent}")
-    return read_experiment(source, over_ranks) if is_of_others(source) else load_experiment(source, over_ranks)
+    if is_of_others(source):
+        return read_experiment(source, over_ranks)
+    _declare_again(source)
+    return load_experiment(source, over_ranks)
+
+
+def _declare_again(folder: Path) -> None:
+    """Store what the campaign file of an experiment declares now: it may have changed since the last run."""
+    from ..merge.declared import FILE, read_declared, write_declared
+
+    campaign = Path(read_declared(folder).campaign)
+    try:
+        changed = campaign.is_file() and campaign.stat().st_mtime_ns > (folder / FILE).stat().st_mtime_ns
+    except OSError:
+        return
+    if changed:
+        from ..campaign.file import read_campaign
+
+        try:
+            write_declared(folder, campaign, read_campaign(campaign).grid)
+        except OSError:
+            return  # the folder of somebody else: its declarations hold
 
 
 def is_of_others(source: Path) -> bool:

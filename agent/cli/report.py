@@ -64,6 +64,7 @@ def command(
     from quipu.report.json_views import document_json
     from quipu.report.model_views import oversubscription_notes
     from quipu.report.provenance import provenance
+    from quipu.report.text import quality_fact
 
     from ..installation import quipu_version
     from ..merge.experiment import find_runs
@@ -90,7 +91,7 @@ def command(
         facts = [("read from", str(experiment))]
     else:
         runs = find_runs(experiment)
-        facts = provenance([run.metadata for run in runs])
+        facts = [*quality_fact(data.quality), *provenance([run.metadata for run in runs])]
     models = analyze_once(data)
     page = html_report(
         data,

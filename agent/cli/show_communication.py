@@ -31,7 +31,7 @@ def show_communication(folder: Path, as_json: bool) -> None:
         show_json(communication_json(str(folder), view, matrix))
         return
     room = layout()
-    facts = [fact for fact in run_facts(archive, "sum") if fact[0] in ("command", "point", "run", "ranks")]
+    facts = [fact for fact in run_facts(archive, "sum") if fact[0] in ("quality", "command", "point", "run", "ranks")]
     notes = []
     if view.unknown:
         notes.append(f"{view.unknown} bytes are not in the map: to ranks of other programs, or beyond 1024 partners")

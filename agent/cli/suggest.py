@@ -60,7 +60,7 @@ def command(
     from quipu.report.json_views import search_json
     from quipu.report.model_views import oversubscription_notes
     from quipu.report.terminal import head, tables
-    from quipu.report.text import core_hours, number, percent
+    from quipu.report.text import core_hours, number, percent, quality_fact
 
     from .kept_models import analyze_once
     from .measurements import load
@@ -91,6 +91,7 @@ def command(
     known = int(found.state.counts.astype(bool).sum())
     cost = core_hours(sum(one.cost for one in found.suggestions))
     shown = [
+        *quality_fact(measured.quality),
         ("target", ", ".join(f"{name}={number(value)}" for name, value in point.items())),
         ("search space", f"{counted(len(candidates), 'point', 'points')}, {known} of them measured"),
         ("all of it", f"{core_hours(found.whole)} for {runs} of each point"),

@@ -16,6 +16,7 @@ import numpy as np
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 from quipu.modeling.experiment import IMBALANCE, Experiment, FloatArray, IntArray, Metric
 from quipu.modeling.limits import reading
+from quipu.modeling.measurement_quality import quality_line
 from quipu.modeling.printable import counted
 from quipu.modeling.progress import steps
 
@@ -37,6 +38,9 @@ OverRanks = Literal["mean", "max", "sum"]
 
 MOST_LEFT_OUT = 12
 """Runs that a note names beside the one whose reason it tells."""
+DEVIATES = 1.5
+"""Times the median, or below it by that factor, from which on a run is named."""
+_LEAST_OF_MEDIAN = 3
 _NAMED_OF_A_GROUP = 3
 _RANKS = re.compile(r"\b(ranks?|process(?:es)?) \d+(?:[-, ]+\d+)*")
 
@@ -171,7 +175,10 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         places = list(zip(configuration, repetition.tolist(), strict=True))
         largest, bounded = largest_inclusive(archives, paths, places, metrics, shape)
         notes.extend(bounded)
-    return Experiment(
+    loaded = np.zeros(shape[1:], dtype=bool)
+    for run, where, count in zip(usable, configuration, repetition.tolist(), strict=True):
+        loaded[where, count] = run.metadata.loaded
+    found = Experiment(
         name=folder.resolve().name,
         parameters=names,
         points=points,
@@ -189,7 +196,11 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         largest=largest,
         rank_times=rank_times(archives, configuration, repetition.tolist()),
         exact_times=all(run.metadata.simulated_by_effort for run in usable),
+        loaded=loaded,
     )
+    found = replace(found, notes=(*found.notes, *_deviating(found, usable, configuration, repetition)))
+    scatter = found.scatter if repetition.any() and "time" in values else None
+    return replace(found, quality=quality_line([run.metadata.quality for run in usable], scatter))
 
 
 def _expect_alike(folder: Path, runs: Sequence[StoredRun]) -> list[str]:
@@ -313,6 +324,25 @@ def _slowed(archives: list[RunArchive]) -> list[str]:
     if share[worst] <= DOMINATED:
         return []
     return [f"measuring was {100 * share[worst]:.0f} % of the time of {worst.path.name}: see quipu show {worst.path}"]
+
+
+def _deviating(
+    experiment: Experiment, runs: Sequence[StoredRun], configuration: Sequence[int], repetition: IntArray
+) -> list[str]:
+    """Return a note on each run whose time is far from the median of at least three repetitions."""
+    if "time" not in experiment.values or repetition.max() < _LEAST_OF_MEDIAN - 1:
+        return []
+    times = experiment.program("time")
+    notes = []
+    for run, where, count in zip(runs, configuration, repetition.tolist(), strict=True):
+        known = times[where][np.isfinite(times[where])]
+        median, own = float(np.median(known)) if known.size else 0.0, float(times[where, count])
+        if known.size >= _LEAST_OF_MEDIAN and median > 0 and not 1 / DEVIATES <= own / median <= DEVIATES:
+            notes.append(
+                f"{run.path.name} took {own / median:.2g} times the median of its {known.size} repetitions "
+                f"({1e3 * own:.3g} ms, median {1e3 * median:.3g} ms)"
+            )
+    return notes
 
 
 def _metrics(archives: list[RunArchive]) -> dict[str, Metric]:

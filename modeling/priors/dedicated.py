@@ -26,11 +26,12 @@ def dedicated_times(
 ) -> tuple[FloatArray, _Flags]:
     """Return the values of a cost metric for models, (paths, C, R), and which models rest on oversubscribed runs.
 
-    Values of oversubscribed configurations are NaN for the call paths of which enough others were measured; the flags,
-    (paths,), are of those that need them. choices: priors per call path; a call path without any learns its growth from
-    the values alone. Of one process the times of MPI say nothing.
+    Values of runs on a loaded machine are NaN where the configuration has other runs; a configuration that has none
+    counts as oversubscribed. Values of oversubscribed configurations are NaN for the call paths of which enough others
+    were measured; the flags, (paths,), are of those that need them. choices: priors per call path; a call path without
+    any learns its growth from the values alone. Of one process the times of MPI say nothing.
     """
-    values = experiment.values[metric]
+    values = _alone(experiment, experiment.values[metric])
     paths, dedicated = len(experiment.tree), experiment.dedicated
     if dedicated.all():
         return values, np.zeros(paths, dtype=bool)
@@ -46,6 +47,15 @@ def dedicated_times(
     remaining = values.copy()
     remaining[np.ix_(enough, ~dedicated)] = np.nan
     return remaining, np.asarray(~enough & (where & ~dedicated).any(axis=1), dtype=bool)
+
+
+def _alone(experiment: Experiment, values: FloatArray) -> FloatArray:
+    """Return values without the runs on a loaded machine where another run of the configuration was not disturbed."""
+    if experiment.loaded is None or not experiment.loaded.any():
+        return values
+    result = values.copy()
+    result[:, experiment.loaded & ~experiment.disturbed[:, np.newaxis]] = np.nan
+    return result
 
 
 def _processes(experiment: Experiment) -> FloatArray:

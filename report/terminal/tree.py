@@ -234,7 +234,7 @@ def _shares(view: TreeView, columns: Sequence[Column]) -> FloatArray | None:
     first = columns[0]
     total = float(view.tree.program_total(statistics(view.scoped(first.metric, "exclusive"), view.over).value))
     # maxima of call paths do not add up; those of the roots are the whole
-    if view.over == "max" or first.metric in view.largest:
+    if view.over in ("max", "median") or first.metric in view.largest:
         roots = [root for root in view.tree.roots if not view.tree.start_and_end[root]]
         total = float(np.nansum(statistics(view.scoped(first.metric, "inclusive"), view.over).value[roots]))
     value = first.statistics.value

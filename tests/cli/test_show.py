@@ -18,7 +18,7 @@ def test_an_experiment(quipu: Quipu, heat: Path) -> None:
     assert answer.out == (
         """heat
 experiment  25 configurations: p = 1, 2, 4, 8, 16; n = 32, 64, 96, 128, 160
-shown       p=4, n=64, mean of 2 repetitions
+shown       p=4, n=64, median of 2 repetitions
 values      mean over ranks
 
 call path           time incl   share  time excl  visits  blocks incl  bytes_sent incl

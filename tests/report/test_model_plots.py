@@ -10,7 +10,7 @@ import pytest
 from peers import needs
 from quipu.modeling.analysis import Analysis
 from quipu.modeling.errors import EnvironmentProblem, ModelingError
-from quipu.modeling.experiment import Experiment, mean_over_repetitions
+from quipu.modeling.experiment import Experiment, median_over_repetitions
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.pmnf.options import NoModel
 from quipu.modeling.priors.path_model import PathModel
@@ -54,7 +54,7 @@ def test_curves_intervals_and_points() -> None:
         dashed = np.asarray(beyond.get_xdata())
         assert (np.asarray(inside.get_xdata()).max(), dashed.min(), dashed.max()) == (16, 16, 64)
         here = experiment.points[:, 1] == 256
-        means = mean_over_repetitions(experiment.values["time"][path, here])
+        means = median_over_repetitions(experiment.values["time"][path, here])
         assert np.array_equal(np.asarray(measured.get_ydata()), means[~np.isnan(means)])
     figure.savefig(io.BytesIO(), format="png")
 

@@ -10,12 +10,12 @@ function drawAccuracy() {
   const metric = metricByName.get(state.metric);
   const set = modelsOf(state.metric);
   const dots = [];
-  const weight = meansAt(state.metric, "exclusive", state.configuration);
+  const weight = mediansAt(state.metric, "exclusive", state.configuration);
   const paths = [...set.own.keys()].sort((a, b) => (weight[b] || 0) - (weight[a] || 0));
   for (const path of paths) {
     if (dots.length > MOST_DOTS) break;
     DATA.points.forEach((point, configuration) => {
-      const measured = mean(repetitions(state.metric, path, configuration));
+      const measured = median(repetitions(state.metric, path, configuration));
       const modeled = evaluate(set.own.get(path), point);
       if (measured > 0 && modeled > 0 && Number.isFinite(modeled)) dots.push({ path, point, measured, modeled, shared: DATA.oversubscribed[configuration] });
     });
@@ -66,10 +66,10 @@ function drawCommunication() {
     byId("communication-status").textContent = "the program called no operation of MPI that was measured";
     return;
   }
-  const means = new Map(shown.map((name) => [name, meansAt(name, "exclusive", state.configuration)]));
+  const means = new Map(shown.map((name) => [name, mediansAt(name, "exclusive", state.configuration)]));
   const sum = (name, paths) => paths.reduce((total, path) => total + (means.get(name)[path] || 0), 0);
   // Waiting is measured in some operations only (docs/design/mpi-waiting.md): where there is none at all, it was not.
-  const waiting = shown.includes("wait_time") ? DATA.points.map((_, at) => meansAt("wait_time", "exclusive", at)) : [];
+  const waiting = shown.includes("wait_time") ? DATA.points.map((_, at) => mediansAt("wait_time", "exclusive", at)) : [];
   const unmeasured = (name, paths) => name === "wait_time" && !waiting.some((own) => paths.some((path) => own[path]));
   const time = metricByName.has("time");
   const whole = time ? measuredTotals("time")[state.configuration] : NaN;

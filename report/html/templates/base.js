@@ -144,25 +144,33 @@ function valuesAt(metric, scope, configuration) {
   return values;
 }
 
-const meansCache = new WeakMap();
+const mediansCache = new WeakMap();
 
-// The means of what `valuesAt` returns.
-function meansAt(metric, scope, configuration) {
+// The medians of what `valuesAt` returns.
+function mediansAt(metric, scope, configuration) {
   const values = valuesAt(metric, scope, configuration);
-  if (!meansCache.has(values)) meansCache.set(values, values.map(mean));
-  return meansCache.get(values);
+  if (!mediansCache.has(values)) mediansCache.set(values, values.map(median));
+  return mediansCache.get(values);
 }
 
 // NaN for the time of what is only counted: functions without a hook, whose time is in that of their callers. Operations
 // of MPI are always timed.
 function withoutCounted(value, node, metric) {
   const counted = value === 0 && metric === "time" && metricByName.has("visits") && regionOf(node).kind !== "mpi";
-  return counted && meansAt("visits", "exclusive", state.configuration)[node] > 0 ? NaN : value;
+  return counted && mediansAt("visits", "exclusive", state.configuration)[node] > 0 ? NaN : value;
 }
 
 function mean(list) {
   const known = list.filter((value) => value !== null && value !== undefined);
   return known.length ? known.reduce((a, b) => a + b, 0) / known.length : NaN;
+}
+
+// One slow repetition has no effect on the median.
+function median(list) {
+  const known = list.filter((value) => value !== null && value !== undefined && !Number.isNaN(value)).sort((a, b) => a - b);
+  const half = known.length >> 1;
+  if (!known.length) return NaN;
+  return known.length % 2 ? known[half] : (known[half - 1] + known[half]) / 2;
 }
 
 // ---- what is chosen ----
@@ -171,7 +179,7 @@ const firstConfiguration = Math.max(DATA.oversubscribed.lastIndexOf(false), DATA
 
 // The root with most of the first metric: beside main there may be what ran before it.
 function largestRoot() {
-  const sums = roots.map((path) => (firstMetric ? mean(repetitionsOf(firstMetric, "inclusive", path, firstConfiguration)) || 0 : 0));
+  const sums = roots.map((path) => (firstMetric ? median(repetitionsOf(firstMetric, "inclusive", path, firstConfiguration)) || 0 : 0));
   return roots.length ? roots[sums.indexOf(Math.max(...sums))] : -1;
 }
 

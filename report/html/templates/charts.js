@@ -27,11 +27,11 @@ function programAt(metric, point) {
 
 const totalsCache = new Map();
 
-// The measured program at each configuration: mean over repetitions, NaN where it was not measured.
+// The measured program at each configuration: median over repetitions, NaN where it was not measured.
 function measuredTotals(metric) {
   if (!totalsCache.has(metric)) {
     const paths = preorder.filter((path) => !isStartOrEnd[path]);
-    totalsCache.set(metric, DATA.points.map((_, configuration) => mean(repetitionsOver(metric, paths, configuration, false))));
+    totalsCache.set(metric, DATA.points.map((_, configuration) => median(repetitionsOver(metric, paths, configuration, false))));
   }
   return totalsCache.get(metric);
 }

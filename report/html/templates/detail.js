@@ -16,7 +16,7 @@ function drawRegion() {
   if (state.path < 0) return byId("region").replaceChildren();
   const region = regionOf(state.path);
   const unit = metricByName.get(state.metric).unit;
-  const at = (scope) => quantity(withoutCounted(meansAt(state.metric, scope, state.configuration)[state.path], state.path, state.metric), unit);
+  const at = (scope) => quantity(withoutCounted(mediansAt(state.metric, scope, state.configuration)[state.path], state.path, state.metric), unit);
   const facts = [["kind", region.kind]];
   if (region.file) facts.push(["source", region.file + (region.line ? ":" + region.line : "")]);
   if (region.name !== region.display) facts.push(["linker name", region.name]);

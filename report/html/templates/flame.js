@@ -8,7 +8,7 @@ let laidOut = [];
 // Inclusive values of all call paths: measured at the configuration, or predicted at the target.
 function flameValues() {
   if (byId("flame-values").value === "target") return modelsOf(state.metric).predictions("inclusive", state.target).map((one) => one?.middle ?? 0);
-  return meansAt(state.metric, "inclusive", state.configuration).map((value) => (value > 0 ? value : 0));
+  return valuesAt(state.metric, "inclusive", state.configuration).map(mean).map((value) => (value > 0 ? value : 0));
 }
 
 const beforeCache = new Map();

@@ -355,7 +355,7 @@ function errorOfSum(metric, path, model) {
   const dedicated = metricByName.get(metric).kind === "cost" && DATA.oversubscribed.includes(false);
   DATA.points.forEach((point, configuration) => {
     if (dedicated && DATA.oversubscribed[configuration]) return;
-    const measured = mean(repetitionsOf(metric, "inclusive", path, configuration));
+    const measured = median(repetitionsOf(metric, "inclusive", path, configuration));
     const value = evaluate(model, point);
     const size = Math.abs(value) + Math.abs(measured);
     if (Number.isFinite(size)) errors.push(size ? (2 * Math.abs(value - measured)) / size : 0);

@@ -57,7 +57,7 @@ function sureness(program, point) {
 function heaviest(metric, point) {
   const values = programModels(metric).map(([path, model]) => [path, valueAt(model, point)]);
   const whole = values.reduce((sum, [, value]) => sum + value, 0);
-  const now = meansAt(metric, "exclusive", state.configuration);
+  const now = mediansAt(metric, "exclusive", state.configuration);
   const measured = measuredTotals(metric)[state.configuration];
   return values.sort((a, b) => b[1] - a[1]).slice(0, 3).map(([path, value]) => [path, whole > 0 ? value / whole : 0, measured > 0 ? (now[path] || 0) / measured : NaN]);
 }
@@ -97,7 +97,7 @@ const growsTo = (model, point) => Math.abs(evaluate(model, point) - model.consta
 // What helps a call path that takes long, but no longer than its effort explains.
 function remedyOf(path, metric, model, point) {
   if (metric === "time" && metricByName.has("wait_time")) {
-    const [waiting, all] = ["wait_time", "time"].map((name) => meansAt(name, "exclusive", state.configuration)[path]);
+    const [waiting, all] = ["wait_time", "time"].map((name) => mediansAt(name, "exclusive", state.configuration)[path]);
     if (waiting > 0.5 * all) return `${percent(waiting / all, 0)} of it is waiting for other ranks: balance the work before it, or overlap it with computing`;
   }
   if (regionOf(path).kind === "mpi") return "fewer or larger messages, calls that are made once instead of each time, or overlap with computing help";

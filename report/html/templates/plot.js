@@ -148,7 +148,7 @@ function drawPlot() {
   for (const point of points) {
     for (const value of point.values)
       if (!logY || value > 0) svg.append(shape("circle", { class: point.oversubscribed ? "point oversubscribed" : "point", cx: x.place(point.x), cy: y.place(value), r: 3.5 }, shape("title", {}, tip(axis, point.x, value) + (point.oversubscribed ? ", more ranks than processors" : ""))));
-    const middle = mean(point.values);
+    const middle = median(point.values);
     if (point.values.length > 1 && (!logY || middle > 0)) svg.append(shape("circle", { class: "mean", cx: x.place(point.x), cy: y.place(middle), r: 5.5 }));
   }
   drawLegend(svg, width, {
@@ -217,7 +217,7 @@ function drawBeyond(svg, x, axis, reach, width, measuredHigh) {
 function drawLegend(svg, width, { dedicated, oversubscribed, several, model, band }) {
   const entries = dedicated || !oversubscribed ? [[shape("circle", { class: "point", cx: 8, cy: 0, r: 3.5 }), "measured"]] : [];
   if (oversubscribed) entries.push([shape("circle", { class: "point oversubscribed", cx: 8, cy: 0, r: 3.5 }), "oversubscribed"]);
-  if (several) entries.push([shape("circle", { class: "mean", cx: 8, cy: 0, r: 5 }), "mean"]);
+  if (several) entries.push([shape("circle", { class: "mean", cx: 8, cy: 0, r: 5 }), "median"]);
   if (model) entries.push([shape("line", { class: "curve", x1: 0, x2: 17, y1: 0, y2: 0 }), "model"]);
   if (model && band) entries.push([shape("rect", { class: "band", x: 0, width: 17, y: -5, height: 10 }), "90 % interval"]);
   placeLegend(svg, width, entries);

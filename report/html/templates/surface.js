@@ -24,7 +24,7 @@ function surfaceRange(axis, at) {
 function measuredOn(axes) {
   return DATA.points.flatMap((point, configuration) => {
     if (!point.every((value, at) => axes.includes(at) || value === state.fixed[at])) return [];
-    const value = mean(repetitionsOf(state.metric, state.scope, state.path, configuration));
+    const value = median(repetitionsOf(state.metric, state.scope, state.path, configuration));
     return Number.isFinite(value) ? [{ point, value, shared: DATA.oversubscribed[configuration] }] : [];
   });
 }

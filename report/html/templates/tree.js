@@ -12,12 +12,12 @@ let needle = "";
 const HEADING = -2; // in place of a call path: the line above the start and the end of MPI
 
 function measuredMeans() {
-  return meansAt(state.metric, state.scope, state.configuration);
+  return mediansAt(state.metric, state.scope, state.configuration);
 }
 
 // The whole of some call paths and all below them.
 function wholeOf(heads) {
-  const inclusive = meansAt(state.metric, "inclusive", state.configuration);
+  const inclusive = mediansAt(state.metric, "inclusive", state.configuration);
   const values = heads.map((head) => inclusive[head]).filter(Number.isFinite);
   return metricByName.get(state.metric).over_locations === "max" ? Math.max(0, ...values) : values.reduce((a, b) => a + b, 0);
 }
@@ -190,7 +190,7 @@ function treeKey(event) {
 
 // Unfold the heaviest path, so that the first look shows where the program spends its effort.
 function openHeaviest() {
-  const weight = meansAt(state.metric, "inclusive", state.configuration);
+  const weight = mediansAt(state.metric, "inclusive", state.configuration);
   let level = roots.slice();
   for (let depth = 0; depth < 4 && level.length; depth++) {
     const next = [];

@@ -1,0 +1,47 @@
+"""How good a measurement is, in one line that every view begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .printable import counted
+
+
+@dataclass(frozen=True)
+class RunQuality:
+    """What disturbed a run, as far as is known.
+
+    processors: those that its ranks used at once, and those that there were. others: how many others used on average.
+    """
+
+    processors: tuple[int, int] | None
+    others: float | None
+    oversubscribed: bool
+    loaded: bool
+
+
+def quality_line(runs: Sequence[RunQuality], scatter: float | None = None) -> str:
+    """Return processors used and available, load by others, scatter of repetitions and the share of runs alone.
+
+    scatter: of repetitions, relative; None without. "" if nothing is known of the processors.
+    """
+    parts = []
+    if known := [run.processors for run in runs if run.processors is not None]:
+        used, available = max(known, key=lambda pair: pair[0] / max(pair[1], 1))
+        parts.append(f"{used} {'rank' if used == 1 else 'ranks'} on {counted(available, 'processor', 'processors')}")
+    loads = [run.others for run in runs if run.others is not None]
+    if loads:
+        parts.append(f"others used {max(loads):.1f}{' at most' if len(runs) > 1 else ''}")
+    if not parts:
+        return ""
+    if scatter is not None:
+        parts.append(f"repetitions scatter by {100 * scatter:.0f} %")
+    alone = sum(not (run.loaded or run.oversubscribed) for run in runs)
+    if len(runs) > 1:
+        parts.append(f"{alone} of {len(runs)} runs measured alone")
+    elif not alone:
+        parts.append("oversubscribed" if runs[0].oversubscribed else "on a loaded machine")
+    elif loads:
+        parts.append("measured alone")
+    return ", ".join(parts)
