@@ -77,7 +77,8 @@ TEXTS = """
 const all = (selector) => [...document.querySelectorAll(selector)];
 const text = (id) => document.getElementById(id).textContent.replace(/\\s+/g, ' ').trim();
 const ids = ['overview-title', 'overview-answer', 'overview-verdict', 'overview-facts', 'overview-advice',
-  'stack-status', 'stack-legend', 'scaling-status', 'communication-status', 'operations', 'accuracy-status', 'frame-status'];
+  'stack-status', 'stack-legend', 'scaling-status', 'communication-status', 'operations',
+  'accuracy-status', 'frame-status'];
 give(Object.fromEntries([...ids.map((id) => [id, text(id)]), ['layers', all('#stack .layer').length],
   ['frames', all('#flame-graph .frame').map((one) => Number(one.dataset.path))],
   ['ideal', document.querySelectorAll('#speedup .ideal, #efficiency .ideal').length]]));
