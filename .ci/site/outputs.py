@@ -25,7 +25,11 @@ CUT = "…"
 
 _OF_THE_MACHINE = ("quipu: added ", "quipu: building the MPI ")
 """Begins of lines that depend on who runs the command, and for the how many-th time."""
-_SOMETIMES = ("note: slowest rank",)
+_SOMETIMES = (
+    "note: slowest rank",
+    "note: this run was made while others",
+    "note: this configuration was made while others",
+)
 """Begins of notes that depend on what else the machine does."""
 _MEASURED = re.compile(
     r"\d{4}-\d\d-\d\dT\S+"  # a date
