@@ -82,10 +82,10 @@ def fit_columns(
     options: of `TensorModel`. Rows with missing values, or whose time is not positive and finite, are left out with a
     note. Raises ModelingError for what cannot be modeled.
     """
-    columns = columns_in(columns, (*parameters, target) if parameters else None)
-    names = tuple(dict.fromkeys(parameters)) or tuple(name for name in columns if name != target)
+    names = tuple(dict.fromkeys(parameters)) or tuple(name for name in map(str, columns) if name != target)
     spacing = spacing or {}
     _require_named(columns, (target, *names, *categorical, *spacing))
+    columns = columns_in(columns, (target, *names))
     if target in names:
         raise ModelingError(f"column {target!r} is the target and cannot be a parameter, too")
     if not names:
@@ -120,10 +120,11 @@ def fit_columns(
     return found, x, times, (*notes, *_few_rows(x), *(_unordered_note(name) for name in _jumping(found, x)))
 
 
-def _require_named(columns: Mapping[str, Column], names: Sequence[str]) -> None:
+def _require_named(columns: Mapping[str, Any], names: Sequence[str]) -> None:
+    known = [str(name) for name in columns]
     for name in names:
-        if name not in columns:
-            raise ModelingError(f"no column {name!r}; there are: {', '.join(columns)}")
+        if name not in known:
+            raise ModelingError(f"no column {name!r}; there are: {', '.join(known)}")
         if not name.strip():
             raise ModelingError(f"a column has no name ({name!r}): give it one, or leave it out of the parameters")
 

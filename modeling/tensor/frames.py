@@ -49,7 +49,7 @@ def columns_in(table: Mapping[str, Any], names: Collection[str] | None = None) -
     if hasattr(table, "columns") and len(set(table.columns)) < len(table.columns):
         names = list(table.columns)
         raise ModelingError(f"several columns are called {next(one for one in names if names.count(one) > 1)!r}")
-    return {str(name): _column(str(name), table[name]) for name in table if names is None or name in names}
+    return {str(name): _column(str(name), table[name]) for name in table if names is None or str(name) in names}
 
 
 def _column(name: str, column: Any) -> Column:

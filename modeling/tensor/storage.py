@@ -6,6 +6,7 @@ import hashlib
 import io
 import math
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
@@ -345,6 +346,8 @@ def _separated(
     if not shapes:
         return arrays
     parts = [arrays.get(name, np.empty(0)) for name in _JOINED]
+    if wrong := [name for name, part in zip(_JOINED, parts, strict=True) if part.ndim != 1]:
+        raise FormatError(source, f"{wrong[0]} in its .npz is no list of numbers: restore both files, or fit again")
     places = [0, 0]
     result = {}
     for name, shape in shapes.items():
@@ -354,7 +357,7 @@ def _separated(
         if found.shape != (size,):
             break
         result[name] = found.reshape(shape)
-    if places != [part.size for part in parts] or any(part.ndim != 1 for part in parts):
+    if places != [part.size for part in parts]:
         raise FormatError(source, "its .npz has more or fewer numbers than it says: restore both files, or fit again")
     return result
 
@@ -366,7 +369,7 @@ def _arrays(content: bytes, source: object) -> dict[str, FloatArray]:
             current().spend(4 * sum(entry.file_size for entry in archive.infolist()))
         with np.load(io.BytesIO(content), allow_pickle=False) as loaded:
             return {name: _number_array(loaded[name]) for name in loaded.files}
-    except (zipfile.BadZipFile, ValueError, OSError, EOFError, KeyError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, ValueError, OSError, EOFError, KeyError, NotImplementedError) as error:
         raise FormatError(source, f"its .npz cannot be read: {error}") from error
 
 
