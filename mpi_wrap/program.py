@@ -35,6 +35,6 @@ def is_instrumented(program: Path) -> bool:
     """Whether a program has sections that Quipu's compiler pass wrote: false for scripts and shells."""
     try:
         with program.open("rb") as file:
-            return any(part.name.startswith(".quipu.") for part in ElfFile(file).sections())
+            return any(section.name.startswith(".quipu.") for section in ElfFile(file).sections())
     except (OSError, NoElf, FormatError):
         return False  # as above

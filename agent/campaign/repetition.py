@@ -93,9 +93,7 @@ def run(
             raise UsageError("--machine: belongs to --counters cachegrind")
         source = source.of_machine(options.machine)
     plan, again = _plan(tuple(command), raw, options, rates, source, wanted)
-    wrong = "" if plan.may_launch else wrong_ranks(parameters, plan.ranks)
-    if wrong := wrong or wrong_threads(parameters, {**os.environ, **options.environment}):
-        raise UsageError(f"{wrong} (nothing was started)")
+    _expect_claims(parameters, plan, options)
     metadata = RunMetadata(
         parameters=dict(parameters),
         repetition=repetition or 1,
@@ -114,16 +112,7 @@ def run(
         counters={} if source is None else {"source": source.name, "wanted": list(wanted.names)},
         fingerprint=fingerprint_of(command, plan, options, options.template),
     )
-    try:
-        raw.mkdir(parents=True)
-        write_launch(raw, metadata)
-        for path, text in plan.files.items():
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            path.chmod(0o755 if text.startswith("#!") else 0o644)
-    except OSError as error:
-        shutil.rmtree(raw, ignore_errors=True)
-        raise MeasurementError(f"{experiment}: cannot hold a measurement: {error.strerror or error}") from error
+    _make_raw_folder(raw, experiment, metadata, plan)
     for note in plan.notes:
         options.say(f"added {note}")
     clock = {"host": socket.gethostname(), "began_ns": time.monotonic_ns()}
@@ -131,8 +120,7 @@ def run(
     with _kept_if_interrupted(raw, experiment, options):
         before = busy_seconds()
         ending = _launch(plan, raw, options)
-        if (others := load_of_others(before, ending, plan)) is not None:
-            metadata = replace(metadata, launcher={**metadata.launcher, "others": round(others, 2)})
+        metadata = replace(metadata, launcher={**metadata.launcher, **load_of_others(before, ending, plan)})
         wait_for_nodes(raw)
         counting = ending
         if again and source is not None and not ending.text and any(raw.glob(_PROFILES)):
@@ -303,11 +291,33 @@ def _launch(plan: LaunchPlan, raw: Path, options: LaunchOptions) -> Ending:
         raise MeasurementError(f"{plan.argv[0]}: cannot be started: {error.strerror or error}") from error
 
 
-def load_of_others(before: float, ending: Ending, plan: LaunchPlan) -> float | None:
-    """Return how many processors of this machine others used during a launch; None if that is not known."""
+def _expect_claims(parameters: Mapping[str, float], plan: LaunchPlan, options: LaunchOptions) -> None:
+    """Raise UsageError if a parameter that is called as the number of ranks or threads is not that of the launch."""
+    wrong = "" if plan.may_launch else wrong_ranks(parameters, plan.ranks)
+    if wrong := wrong or wrong_threads(parameters, {**os.environ, **options.environment}):
+        raise UsageError(f"{wrong} (nothing was started)")
+
+
+def _make_raw_folder(raw: Path, experiment: Path, metadata: RunMetadata, plan: LaunchPlan) -> None:
+    """Make the raw folder with the files of a launch. Raises MeasurementError if that is not possible."""
+    try:
+        raw.mkdir(parents=True)
+        write_launch(raw, metadata)
+        for path, text in plan.files.items():
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            path.chmod(0o755 if text.startswith("#!") else 0o644)
+    except OSError as error:
+        shutil.rmtree(raw, ignore_errors=True)
+        raise MeasurementError(f"{experiment}: cannot hold a measurement: {error.strerror or error}") from error
+
+
+def load_of_others(before: float, ending: Ending, plan: LaunchPlan) -> dict[str, float]:
+    """Return how many processors of this machine others used during a launch, as "others"; {} if it is not known."""
     if plan.local_ranks is None and plan.rank_processes:
-        return None  # ranks of a batch system are no processes of the launch
-    return used_by_others(busy_seconds() - before, ending.processor_seconds, ending.seconds)
+        return {}  # ranks of a batch system are no processes of the launch
+    others = used_by_others(busy_seconds() - before, ending.processor_seconds, ending.seconds)
+    return {} if others is None else {"others": round(others, 2)}
 
 
 def _finish(
