@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # make demo    install what is missing, build, simulate heat with up to 64 ranks and check what that predicts for 1024;
 #              measure the examples, model them, write filters and reports
 # make test    install what is missing, build, run all tests

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Install the packages that tests, checks and documentation use: python .ci/install_extras.py [MISSING_FILE].
 
 Requirements of the extras `test`, `lint` and `docs` must all be there. The extras that `test` includes are peers:

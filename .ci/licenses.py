@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check that each source file names its license at its start: python .ci/licenses.py [--fix].
 
 --fix adds the line where it is missing. Without --fix the exit code is 1 if a file has no such line.

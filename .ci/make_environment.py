@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Make the virtual environment that the Makefile builds in: python3 .ci/make_environment.py FOLDER."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write how the native files are compiled, each once, for clang-tidy: python .ci/native_commands.py FOLDER BUILD MPICC…
 
 BUILD is the build's folder with compile_commands.json: the pass is in it once per LLVM and the runtime once per kind of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Quipu needs, whether it is there, and the command that installs or repairs it."""
 
 from __future__ import annotations

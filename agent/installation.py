@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the native parts of Quipu are: runtime, pass plugin, shim, compiler wrappers, headers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The layout of profiles, read from the file that the runtime's C structs are made of (agent/runtime/profile.def)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the first run after an installation would otherwise have to make: the MPI library and Python's bytecode."""
 
 from __future__ import annotations

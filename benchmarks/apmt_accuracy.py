@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of kernels from few profiles against what they predict, beside the models of others.
 
     make bench-apmt_accuracy ARGS="--part strong"

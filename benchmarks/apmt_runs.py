@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the accuracy of kernel models is measured on: the examples, strongly scaled in simulation, and natively larger.
 
 Every configuration is one archive of `quipu run`; what is in the folder already is not run again.

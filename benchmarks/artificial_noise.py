@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Artificial noise on measured times, to see what it does to models (de Morais et al., section V-A, artificial noise).
 
 A time y becomes y + η with η = intensity · y · X, where X is drawn from one of the patterns of the paper and clipped to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters of the simulated cache: against valgrind's own numbers, and as a model of time beyond the last-level cache.
 
     make bench-cache_source

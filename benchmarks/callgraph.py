@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long the call graph of a large program takes.
 
     make bench-callgraph

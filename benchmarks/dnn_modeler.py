@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The adaptive, DNN-based modeler (Ritter et al., IPDPS 2021), after the paper and Extra-P's implementation.
 
 A network says for each parameter which exponents the mean of all lines along it has. The terms a, b that it gives are

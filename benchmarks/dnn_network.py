@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network of the DNN-based modeler: which exponents a noisy line of measurements has (Ritter et al., IPDPS 2021).
 
 As de Morais et al. describe it (section II): 11 inputs, hidden layers of 1500, 1500, 750, 250 and 250 neurons with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Train the network of the DNN-based modeler on synthetic noisy lines: a peer in the evaluation of priors.
 
     make bench-dnn_training [ARGS="--lines 400000"]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well counts are predicted of what each of p processes does with its share of n items.
 
     make bench-effort_shares [ARGS="--seed 1000"]

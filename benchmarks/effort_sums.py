@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well counts that depend on data are predicted: sorts, searches, refinement, iterations to a tolerance.
 
     make bench-effort_sums [ARGS="--seed 1000"]

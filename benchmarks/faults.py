@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls that fail and handlers that do not return: does a program end as it would without Quipu?
 
     make bench-faults

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `quipu run` costs beside the program, and how much longer the first run after an installation takes.
 
     make bench-first_run

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether functions keep their name where the compiler inlines them, and what timing them costs.
 
     make bench-functions

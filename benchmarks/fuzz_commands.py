@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gives commands archives, raw folders, models and measurements with one thing changed, and looks at what they do.
 
     make bench-fuzz_commands                                       # one minute

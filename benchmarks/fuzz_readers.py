@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fuzzes every reader of files that may come from strangers, guided by coverage.
 
     pip install 'quipu[fuzz]'

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What benchmarks/fuzz_readers.py fuzzes: every reader of files that may come from strangers, with seeds.
 
 A target takes bytes, makes files of them in a scratch folder, and reads these. FormatError is what it may raise.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What measuring costs in run time and compile time, beside what other instrumentation costs.
 
     make bench-instrumentation_overhead

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs that are killed at random moments: does every one merge, and is anything missing?
 
     make bench-kills

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How benchmarks and tests start an MPI without `quipu run`: as root, with more ranks than cores, and in containers.
 
 The variables are those of Open MPI 4 and 5; other MPIs ignore them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Synthetic ranks for merge_scaling.py: each makes up a call tree and reduces it with the code of the PMPI library.
  *
  *     merge_scaling PATHS METRICS FOLDER COLUMN_RANKS [dry]

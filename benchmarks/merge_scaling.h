@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Synthetic ranks of merge_scaling.py. */
 #ifndef MERGE_SCALING_H
 #define MERGE_SCALING_H

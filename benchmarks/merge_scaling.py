@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What it costs to make one archive of many ranks, as a function of ranks and call paths.
 
     make bench-merge_scaling

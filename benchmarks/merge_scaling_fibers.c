@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Synthetic ranks for merge_scaling.py in one thread, without an MPI: what the reduction itself costs.
  *
  *     merge_scaling_fibers RANKS PATHS METRICS FOLDER COLUMN_RANKS

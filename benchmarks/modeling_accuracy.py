@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often models predict within ±5 % one step out, against Extra-P 4.2.5 and the bound of the true form.
 
     make bench-modeling_accuracy [ARGS="--functions 100 --seed 7 --data FOLDER"]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extra-P 4.2.5 from PyPI on planted sets, in an environment of its own because it needs NumPy 1."""
 
 from __future__ import annotations

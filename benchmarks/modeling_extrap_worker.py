@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs in the environment of Extra-P: models the sets of a file and writes predictions, exponents and CPU seconds.
 
 python modeling_extrap_worker.py SETS.json ANSWERS.json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The predictor that knows how functions of several parameters are drawn (modeling_layout_sets.normal_form).
 
 Bayes' rule over all structures (which parameters each product has) and all functions of each parameter, with the

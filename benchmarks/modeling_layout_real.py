@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measured data, of which the largest configurations are left out to be predicted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions, layouts of points and measured data that no modeler was made with, drawn anew for every seed.
 
 A `LayoutSet` holds what both modelers see and what is true: values at points, and the function at targets.

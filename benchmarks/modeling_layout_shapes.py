@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of one parameter that are no constant and one term: sums of two, saturation, changes of behaviour."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models where nobody tuned them: all layouts of points, shapes outside of the normal form, constants, real data.
 
     make bench-modeling_layouts [ARGS="--functions 50 --seed 3 --measurements FOLDER --kernels FOLDER"]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What no modeler can do better on planted functions: the predictor that knows how they are drawn.
 
     make bench-modeling_limits

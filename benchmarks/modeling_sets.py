@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planted functions to model: the reference sets from a folder, and fresh ones from a seed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models per CPU second against Extra-P 4.2.5, and 100,000 models of one parameter.
 
     make bench-modeling_speed [ARGS="--data FOLDER"]

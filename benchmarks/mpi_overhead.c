@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Time per operation of small MPI calls, for mpi_overhead.py: prints one JSON object on rank 0.
  *
  *   pair       MPI_Send and MPI_Recv of 8 bytes within one process: nothing is waited for, every added cost shows

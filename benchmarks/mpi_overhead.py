@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the MPI wrappers add to small operations, on two ranks.
 
     make bench-mpi_overhead

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JavaScript packages that tests check pages and files with: installed once into build/ by `npm ci`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the wrappers cost C++ programs with many small functions: run time, size, and build, measured or not.
 
     make bench-overhead_cpp

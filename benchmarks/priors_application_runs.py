@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples as applications in the evaluation of priors: their runs, and what their documentation says of them.
 
 All ranks are simulated by SimGrid SMPI, one after the other: computation is measured on this machine, without the

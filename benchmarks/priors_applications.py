@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The evaluation of noise-resilient priors (de Morais et al., section V-C) on the examples as applications.
 
     make bench-priors_applications [ARGS="--quick"]

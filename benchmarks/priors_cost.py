@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the data for one model cost in run times of the plain program: one run with time and effort, or five runs.
 
 Five repetitions are what models of time alone are made from. All runs are measured; no number is made from another.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The evaluation of noise-resilient priors (de Morais et al.) on generated functions, repeated and beside its numbers.
 
     make bench-priors_evaluation [ARGS="--quick"]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated functions, built and run: the measurements of the evaluation of priors. What is measured is not repeated.
 
 Computation is measured in one process that computes what a rank of p would (no rank differs from another);

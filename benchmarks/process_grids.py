@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Effort of programs that decompose a domain, predicted for more processes and larger sizes than were measured.
 
 Programs are drawn anew for every seed: sums of loops over the part of a domain that a rank has, in two or three

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How little measuring costs after `quipu refine`, and what it still explains.
 
     make bench-refinement

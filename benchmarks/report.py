@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a person meets: size and speed of the report, its accessibility, and how long commands take to start.
 
 The last line is one JSON object: `bytes_500` (a report of 500 call paths), `interaction_ms_5000` (the slowest of what a

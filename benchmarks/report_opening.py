@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long headless Chromium takes to open and to use a report of 20,000 call paths.
 
 Every call path has a model of time with three near-best hypotheses and a covariance, so that its prediction is a

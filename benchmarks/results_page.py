@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page docs/measurements.md: tables of what the benchmarks measured, made from their last lines.
 
     make bench-modeling_speed > out.txt

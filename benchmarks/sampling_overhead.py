@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What samples cost, and how well their shares of time agree with those of enters and exits.
 
     make bench-sampling_overhead

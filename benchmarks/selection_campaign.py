@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Campaigns that choose their runs, with a part of the budget, against the full matrix: the examples as applications.
 
     make bench-selection_campaign [ARGS="--quick"]

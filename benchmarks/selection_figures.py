@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures 5, 6 and 8 of the published evaluation as PNG files, with the results of `selection_study.py`.
 
 Solid lines are ours, dashed ones of the same color published ones (Extra-P).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planted functions and noise of the study of selection strategies (selection_study.py)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Case study of the selection strategies: measurements of an application, the largest point held back.
 
 The regions are measured together: a strategy sees all, as `quipu suggest` does, and a run costs the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What strategies measure of planted functions within budgets, and the errors of the models made from that.
 
 The functions of a task are handled side by side, so that their models are fitted together. Budgets rise: a strategy

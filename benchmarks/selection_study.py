@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How good models are that are made from a part of the measurements: strategies, budgets, noise, and two modelers.
 
     make bench-selection_study [ARGS="--quick"]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulation driven by effort: two runs, native runs on 1 and 2 ranks, and models from few ranks, against it.
 
     make bench-simulated_time ARGS="--quick"

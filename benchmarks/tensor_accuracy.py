@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensor-completion models of many parameters beside models of machine learning, on measured execution times.
 
 The data are those that the authors of "Application performance modeling via tensor completion" (SC '23) published

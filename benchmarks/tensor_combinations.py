@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Combinations of two parameters that no training row has, within the range of each: errors and coverage there.
 
     make bench-tensor_combinations ARGS="--data DIR"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Curves of `tensor_accuracy.py` as PNG files, as Figures 3 to 8 of Hutter and Solomonik (SC '23) show them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coverage of the 90 % intervals of tensor models: few and many rows, repeated configurations, many kinds of data.
 
     make bench-tensor_intervals ARGS="--data DIR"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of machine learning that tensor models are compared with: prepared as a careful user does, one thread.
 
 All are fitted to logarithms of times. Positive parameters are given as logarithms; the MLP, the nearest neighbours, the

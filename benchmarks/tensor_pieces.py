@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Single measurements of `tensor_accuracy.py`: each in a process of one thread, and kept in a file as it is done."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data sets of `tensor_accuracy.py`: measured execution times of six programs, and cuts of their ranges."""
 
 from __future__ import annotations

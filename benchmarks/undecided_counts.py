@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole numbers that do not decide what they become: two functions that agree with all of them and differ beyond.
 
     python benchmarks/undecided_counts.py 192 8:34 11:45 14:56 17:68 20:79 24:94

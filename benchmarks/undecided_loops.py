@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that do not decide which loops they are of: two sums of loop nests that agree with all of them.
 
 Of all sums of at most so many loop nests, with whole coefficients in the range that programs have, which give all

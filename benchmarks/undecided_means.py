@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that chance changes whose runs do not decide what they become: two functions that agree with all of them.
 
     python benchmarks/undecided_means.py 512 16:43,43,44,44,44 24:65,65,64,65,65 32:85,85,85,85,85 ...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which counts of a program its runs do not decide: numbers by themselves, and what is an exact function of these.
 
 A number that is the same in all runs of a size is one that is rounded (undecided_counts.py), unless a polynomial of n

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much longer a compilation takes to start with the wrappers than with the compiler that they call.
 
     make bench-wrapper_start

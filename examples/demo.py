@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """make demo: the whole chain on the five example programs, in about three minutes.
 
 First it simulates heat with 1 to 64 ranks, its computation driven by effort, predicts 1024 ranks from that, simulates

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- callgraph.h - the call graph of the source, before functions are inlined ===//
 #ifndef QUIPU_CALLGRAPH_H
 #define QUIPU_CALLGRAPH_H

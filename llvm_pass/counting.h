@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- counting.h - how much work a function does --------------------------===//
 #ifndef QUIPU_COUNTING_H
 #define QUIPU_COUNTING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- effort.h - the static weights of code -------------------------------===//
 #ifndef QUIPU_EFFORT_H
 #define QUIPU_EFFORT_H

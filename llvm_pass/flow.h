@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- flow.h - which edges of a flow graph are counted, and what follows ----===//
 #ifndef QUIPU_FLOW_H
 #define QUIPU_FLOW_H

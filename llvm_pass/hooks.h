@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- hooks.h - calls of the runtime, and their usual way inline ------------===//
 #ifndef QUIPU_HOOKS_H
 #define QUIPU_HOOKS_H

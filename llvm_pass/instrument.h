@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- instrument.h - the pass: regions, blocks, descriptors ---------------===//
 #ifndef QUIPU_INSTRUMENT_H
 #define QUIPU_INSTRUMENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- libraries.h - whose functions these are -------------------------------===//
 #ifndef QUIPU_LIBRARIES_H
 #define QUIPU_LIBRARIES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- lines.h - the weights of a function by source line --------------------===//
 #ifndef QUIPU_LINES_H
 #define QUIPU_LINES_H

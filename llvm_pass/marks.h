@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- marks.h - what keeps functions apart that become one ------------------===//
 #ifndef QUIPU_MARKS_H
 #define QUIPU_MARKS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- modules.h - which runtime a file was made for --------------------------===//
 #ifndef QUIPU_MODULES_H
 #define QUIPU_MODULES_H

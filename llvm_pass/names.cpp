@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "names.h"
 
 #include "llvm/ADT/SmallString.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- names.h - functions as their users know them ------------------------===//
 #ifndef QUIPU_NAMES_H
 #define QUIPU_NAMES_H

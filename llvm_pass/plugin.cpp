@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //===- plugin.cpp - where the pass enters the pipeline ---------------------===//
 #include "callgraph.h"
 #include "instrument.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- regions.h - which functions are regions, and what is said about them -===//
 #ifndef QUIPU_REGIONS_H
 #define QUIPU_REGIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- sections.h - text in sections that are not loaded ---------------------===//
 #ifndef QUIPU_SECTIONS_H
 #define QUIPU_SECTIONS_H

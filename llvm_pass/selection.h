@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- selection.h - which functions count, and are call paths of their own --===//
 #ifndef QUIPU_SELECTION_H
 #define QUIPU_SELECTION_H

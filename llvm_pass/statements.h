@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- statements.h - how much a function says -------------------------------===//
 #ifndef QUIPU_STATEMENTS_H
 #define QUIPU_STATEMENTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- streams.h - which loads and stores walk through memory in order -------===//
 #ifndef QUIPU_STREAMS_H
 #define QUIPU_STREAMS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- worth.h - which functions are worth being timed -----------------------===//
 #ifndef QUIPU_WORTH_H
 #define QUIPU_WORTH_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call paths that are not executed at some values of a parameter: what is predicted there is 0.
 
 One process has no neighbours: a call path that was executed at no configuration with p = 1, and at all others, does

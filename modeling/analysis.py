@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From an experiment to all of its models: the stages of modeling, one after the other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What measurements say beside their models: the noise of repetitions, and where behaviour changes."""
 
 from __future__ import annotations

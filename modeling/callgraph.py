@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The call graph of a whole program, as its source has it: functions before inlining, and who may call whom."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call paths as text: the regions from the root, joined by `->`, and back.
 
 C++ names contain this arrow, too: `decltype(p->x)`, `operator->`, `std::function<auto (int) -> int>`. A reader splits

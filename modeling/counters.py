@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters of processors, as they are called in archives, whatever source counted them."""
 
 from __future__ import annotations

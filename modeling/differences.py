@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two experiments over the same call paths and configurations: what differs, exactly for effort, by test for time.
 
 Effort differs or does not. Times are compared by a rank test stratified by configuration: the sum over configurations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An analysis as a JSON document, so that models can be kept, sent, and used without the measurements."""
 
 from __future__ import annotations

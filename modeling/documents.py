@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parsed JSON and TOML of others as typed values: one error that names the key at fault."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors that a user of Quipu can meet.
 
 Every message names the file, line or option at fault and says what to do. The command line prints the message

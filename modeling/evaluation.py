@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models of one metric at one point: what ranking, region selection and diagnosis share.
 
 The program is all that it does between the start and the end of MPI: shares are of it, and so are totals and rankings.

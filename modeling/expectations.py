@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is expected of the effort of a program, and whether measurements hold it: growth, bounds, an earlier state.
 
 Effort does not jitter: a few small configurations, measured once each on a busy machine, decide.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The data model that measuring and modeling share: metrics, regions, call paths, configurations, values.
 
 Values are exclusive (what happens in a region itself, not in the regions that it calls); inclusive values are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far a point is from the measurements that a prediction rests on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What reading one file of somebody else may cost: the limits of all readers, in bytes, expansion, time and depth.
 
 A reader opens a `reading` of its file and says what it is about to take, before it takes it. A limit that is too low

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which source lines of a function have another effort than before, whatever lines were inserted above them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a machine can do: caches, latencies, bandwidths, clocks and network; and its file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How good a measurement is, in one line that every view begins with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The metrics that Quipu measures, read from the table that the runtime is built with (agent/runtime/metrics.def)."""
 
 from __future__ import annotations

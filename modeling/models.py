@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All models of one experiment, as a value: per metric, exclusive and inclusive."""
 
 from __future__ import annotations

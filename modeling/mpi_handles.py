@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linker names of C++ functions without what they say of the MPI they were built for.
 
 A communicator is a `struct ompi_communicator_t *` for Open MPI, a `simgrid::smpi::Comm *` for SMPI and an `int` for

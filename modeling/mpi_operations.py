@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of MPI operations by the names of their regions: the rows of mpi_wrap/operations.toml.
 
 That file explains its columns. It is package data of quipu.mpi_wrap, found without an import of that package, and read

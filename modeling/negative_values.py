@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times and counts below 0: no measurement has such, but files of others may."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a notebook shows of measurements: tables of pandas, and a summary in HTML."""
 
 from __future__ import annotations

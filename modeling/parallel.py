@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who does independent tasks: this process alone, several of this machine, or those of an MPI job (option --jobs).
 
 Results come in the order of the tasks, so that what is made of them does not depend on the number of workers but for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where Quipu is installed."""
 
 from __future__ import annotations

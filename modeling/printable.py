@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text from files of others as a terminal and a page may get it, without what could steer them: the one place."""
 
 from __future__ import annotations

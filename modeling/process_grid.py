@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Process grids: how programs arrange p processes in one to three dimensions.
 
 Counts of decomposed domains (neighbours of a rank, its share of a boundary) depend on the grid, 4 × 2, and not on its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far long work is. Who does it says so here; who shows it to a person listens, and nobody has to."""
 
 from __future__ import annotations

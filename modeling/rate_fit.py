@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates (seconds per unit of effort) of call paths, fitted to measured time and effort.
 
 time = Σ rate × effort with rates that are not negative, in three steps, each of which is drawn to the one before: the

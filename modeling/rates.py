@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seconds per unit of effort, per call path: what a simulation multiplies effort by, and its file."""
 
 from __future__ import annotations

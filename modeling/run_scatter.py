@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far single runs of a program are from what they take on average."""
 
 from __future__ import annotations

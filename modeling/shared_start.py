@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts without x=1, where other counts of the same call path follow another formula there: they count the same loops.
 
 What one process does, or a tree of one leaf, is a matter of the code, and not of what is counted in it. Counts that

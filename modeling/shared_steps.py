@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that rise in steps, by the steps of other counts of the same call path: these count the same loops.
 
 Blocks, loads and stores of a function are sums of how often its blocks are executed. So if some of them are exact sums

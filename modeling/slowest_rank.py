@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long the slowest rank of a run takes, beside the mean over ranks: the run takes as long as that rank."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names of the columns of measurements as one table, all different."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call trees in JSON documents: regions and call paths as lists of objects."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The PMPI library: which MPI operations move how many bytes, and the wrappers that count them.
 
 mpi_library            path of libquipu_mpi.so for an MPI, built on first use

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m quipu.mpi_wrap: build the PMPI library by hand, print its generated source or the page on operations."""
 
 from __future__ import annotations

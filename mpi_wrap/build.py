@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generates, compiles and links libquipu_mpi.so for one MPI."""
 
 from __future__ import annotations

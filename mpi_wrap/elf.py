@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs, libraries and object files (ELF): their sections, and the libraries that they need.
 
 Source: System V Application Binary Interface, chapters 4 (object files) and 5 (dynamic section); elf.h. Every launch

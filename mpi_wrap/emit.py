@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """C text of one wrapper of a C function of MPI.
 
 Accounting is written from the operation's row; the hand-written parts that it calls are declared in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """C text of one wrapper of a Fortran procedure of MPI.
 
 Needed where the Fortran library does not go through the C functions: Open MPI's calls PMPI_ functions, so C

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expressions of the table of operations: checked as Python syntax, written as C.
 
 The grammar is in operations.toml. Arguments are C values by their names in the table, also in wrappers of Fortran

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The generated sources of the PMPI library: wrappers for every function of an mpi.h, and what that mpi.h has.
 
 Nothing that comes out of here is checked in; quipu.mpi_wrap.library builds it, `python -m quipu.mpi_wrap source`

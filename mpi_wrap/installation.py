@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which MPI an mpicc or an mpirun belongs to, and how programs are compiled and linked for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """libquipu_mpi.so for the MPI at hand: built on first use, then found in a cache.
 
 The cache is ${XDG_CACHE_HOME:-~/.cache}/quipu/mpi. Each build has a folder whose name ends with a hash over all

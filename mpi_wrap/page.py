@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page docs/design/mpi-operations.md, written from the table of operations."""
 
 from __future__ import annotations

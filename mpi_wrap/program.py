@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which MPI a program was linked with."""
 
 from __future__ import annotations

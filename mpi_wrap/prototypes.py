@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The prototypes of an mpi.h, as clang sees them.
 
 The abstract syntax tree that clang prints as JSON is robust against macros, attributes and the style of a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers of compilers, kept from one launch to the next while the files that they depend on are the same.
 
 An answer is a JSON file in the user's cache. Asking again costs a launch a fifth of a second of processor time.

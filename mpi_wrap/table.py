@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of MPI operations (operations.toml), checked, with what the wrappers count.
 
 `load_table` gives the rows; `operations_of` expands them into the functions that mpi.h may declare: alike

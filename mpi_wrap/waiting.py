@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How wrappers separate waiting from transfer: C text around the call of MPI (native/wait.c, native/wait_smpi.c).
 
 The text uses the operation's arguments by their names in the table, and `call.node`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Views of measurements and models: from data to texts, JSON and HTML, and the file formats of other tools.
 
 text          numbers as text, in one place

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise and changes of behaviour as rows of tables, and as data of the report."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a check of expectations gives, for every kind of output."""
 
 from __future__ import annotations

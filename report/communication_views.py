@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who sends how much to whom: the communication matrix of a run, in blocks of ranks where there are many."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The documents of `--json`, as documents.toml lists them: as data for their reference, and as one JSON Schema."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of matplotlib, which is there with `pip install 'quipu[plots]'`, without its global state."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The JSON views of the command line (`--json`): plain dictionaries with stable keys.
 
 documents.toml lists them all with their keys, and every output is checked against it. Every view has "format" (which

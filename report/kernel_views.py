@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels of a program at a point: rows and facts for terminals and JSON."""
 
 from __future__ import annotations

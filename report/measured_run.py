@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What views need to know of one run: any object that has it will do, such as the runs that `quipu.open` returns."""
 
 # ruff: noqa: D102

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What measuring a run cost, in words: for the head of its views."""
 
 from __future__ import annotations

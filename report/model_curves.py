@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Curves of models over a parameter, with their intervals and what was measured: what plots draw."""
 
 from __future__ import annotations

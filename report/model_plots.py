@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plots of models over a parameter, for notebooks: of matplotlib, and of plotly (`pip install 'quipu[plots]'`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of an experiment, rankings at a point, and what a filter keeps: rows and facts for every kind of output."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where measurements come from, as facts for people: program, machine, dates."""
 
 from __future__ import annotations

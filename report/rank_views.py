@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rank takes how long: times of the heaviest call paths by rank, in blocks of ranks where there are many."""
 
 from __future__ import annotations

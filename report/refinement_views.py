@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Iterations of a refinement of what is instrumented, as the report shows them."""
 
 from __future__ import annotations

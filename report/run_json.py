@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What measuring did, for `--json`; the keys are those of documents.toml."""
 
 from __future__ import annotations

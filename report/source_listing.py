@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Views of the effort of a run by the source lines and functions that it came from."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the views of source lines show: effort of lines and of inlined functions, made from one run."""
 
 from __future__ import annotations

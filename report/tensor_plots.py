@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plots of tensor models as files: effects of parameters. Needs matplotlib (`pip install 'quipu[plots]'`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers and paths as text for people, in every view; report/html/templates/text.js gives the same digits in pages."""
 
 from __future__ import annotations

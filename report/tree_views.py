@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs and experiments as call trees and rows of configurations."""
 
 from __future__ import annotations

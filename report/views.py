@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the views of a run or an experiment show: small frozen data, made by the command line or a notebook."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How all tests use Hypothesis, what they build on first use, and which of them may run beside each other.
 
 Hypothesis: the same examples in every run, however slow or busy the machine is; `pytest --hypothesis-profile=explore`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imports go as docs/architecture.md says: its table of rooms is read here. No files import each other in a circle."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page of measurements is what its command makes of the results that are kept."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lints the report's script as the page has it: the fragments of report/html/templates/ one after the other in one
 // function. Findings name the fragment and the line in it. Run from the root: node build/javascript/lint.mjs
 import { readFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference of commands: a page for each, made of the command line itself."""
 
 from __future__ import annotations

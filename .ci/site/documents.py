@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference of `--json`: made of report/documents.toml."""
 
 from __future__ import annotations

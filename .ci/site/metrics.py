@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference of metrics: made of agent/runtime/metrics.def and of the counters that sources have."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Outputs in the documentation: python .ci/site/outputs.py PAGE... runs a page's commands and writes what they print.
 
 A page is followed from top to bottom in one folder. A fence with title="FILE" is a file. A fence of `sh` is run. A

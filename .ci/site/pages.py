@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What mkdocs asks when it builds the documentation: the pages that are made of the program, and files beside docs/.
 
 mkdocs.yml names this file as a hook. The pages are made anew with every build, and are in no other place.

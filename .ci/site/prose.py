@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check the prose of the README and of the pages that users read first: python .ci/site/prose.py
 
 Spelling (codespell), usage (proselint), and the length of sentences. The last two

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference of Python: signatures and docstrings of what users import."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """make screenshots: pictures of every part of a report, for docs/images; with `first`: of its first screen only.
 
 The first screen, light and dark, is that of the README: of examples/heat with its scaling.toml.

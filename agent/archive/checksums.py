@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checksums of the files of a run archive, in the format of sha256sum: `sha256sum -c SHA256SUMS` checks them, too."""
 
 from __future__ import annotations

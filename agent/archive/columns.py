@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns of the Parquet tables of a run archive, and their types."""
 
 from __future__ import annotations

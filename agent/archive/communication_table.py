@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of a run archive that says which rank sent how much to which."""
 
 from __future__ import annotations

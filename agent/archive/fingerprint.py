@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fingerprint of a run: what was measured, and how. All runs of an experiment have the same."""
 
 from __future__ import annotations

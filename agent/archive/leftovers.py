@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What killed writers of archives left in an experiment folder, and the lock that tells whether one writes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of a run besides its numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages of a Parquet file: what each says that it unpacks to, which its footer need not have added up rightly.
 
 Their headers are structures of Thrift's compact protocol (https://github.com/apache/parquet-format, parquet.thrift).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading run archives, with distrust: a folder of Parquet tables and run.json."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data types of a run archive: one repetition of one configuration."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RunMetadata as JSON: run.json of an archive, launch.json of a raw folder."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantiles of many distributions at once, from histograms that were joined (mpi_wrap/native/reduction/cells.c).
 
 A bucket is the leading bits of the double: value bits >> (47 + level), so 32 buckets per power of two at level 0. With

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of source lines of a run archive: effort per call path and line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parquet tables of run archives: written durably, read with distrust."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writing run archives: one appears under its name only when it is complete on disk, and is never overwritten."""
 
 from __future__ import annotations

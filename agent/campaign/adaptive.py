@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Campaigns that choose their runs: measure, model, and measure what the prediction at a target needs most."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which numbers of processes a campaign should measure, too, so that the extents of the process grid are told apart."""
 
 from __future__ import annotations

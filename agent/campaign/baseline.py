@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program without instrumentation: what its runs take at each point of a campaign."""
 
 from __future__ import annotations

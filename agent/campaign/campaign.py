@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a declared experiment: all points, all repetitions, and go on where an earlier invocation stopped."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the parameters of a run that models take for numbers of ranks or threads are those of the launch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a run failed because a disk is full: the next ones would, too, and write over nothing but their own files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fingerprint of a run before its launch, and whether a stored run is what would be measured now."""
 
 from __future__ import annotations

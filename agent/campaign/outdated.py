@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of an experiment that are not what its campaign measures now: of another program, command or way to measure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What measuring costs: processor time of recorded runs against the program without instrumentation.
 
 A recorded run takes some milliseconds for its start and end, whatever is selected: the shim, the calibration of clocks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which points of a campaign will have more ranks than this machine has processors, before time is spent on them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a search has done enough: its batches make the prediction at the target no better, and promise no more."""
 
 from __future__ import annotations

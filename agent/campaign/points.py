@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The points of a campaign: all combinations of the values of its parameters, or a list."""
 
 from __future__ import annotations

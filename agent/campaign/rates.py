@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of rates, and which call paths of a simulated run they did not name."""
 
 from __future__ import annotations

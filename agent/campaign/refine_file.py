@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The [refine] table of a campaign file: how the cycle of build, run and analysis chooses what to instrument."""
 
 from __future__ import annotations

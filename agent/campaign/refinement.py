@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cycle of build, run and analysis that narrows instrumentation down to what matters, within a budget.
 
 The folder of the campaign holds all of it, so that a cycle that was stopped goes on:

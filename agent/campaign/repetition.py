@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launch a program so that it is measured, and merge what its ranks counted: one repetition of one configuration."""
 
 from __future__ import annotations

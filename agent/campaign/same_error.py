@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When runs fail one after the other with the same error at their start, so that the rest would, too."""
 
 from __future__ import annotations

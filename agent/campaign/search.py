@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The [search] table of a campaign file: measure what a prediction needs, and not all points."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the next iteration of a refinement instruments, by the strategies of the [refine] table."""
 
 from __future__ import annotations

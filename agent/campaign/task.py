@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run that a campaign has to do, what became of it, and who wants to know."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How click reads numbers and paths of all commands: as documents have numbers, and no path that has no name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu callgraph`: who may call whom in a program, before inlining."""
 
 from __future__ import annotations

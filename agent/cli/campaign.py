@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu campaign`: all points of a declared experiment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu check`: whether the effort of a program is what is expected of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu completion`: the script by which a shell completes commands and options."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu diagnose`: where time grows faster than effort, and what that will cost."""
 
 from __future__ import annotations

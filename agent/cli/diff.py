@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu diff`: what differs between two runs or experiments."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu doctor`: what is installed, what is missing, and the command that installs or repairs it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program `quipu`: signals end it with one line and without a traceback, also while the command line is loaded."""
 
 from __future__ import annotations

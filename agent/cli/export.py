@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu export`: an experiment, or the call tree of a run, in a format of another tool."""
 
 from __future__ import annotations

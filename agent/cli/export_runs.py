@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `quipu export` writes for Thicket: a file of Caliper for each run of an experiment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `quipu export` writes for viewers of profiles: the call tree of a run, or of one configuration."""
 
 from __future__ import annotations

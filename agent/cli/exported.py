@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `quipu export` wrote."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu facts`: the functions of a program, as the compiler left them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu filter`: which regions to instrument, as a Score-P filter file and in other forms."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu generate`: MPI programs with stated complexity."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of an experiment, kept from one command for the next.
 
 `quipu model`, `predict`, `diagnose`, `suggest` and `report` all need the models of an experiment. They are kept in

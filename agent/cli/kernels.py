@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu kernels`: computation, memory and communication of each kernel at a point, and what limits it."""
 
 from __future__ import annotations

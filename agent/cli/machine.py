@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu machine`: what this machine can do, measured, for models of kernels and for rates."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `quipu`: commands, errors as one message each, exit codes.
 
 Exit codes: 0 good; 1 bad input or measurement; 2 wrong usage; 3 an expectation of `quipu check` does not hold; 130

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Experiments, our own and those of other tools, and files of models as analyses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu merge`: make run archives from raw folders that were left behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The option --mixed of all commands that read experiments."""
 
 from __future__ import annotations

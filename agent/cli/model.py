@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu model`: a model of every metric of every call path."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Output of commands: views on stdout, messages on stderr, JSON, files that appear whole or not at all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu predict`: the ranking of call paths at a point."""
 
 from __future__ import annotations

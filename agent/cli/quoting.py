@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Double quotes inside of an option: names and values that hold a comma or an equals sign, as in `layout="a,b"`."""
 
 from __future__ import annotations

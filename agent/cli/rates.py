@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu rates`: seconds per unit of effort, for simulations in which computation takes the time of its effort."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu refine`: build, run and analyze until measuring costs little and shows what matters."""
 
 from __future__ import annotations

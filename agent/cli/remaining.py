@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a command still takes: a line on a terminal, from two seconds on, that is gone when the work is done."""
 
 from __future__ import annotations

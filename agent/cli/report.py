@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu report`: an experiment and its models as one HTML file."""
 
 from __future__ import annotations

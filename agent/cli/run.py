@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu run`: launch a program under measurement, once per repetition."""
 
 from __future__ import annotations

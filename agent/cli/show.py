@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu show`: the call tree of a run archive or of an experiment."""
 
 from __future__ import annotations

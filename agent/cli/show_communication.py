@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu show --communication`: which rank sends how much to which."""
 
 from __future__ import annotations

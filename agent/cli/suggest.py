@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu suggest`: which measurements to do next, within a budget."""
 
 from __future__ import annotations

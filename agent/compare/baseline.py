@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Baselines: the effort of an experiment in one JSON file, small enough to be kept beside the sources.
 
 {"format": "quipu-baseline", "schema": 1, "name", "parameters", "points", "over_ranks", "metrics", "regions",

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which functions and source lines are behind a difference, or behind a growth."""
 
 from __future__ import annotations

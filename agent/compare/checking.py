@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks what a file expects of an experiment, and of a baseline."""
 
 from __future__ import annotations

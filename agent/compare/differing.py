@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What differs between two sides: effort with its lines and growth, and times."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file of what is expected of a program's effort: TOML, one [[expect]] table per rule."""
 
 from __future__ import annotations

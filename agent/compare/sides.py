@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One side of a comparison: an experiment, a run or a baseline, and the effort of its source lines."""
 
 from __future__ import annotations

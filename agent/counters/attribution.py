@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which call path the cost of a chain of functions belongs to.
 
 A chain goes from the function that spent it to its callers. Functions that are no region (of the system's libraries,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters of simulated caches: the ranks run once more, under valgrind. For machines that count nothing themselves.
 
 Callgrind simulates the caches as cachegrind does, and keeps who called whom. A run of its own is 20 to 100 times

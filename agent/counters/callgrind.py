@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reader of the files of valgrind's callgrind: the cost of every function, per chain of callers.
 
 Callgrind format specification, version 1: https://valgrind.org/docs/manual/cl-format.html

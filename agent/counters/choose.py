@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which source counts what a user asks for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The source that is always there: exact effort of the compiler pass, and cycles from time and the clock's
 frequency.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the kernel counts an event for a thread of ours: perf_event_open(2), tried once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of events as numbers of perf_event_attr: libpfm4, loaded where it is installed.
 
 Its interface is that of perfmon/pfmlib.h and perfmon/pfmlib_perf_event.h of libpfm 4.

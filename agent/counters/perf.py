@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters of the processor by the kernel's perf events, sampled by the runtime while the program runs."""
 
 from __future__ import annotations

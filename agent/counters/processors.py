@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which events of which processor a counter is: names for libpfm4, numbers where they are the same for a whole vendor.
 
 An event with a minus is taken off. Hits and misses are of loads that retired (Intel), of demand fills of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each Python function cost in a run under valgrind, per call path.
 
 Valgrind sees functions of the interpreter and of extension modules. So the interpreter evaluates each Python call path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far back accesses reach: misses of simulated caches of many sizes, from which the distance of a reuse follows.
 
 An access misses a cache with least-recently-used replacement if more other bytes than it holds were used since its line

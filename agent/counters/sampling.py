@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the sources that the runtime samples share: the variables of a run, and what profiles say of samples."""
 
 from __future__ import annotations

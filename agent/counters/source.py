@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every source of counters offers, and what it counted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Python functions as regions: callbacks of sys.monitoring (Python 3.12 and newer), else the profile function of
  * every thread.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Call paths of Python functions for valgrind, which sees the functions of the interpreter only.
  *
  * Every Python call path is evaluated through a function of its own, quipu_python_path_0 and so on (PEP 523 lets a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The few functions of CPython's C interface that are used, found in the process at run time. */
 #ifndef QUIPU_PYTHON_API_H
 #define QUIPU_PYTHON_API_H

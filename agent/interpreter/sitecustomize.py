@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts measuring the functions of a Python program; then the sitecustomize that it hides, if any, has its turn.
 
 The interpreter imports this by its name because quipu-exec has put this folder at the head of PYTHONPATH.

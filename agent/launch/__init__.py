@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launchers, the choice of the MPI library, the node agent, and the raw folder that they fill."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is noted of the launchers that the launched command started (nested.py)."""
 
 from __future__ import annotations

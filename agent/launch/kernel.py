@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the kernel says of this node and of its processes: files below /proc and /sys.
 
 The standard library alone is imported, and little of it: the node agent starts with every run.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The PMPI library of a launch: launcher, programs and library must be of the same MPI."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launchers that the launched command starts: `quipu run -- bash job.sh`, where job.sh calls mpirun.
 
 A folder in front of PATH has a script for each launcher that PATH has. A script runs this module. The module plans the

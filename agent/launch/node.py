@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node agent: load, frequency and memory of one node and of its ranks while a program runs.
 
 `python -I -S start_node.py RAW_DIR`; quipu-exec starts one on each node. It imports a part of the standard library

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the launched process: pass its output through, forward signals, keep to the time limit."""
 
 from __future__ import annotations

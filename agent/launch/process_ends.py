@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When processes of this host ended: what the node agent knows and what is made of it at the merge.
 
 Times are nanoseconds of CLOCK_MONOTONIC, which profiles begin with, too. The standard library alone is imported: the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processors that launches of this process may use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The raw folder of one run: what the processes, the shim, the node agents and the launch left there."""
 
 from __future__ import annotations

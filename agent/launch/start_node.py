@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program of the node agent: `python -I -S start_node.py RAW_DIR`.
 
 It needs nothing that is installed beside Python, so Python need not look for that (-S), nor at the environment of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The description of this machine: what the system says of it, and what `quipu-probe` measures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network of a machine: α and β of messages and of collective operations, measured under a launcher."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The communication matrix of a run, from what each rank says of its partners (mpi_wrap/native/partners.h)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run counted, before it is written: the same from profile files and from a reduction over MPI."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters of a source become metrics of a run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is declared of an experiment and not stored in its runs: declared.json in the folder of the experiment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The experiment store: a folder of run archives as one experiment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions that were not instrumented, by samples: those outside of all regions, and a flat profile of all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inclusive values of the rank that has most, where ranks are combined by their largest value."""
 
 from __future__ import annotations

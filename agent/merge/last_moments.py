@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time of killed processes from their latest event to their end, for the call path that was active.
 
 Counters of a profile are up to date at each event (a region is entered or left); what passes after the latest one is

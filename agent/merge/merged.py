@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a raw folder is merged already: whoever merged it was ended before the folder was removed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the merge has in common with the reduction over MPI: libquipu_merge.so, from mpi_wrap/native/reduction.
 
 Arrays are checked there: whatever a profile holds, nothing is read or written outside of them.

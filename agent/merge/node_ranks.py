@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ranks of each node: what its agent saw of them, and those that it did not see because they ended soon."""
 
 from __future__ import annotations

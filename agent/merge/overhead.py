@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What measuring a run cost, in total, and the call paths that it dominates (docs/design/overhead.md)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the process grid of the runs of an experiment is: as the program made it, as declared, or what it may be."""
 
 from __future__ import annotations

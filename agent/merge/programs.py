@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs and libraries that a run measured, as parts of its fingerprint."""
 
 from __future__ import annotations

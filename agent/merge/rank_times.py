@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long each rank took in each call path of an experiment, of one run per configuration."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which process is which rank, and which ranks did not come to their end."""
 
 from __future__ import annotations

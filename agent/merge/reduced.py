@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reader of the file that rank 0 writes when the ranks reduce in MPI_Finalize (mpi_wrap/native/reduction/file.c).
 
 The profiles of the processes hold the same numbers. So whatever is wrong with the file, down to a wrong checksum, is a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the file of a reduction over MPI, and what the processes counted after it, to a run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the raw profiles of all processes of a run to one run archive."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A part of the ranks of a run: their profiles read, unified, and made rows and sums. One worker does one at a time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long the slowest rank of each run takes: exactly where the archive has the values of each rank, else bounds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Effort of source lines per call path: counters of all ranks added up, times what the pass says of each line.
 
 effort(call path, line) = visits × effort(line, row 0) + sum over i of counters[i] × effort(line, row i + 1), for each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics over the ranks of a run: of some ranks first, then of more and more of them."""
 
 from __future__ import annotations

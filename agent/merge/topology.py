@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which process grids agree with who sent messages to whom.
 
 Programs that arrange their ranks themselves (without `MPI_Cart_create`) do so in a chain, in a grid of two or three

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unification of call trees: of the threads and ranks of a run, and of the runs of an experiment."""
 
 from __future__ import annotations

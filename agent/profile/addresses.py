@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where in the code samples were taken: addresses of raw profiles."""
 
 from __future__ import annotations

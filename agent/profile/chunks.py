@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chunks of raw profiles: reads the used part of each, whatever the file claims, and checks it where it is sealed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters of call paths kept from a profile, to split effort by source line when ranks have been added up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Effort of call paths: counters of nodes times static weights of their regions.
 
 agent/runtime/profile.def has the formula. All of it is arithmetic modulo 2^64 over whole arrays: single weights and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call-path records of raw profiles as arrays, and which of them threads were in."""
 
 from __future__ import annotations

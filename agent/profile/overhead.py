@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What measuring cost at each call path of a process: an estimate (docs/design/overhead.md).
 
 Each process measures at its start what an event costs on its machine (agent/runtime/overhead.cpp) and says so in its

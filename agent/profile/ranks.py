@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that share a process: a simulator (SMPI) runs them all, and each is a location of one profile."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reader of the raw profile of one process (agent/runtime/profile.def).
 
 The file may come from a process that was killed, from a full disk or from a stranger. What makes the whole file

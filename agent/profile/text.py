@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text of raw profiles: the metric table, regions, attributes and names of threads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of the C library that this library comes before, to be called from ours of the same name. */
 #ifndef QUIPU_BEHIND_H
 #define QUIPU_BEHIND_H

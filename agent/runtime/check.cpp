@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Instrumented files that were made for another runtime end the process before they spoil anything. */
 #include "interface.h"
 #include "tree.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Time stamps: the invariant time stamp counter where there is one, else clock_gettime. */
 #ifndef QUIPU_CLOCK_H
 #define QUIPU_CLOCK_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Computation that is simulated by its effort: what a rank did between two calls of MPI, as seconds.
  *
  * The file that QUIPU_RATES names has seconds per unit of effort for call paths. What a counter of a node stands for is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a rank does between two calls of MPI, noted for simulations by effort (computation.cpp). */
 #ifndef QUIPU_COMPUTATION_H
 #define QUIPU_COMPUTATION_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* User-level threads: swapcontext on its way to the C library, as in threads.cpp.
  *
  * Each context has a stack of frames of its own. What a new context does is below the call path that switched to it

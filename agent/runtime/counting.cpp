@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Groups of perf events: opened greedily, read through the mapped page where the processor lets user space, else by
  * read(). */
 #include "counting.h"

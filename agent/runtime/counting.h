@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of the processor for one thread: events of the kernel (perf_event_open) or of PAPI. */
 #ifndef QUIPU_COUNTING_H
 #define QUIPU_COUNTING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Score-P filter files, for the runtime and for the compiler pass: the same rules at both places.
  *
  * Needs libc only. Grammar and matching follow Score-P 8.4: rules apply in order, the last that matches holds,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Call paths that found no room in the file: what they do counts with their callers, exactly.
  *
  * Their region has counters in memory, one set in a thread. What these hold belongs to the call of the region that

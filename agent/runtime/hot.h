@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hot.h: the hot path of entering, leaving and adding, for the runtime, the MPI library and the hook of Python. Nobody
  * else writes the runtime's memory but the IR that the pass emits (llvm_pass/hooks.cpp), which does the same.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* inlined.h: the state of the runtime that the usual way of quipu_enter and quipu_exit works on, when nothing unusual
  * happens: as inline functions in hot.h, and as IR that the pass emits into functions (llvm_pass/hooks.cpp).
  */

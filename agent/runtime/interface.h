@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The number of everything that instrumented code and the runtime must agree on. Pass and runtime have it from here,
  * each instrumented file carries it, and the runtime refuses files with another one (quipu_check).
  */

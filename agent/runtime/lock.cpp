@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The lock of everything that happens rarely, and what must not come between.
  *
  * A handler that leaves by siglongjmp, ends the process or forks would leave the lock behind, so signals wait while it

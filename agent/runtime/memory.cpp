@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Memory of the runtime, none of it by the program's malloc. */
 #include "tree.h"
 

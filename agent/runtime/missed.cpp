@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Calls that preserve all registers. Compiled for general registers only, and without sanitizers: until
  * the state of the vectors is on the stack, vector registers hold values of the caller. */
 #include "missed.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of quipu_count_missed and quipu_enter_missed (inlined.h): a quick one that uses general registers only, and
  * another one for everything else. */
 #ifndef QUIPU_MISSED_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Linker names without what they say of the MPI that their program was built for: as in modeling/mpi_handles.py. */
 #include "mpi_handles.h"
 

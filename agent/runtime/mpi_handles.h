@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Linker names without what they say of the MPI that their program was built for. */
 #ifndef QUIPU_MPI_HANDLES_H
 #define QUIPU_MPI_HANDLES_H

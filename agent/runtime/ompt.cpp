@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* OpenMP constructs as regions: where the work of a team belongs, and where its threads wait (docs/design/threads.md).
  *
  * A thread of a team works in a copy of the call path that came to the parallel construct; an explicit task in one of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* A script may call a launcher by a path that Quipu does not see. The parents of a process tell, up to quipu-exec.
  * Variables of launchers do not: those of an outer job are inherited. */
 #include "other_launcher.h"

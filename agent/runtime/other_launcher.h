@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Processes of a job whose launcher Quipu did not start, and did not see. */
 #ifndef QUIPU_OTHER_LAUNCHER_H
 #define QUIPU_OTHER_LAUNCHER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* PAPI, which is loaded only if it is asked for. */
 #ifndef QUIPU_PAPI_H
 #define QUIPU_PAPI_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counts as the kernel gives them: what read() returns for a group of events, and the page of an event that is mapped
  * into the process. Pure functions on those bytes. */
 #ifndef QUIPU_PERF_PAGE_H

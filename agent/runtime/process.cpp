@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The life of a measured process: start, regions, attributes, flush, end, fork. */
 #include "behind.h"
 #include "clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The mapped profile file of this process: chunks of nodes, text records, header. */
 #ifndef QUIPU_PROFILE_H
 #define QUIPU_PROFILE_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The profile on the disk: its name, its descriptor, its space. */
 #include "profile.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The structs and enums of profile.def. */
 #ifndef QUIPU_PROFILE_FORMAT_H
 #define QUIPU_PROFILE_FORMAT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* quipu.h: the contract of instrumented code and of users' code with the runtime. The MPI library and the hook of
  * Python also use quipu_runtime.h, the reduction over MPI quipu_reduction.h.
  *

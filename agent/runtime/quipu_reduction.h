@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* quipu_reduction.h: what the reduction over MPI takes of a process (docs/design/reduction.md). */
 #ifndef QUIPU_REDUCTION_H
 #define QUIPU_REDUCTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* quipu_runtime.h: what the MPI library and the hook of Python use besides quipu.h. */
 #ifndef QUIPU_RUNTIME_H
 #define QUIPU_RUNTIME_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Reads the file of rates (`quipu rates`, quipu.modeling.rates.runtime_text). */
 #include "rates.h"
 

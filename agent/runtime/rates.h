@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Seconds per unit of effort, of call paths, and what calls of MPI take: the file that QUIPU_RATES names. */
 #ifndef QUIPU_RATES_H
 #define QUIPU_RATES_H

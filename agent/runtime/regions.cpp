@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What the process knows of its regions, and their place in the profile. */
 #include "filter.h"
 #include "settings.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The hot path out of line: enter, exit, add, also when something is unusual. */
 #include "clock.h"
 #include "computation.h"

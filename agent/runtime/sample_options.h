@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is to be sampled: QUIPU_SAMPLE and QUIPU_COUNTERS. */
 #ifndef QUIPU_SAMPLE_OPTIONS_H
 #define QUIPU_SAMPLE_OPTIONS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The timer of each thread, and the handler of its signal.
  *
  * An event of the kernel (cpu-clock, whose high-resolution timer goes while the thread runs) sends the signal. It comes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Programs that give up system calls, or the time stamp counter, after which one of ours would end them: prctl and
  * syscall on their way to the C library, as in threads.cpp. What a program asks for by an instruction of its own is not
  * seen. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Call paths of functions that were inlined: their nodes are made with that of the function that they are part of,
  * whose visits and counters count for them, too. */
 #include "tree.h"

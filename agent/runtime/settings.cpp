@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Profiles are made at first use and again in each child of fork. Until then a program may have emptied its
  * environment, or written over where it was, as daemons do that show their state in the list of processes. */
 #include "settings.h"

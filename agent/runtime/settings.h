@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What environment variables said when the process started. */
 #ifndef QUIPU_SETTINGS_H
 #define QUIPU_SETTINGS_H

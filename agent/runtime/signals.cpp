@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* sigaction and signal on their way to the C library, as in threads.cpp: a program that sets a handler for the signal
  * of the samples gets the signal, and samples another one. Programs that are linked statically are not asked.
  * Sanitizers call these before they can watch anything. */

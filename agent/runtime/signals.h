@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The signal of the samples, which the program may want for itself. */
 #ifndef QUIPU_SIGNALS_H
 #define QUIPU_SIGNALS_H

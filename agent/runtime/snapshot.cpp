@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What the reduction over MPI takes of this process, and what the process counts after it. */
 #include "clock.h"
 #include "tree.h"

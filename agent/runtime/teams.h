@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* teams.h: parallel regions of OpenMP in simulated ranks, which the OpenMP library cannot tell of (ompt.cpp). */
 #ifndef QUIPU_TEAMS_H
 #define QUIPU_TEAMS_H

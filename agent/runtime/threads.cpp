@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* What a thread does belongs to the call path that created it: pthread_create on its way to the C library. In shared
  * form this library is asked first; programs that are linked statically name us with --wrap (the compiler wrappers do).
  */

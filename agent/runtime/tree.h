@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the parts of the runtime share: the call-path tree of one thread, its stack of active frames, and the process.
  */
 #ifndef QUIPU_TREE_H

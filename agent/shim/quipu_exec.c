@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* quipu-exec PROGRAM ARGS…: what mpirun starts instead of the program, once per rank.
  *
  * It finds out its rank from the launcher, leaves a note about it in $QUIPU_DIR, starts the node agent on the first

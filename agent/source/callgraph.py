@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The call graph of a program and its shared libraries, out of what the pass left in them.
 
 Object files are joined as the linker joins them: one definition of each global name, static functions apart, those of

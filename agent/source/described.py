@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the pass says of the call graph of each object file: the section .quipu.callgraph (llvm_pass/callgraph.h)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Static facts that the compiler pass left inside a program: its functions, their size, whom they call.
 
 The section `.quipu.facts` is not loaded when the program runs. It holds one line of JSON per function, compressed, from

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What identifies a program: its code and data, and its compiler."""
 
 from __future__ import annotations

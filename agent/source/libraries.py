@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shared libraries that a program loads, as the dynamic linker would find them."""
 
 from __future__ import annotations

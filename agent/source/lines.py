@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the pass says of source lines (`--quipu-per-block`): how much of each row of a region's weights is theirs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a binary was made for: the section that instrumented code, the pass and the runtime carry."""
 
 from __future__ import annotations

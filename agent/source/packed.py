@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Texts that the pass leaves in sections that are not loaded: compressed blocks, one per object file.
 
 A block is "QPZ1" (zlib) or "QPR1" (as it is), the sizes of what follows and of the text, 32 bits each, little-endian

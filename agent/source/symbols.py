@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of functions by their addresses: the symbols of programs and libraries (ELF)."""
 
 from __future__ import annotations

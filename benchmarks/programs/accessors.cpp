@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Call-heavy C++: tiny accessors in hot loops, which an optimizer inlines and early instrumentation keeps apart.
 #include <cstdio>
 #include <cstdlib>

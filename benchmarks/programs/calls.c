@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What one call costs: N calls of an empty function, of four in turn, and N pairs of time stamps alone. */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Like a contact-mechanics code: spheres of several materials in a grid of cells, pair forces chosen by templates and
 // virtual functions, history of contacts. Arguments: number of spheres, time steps.
 #include <algorithm>

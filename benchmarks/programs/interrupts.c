@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a timer of the kernel costs a program: prints the processor seconds of a loop.
  *
  *   interrupts nothing|interrupts|signals NANOSECONDS

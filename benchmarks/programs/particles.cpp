@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Like a DSMC code: particles fly through a box with obstacles, many small geometry functions are called for each of
 // them. Arguments: number of particles, time steps.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small function with several ways through it, called as often as the argument says.
 #include <cstdio>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Comparisons of std::sort in 32 samples of each of p ranks, which are sorted rank by rank: as samplesort sorts them.
 //
 //     sort_comparisons KEYS RANKS SETS

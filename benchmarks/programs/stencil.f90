@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: Apache-2.0
 ! A seven-point stencil on a cube. Arguments: points in each direction, sweeps.
 module field
   implicit none

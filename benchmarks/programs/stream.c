@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sweeps over an array of so many kibibytes in two ways: in order, and by lines in an order that no prefetcher knows.
  * One rank; what it computes is printed so that it is computed. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ten small functions with loops, static and called from one place: an optimizing compiler makes one function of them.
  */
 #include <math.h>

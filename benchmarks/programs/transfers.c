@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Between two ranks, and from a rank to itself: the seconds of a message from the beginning of its send to the end of
  * its receive, and of MPI_Isend alone. The lower quartile of many, one line for each size. */
 #include <mpi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The MPI datatype of a C++ type.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What can go wrong. All ranks throw together: arguments and global sums are the same everywhere.
 #pragma once
 

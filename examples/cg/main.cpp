@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cg: conjugate gradients for a diffusion-reaction equation on a periodic 3-D grid, matrix in compressed rows.
 //
 // Every rank owns a slab of the same size (weak scaling). The solution is chosen first and the right-hand side made

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compressed sparse rows, and the distributed operator that is built on them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slab of grid planes that one rank owns.
 #pragma once
 

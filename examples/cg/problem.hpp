@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The equation that is solved: -Laplacian u + c u = f, with u chosen first.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Preconditioned conjugate gradients (Hestenes, Stiefel 1952; Saad: Iterative Methods for Sparse Linear Systems,
 // algorithm 9.1).
 #pragma once

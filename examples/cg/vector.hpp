@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A vector that is distributed over the ranks, and the operations that CG needs.
 #pragma once
 

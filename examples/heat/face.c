@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "face.h"
 
 /* The two dimensions that span the face across dimension d, slower one first. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies between a layer of cells and a dense buffer. */
 #ifndef HEAT_FACE_H
 #define HEAT_FACE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The block of the global grid that one rank owns, with one layer of ghost cells around it. */
 #ifndef HEAT_GRID_H
 #define HEAT_GRID_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exchange of the outermost cell layers with the six neighbours. */
 #ifndef HEAT_HALO_H
 #define HEAT_HALO_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heat: the 3-D heat equation on a periodic grid, explicit 7-point stencil, 3-D block decomposition.
  *
  * Every rank owns a block of the same size (weak scaling). The start is a sine mode, which the scheme multiplies by

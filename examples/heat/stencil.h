@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The numerical kernels: one explicit Euler step of the heat equation, and norms. */
 #ifndef HEAT_STENCIL_H
 #define HEAT_STENCIL_H

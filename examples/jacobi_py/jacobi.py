@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jacobi iteration for the 2-D Poisson equation with mpi4py and numpy.
 
 The grid has n x n interior points and zero boundaries (strong scaling: n belongs to the whole grid). Every rank owns

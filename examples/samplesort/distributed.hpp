@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of the sort that all ranks do together. All of them are collective over MPI_COMM_WORLD.
 #pragma once
 

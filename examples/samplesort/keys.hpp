@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keys as a function of their position in the whole input: the same data for any number of ranks.
 #pragma once
 

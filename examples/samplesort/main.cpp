@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // samplesort: sort 64-bit keys that are spread over all ranks, by regular sampling.
 //
 // Every rank starts with the same number of keys (weak scaling). Each sorts its own, all agree on splitters, every

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "grid.hpp"
 
 Grid::Grid(const std::array<int, 3> &zones_per_side) : zones(zones_per_side) {

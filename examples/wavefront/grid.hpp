@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process grid of a sweep: ranks in three dimensions, each with a block of zones.
 #pragma once
 

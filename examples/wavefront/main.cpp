@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // wavefront: sweeps of discrete ordinates transport over a three-dimensional grid of ranks (KBA), as in Kripke.
 //
 // A rank can begin with a direction when its upwind neighbours have finished it, so a wave of work runs from corner to

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Discrete ordinates transport, upwind differences: one sweep visits all zones in each of the eight directions.
 #pragma once
 

@@ -1,3 +1,4 @@
+; SPDX-License-Identifier: Apache-2.0
 ; A call that may throw becomes an invoke whose cleanup leaves the region
 ; RUN: %quipu -S %s | %check %s
 

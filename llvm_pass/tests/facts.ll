@@ -1,3 +1,4 @@
+; SPDX-License-Identifier: Apache-2.0
 ; Every function leaves one line of facts in a section that is not loaded, and compressed.
 ; RUN: %quipu -S %s | %check %s
 

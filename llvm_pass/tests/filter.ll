@@ -1,3 +1,4 @@
+; SPDX-License-Identifier: Apache-2.0
 ; A function that the filter leaves out is quiet: it counts for the call path that is active. One that the filter names
 ; has a hook, however small it is.
 ; RUN: printf 'SCOREP_REGION_NAMES_BEGIN\nEXCLUDE *\nINCLUDE MANGLED\nkept\nSCOREP_REGION_NAMES_END\n' > %t.filter

@@ -1,3 +1,4 @@
+; SPDX-License-Identifier: Apache-2.0
 ; On x86-64 the usual way of entering and leaving a region is inline; the runtime is called otherwise, and preserves the
 ; registers of the usual way.
 ; RUN: %quipu -S %s | %check %s

@@ -1,3 +1,4 @@
+; SPDX-License-Identifier: Apache-2.0
 ; A loop with a known trip count is not counted block by block: its exit value is a closed form of %n.
 ; RUN: %quipu -S %s | %check %s
 

@@ -1,3 +1,4 @@
+; SPDX-License-Identifier: Apache-2.0
 ; Where setjmp may return twice, every block counts in memory, and the frames that longjmp left end at once.
 ; RUN: %quipu -S %s | %check %s
 

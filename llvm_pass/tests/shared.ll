@@ -1,3 +1,4 @@
+; SPDX-License-Identifier: Apache-2.0
 ; Code for shared libraries has no variables of threads: a table of the runtime says where a call path goes on.
 ; RUN: %quipu -S %s | %check %s
 

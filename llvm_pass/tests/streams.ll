@@ -1,3 +1,4 @@
+; SPDX-License-Identifier: Apache-2.0
 ; Bytes in order, the last column: what an address reaches anew that grows by a constant stride. What is gathered walks
 ; nowhere.
 ; RUN: %quipu -S %s | %check %s

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- arguments.h - what a compiler command line asks for -----------------===//
 #ifndef QUIPU_ARGUMENTS_H
 #define QUIPU_ARGUMENTS_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //===- main.cpp - quipu-cc, quipu-c++, quipu-fc and their MPI forms --------===//
 //
 // Drop-in compilers: the command line goes to clang or flang with the pass plugin added to compilations and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- mpi_f08.h - source of a Fortran module `mpi_f08` -------------------===//
 #ifndef QUIPU_MPI_F08_H
 #define QUIPU_MPI_F08_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- mpi_module.h - Fortran modules of MPI that flang can read --------===//
 #ifndef QUIPU_MPI_MODULE_H
 #define QUIPU_MPI_MODULE_H

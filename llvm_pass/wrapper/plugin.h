@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- plugin.h - which build of the pass fits a compiler ------------------===//
 #ifndef QUIPU_PLUGIN_H
 #define QUIPU_PLUGIN_H

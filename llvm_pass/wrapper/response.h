@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- response.h - arguments that are in files (@FILE) ---------------------===//
 #ifndef QUIPU_RESPONSE_H
 #define QUIPU_RESPONSE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What SMPI calls for each rank of a Fortran program, in place of main, which flang ends with exit: of the whole
  * simulation. Part of every program that quipu-smpif90 links.
  *

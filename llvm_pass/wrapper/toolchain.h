@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 //===- toolchain.h - which compiler a wrapper stands for ------------------===//
 #ifndef QUIPU_TOOLCHAIN_H
 #define QUIPU_TOOLCHAIN_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choosing what to measure next: the search space, and strategies behind one interface.
 
 Constants stand in the file that uses them, those of strategies from papers with their source; where one changes,

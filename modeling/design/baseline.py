@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The points that every model needs first: for each parameter a line of points in which only it changes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hypotheses that differ from a model in the function of one parameter, weighted by what measurements say of them.
 
 The near-best hypotheses that a model keeps are a few of many: where four functions of each of four parameters explain

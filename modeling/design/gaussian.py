@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strategies that look at measured values through a Gaussian process (Ritter et al., section III)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strategies that need no model of what they measure: fixed orders of points."""
 
 from __future__ import annotations

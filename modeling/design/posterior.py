@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quipu's strategy: the runs that most reduce the uncertainty of the prediction at the target per core hour.
 
 What is not known of a call path are its form, near-best hypotheses with their posterior weights; the function of each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The search for measurements of a program: what was measured and modelled of it, as strategies take it."""
 
 from __future__ import annotations

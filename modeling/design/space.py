@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The search space: values of parameters, and constraints on which of their combinations a program can run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a strategy sees when it chooses what to measure next, and what it answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parallel programs with stated complexity: C++ and MPI code whose work and messages grow as asked for.
 
 growth: sizes of loops and messages; functions: what a function computes and communicates; choose: random ones;

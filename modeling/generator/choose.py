@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions with complexities from a random number generator: the same seed gives the same functions."""
 
 from __future__ import annotations

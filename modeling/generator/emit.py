@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """C++ code of generated functions: one program with what they share, the functions, a Makefile and the statement."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated functions: what they compute and communicate, and the complexity that follows from it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a loop or a message grows: a coefficient times powers and logarithms of p and n, rounded to a whole number."""
 
 from __future__ import annotations

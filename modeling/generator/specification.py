@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions as a user states them: tables of names, loops and messages."""
 
 from __future__ import annotations

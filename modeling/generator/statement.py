@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine-readable statement of what generated functions do: counts as formulas, and orders of growth."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of kernels from counters: computation, memory and communication of each, and what limits it.
 
 Method: N. Ding, V. W. Lee, W. Xue, W. Zheng: APMT: an automatic hardware counter-based performance modeling tool for

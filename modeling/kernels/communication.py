@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Communication: Hockney's model of messages, a·log P + b·s + c of collectives (section 3.3, Table 2), and waiting.
 
 Table 2 of the APMT paper: T_p2p = a·s_tot + b, T_collective = a·log(P) + b·s_tot + c, T_comm their sum over all

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of the whole run time that APMT is compared with (section 5, Fig. 11 and 12 of its paper)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Computation of kernels: T_comp + BF_mem · T_mem from counters (Eq. 2 and 3, Tables 1 and 2 of the APMT paper).
 
 Per rank. Where no stalls are counted, CPI_core and BF_mem come from Eq. 5 over all measured configurations by least

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was counted of parts of a program, per configuration."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters of few configurations: sums of one or two functions of D / P and P.
 
 Counts of three profiles leave one degree of freedom to two functions, so the fitting functions of the paper, a·g(x) +

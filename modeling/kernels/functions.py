@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fitting functions of APMT: a·g(x) + b with g among powers, logarithms and an exponential, by the best R².
 
 Section 3.3 of the paper (kernels/__init__.py): "a set of linear fitting functions including polynomial, exponential and

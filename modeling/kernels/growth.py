@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How counters grow: models in normal form, or the fitting functions of the APMT paper."""
 
 from __future__ import annotations

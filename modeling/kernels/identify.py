@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels of a program: which functions are worth a model of their own (section 3.2 of the APMT paper, Fig. 2)."""
 
 from __future__ import annotations

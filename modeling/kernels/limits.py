@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What limits a kernel, and what a developer can do about it, in words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All models of a program: T_app = Σ (T_comp + BF_mem · T_mem) + BF_comm · T_comm + T_others (Eq. 2 of the APMT
 paper).
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program on another machine, from measurements on one and the descriptions of both.
 
 Computation takes the same instructions and, by assumption, the same CPI: its time goes with the core frequencies.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CPI and BF_mem: as measured (Eq. 3, 4 and Table 2 of the APMT paper), and refined (Eq. 5, 6).
 
 Eq. 5, CPI = CPI_core + BF_mem · T_mem, holds at every measured configuration. The paper solves it at two clock

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What memory costs a program at problem sizes that were not run, from how far back its accesses reach.
 
 The distance of a reuse is the number of other bytes that were used since; a cache of least recently used lines misses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which part of all accesses a level of memory serves, at problem sizes that were not measured.
 
 The accesses of a program grow as its effort does. The part of them that a level serves changes in steps, where data no

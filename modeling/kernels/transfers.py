@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time of messages by what the network was measured to take for their size.
 
 The paper measures T_comm of the network once and lets BF_comm say how much of it a program does not hide (Eq. 2, Table

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which parameters of an experiment are the number of processes and the problem size (section 3.1 of the APMT
 paper).
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting in MPI: how long ranks wait for each other, as multiples of what they compute, or in seconds.
 
 A rank that waits does so while others compute: behind a wave the wait is the work of a rank times the steps between

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Empirical models in performance model normal form (PMNF) of any number of parameters.
 
 data: preparation of values and points; hypotheses: which there are; fit: least squares over hypotheses × call paths;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of call paths that were measured and executed at the same points."""
 
 from __future__ import annotations

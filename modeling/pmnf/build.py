@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From fitted hypotheses (arrays) to models (values), with their quality and their uncertainty."""
 
 from __future__ import annotations

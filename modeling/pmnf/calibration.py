@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every constant of the models, in the order of the pipeline.
 
 Each group names the benchmark that its numbers must pass again when one of them changes, or the source they are from.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of counts: exact where possible, within rounding where that explains them, else the likeliest.
 
 Each step proposes candidates for the call paths that the steps before it could not explain.

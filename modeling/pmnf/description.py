@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long the descriptions of coefficients are that loops have: small whole numbers and small fractions are short."""
 
 from __future__ import annotations

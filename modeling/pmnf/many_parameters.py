@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of more parameters than can be searched together: of those that explain most of the values.
 
 The number of forms grows faster than exponentially with the parameters (partitions of all their subsets: 203 with five,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory of temporary arrays stays with the process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From measurements of many call paths to one model each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Costs without noise, as those of simulations: the exact function, if a short one reproduces all values.
 
 Its parts may be negative, as in 3·p - 3 or p² - p, where the whole is not: neither measured nor further out.

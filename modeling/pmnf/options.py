@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How to model, and why there is no model."""
 
 from __future__ import annotations

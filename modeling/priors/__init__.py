@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of time under priors from noise-resilient effort (de Morais et al.)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which simulated times of MPI models rest on: those of the algorithm that the largest ranks and messages have.
 
 Libraries change their algorithms with the number of ranks and the size of messages, and a call takes the larger of what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of fitted priors: their coefficients, and what is not known of these and of the choice of the prior."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The priors of every call path of an experiment: what its effort says of the order of its time."""
 
 from __future__ import annotations

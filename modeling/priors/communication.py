@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Priors of communication: Table I with the measured models of bytes and of calls put in.
 
 α counts per call, so its column is visits(p, x) times the latency of the operation; β and γ count per byte, so

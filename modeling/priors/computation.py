@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Priors of computation: the order of the block counts of a call path is the order of its time.
 
 Method of de Morais et al., Denoising Application Performance Models with Noise-Resilient Priors, section III-B:

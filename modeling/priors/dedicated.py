@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which times models rest on: those of ranks that had a processor each, where enough of them were measured.
 
 With more ranks than processors, time contains waiting for one, which is no property of the program. Effort is the same.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of time for every call path of an experiment, constrained by effort where effort was measured."""
 
 from __future__ import annotations

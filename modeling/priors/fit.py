@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coefficients of priors: non-negative least squares on relative errors, for many call paths at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time beyond effort: what takes longer per unit of effort as a parameter grows.
 
 Where the diagnosis finds that time grows faster than effort (`slowdown`), the model is effort × (1 + growth), if that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the imbalance of effort over the ranks says of waiting: the others wait for the rank that has the most to do.
 
 Effort of all ranks is counted. What the busiest rank counts beyond the mean, times the seconds that a block takes, is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What communication takes undisturbed, known from other call paths of the same operation.
 
 The latency and the transfer of Table I are properties of the machine, so that calls of one operation with equally many

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values of call paths as fits of priors take them, and what fits them where they were measured."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages of a call, their size and number: what each stage of a pipeline passes on, besides what it computes."""
 
 from __future__ import annotations

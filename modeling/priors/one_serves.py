@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks wait for that one rank serves: workers for a master that has more to do than they have.
 
 A branch of the program that one rank takes while all others take another one ends on all of them at about the same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trust in measurements whose noise makes them longer, hardly ever shorter.
 
 Other programs, the operating system and a busy network delay a run; nothing makes it faster than the work takes. So

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model of one call path, and how it came about."""
 
 from __future__ import annotations

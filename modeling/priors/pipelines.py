@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How waiting grows with the ranks: along trees, rings, and pipelines through process grids.
 
 A wave through a process grid takes a stage for each step: a rank receives, computes, and passes on. Programs sweep from

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Priors of call paths, models without coefficients, and what fits of them say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which parameters of an experiment are the number of ranks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What completion operations wait for: the bytes of the requests that were posted near them.
 
 The bytes of a nonblocking operation are counted where it was posted, but the time that they need to move is spent where

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What disturbs a whole run: all of its call paths take longer, or less long, than in the other runs.
 
 Clocks change with the temperature, other programs use memory and cores for minutes: noise is not drawn anew for each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where time grows faster than effort, and how.
 
 A call path whose time follows its effort takes the same time per unit of effort at every configuration. So for each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The expected run time of MPI operations: Table I of the noise-resilient priors paper and what it leaves out.
 
 Sources

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which configurations the times of call paths rest on, where others follow another formula."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Effort of functions without a time of their own, as that of the call path whose time has theirs.
 
 What the compiler expands in its caller has counters, but only what does enough work has hooks that measure its time.

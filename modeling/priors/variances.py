@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the variances of many call paths, each known from few runs, say of each other.
 
 Few runs tell the variance of one call path badly, but call paths of a program are measured in the same runs on the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time beyond effort: what ranks wait for.
 
 Waiting that was measured is no transfer: the priors of Table I are fitted to what is left of the time, and waiting has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting as a part of time where both have one model: no rank waits longer in a call than the call takes."""
 
 from __future__ import annotations

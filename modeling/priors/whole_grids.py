@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which times of messages models rest on: those of process grids that extend in all of their dimensions.
 
 Where a dimension has a single process there is nobody to exchange messages with, and so no latency in that direction.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deciding what to measure next, from models, one run, or the call graph alone.
 
 selection  regions that matter at a point, by their share of the program

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regions that explain most of a program's time, within a budget for measuring them.
 
 A knapsack: a region is worth the exclusive time that it explains at the target, and costs its visits times what one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What regions take and how often they are entered, at one point: the input of selections."""
 
 from __future__ import annotations

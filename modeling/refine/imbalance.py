@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How unevenly ranks share the time of a region: the three metrics of PIRA's load imbalance detection (PIRA LIDe)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which regions to instrument in the next run, decided at the configuration that one wants to know about."""
 
 from __future__ import annotations

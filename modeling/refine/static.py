@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The selections of PIRA II: by statements of the call graph, and by models at an extrapolated point."""
 
 from __future__ import annotations

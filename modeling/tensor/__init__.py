@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensor-completion models of many parameters: low-rank functions on grids of the parameters.
 
 Constants stand in the file that uses them. docs/design/tensor.md has what they were chosen with; where one changes,

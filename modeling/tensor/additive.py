@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Log-additive models: a function of each parameter, summed. What few rows can determine of a decomposition.
 
 As a decomposition, component j has the function of mode j as its factor there and ones elsewhere, so its rank is the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Alternating least squares of a CP decomposition whose factors are functions of the parameters.
 
 Instead of cell means, every row is fitted at its place: the factor of a mode is piecewise linear between knots, so the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Named columns of a table as the matrix that a model takes: texts become codes, bad rows are left out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a model says of its parameters: main effects, pairwise effects, and shares of the variance of log time; and how
 it goes on beyond what was measured."""
 

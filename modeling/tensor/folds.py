@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rows are held out: all repetitions of a configuration together, so that errors are those of new ones."""
 
 from __future__ import annotations

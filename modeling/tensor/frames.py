@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data frames, and columns of any kind, as numbers and texts, with errors that name the column at fault."""
 
 from __future__ import annotations

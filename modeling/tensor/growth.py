@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the error of a tensor model falls with the number of rows: models of parts of them, on rows held out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prediction intervals: conformal, with a spread that depends on where a row lies.
 
 Residuals of held-out rows give a log-additive model of their size; what is left of them after division by it has a

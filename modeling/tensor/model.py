@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`TensorModel`: a tensor-completion model of positive times with scikit-learn's conventions."""
 
 from __future__ import annotations

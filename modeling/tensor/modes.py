@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modes of the tensor: each parameter, or product or ratio of two, with its grid and the hat functions on it."""
 
 from __future__ import annotations

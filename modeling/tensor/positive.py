@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Positive factors for times themselves: the loss MLogQ2 by an interior-point Newton method, and what it extrapolates.
 
 Hutter and Solomonik, "Application performance modeling via tensor completion" (SC '23), sections 4.2.2 and 5.3: the sum

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A time as a sum of products of powers and logarithms of parameters, with positive coefficients.
 
 Positive coefficients keep the sum positive and let it tend to its fastest growing product outside of the data, as run

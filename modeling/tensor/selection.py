@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choice of grid, derived modes, rank and penalties by held-out rows, within a budget of work.
 
 The search is greedy and warm: each step changes the decomposition that is there, runs a few sweeps on the training part

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models as a JSON document and an npz archive of arrays, without pickle; both are checked when they are read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the rows of a model support: combinations of two parameters that they have, and how far it may be from additive.
 
 Where the ranges of all parameters hold a row, but no row is near it, a decomposition of many components can say any

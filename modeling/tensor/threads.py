@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One thread for the many small products of matrices of a fit, where the linear algebra library takes all cores.
 
 Threads that wait for each other between products of microseconds make a fit several times as long, and many more on a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a model goes on outside of the measured values.
 
 The logarithm outside is that at the nearest measured value plus the change of a trend between the two. Trends: none; a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The configuration with the lowest predicted time: all combinations of values, or a search where these are many."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of which the measurements say less than of any other: unseen categories, and places without a logarithm."""
 
 from __future__ import annotations

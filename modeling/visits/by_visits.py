@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Effort by visits: models of counts that depend on data only in how often something happens.
 
 Iterations to a tolerance, probes of a hash table, cells that are refined: how often a function is visited is no exact

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose visits may explain counts: of many call paths near by, the few worth the search for a function."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of which what is for each visit is known better than their sum.
 
 Blocks of a matrix that go around a process grid, levels of a tree of ranks: how often a function is visited is an exact

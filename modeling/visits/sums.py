@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which sums are tried for counts that are some functions of the parameters, and others for each visit."""
 
 from __future__ import annotations

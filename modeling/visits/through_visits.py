@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of counts that are a sum for each visit, made of the model of the visits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When wrappers are on, and what is said once per process; active_smpi.c does this where ranks are no processes. */
 #include "active.h"
 

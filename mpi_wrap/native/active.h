@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When wrappers are on, and what happens once per process or rank. */
 #ifndef QUIPU_MPI_ACTIVE_H
 #define QUIPU_MPI_ACTIVE_H

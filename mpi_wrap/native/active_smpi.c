@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What active.c does, where ranks are no processes: SimGrid SMPI. */
 #include "active.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "bytes.h"
 
 #include "mpi_at_hand.h"

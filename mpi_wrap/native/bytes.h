@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counts and datatypes to bytes, also of the neighbours in topologies of processes. */
 #ifndef QUIPU_MPI_BYTES_H
 #define QUIPU_MPI_BYTES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "call.h"
 
 int quipu_mpi_on = 0;

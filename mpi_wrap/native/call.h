@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* call.h: how a wrapper enters and leaves the region of its function, and what it adds to its call path. */
 #ifndef QUIPU_MPI_CALL_H
 #define QUIPU_MPI_CALL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Other definitions of MPI functions in the process: PMPI libraries that are preloaded or linked, and the program's
  * own.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Wait and test functions: which requests completed, and with what status. */
 #include "requests.h"
 

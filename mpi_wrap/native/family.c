@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A process that loads the program or extension modules of another MPI than the wrappers' gets a message before it
  * crashes: their calls come to this MPI, whose handles and constants differ. */
 #define _GNU_SOURCE

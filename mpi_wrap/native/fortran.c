@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What wrappers of Fortran procedures need: sentinels, statuses and requests in their Fortran form. */
 #define _GNU_SOURCE
 #include "fortran.h"

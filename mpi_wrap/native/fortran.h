@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What wrappers of Fortran procedures need: sentinels, statuses and requests in their Fortran form. */
 #ifndef QUIPU_MPI_FORTRAN_H
 #define QUIPU_MPI_FORTRAN_H

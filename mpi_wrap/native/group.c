@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "group.h"
 
 /* MPI_COMM_WORLD never changes and is what most programs use. In SMPI all ranks share these variables. */

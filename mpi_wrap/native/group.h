@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Processes of communicators, windows and files. */
 #ifndef QUIPU_MPI_GROUP_H
 #define QUIPU_MPI_GROUP_H

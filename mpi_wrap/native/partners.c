@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The communication matrix, a row in each rank: a hash table with open addressing, without locks. A slot is taken by
  * storing its rank, and never given back; beyond MOST partners the rest is counted together. Where ranks are threads
  * of one process (SMPI), one of them runs at a time, and each has a table that grows.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whom this rank sends to, and from whom it gets in one-sided operations: bytes and messages by rank of the world. */
 #ifndef QUIPU_MPI_PARTNERS_H
 #define QUIPU_MPI_PARTNERS_H

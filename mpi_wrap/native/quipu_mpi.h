@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* quipu_mpi.h: what generated MPI wrappers share (written by hand; mpi_wrap/generate.py writes the wrappers).
  *
  * A wrapper enters the region of its function, calls the PMPI_ function, counts, and leaves the region:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When the ranks reduce: in MPI_Finalize, if QUIPU_MPI_REDUCE asks for it, all ranks have come, and all can.
  *
  * Nothing here may hang a program that would end without it. The arrival is a barrier that is tested: ranks that do

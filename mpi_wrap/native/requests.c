@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The requests whose bytes are known only later.
  *
  * Sends and nonblocking collectives count when they are posted: their arguments say everything. Here are receives

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests whose bytes are known only later, and the functions that complete them. */
 #ifndef QUIPU_MPI_REQUESTS_H
 #define QUIPU_MPI_REQUESTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* SimGrid SMPI: ranks are actors that a simulator runs one after the other in one process.
  *
  * The actor that runs gives the runtime its call paths (quipu_share), and its time is simulated: the clock

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The addresses of functions in the tables of loaded objects (programs, libraries), replaced after loading.
  *
  * For calls that do not ask the library that is preloaded: those of programs that SMPI loads, and those that chain.c

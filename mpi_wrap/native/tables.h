@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tables.h: replacing functions in the tables of loaded objects. */
 #ifndef QUIPU_MPI_TABLES_H
 #define QUIPU_MPI_TABLES_H

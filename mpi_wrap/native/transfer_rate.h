@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How fast messages move, learned from transfers, some of which the machine disturbs. */
 #ifndef QUIPU_MPI_TRANSFER_RATE_H
 #define QUIPU_MPI_TRANSFER_RATE_H

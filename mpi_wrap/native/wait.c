@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting separated from transfer: the metric wait_time.
  *
  * Point-to-point: what a blocking call takes beyond the time that its bytes need at best. Of a long receive the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting separated from transfer: wait.c, and wait_smpi.c for simulated time. */
 #ifndef QUIPU_MPI_WAIT_H
 #define QUIPU_MPI_WAIT_H

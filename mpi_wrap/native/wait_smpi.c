@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting under SMPI: when both sides of a message were there, and when the last rank came to a collective operation,
  * is known to the nanosecond of simulated time, without probes.
  *

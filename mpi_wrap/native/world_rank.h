@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which rank of MPI_COMM_WORLD a rank of another communicator or of a window is. */
 #ifndef QUIPU_MPI_WORLD_RANK_H
 #define QUIPU_MPI_WORLD_RANK_H

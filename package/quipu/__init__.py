@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quipu measures parallel programs and models how they scale; `quipu.open` reads what was measured.
 
 Nothing is imported here but when it is needed: every process of a measured program may load parts of this package.

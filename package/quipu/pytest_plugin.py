@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plugin of pytest: every expectation of a file `expectations.toml`, or `*.expectations.toml`, is a test.
 
 pytest loads it wherever Quipu is installed, so that nothing is imported before such a file is found. The option

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """File formats of other tools: readers and writers.
 
 scorep_filter  Score-P filter files (which regions are measured)

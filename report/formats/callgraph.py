@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call graphs as JSON, as MetaCG (file format 2.0, which CaPI and PIRA read), and for Graphviz."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linker names of the same function in programs of different compilers.
 
 Filters are made from names that clang and flang give; Score-P sees those of the compiler behind `scorep`. C names are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which format a file or folder has, by what is in it and then by its suffix."""
 
 from __future__ import annotations

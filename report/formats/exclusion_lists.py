@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selections in the words of other instrumenters: GCC's options, and lists of names."""
 
 from __future__ import annotations

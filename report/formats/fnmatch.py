@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patterns as fnmatch(3) reads them with no flags, in the C locale: the patterns of Score-P filter files.
 
 The standard module `fnmatch` knows neither backslash escapes nor character classes such as `[[:alpha:]]`, so

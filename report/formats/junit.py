@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of a check as JUnit XML, which Jenkins, GitLab and most other CI systems show as tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Score-P filter files: which regions are measured.
 
 Grammar (Score-P 8.4):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An experiment as one table, in CSV or Parquet: a row for each call path, configuration and repetition."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report, a diagnosis, and the effects of a tensor model, in one HTML file each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The data inside of a report: an experiment and its models as JSON data for the page.
 
 Keys: "parameters"; "points" (rows of the configurations, in rising order); "oversubscribed" (flags of those);

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Report and diagnosis, one HTML file each: template, style, script and data put together; nothing is loaded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a tensor model says of its parameters as one HTML file: effects as curves or bars, and pairwise effects."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Views for a terminal or a plain stream: pure functions from data to rich renderables; also in tables, source."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of a check for a terminal: what does not hold first, with what is behind it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables that fit a width: names keep what tells them apart, remarks are wrapped, and no column is pushed out."""
 
 from __future__ import annotations

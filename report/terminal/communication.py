@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The communication matrix as a map of characters, and its heaviest pairs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The console that the command line writes to: width, colour and characters by what the output can show."""
 
 from __future__ import annotations

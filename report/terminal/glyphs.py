@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The characters that an output can show, and text cut to a width."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels as a table, and what limits them as sentences."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The description of a machine as tables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of regions cut to a width such that they can still be told apart: what says least goes first."""
 
 from __future__ import annotations

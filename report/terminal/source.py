@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Annotated source lines, and call paths by the functions that were inlined into them."""
 
 from __future__ import annotations

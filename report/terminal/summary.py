@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heads, run summaries and the progress of a campaign."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of models, rankings, configurations, checks and functions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The call tree as a table: one line per call path, columns chosen by metric."""
 
 from __future__ import annotations

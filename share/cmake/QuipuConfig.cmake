@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # find_package(Quipu): quipu_instrument(TARGET …) has targets compiled and linked by Quipu's wrappers, so that programs
 # which are started through `quipu run` are measured. All else of the project stays with its own compilers.
 include_guard(GLOBAL)

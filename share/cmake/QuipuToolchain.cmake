@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cmake -DCMAKE_TOOLCHAIN_FILE=<prefix>/lib/cmake/Quipu/QuipuToolchain.cmake: Quipu's wrappers compile everything.
 # A compiler that was chosen on the command line stays.
 get_filename_component(_quipu_bin "${CMAKE_CURRENT_LIST_DIR}/../../../bin" ABSOLUTE)

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prolog of Slurm, as root on each node: jobs that ask for the feature hwperf (sbatch --constraint=hwperf) may read the
 # counters of the processor. Give the feature to nodes in slurm.conf (Features=hwperf), best with OverSubscribe=EXCLUSIVE:
 # what is allowed here is allowed to all who run on the node. epilog.sh takes it back.

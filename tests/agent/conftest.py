@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stand-ins for the native parts; lets the tests of this folder import the modules beside them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs whose object files hold static facts as given."""
 
 from __future__ import annotations

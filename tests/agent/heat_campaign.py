@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign of one program, as a file declares it."""
 
 from __future__ import annotations

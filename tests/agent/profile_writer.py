@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes raw profiles byte by byte, as the runtime would: independent of the reader under test."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes what a reduction over MPI leaves of two ranks: as mpi_wrap/native/reduction/file.c would, byte by byte."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Slurm cluster of one node on this machine: munge, controller and node daemon, started and ended by the test."""
 
 from __future__ import annotations

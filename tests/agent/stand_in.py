@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stands in for quipu-exec in tests: leaves the notes and profile that shim and runtime would, then runs the program.
 
 Environment: STAND_IN_RANK, STAND_IN_RANKS; STAND_IN_PROFILE=no: leaves no profile, =running: one that was cut off,

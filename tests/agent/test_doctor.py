@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the doctor says of machines that lack something."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples built with the compiler wrappers and measured over their whole campaign, once per test session."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures in place of those of the machine: what the regions of a program take, and what measuring them costs.
 
 Programs are built, run and recorded as ever. Then seconds are replaced in what they left; visits and effort stay.

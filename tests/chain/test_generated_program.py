@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A generated program, measured: it does exactly what it states, and finds its own mistakes."""
 
 from __future__ import annotations

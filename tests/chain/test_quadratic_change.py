@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sort that became quadratic is found in runs of small sizes, and in a single run, with the line that did it."""
 
 from __future__ import annotations

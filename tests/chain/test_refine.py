@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cycle of `quipu refine` on a real program: what it keeps and drops, its files, and going on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wavefront on simulated ranks: its waiting grows like p^(1/3), and is found on the call path that waits."""
 
 from __future__ import annotations

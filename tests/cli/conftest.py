@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the command line in a process of its own, as a user does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether what `--json` printed is the one document that its schema describes."""
 
 from __future__ import annotations

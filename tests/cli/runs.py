@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run archives made by hand: what a measured heat equation would leave."""
 
 from __future__ import annotations

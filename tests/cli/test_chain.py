@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chain on a real MPI program, as a user types it: compile, run, show, filter, run again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu diff`: effort exactly, time with its significance, across linker names, and one message for every mistake."""
 
 from __future__ import annotations

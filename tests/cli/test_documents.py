@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`--json`: every command has it, prints one document of documents.toml and nothing else, whatever programs print."""
 
 from __future__ import annotations

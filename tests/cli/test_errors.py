@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad input ends in one message that names what is at fault, with an exit code and no traceback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Experiments of other tools on the command line, and ours for them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu generate` and `quipu diagnose` on the command line: what they write, and what they refuse."""
 
 from __future__ import annotations

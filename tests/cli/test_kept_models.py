@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models that one command keeps for the next."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu model`, `predict`, `filter` and `report` on a planted experiment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that few files have: negative times, parameters of 0, callers of which nothing was measured."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a campaign says of its runs."""
 
 from __future__ import annotations

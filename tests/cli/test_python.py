@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu.open`: what was measured, from Python, and the example of docs/python-api.md."""
 
 from __future__ import annotations

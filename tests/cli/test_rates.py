@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu rates`: which runs of an experiment rates are fitted to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands that take long say on a terminal how long they still take, and leave nothing behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu report` with another experiment beside it, and with kernels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu show`: golden text and JSON of runs and experiments."""
 
 from __future__ import annotations

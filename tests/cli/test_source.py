@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu show` of a run: annotated source lines, inlined functions, and what measuring cost."""
 
 from __future__ import annotations

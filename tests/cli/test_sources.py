@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a command reads is not written over, whatever the options say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu suggest`: what it says where there is nothing to choose, and of numbers of ranks that cannot be."""
 
 from __future__ import annotations

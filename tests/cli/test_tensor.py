@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu tensor`: fit, predict, tune and explain on tables, and bad input as one message."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of `quipu tensor` as spreadsheets, data frames and programs in Fortran write them."""
 
 from __future__ import annotations

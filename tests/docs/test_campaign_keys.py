@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference of campaign files has every key that there is, and no other."""
 
 from __future__ import annotations

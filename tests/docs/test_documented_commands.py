@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the documentation tells to type works: pages with programs are followed, all other commands are understood."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The documentation is easy to find: few entries per level, every command in its group, a short README."""
 
 from __future__ import annotations

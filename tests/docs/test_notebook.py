@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The notebook of examples/notebooks runs from its first cell to its last, and shows what it says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paths and modules that the documents name are there: what is in backticks, and what links lead to."""
 
 from __future__ import annotations

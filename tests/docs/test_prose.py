@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The check of prose finds what it looks for, in prose only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reader of complexity.toml: what an example is documented to do, evaluated for one rank of one configuration.
 
 docs/examples.md describes the file. Expressions are Python arithmetic on names; nothing else is accepted, so the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An independent count of what the examples do with MPI, to check complexity.toml without Quipu: calls, messages and
  * bytes per operation and rank, printed to $COUNT_MPI_DIR/<rank>. Only the operations of the examples are known, with
  * the conventions of docs/examples.md. */

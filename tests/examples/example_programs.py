@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build and run the examples in copies of their folders."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What make demo measures on machines of different sizes."""
 
 from __future__ import annotations

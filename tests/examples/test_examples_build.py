@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples build with other compilers, without optimization and with CMake, and give the same results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """complexity.toml: well-formed, and equal to what an independent counter sees."""
 
 from __future__ import annotations

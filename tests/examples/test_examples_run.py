@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples verify their own results, agree over the number of ranks, and refuse bad arguments."""
 
 from __future__ import annotations

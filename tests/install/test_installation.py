@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An editable installation, a source distribution and a wheel contain each file once, and nothing beside the clone.
 
 The tests need no network: the build tools and the dependencies are those of the environment that runs the tests. No

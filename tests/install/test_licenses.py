@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The check of license lines: which files need one, and where `--fix` puts it."""
 
 from __future__ import annotations

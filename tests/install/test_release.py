@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The version is the same in all files that state it, and the changelog is ready for its tag."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A synthetic MPI program whose effort and time are known functions of p and n."""
 
 from __future__ import annotations

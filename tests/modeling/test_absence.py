@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call paths of one process alone, or of several, and effort of functions without a time of their own."""
 
 from __future__ import annotations

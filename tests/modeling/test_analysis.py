@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Analyses: rankings at a point, documents, and the selection of regions."""
 
 from __future__ import annotations

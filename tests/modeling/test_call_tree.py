@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call trees: who is below whom."""
 
 from __future__ import annotations

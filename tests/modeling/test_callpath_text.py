@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call paths as text: only arrows between regions separate."""
 
 from __future__ import annotations

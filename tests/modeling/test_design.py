@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Choosing what to measure next: the search space, the baseline, and what strategies have in common and apart."""
 
 from __future__ import annotations

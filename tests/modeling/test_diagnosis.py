@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Diagnosis: planted waiting, contention and cache effects are found on their call paths, and nothing else is."""
 
 from __future__ import annotations

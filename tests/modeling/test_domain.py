@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which process grids a program may have, by its effort as a whole."""
 
 from __future__ import annotations

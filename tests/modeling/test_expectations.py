@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Growth, bounds and baselines as expected; differences of effort and time between two experiments."""
 
 from __future__ import annotations

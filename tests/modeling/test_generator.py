@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated programs: growths, specifications, choices from a seed, and the statement of the truth."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The benchmark of layouts, small: benchmarks/modeling_layouts.py --quick."""
 
 from __future__ import annotations

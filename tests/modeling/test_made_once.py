@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What many fits have in common is made once, and what nothing needs is not made."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A call path that lacks repetitions of a configuration counts in sums with the mean of its other repetitions."""
 
 from __future__ import annotations

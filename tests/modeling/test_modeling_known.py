@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The predictor that knows how planted functions are drawn: benchmarks/modeling_known.py and modeling_limits.py."""
 
 from __future__ import annotations

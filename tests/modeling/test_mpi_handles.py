@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of C++ functions are the same for every MPI: what is measured for one counts in simulations for another."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the table of MPI operations says of a region, whatever its name looks like."""
 
 from __future__ import annotations

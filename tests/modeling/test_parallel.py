@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models do not depend on who fits them, but for the last digits of sums."""
 
 from __future__ import annotations

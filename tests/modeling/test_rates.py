@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates: planted seconds per unit of effort are found, and what is not known of a call path comes from its callers."""
 
 from __future__ import annotations

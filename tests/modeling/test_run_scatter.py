@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far single runs are from each other, and what nine of ten take at a point."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The study of selection strategies, small: benchmarks/selection_study.py --quick."""
 
 from __future__ import annotations

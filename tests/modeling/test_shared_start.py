@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What other counts of a call path say of one process: counts that depend on data scatter, and each says less alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of one call path whose loops have the same steps: those that show them say what functions the others have."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times of collective operations where one process returns at once."""
 
 from __future__ import annotations

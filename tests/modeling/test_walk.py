@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The walk from an experiment to a selection of regions goes through its stages as docs/architecture.md lists them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program that computes and receives: 3·n² blocks and messages of 8·n bytes, with times that a test plants."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The PMPI library and the test programs, built once."""
 
 from __future__ import annotations

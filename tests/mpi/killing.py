@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kill all ranks of a measured run at a moment of choice and look at what is left of it."""
 
 from __future__ import annotations

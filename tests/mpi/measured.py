@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Test programs under the PMPI library: build, run, read the profiles and what the program expected."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run mpi4py's own test suite without and with the PMPI library and compare what each test says (docs/mpi4py-tests.md).
 
     python tests/mpi/mpi4py_suite.py --python VENV/bin/python --suite mpi4py-4.1.2/test --launcher mpirun

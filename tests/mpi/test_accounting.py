@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes, messages and processes of every operation of the table, against what the programs compute themselves."""
 
 from __future__ import annotations

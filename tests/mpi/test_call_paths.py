@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The call path that posted a request gets its bytes, whoever completes it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reader of ELF files against pyelftools, and on files that are damaged."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fortran programs, built by gfortran and by flang, through mpif.h, `use mpi` and mpi_f08."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrappers from prototypes and table: complete, only what can be wrapped, nothing else visible."""
 
 from __future__ import annotations

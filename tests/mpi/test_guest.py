@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs under the MPI library end as they would without it, and a run says what it lacks."""
 
 from __future__ import annotations

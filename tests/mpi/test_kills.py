@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is left of runs that are killed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which job the processes of a command belong to: launchers behind other words, and variables of other launchers."""
 
 from __future__ import annotations

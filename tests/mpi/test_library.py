@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Building and caching the PMPI library, and telling MPIs apart."""
 
 from __future__ import annotations

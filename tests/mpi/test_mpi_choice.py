@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launcher, program and PMPI library of one MPI: the right library is found, and what does not fit is told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another PMPI library in the process, or a program that wraps MPI itself: both count, or the run says who does not."""
 
 from __future__ import annotations

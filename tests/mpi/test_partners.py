@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The communication matrix: who sent how much to whom, by ranks of the world, whatever communicator was used."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python functions as regions, with every interpreter at hand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reduction in MPI_Finalize: the same archive as from the profiles of the processes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that are kept while the files and variables that they depend on are the same."""
 
 from __future__ import annotations

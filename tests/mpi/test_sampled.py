@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that are sampled: they end as without samples, and processor time goes to the call path that had it.
 
 Samples by events of the kernel, and by POSIX timers where those are forbidden.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that SimGrid SMPI simulates in one process: the same archive as from processes, in simulated time."""
 
 from __future__ import annotations

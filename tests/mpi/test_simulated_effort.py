@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Computation of simulated ranks takes effort × rate: exact, the same in every run, whatever this machine does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The metric wait_time: who came late, seen from the rank that waited."""
 
 from __future__ import annotations

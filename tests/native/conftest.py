@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs built with the compiler wrappers and run as measured processes, without a launcher."""
 
 from __future__ import annotations

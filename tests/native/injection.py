@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failures of the calls that Quipu's native parts make (programs/faults.c): what comes of a measured program then."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random OpenMP programs that end and count their own work: tasks, nested teams, cancellation, target.
 
 Each program prints how often it called `work`, which depends on cancellation and on the number of threads, so that it

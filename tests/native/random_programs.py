@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random C programs that end: nested loops left in every way, switches, gotos, recursion, longjmp, exit.
 
 Loops have their own counters with small bounds, calls go to functions with a higher number (recursion has a depth

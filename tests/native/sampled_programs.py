@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that are sampled: each has work() with a given processor time, and something of its own."""
 
 from __future__ import annotations

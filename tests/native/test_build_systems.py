@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What build systems ask of a compiler besides objects and programs."""
 
 from __future__ import annotations

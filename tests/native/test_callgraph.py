@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The call graph that the pass leaves in object files, through every way of linking."""
 
 from __future__ import annotations

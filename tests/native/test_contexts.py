@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """User-level threads by swapcontext: each has a call path of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts as the kernel gives them: recorded groups, multiplexed ones too, and mapped pages as bytes.
 
 A small program reads the bytes with the functions of the runtime and prints what it finds.

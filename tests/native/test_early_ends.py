@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that end early on purpose: a run without loss is complete, and its processes have no more time than it."""
 
 from __future__ import annotations

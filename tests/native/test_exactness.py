@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counting in registers and closed forms gives the same numbers as one call per block, on random programs."""
 
 from __future__ import annotations

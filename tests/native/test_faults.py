@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of the runtime and of quipu-exec that fail: the program ends as it would, and the run says what it lacks.
 
 Some of the calls of each function; `make bench-faults` does all, and those of the MPI library.

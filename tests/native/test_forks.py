@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Children of programs that fork: what they count, beside threads of the parent and with their own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a program does to the runtime inside of it, and what the runtime must not do to the program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions that the compiler inlines stay call paths of their own: the same ones, however the program was built."""
 
 from __future__ import annotations

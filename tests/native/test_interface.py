@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that were built for another runtime say so when they are loaded, and processes that are not measured work."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What only those who wrote a library of headers know is part of its callers, and nothing of the program is lost."""
 
 from __future__ import annotations

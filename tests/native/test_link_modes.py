@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """However a program is compiled, linked and loaded, it counts the same, and the same as one step per block."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The runtime and modeling make the same of linker names, as rates that one writes are looked up by the other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call paths have the functions of the source: what compilers make beside them is part of these."""
 
 from __future__ import annotations

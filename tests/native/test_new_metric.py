@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A metric is one line: added to metrics.def, it is in the runtime, in profiles and in what Quipu knows of metrics."""
 
 from __future__ import annotations

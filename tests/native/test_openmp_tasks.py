@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OpenMP tasks of all kinds: untied, cancelled, detached, nested; each visit and each nanosecond counts once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The IR that the pass makes, checked by FileCheck (llvm_pass/tests)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of the compiler wrappers that are in files (`@FILE`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The call-path tree: what is counted where, and that nothing leaves it inconsistent."""
 
 from __future__ import annotations

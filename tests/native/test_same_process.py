@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that use what the runtime stands in front of: signals, system calls, the clock, descriptors."""
 
 from __future__ import annotations

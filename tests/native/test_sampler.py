@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples of measured programs: where they go, and programs that have signals, threads and timers of their own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A runtime with sanitizers in it finds nothing (docs/design/sanitizers.md; all tests: make test-address …)."""
 
 from __future__ import annotations

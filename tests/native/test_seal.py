@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checksums that a profile gets when its process ends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the shim of each rank writes down."""
 
 from __future__ import annotations

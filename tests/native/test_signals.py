@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops without calls that a signal ends: the program counts its rounds in a file, and the profile says the same."""
 
 from __future__ import annotations

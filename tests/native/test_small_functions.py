@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small functions are counted exactly and leave the registers of their callers alone, whoever calls them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Source lines of programs that were built with --quipu-per-block, and what processes say of their overhead."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes that loads and stores walk through in order, whose addresses grow by a constant stride."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Threads: their work hangs under the call path that started them, by thread and summed; waiting is told apart."""
 
 from __future__ import annotations

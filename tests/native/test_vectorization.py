@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counting leaves hot loops as vectorized as they are without it: in the IR, and in the code of the processor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compiler wrappers as a build system meets them."""
 
 from __future__ import annotations

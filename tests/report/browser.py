@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Headless Chromium: the document of a page after its scripts ran, and what they wrote to the console."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same small experiment in every format of Extra-P, and Cube profiles made by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An experiment with known models, and names that try to break out of a page."""
 
 from __future__ import annotations

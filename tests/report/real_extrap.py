@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extra-P itself, in an environment of its own: it needs numpy 1 and Qt, which Quipu must not be held to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of Caliper: what is written is read by caliper-reader, Hatchet and Thicket, and what Caliper writes by us."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The communication matrix as the views show it: blocks of ranks, pairs, what is known of where ranks are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folders of Cube profiles in Extra-P's naming."""
 
 from __future__ import annotations

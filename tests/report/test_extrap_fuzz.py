@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damaged files end in FormatError and nothing else, in every format."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every format of Extra-P is read, and reads as Extra-P itself reads it."""
 
 from __future__ import annotations

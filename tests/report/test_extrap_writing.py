@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is written for Extra-P, Extra-P opens, with the same numbers."""
 
 from __future__ import annotations

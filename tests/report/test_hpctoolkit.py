@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Databases of HPCToolkit, read through Hatchet: they are written here as hpcprof-mpi writes them."""
 
 from __future__ import annotations

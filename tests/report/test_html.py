@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report in one file: safe with any names, complete, and alive in a browser."""
 
 from __future__ import annotations

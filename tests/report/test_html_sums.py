@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums over call paths in the page: 0 where nothing is executed, as in predictions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plots of models over a parameter: curves are the models, points the measurements."""
 
 from __future__ import annotations

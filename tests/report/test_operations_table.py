@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of MPI operations in the page says what was not measured."""
 
 from __future__ import annotations

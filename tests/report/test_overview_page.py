@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the page says of a single configuration, and of efficiency where a run was disturbed."""
 
 from __future__ import annotations

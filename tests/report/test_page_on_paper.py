@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A report on paper, and names that tell call paths of the same function apart."""
 
 from __future__ import annotations

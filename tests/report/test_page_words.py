@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Words, labels, ticks and buttons of the page: no more said than is so, nothing enlarged or left over."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The views of the whole program in a browser: overview, flame graph, layers, scaling, communication, export."""
 
 from __future__ import annotations

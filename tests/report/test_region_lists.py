@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selections for other compilers and instrumenters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python and the script of the report write the same texts for the same numbers."""
 
 from __future__ import annotations

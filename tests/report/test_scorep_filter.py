@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Score-P filter files: grammar, meaning, errors, and what is written reads back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call trees for viewers of profiles: totals, hostile names, and what the viewers make of the files."""
 
 from __future__ import annotations

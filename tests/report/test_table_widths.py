@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables in narrow terminals: names and remarks stay readable, and columns keep their places."""
 
 from __future__ import annotations

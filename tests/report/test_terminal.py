@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Terminal views: golden text, widths, numbers, characters."""
 
 from __future__ import annotations

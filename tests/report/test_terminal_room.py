@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What terminal views leave out is named, and what they show has one form."""
 
 from __future__ import annotations

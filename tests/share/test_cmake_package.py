@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """find_package(Quipu) in a project (docs/howto/cmake.md, which is followed elsewhere, has the plain case)."""
 
 from __future__ import annotations

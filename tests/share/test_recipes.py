@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recipes for Spack and Apptainer ask for what pyproject.toml and .ci/packages ask for."""
 
 from __future__ import annotations

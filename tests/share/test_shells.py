@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The module file in a real modulecmd, completion in real shells, and the examples of prologs for Slurm."""
 
 from __future__ import annotations

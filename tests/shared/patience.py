@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long tests wait: for a condition, and for as long as a machine under load may need."""
 
 from __future__ import annotations

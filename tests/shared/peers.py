@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs and packages that some tests need and a machine may lack.
 
 A test that needs a missing peer is skipped, and the reason names the peer. The file build/missing-peers holds one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every command that reads what others give, run on one hostile input; what may come of it."""
 
 from __future__ import annotations

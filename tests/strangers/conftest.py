@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The writer of profiles is shared with the tests of the agent."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Experiments and raw folders with one thing in them changed as only malice or damage would, within their structure.
 
 What is changed arrives: tables stay tables, JSON stays JSON, checksums are right or not there.

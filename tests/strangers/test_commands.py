@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Archives and raw folders from strangers, through the commands: a result or one clear error, within limits."""
 
 from __future__ import annotations

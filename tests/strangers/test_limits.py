@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small files that would become large: refused within a fixed memory and time, with an error that names the limit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What files say reaches neither a terminal nor a page as something that steers it, and no path outside of a folder."""
 
 from __future__ import annotations

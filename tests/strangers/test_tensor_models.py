@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensor models from strangers: whatever the arrays and the document hold, a result or one error of one line."""
 
 from __future__ import annotations

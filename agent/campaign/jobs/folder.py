@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder of a job, below its experiment: what is to run, who runs it, how it ended.
 
 A job that is submitted twice, is requeued, or begins after its campaign has given it up must not measure a second time.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The [scheduler] table of a campaign file: each run is a job of a batch scheduler."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job runs: `python -m quipu.agent.campaign.jobs.program FOLDER` measures what task.json there says, once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batch schedulers through psij: submit a job, ask for it, cancel it."""
 
 from __future__ import annotations

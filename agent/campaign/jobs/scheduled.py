@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A campaign's runs as jobs: submitted, watched over restarts of campaign and scheduler, each measured at most once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slurm by way of psij, with the reasons for which jobs wait, and what they mean for who waits for them."""
 
 from __future__ import annotations

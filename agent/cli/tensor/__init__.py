@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu tensor`: models of many parameters; one file for each of its commands."""
 
 from __future__ import annotations

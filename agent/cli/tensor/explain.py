@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu tensor explain`: which parameters matter, alone and together."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of `quipu tensor`: data of tables and experiments, and models in JSON with an npz beside it."""
 
 from __future__ import annotations

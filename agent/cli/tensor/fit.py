@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu tensor fit`: a model of many parameters from a table of measurements."""
 
 from __future__ import annotations

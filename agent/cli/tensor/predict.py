@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu tensor predict`: predicted times of the rows of a table, or of one configuration."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of measurements in CSV and Parquet: columns of numbers or of texts."""
 
 from __future__ import annotations

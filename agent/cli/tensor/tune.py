@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quipu tensor tune`: the configurations with the lowest predicted times."""
 
 from __future__ import annotations

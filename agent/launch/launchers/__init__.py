@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launchers: where the program begins in a launch command, and what must be added so that its ranks are measured.
 
 A new launcher is one class beside those in local.py, listed in `FAMILIES` of detect.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which family a launch command belongs to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """mpirun and mpiexec of Open MPI and of MPICH's Hydra, srun of Slurm, and no launcher at all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of launchers that take values, and the search for the place where the program begins."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launchers and programs behind other words: `env X=1 mpirun …`, `timeout 60 nice ./app`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """smpirun of SimGrid: thousands of ranks in one process of this machine, their communication simulated."""
 
 from __future__ import annotations

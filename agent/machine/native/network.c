@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Times of messages and of collective operations, one line each: operation ranks bytes seconds. For quipu machine.
  *
  * Messages go between the first and the last rank, which a launcher puts far from each other; the time is half of a

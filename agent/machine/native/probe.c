@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Measures a machine: each command prints one number.
  *
  *   quipu-probe latency BYTES LINE      seconds of a load that depends on the one before, within so many bytes

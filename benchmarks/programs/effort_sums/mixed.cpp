@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forces of all pairs of n particles, after a sort and binary searches: 3·n² and n·log2(n) in one function.
 #include "random.h"
 

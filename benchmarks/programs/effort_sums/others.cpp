@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sorts, searches, containers and iterations that no model was made for: what is held out of effort_sums.
 #include "random.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes over n elements whose number rises in steps: merges of sorted runs, digits of keys, doubled sizes and strides.
 #include "random.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef QUIPU_BENCHMARKS_RANDOM_H
 #define QUIPU_BENCHMARKS_RANDOM_H
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Refines: a quadtree of n random points, adaptive quadrature to a tolerance of 1/n², and a front that moves.
 #include "random.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts n random keys into a map, a hash table, an open hash table and a sorted array, and looks up as many.
 #include "random.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Solves Poisson's equation on n² cells to a tolerance: conjugate gradients, or
 // (with a fourth argument) Jacobi iterations and successive overrelaxation. The source is 1, but for a part, the third
 // argument, that is random.

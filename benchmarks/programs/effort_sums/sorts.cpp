@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sorts arrays of n random numbers, each in five ways.
 #include "random.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps of a small Lagrangian hydrodynamics code on a mesh of quadrilaterals, after the pattern of LULESH: kernels
 // that loop over all elements or nodes, and call tiny functions for every number they need.
 #include "mesh.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A mesh that hides its arrays behind functions in another file, as libraries of simulation codes do.
 #ifndef MESH_H
 #define MESH_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all generated functions share: sizes, data with known contents, steps of computation, and their verification.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the generated functions and verifies what they computed and communicated.
 #include "generated.hpp"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers that changes of behaviour, and single runs that were held up, are judged by."""
 
 from __future__ import annotations

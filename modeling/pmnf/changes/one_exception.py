@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that are exact but at one configuration.
 
 A loop to a tolerance that takes one iteration less, a grid with fewer rows than ranks: one odd number among twenty

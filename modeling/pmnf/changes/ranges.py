@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of behaviour: ranges of a parameter with different models, as when an MPI library switches its algorithm.
 
 Where the values show one, the model of a cost is that of the last range, since predictions are wanted beyond it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Costs of configurations that ran once, in a run that something held up (the first of all, another job, the disk).
 
 Sums of powers with coefficients above zero are convex between the logarithms of a parameter and of the values: none of

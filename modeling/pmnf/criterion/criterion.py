@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interface of criteria, and the choice among what proposers return."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Criterion for counts that are no exact functions: data-dependent work, and the like.
 
 What is chosen is the function of the highest posterior under these assumptions, made before any data are seen:

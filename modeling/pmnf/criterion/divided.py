@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Criterion for models of several ranges of a parameter: evidence of all of them together."""
 
 from __future__ import annotations

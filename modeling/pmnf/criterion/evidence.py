@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Criterion for noisy values: scores from errors and complexity, and the posterior weights that follow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Criterion for counts that a model reproduces to rounding: what does so is better than all that does not."""
 
 from __future__ import annotations

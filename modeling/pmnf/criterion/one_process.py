@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Criterion for models of counts without the points of one process, which may follow another formula."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What repetitions say of counts that depend on data: how far their means are from the function of the parameters.
 
 Such means deviate by chance, as much as repetitions do that had other data, and by rounding: what is a whole number, or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Criterion for counts within rounding of a function: the marginal likelihood of deviations of about a count.
 
 Many sums of two or three functions follow counts over five values. They are ranked by Laplace's approximation of their

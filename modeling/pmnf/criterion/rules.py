@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other criteria, to compare with: the lowest cross-validated SMAPE, and the SMAPE in the sample, as Extra-P has it.
 
 Neither knows of noise or of uncertainty: there is one hypothesis per call path and nothing beside it.

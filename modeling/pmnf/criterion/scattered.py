@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Criterion for counts that are no exact functions at points on no lines: evidence as for noisy values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Criterion for richer models of noisy values: evidence, where parts may be negative and the whole may not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts on lines that cross and that deviate from all functions: whether these are added or multiplied.
 
 As in `crossing`: 201·n + 1.6e7/p - 4.1e6 on lines that cross at n = 20000 and p = 4 is the same as 806·n/p + 1.5e5/p -

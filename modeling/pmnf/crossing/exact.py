@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts on lines that cross: whether their functions of two parameters are added or multiplied.
 
 Where no two parameters ever leave one configuration together, 5000·p + 15·n - 19993 at n=1000 and at p=4 is the same as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Terms that may hide beneath the noise: products of parameters that were never changed together, and any other.
 
 On lines through one configuration a term a·x·y grows with x alone and with y alone, and where it is as small there as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise analysis: how far repetitions are from their mean, per call path and metric."""
 
 from __future__ import annotations

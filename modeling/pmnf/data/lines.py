@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lines of measurement points: sets that differ in one parameter only."""
 
 from __future__ import annotations

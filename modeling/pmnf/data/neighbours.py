@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What configurations that ran once say of their noise: how far neighbours are from following one curve.
 
 Between neighbours functions curve little, and noise does not care about neighbours (difference sequences; Hall, Kay and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What repetitions say: a central value per configuration and how much they scatter."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Preparation of measured points before any model: what can be used, and where a call path was executed."""
 
 from __future__ import annotations

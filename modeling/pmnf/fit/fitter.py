@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batched weighted least squares over hypotheses × call paths, with closed-form leave-one-out.
 
 Everything is one set of array operations; there is no loop over call paths. Columns are made orthogonal by the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fits to the largest measured values, for functions that no form of the library is.
 
 Where the residuals of a form are no noise, it is off by something that changes slowly from point to point: the nearer

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Residuals of least squares over few points and many small sets of functions, to the last digits.
 
 Without weights the matrices that take values to residuals are the same for all call paths.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which functions of one parameter points on no lines support: regression with varying coefficients.
 
 Where the other parameters z are the same, every sum of products is a + b·g(x) of the parameter x, so everywhere it is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Short lists of hypotheses for noisy values, ranked by their errors in closed form before any precise fit.
 
 Sums over points become matrix products over all call paths at once; what stays is a small Cholesky factorization per

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Least squares over all small subsets of a few columns, from the Gram matrix of each call path in closed form.
 
 Good for ranking: normal equations lose half of the digits, so what is kept is fitted again (fitter.fit).

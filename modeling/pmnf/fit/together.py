@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Least squares for noisy values: hypotheses of different sizes together, with their constant and without it.
 
 As in fitter.fit columns are made orthogonal by the modified Gram-Schmidt process, once, which is enough for values with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights of values whose noise is multiplicative: relative errors count."""
 
 from __future__ import annotations

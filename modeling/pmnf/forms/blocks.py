@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of counts of work that is done in blocks of a size: chunks of a loop, tiles of a matrix, full buffers.
 
 What is done once for each block is a·⌈n²/(64·p)⌉, which no sum of powers reproduces. The size is not known: of each the

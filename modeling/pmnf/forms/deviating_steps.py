@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of counts that depend on data and rise in steps, such as merges: n·⌈log2(n/7)⌉ and what chance adds to it.
 
 Sums of up to three functions, one of them with steps, are compared with the former model by the posterior of counts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of counts that are no sums of powers and logarithms: of steep functions, steps, and process grids."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of deep loop nests as polynomials with whole coefficients, as many as sizes were measured and one more.
 
 Loops inside of loops over n count 24·n⁴ + 48·n³ + 48·n² + 48·n + 24: more terms than sets of functions are tried with,

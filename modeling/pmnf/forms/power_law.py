@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Power laws of counts that scatter so widely that relative errors mislead.
 
 A function far below all counts misses each by 100 % and no more, one that is twice a count misses it by as much: where

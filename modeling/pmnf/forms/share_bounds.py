@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What functions of a share leave of counts at least: which call paths they are fitted to.
 
 Fits of shares are as costly as those of all parameters. Most counts that deviate from their models deviate by chance or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of counts of what one process has of a whole: functions of the share n/p, n²/p or n³/p.
 
 A process that sorts, searches or builds a tree of its share of n items does n/p · log2(n/p) steps: n/p · log2(n) and

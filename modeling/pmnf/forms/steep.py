@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of counts that grow like nothing in the library: n⁴ to n⁸, recursions, and powers of 2ⁿ.
 
 Lattices have four dimensions, tensors are contracted over more; what divides its size by two and calls itself three or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of counts that rise in steps, of call paths that no sum of powers and logarithms reproduces.
 
 Steps of several units may be at the same measured values, and at others beyond: these are alternatives of the model.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that no sum of powers and logarithms reproduces, for which functions of another kind are sought."""
 
 from __future__ import annotations

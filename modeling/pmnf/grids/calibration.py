@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers that models of process grids and of loop nests were calibrated with: benchmarks/process_grids.py."""
 
 from __future__ import annotations

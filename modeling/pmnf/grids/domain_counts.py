@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of counts of decomposed domains that no function reproduces: so much for each cell, face, edge and part."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact models of counts that depend on the process grid: sums of functions of the other parameters and of its extents.
 
 At each number of processes the functions of the other parameters (n³, n², n, say) are known from lines of points. Their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Polynomials through all sizes that were measured: one power more has the same values there.
 
 Through K sizes goes a polynomial of K coefficients whatever is counted, and n^K is one of them, with whole

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of counts by process grids at what was measured, and beyond it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of loop nests as models: terms, and what else has the same counts as alternatives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of counts as sums of few loop nests over the part of a domain that a rank has.
 
 A coefficient by itself says little: at 1×1, 2×1 and 2×2 the functions 4 and 3 + 2/px + 1/py - 2/(px·py) are the same.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which models of counts are preferred: those by process grids, or those by the number of processes alone."""
 
 from __future__ import annotations

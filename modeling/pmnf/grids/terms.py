@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact models of counts by process grids as terms: from functions of the other parameters, and forms of the grid."""
 
 from __future__ import annotations

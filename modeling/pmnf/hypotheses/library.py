@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The library of hypotheses: which functions of one parameter there are, and how they combine over several."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fitted hypotheses of many call paths, and the best of each of them."""
 
 from __future__ import annotations

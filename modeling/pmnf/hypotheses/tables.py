@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hypotheses as arrays: each is a sum of products of terms, the same for all call paths or one set per path."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models as plain values: terms, models with their uncertainty, their text and JSON forms, and their distance."""
 
 from __future__ import annotations

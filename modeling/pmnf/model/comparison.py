@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far two models are from each other: exponent distance (ED) and relative error (RE)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tuples that are made when they are first asked for.
 
 Most objects of a fitted model are those of its doubt: the numbers of its covariance, its alternatives and their terms.

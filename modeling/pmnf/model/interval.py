@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Intervals of predictions: quantiles of mixtures over the hypotheses that explain the measurements."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models in performance model normal form: f(x) = c0 + Σ c_k Π_l x_l^i log2^j(x_l) (Calotoiu et al., SC 2013)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Growth as text: products of powers and logarithms of parameters, and sums of them."""
 
 from __future__ import annotations

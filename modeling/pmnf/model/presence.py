@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of what is not executed at 1 of a parameter, as functions that are 0 there: such can be added up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exponents of recursions that halve a size: Karatsuba's n^log2(3), Strassen's n^log2(7).
 
 What calls itself `calls` times on half of n is n^log2(calls). These are no fractions: exponents are the nearest ones of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models to and from plain JSON data (dicts, lists, numbers, text)."""
 
 from __future__ import annotations

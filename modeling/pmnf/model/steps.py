@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of one parameter that rise in steps: how often a size is doubled until it is as large as the parameter.
 
 Passes of merges over sorted runs of 7 elements are ⌈log2(n/7)⌉, levels of a tree ⌊log2(n)⌋, and a vector that doubles

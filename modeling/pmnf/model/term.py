@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Terms of the performance model normal form: coefficient times a product of x^i log2^j(x) over parameters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models as text: for people, for Python, for LaTeX."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search for models of noisy metrics: from functions of one parameter to their combinations.
 
 Along a line of points in one parameter, every sum of products of one-parameter functions is c0 + c1·g(x), whatever

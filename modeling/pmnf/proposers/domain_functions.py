@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of what the parts of a decomposed domain have that come near counts: cells, faces, edges, neighbours, rows.
 
 What particles do, or what depends on data, is no exact function of the domain, but the more of it there is the more it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposer of models that reproduce exact counts: sums of products of the functions that lines show.
 
 The model is linear in the products of the functions of all parameters, and those with no part in it disappear.

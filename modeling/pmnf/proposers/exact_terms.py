@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposer of the functions of one parameter in exact counts.
 
 A block count such as 7 + 4n + 5n² + 3n³ has several terms per parameter, and fitting a single one would give

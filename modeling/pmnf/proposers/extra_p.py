@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposer of the hypotheses that Extra-P compares."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search for exact models of counts where a parameter has three values.
 
 Three values of p leave no freedom to a sum of two functions and a constant, so the lines along p say nothing. Where the

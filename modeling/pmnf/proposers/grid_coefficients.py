@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of all parameters but the number of processes in counts, and their coefficients at each of its values.
 
 They are known from lines of points at one number of processes each; where these have too few points to leave freedom,

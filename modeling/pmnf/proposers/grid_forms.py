@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposer of functions of a process grid that have given values: sums of what domain decomposition makes.
 
 A few grids leave freedom: (1,1), (2,1), (2,2) have three values for the four products of 1/px and 1/py. So sums are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of a process grid: what domain decomposition makes of it, and what ranks do along its rows.
 
 In each dimension of the grid, the mean over the ranks of what a rank does is 1 (every rank does it), 1/x (a share of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposer of counts of decomposed domains from all numbers of processes at once: polynomials of shares.
 
 What a stencil does in the part of the domain of a rank is a product of one linear function for each dimension, such

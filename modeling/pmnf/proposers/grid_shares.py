@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logarithms of the share of a process in sums of functions of the grid: c·log2(n/p) is c·log2(n) - c·log2(p).
 
 Levels of a multigrid, steps of a sort or of a search depend on what a rank has. The coefficients of log2(n) and of 1

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposer of models of counts that are no exact functions: sums of products of the likeliest functions of lines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loop nests over the part of a domain that a rank has, as functions of the size and of the process grid.
 
 A loop over one dimension runs over the cells of a rank, with layers of ghosts or without those at the edges of the

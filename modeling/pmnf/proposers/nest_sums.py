@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposer of counts of decomposed domains: sums of few loop nests that have given values at all sizes and grids.
 
 Each call path is a polynomial in the size at each grid; its coefficients, all together, are a vector in a space of as

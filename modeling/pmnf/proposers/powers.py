@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Powers of one parameter between those of the library, for noisy values.
 
 Times that follow c + a·x^i need no exponent of a library: caches, imbalance and contention make it anything. A library

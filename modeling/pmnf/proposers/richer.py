@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Richer models of noisy values that one function per parameter does not explain: sums of two functions of a parameter.
 
 Work that is shared plus communication that grows (a/p + b·p), a part that saturates (a - b/p), a valley: where the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposer of models of counts that are rounded: whole numbers within a few counts of a function.
 
 Loops over shares, blocks and roots have sizes that are rounded to whole numbers, n/p or n^(1/3), so that no function

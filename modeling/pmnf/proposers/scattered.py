@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposers at points on no lines: what a search finds, a thorough one for values that are nearly exact.
 
 Lines show the functions of one parameter; without them a search starts from forms that combine likely functions, and

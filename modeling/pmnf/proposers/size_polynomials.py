@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts as exact polynomials in the size at each number of processes: of whole counts of all ranks, no rounding."""
 
 from __future__ import annotations

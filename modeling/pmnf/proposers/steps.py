@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposer of exact sums with functions of one parameter that rise in steps, such as 3·n·⌈log2(n/7)⌉ + 2·n.
 
 Where a step is cannot be seen, only between which of the measured values. So units and bases that have their steps

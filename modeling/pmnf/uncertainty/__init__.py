@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """What measurements leave open of a model, and how that is said."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far measurements leave a model open: the covariance of its coefficients and of its exponents.
 
 The form of a model is one of a library, the truth need not be. So every part of it, the constant included, counts as

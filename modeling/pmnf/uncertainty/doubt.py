@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a reader must know of the doubt about a model, in words: misfit, forms as likely, open parameters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stays open of fitted models, in the arrays of a batch until somebody asks: alternatives and covariance."""
 
 from __future__ import annotations

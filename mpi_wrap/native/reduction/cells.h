@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statistics of one metric of one call path over ranks: cells, how they are merged, and how they travel.
  * Knows neither MPI nor the runtime: the merge in Python calls it, too (agent/merge/native.py has the same struct). */
 #ifndef QUIPU_CELLS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reduced file: sections with checksums; it gets its name when it is complete on disk. */
 #include "work.h"
 

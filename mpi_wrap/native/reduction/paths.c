@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Call paths in a hash table that is at most half full. */
 #include "paths.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Call paths: pairs of a parent and a region, numbered where they are first named, so parents come before children.
  * Knows neither MPI nor the runtime: the merge in Python calls it, too (agent/merge/native.py). */
 #ifndef QUIPU_PATHS_H

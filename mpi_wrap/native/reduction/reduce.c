@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reduction: who sends what to whom. */
 #include "reduce.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reduction of the profiles of all ranks to one file (docs/design/reduction.md).
  *
  *   paths, cells   call paths and statistics: the same code as in the merge post mortem

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows and costs of this rank, and how they come to rank 0. */
 #include "work.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Call trees of ranks: their regions, and messages. */
 #include "tree.h"
 

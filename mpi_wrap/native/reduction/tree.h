@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Call trees of one or several ranks: call paths and what their regions are, and their messages. */
 #ifndef QUIPU_TREE_H
 #define QUIPU_TREE_H

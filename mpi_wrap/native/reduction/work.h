@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One rank at work: its messages, the file of rank 0, and rows of single ranks. */
 #ifndef QUIPU_WORK_H
 #define QUIPU_WORK_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Formats of Extra-P: readers of all that it reads, writers of JSON and JSON Lines.
 
 text, json_experiment (and json_numbered, its older form), json_lines (and Talpas), archive (.extra-p): text or bytes to

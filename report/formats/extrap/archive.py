@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extra-P's own experiment files (.extra-p): a ZIP archive with experiment.json, and values in numpy's format.
 
 Members are read by name into memory, never unpacked to disk; nothing in them is executed or unpickled.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measurements one by one, in any order, as one experiment."""
 
 from __future__ import annotations

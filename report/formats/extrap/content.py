@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The text of a file from somebody else; gzip is taken away, a piece at a time."""
 
 from __future__ import annotations

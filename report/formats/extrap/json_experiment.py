@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extra-P JSON: one object with parameters and measurements, in the form of today and in the older one by numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extra-P JSON Lines and Talpas: one measurement per line, in Talpas with semicolons where JSON has commas."""
 
 from __future__ import annotations

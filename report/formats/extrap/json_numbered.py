@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The older Extra-P JSON: lists of parameters, call paths, metrics and coordinates that measurements name by number."""
 
 from __future__ import annotations

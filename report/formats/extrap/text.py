@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The text format of Extra-P: keywords PARAMETER, POINTS, METRIC, REGION and DATA, one per line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Experiments in Extra-P's JSON and JSON Lines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Profiles of other tools, one file or folder for each configuration, as one experiment.
 
 cube: Score-P and Scalasca. caliper: .cali. hpctoolkit: databases. folders: which there are, and the parameters that

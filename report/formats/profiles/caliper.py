@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of Caliper (.cali), read with caliper-reader."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the columns of a file of Caliper are: their names say what was added up, over what, and whether inclusive."""
 
 from __future__ import annotations

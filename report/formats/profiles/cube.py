@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folders of Cube profiles (Score-P, Scalasca) as one experiment, read with pycubexr."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the members of a Cube profile unpack to: counted before pycubexr unpacks them in one piece each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Profiles in Extra-P's naming: prefix.name value….rN, such as mm.x4.y10.r1/profile.cubex or mm.x4.y10.r1.cali.
 
 Folders of Cube profiles may have no prefix and no dots (x4y10.r1), or, from PIRA, a word without numbers before the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Databases of HPCToolkit, read with Hatchet: experiment.xml with metric-db files, and meta.db with profile.db."""
 
 from __future__ import annotations

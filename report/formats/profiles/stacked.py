@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Profiles of single configurations, stacked into one experiment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writers of call stacks with weights, for viewers of profiles: a call tree of one run or one configuration.
 
 weighted: what all of them are made from. folded, speedscope, chrome_trace, pprof, hatchet, caliper: text, bytes or data

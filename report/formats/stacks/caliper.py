@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call trees as files of Caliper (.cali), which Hatchet and Thicket read with caliper-reader."""
 
 from __future__ import annotations

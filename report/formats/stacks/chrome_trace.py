@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call trees as events of the Trace Event Format, which Perfetto and chrome://tracing show: a summary, no time line."""
 
 from __future__ import annotations

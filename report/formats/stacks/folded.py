@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folded stacks, one line each: what flamegraph.pl, inferno and speedscope read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call trees as literals of Hatchet: `hatchet.GraphFrame.from_literal(json.load(file))`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Profiles of pprof: gzip over the messages of proto/profile.proto in github.com/google/pprof."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Profiles for https://www.speedscope.app, as its file-format-spec.ts has them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Call paths with what was measured at each: what all formats of stacks are made from."""
 
 from __future__ import annotations

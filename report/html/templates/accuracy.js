@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measured against modeled values of all call paths, and communication by operation.
 
 const MOST_DOTS = 2000;

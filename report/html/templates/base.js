@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The data of the report, elements, values by call path.
 
 const DATA = JSON.parse(document.getElementById("quipu-data").textContent);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the charts of the whole program share: lines of points over one parameter, layers, legends.
 
 const MOST_EVALUATIONS = 400000;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The chosen call path (regions, models, plot controls) and the ranking at a target point.
 
 function drawDetail() {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What will hurt at scale: call paths whose time grows faster than their effort, by the time lost at a target.
 // A slowdown is r = a + b·x^power·log2(x)^log on lines in one parameter; the line nearest to the target counts.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every plot as SVG and PNG, every table as CSV.
 
 const DRAWN = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "text-anchor"];

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Icicle or flame graph of the inclusive values of any metric; of two experiments, coloured by what changed.
 
 const FRAME_HEIGHT = 20;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Formulas as document nodes.
 
 // The digits of modeling/pmnf/model/text.py, and the exponent of ten if there is one.

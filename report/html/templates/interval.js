@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The 90 % interval of the value of a model.
 
 const NORMAL_90 = 1.6449; // half the width of a 90 % interval in standard deviations

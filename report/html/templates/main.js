@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Start: fill the controls, connect them, draw.
 
 function startControls() {

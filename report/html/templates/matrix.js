@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which rank sends how much to which, as a heat map; many ranks are shown in blocks.
 
 const matrixByConfiguration = new Map(DATA.communication.map((one) => [one.configuration, one]));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models: evaluation, predictions of call paths, sums over subtrees.
 // A model is {constant, terms}; a term is {c, factors}; a factor is {p, i, text, j, s}:
 // x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3" or "log2(7)"; or of an extent of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Noise of repetitions, and changes of behaviour: what the measurements say beside the models.
 
 const noiseOf = new Map();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first screen: how long the program takes at the target and how sure that is, what limits it, and what to do next.
 
 const ADVICE = {

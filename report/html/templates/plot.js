@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measured points and model of one call path over one parameter, the others fixed.
 
 const FRAME = { left: 66, right: 14, top: 30, bottom: 40 };

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long each rank is in the heaviest call paths, as a heat map; many ranks are shown in blocks.
 
 const ranksByConfiguration = new Map(DATA.ranks.map((one) => [one.configuration, one]));

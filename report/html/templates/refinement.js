@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Iterations of a refinement: overhead against the budget, regions, and coverage.
 
 function drawRefinement() {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Speed-up and efficiency over the ranks, measured and modeled, with the ideal.
 
 const RANKS = DATA.parameters.indexOf("p");

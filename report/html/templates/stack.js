@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who takes over: the call paths with most of the program, stacked over one parameter up to the target.
 
 const MOST_LAYERS = 8;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model of the chosen call path over two parameters as a heat map, with the measured points in the same colours.
 
 const STEPS = 9; // colours

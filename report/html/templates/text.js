@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers as text, digit by digit as report/text.py gives them: a test compares both.
 
 // JavaScript rounds exact halves away from zero and Python to the even digit. `text` is rounded to so many decimals,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The call tree: only the rows in view are in the document. Focus stays on the tree; the active row is named by
 // aria-activedescendant.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Archives from strangers: whatever the bytes, reading gives an archive or a FormatError."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Archives that were changed after they were written."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a process that was killed while it wrote an archive leaves, and who removes it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Archives are read by one thread: Arrow's threads hold parts of the file longer than the interpreter may live."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The build line of a campaign is run by a shell."""
 
 from __future__ import annotations

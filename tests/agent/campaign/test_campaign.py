@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Declared experiments: order, resuming, locking, failures."""
 
 from __future__ import annotations

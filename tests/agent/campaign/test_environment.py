@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters in the variables of the environment of a campaign."""
 
 from __future__ import annotations

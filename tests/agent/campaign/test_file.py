@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a campaign file declares, and the mistakes in one: each names file, line and key."""
 
 from __future__ import annotations

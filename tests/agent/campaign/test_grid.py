@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Process grids that a campaign file declares, and what to measure to tell their extents apart."""
 
 from __future__ import annotations

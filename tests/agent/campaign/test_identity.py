@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of another program, command or machine are neither taken for those of a campaign nor modeled with them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs as jobs of a scheduler that stands in: the table, claims, lost and doubled jobs, controllers that forget."""
 
 from __future__ import annotations

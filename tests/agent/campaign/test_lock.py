@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who holds the lock of an experiment folder."""
 
 from __future__ import annotations

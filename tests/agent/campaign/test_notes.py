@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What runs of a campaign say is said once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that no key of a campaign file is meant to have: one error that names the file, or they are what they say."""
 
 from __future__ import annotations

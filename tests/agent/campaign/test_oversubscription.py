@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Campaigns with more ranks than processors: a warning that says which points, before any time is spent."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What measuring costs in a refinement, the start and end of the recording apart; noise; the default target."""
 
 from __future__ import annotations

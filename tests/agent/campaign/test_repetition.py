@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launching runs: archives, failures, signals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Campaigns that end early: no run can succeed."""
 
 from __future__ import annotations

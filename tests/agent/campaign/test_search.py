@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Campaigns that choose their runs: the [search] table, budgets, going on, ends."""
 
 from __future__ import annotations

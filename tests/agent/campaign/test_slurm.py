@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Campaigns on a real Slurm: jobs are cancelled, nodes drained, controllers killed; every run is measured once."""
 
 from __future__ import annotations

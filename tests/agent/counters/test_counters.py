@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters of a simulated cache: files of callgrind are read, chains of callers find their call paths."""
 
 from __future__ import annotations

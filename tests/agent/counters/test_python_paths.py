@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What valgrind counts belongs to the Python functions that caused it."""
 
 from __future__ import annotations

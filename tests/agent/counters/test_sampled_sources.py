@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sources that the runtime samples: events of several processors, what the kernel allows, what archives say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the kernel says of a node, from files that this test writes, and against psutil."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where programs begin in launch commands, and what is added to them."""
 
 from __future__ import annotations

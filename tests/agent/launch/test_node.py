@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node agent, with a clock of its own and processes that this test starts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The description of a machine: what the kernel says of caches, what is measured, and what the network's lines say."""
 
 from __future__ import annotations

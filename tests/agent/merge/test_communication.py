@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From what ranks say of their partners to the communication matrix of a run, and back from its file."""
 
 from __future__ import annotations

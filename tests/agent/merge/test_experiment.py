@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Experiments from folders of run archives."""
 
 from __future__ import annotations

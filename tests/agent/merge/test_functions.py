@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions by the addresses of samples: symbols of a program, call paths and the flat profile made of them."""
 
 from __future__ import annotations

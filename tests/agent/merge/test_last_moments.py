@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The time of killed processes from their latest event to their end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Merging the processes of a run, and writing and reading its archive."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Merging many ranks: in parts, in parallel, and as statistics over the ranks."""
 
 from __future__ import annotations

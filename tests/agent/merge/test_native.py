@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The library that the merge has in common with the reduction over MPI: what senseless input and another library do."""
 
 from __future__ import annotations

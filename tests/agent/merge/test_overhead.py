@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What measuring cost: per call path, in total, and which call paths it dominates."""
 
 from __future__ import annotations

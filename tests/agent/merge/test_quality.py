@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How good a measurement is: load by others, runs on a loaded machine, repetitions that deviate."""
 
 from __future__ import annotations

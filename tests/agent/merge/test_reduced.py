@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file of a reduction over MPI, without MPI: the same run as from the profiles, and what damage does."""
 
 from __future__ import annotations

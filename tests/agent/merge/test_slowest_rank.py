@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The slowest rank of runs: exact from the values of each rank, bounds from statistics."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Effort of source lines: facts of a program made by hand, counters of profiles, the table of an archive."""
 
 from __future__ import annotations

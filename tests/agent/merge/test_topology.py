@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which process grids agree with who sent to whom."""
 
 from __future__ import annotations

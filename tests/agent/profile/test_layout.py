@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What readers know of the layout of profiles is what the runtime's structs and enums are made of."""
 
 from __future__ import annotations

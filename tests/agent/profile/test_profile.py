@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reader of raw profiles: what it reads, and what it makes of damage."""
 
 from __future__ import annotations

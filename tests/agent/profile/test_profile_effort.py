@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters of nodes times weights of regions, quiet regions, and the state of threads in raw profiles."""
 
 from __future__ import annotations

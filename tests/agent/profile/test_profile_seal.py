@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checksums of profiles whose process ended: whatever is changed is told, and the rest is used."""
 
 from __future__ import annotations

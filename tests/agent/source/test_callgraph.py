@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How object files are joined to one call graph."""
 
 from __future__ import annotations

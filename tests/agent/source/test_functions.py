@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Static facts in the section .quipu.facts of object files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels: messages by what the network takes for their size, and waiting that is no part of computation."""
 
 from __future__ import annotations

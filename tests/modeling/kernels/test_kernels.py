@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels: planted counters are found again, in time of instructions, memory, messages and waiting."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distances of reuse: how they grow, and what memory costs at a size that was not run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hypotheses that points cannot tell apart."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise and changes of behaviour of an experiment."""
 
 from __future__ import annotations

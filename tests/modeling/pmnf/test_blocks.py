@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of work that is done in blocks of a size are found exactly: chunks of loops, tiles, full buffers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of behaviour, comparison of models, and noise analysis."""
 
 from __future__ import annotations

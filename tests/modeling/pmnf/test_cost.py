@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planted cost functions under noise, and what must not change a model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of several metrics are modeled as those of each by itself, once for all call paths that count the same."""
 
 from __future__ import annotations

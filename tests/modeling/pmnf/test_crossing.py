@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts on lines that cross: functions of two parameters are multiplied where that is the shorter description."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What models are made of when somebody looks at it: alternatives and covariances, and models at the largest values."""
 
 from __future__ import annotations

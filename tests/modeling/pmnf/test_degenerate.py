@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data of any kind: constants, zeros, negatives, NaN, one point, duplicates, huge and tiny, parameters below 1."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that depend on data, of programs that decompose a domain: so much for each cell, ghost, edge and part."""
 
 from __future__ import annotations

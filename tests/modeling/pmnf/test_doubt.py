@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Intervals and notes where measurements leave something open; models beyond one function per parameter."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planted effort functions: leading exponents must come out exactly."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times of few configurations, each of one run: many forms leave next to nothing there, one of them by luck."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stencils over decomposed domains, of which too few sizes were measured for lines at each number of processes."""
 
 from __future__ import annotations

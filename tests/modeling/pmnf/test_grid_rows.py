@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of what ranks do with those of one row of a process grid, and which grid counts speak for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of levels: of what one rank has of a domain that a chain of ranks divides, log2(n/p)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of exchanges on a process grid: in one dimension after the other, and with all neighbours of a rank."""
 
 from __future__ import annotations

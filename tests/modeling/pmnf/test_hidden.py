@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters that were never changed together: what may hide beneath the noise widens intervals, and is said."""
 
 from __future__ import annotations

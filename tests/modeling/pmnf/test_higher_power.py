@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Polynomials through all sizes that were measured, and the next power."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that are nearly functions of the parameters: data-dependent work with deviations of 0.1 to 1 %."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of times that no form explains: they follow the largest measured values."""
 
 from __future__ import annotations

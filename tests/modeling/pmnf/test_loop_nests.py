@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that are sums of loop nests over the part of a domain that a rank has: their coefficients all together."""
 
 from __future__ import annotations

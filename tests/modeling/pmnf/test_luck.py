@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small numbers have exact functions by luck: such are no models, and nothing rises as was measured nowhere."""
 
 from __future__ import annotations

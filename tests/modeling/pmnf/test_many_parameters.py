@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of more parameters than are searched together: bounded, and of those that explain the values."""
 
 from __future__ import annotations

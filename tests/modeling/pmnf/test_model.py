@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models as values: evaluation, text, order, JSON."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise of configurations that ran once, from how far neighbours are from one curve; what is done about misfits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times without noise are exact functions, whose parts may be negative where the whole is not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that are exact but at one configuration, and power laws where counts scatter by factors."""
 
 from __future__ import annotations

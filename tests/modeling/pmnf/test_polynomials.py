@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Polynomials with more terms than sets of functions are tried with, at as many sizes as terms and at one less."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Powers between those of the library, and constants that are likely enough to be the model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of decomposed domains: exact in the extents of the process grid, at grids that were not measured."""
 
 from __future__ import annotations

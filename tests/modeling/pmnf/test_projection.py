@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Residuals of small sets of functions, and models of counts that do not depend on the call paths beside them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of recursions that halve a size: n^log2(3) of Karatsuba, n^log2(7) of Strassen."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that depend on data: what repetitions say of their means, and which functions these follow."""
 
 from __future__ import annotations

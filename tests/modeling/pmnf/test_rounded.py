@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of loops whose sizes are rounded: the exponents of generated functions are found in all but few cases."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules of selection to compare with: cross-validated SMAPE and that of Extra-P."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions measured at points that form no lines, without noise: counts, and times that repeat themselves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of what a process has of a whole: functions of n/p, which sums of functions of n and of p come near only."""
 
 from __future__ import annotations

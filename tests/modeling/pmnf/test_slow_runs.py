@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Configurations that ran once, one of them in a run that something held up."""
 
 from __future__ import annotations

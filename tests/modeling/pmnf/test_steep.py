@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that grow faster than the library: high powers, and powers of 2ⁿ where n is the logarithm of a size."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that rise in steps are found exactly: passes of merges, levels of trees, sizes that are doubled."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Costs of strong scaling: work that is divided by processes, plus communication that grows with them."""
 
 from __future__ import annotations

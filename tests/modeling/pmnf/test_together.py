@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hypotheses of different sizes that are fitted together, against one least-squares problem each."""
 
 from __future__ import annotations

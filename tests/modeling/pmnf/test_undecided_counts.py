@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers that do not decide what they become: benchmarks/undecided_counts.py."""
 
 from __future__ import annotations

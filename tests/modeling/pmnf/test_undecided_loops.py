@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that do not decide which loops they are of: benchmarks/undecided_loops.py, and programs on process grids."""
 
 from __future__ import annotations

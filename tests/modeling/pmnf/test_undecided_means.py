@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that do not decide what they become: benchmarks/undecided_means.py and undecided_paths.py."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every model that is written is read back: products of any two kinds of factors, multiplied or beside each other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated times of MPI that follow one row of Table I exactly in a part of the measured range go on like that."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time beyond effort: planted waiting and slowdown are part of the models, and noise brings neither about."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The evaluation of priors, small: benchmarks/priors_evaluation.py --quick on generated programs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs of many call paths that were measured once at few points: slowdown of one is found, noise is none."""
 
 from __future__ import annotations

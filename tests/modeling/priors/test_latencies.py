@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What calls of an operation take undisturbed is known from its call paths that do not slow down."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Effort beyond blocks: taken where it predicts time better, explained, and not where noise alone prefers it."""
 
 from __future__ import annotations

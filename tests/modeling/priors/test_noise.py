@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics and noise of the evaluation: ED, RE, the patterns, and models that the noise does not pull up."""
 
 from __future__ import annotations

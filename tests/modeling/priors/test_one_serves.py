@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers wait for a master that is saturated: as long as it takes to serve all, less what they compute themselves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times of effort that is no exact function: what is open of the counts is open of the time that follows them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time that OpenMP spends between threads: scatter of next to nothing is no growth, waiting for work is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting in pipelines through process grids: what waves from all corners take is recovered, and goes on far out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Priors: Table I row by row, skeletons of computation, and models of time of a whole program."""
 
 from __future__ import annotations

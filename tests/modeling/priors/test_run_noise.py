@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What disturbs whole runs is told from what the deviations of many call paths have in common, and left out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Variances of many call paths from few runs: planted distributions are found, and moderate as the paper says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The waiting of a call path is a part of its time: both have one model, and none waits longer than the call takes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times of messages at process grids that have an extent of 1 follow another formula than those of the others."""
 
 from __future__ import annotations

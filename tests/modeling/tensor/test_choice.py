@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensor models: what is held out, how the continuation is chosen, progress, and archives that are no numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data frames as input of tensor models: what is no number is an error that names its column."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Combinations of parameters that no row has: what models say there, that they say so, and that files keep it."""
 
 from __future__ import annotations

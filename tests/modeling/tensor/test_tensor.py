@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensor-completion models: planted models are recovered, conventions hold, hard inputs end well."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fits of tensor models take one thread of the linear algebra library, and leave its number as it was."""
 
 from __future__ import annotations

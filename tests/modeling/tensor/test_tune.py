@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensor models: the best configuration among measured values, and constraints on it."""
 
 from __future__ import annotations

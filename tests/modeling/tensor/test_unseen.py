@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensor models: intervals of rows that the measurements say little of."""
 
 from __future__ import annotations

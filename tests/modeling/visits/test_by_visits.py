@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts that depend on data through visits: iterations to a tolerance, and what each of them does."""
 
 from __future__ import annotations

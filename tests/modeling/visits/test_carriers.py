@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Of many call paths whose visits depend on data, few are tried for the counts of one, the right one among them."""
 
 from __future__ import annotations

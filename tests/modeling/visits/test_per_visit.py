@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts for each visit: of data where visits are exact, nearly a function of parameters where these are of data."""
 
 from __future__ import annotations

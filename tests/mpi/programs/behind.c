@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What this runtime comes before in the C library: handlers of signals, threads, prctl, and OpenMP. */
 #define _GNU_SOURCE
 #include <mpi.h>

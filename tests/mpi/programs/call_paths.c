@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who is credited: requests posted, started, completed and freed in different regions. Linked with the libraries. */
 #include <mpi.h>
 #include <quipu.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* MPI calls from inside MPI calls, and an error handler that leaves one by longjmp. */
 #include <setjmp.h>
 

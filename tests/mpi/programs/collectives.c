@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every collective operation in every form, with every root, in place, and between two groups. */
 #include "expect.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* endless FOLDER [sit|abort|mpi_abort]: operations until somebody ends it. With `sit` one of them, and then a function
  * that does nothing more that could be counted; with the others rank 1 aborts the program instead of that. Each rank
  * keeps a file FOLDER/progress-<rank>, mapped like the profile, so that it survives as well: when main began

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a test program expects of its own MPI calls: written to <folder>/expected-<rank>.tsv, one line per function. */
 #ifndef EXPECT_H
 #define EXPECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* MPI-IO: what is written and what is read, with a read past the end of the file. */
 #include "expect.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python functions of every kind, called known numbers of times; runs on any Python."""
 
 import asyncio

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: Apache-2.0
 ! Types, procedures, callbacks and constants of mpi_f08, as flang has them for an MPI that was built with gfortran.
 module work
   use mpi_f08

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* MPI ends in the destructor of a static object, after main. */
 #include <mpi.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Collective operations that are refused on some ranks; the error handler leaves them by longjmp, and they are called
  * again with the right arguments. What comes after is not under what was left. */
 #include <mpi.h>

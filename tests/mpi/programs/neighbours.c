@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Neighbourhood collectives on a line (the ends miss a neighbour), a directed ring and a graph. */
 #include "expect.h"
 

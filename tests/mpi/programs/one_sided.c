@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One-sided operations: the origin counts. */
 #include "expect.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages and one-sided operations over communicators whose ranks differ from those of the world. What each rank gave
  * to whom, and got from whom, is written to <folder>/partners-<rank>.tsv. */
 #include <mpi.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two ranks exchange a message N times; rank 0 computes after each while rank 1 waits. A reduction calls back. */
 #include <mpi.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every point-to-point operation around a ring; message lengths differ by rank, receive buffers are larger. */
 #include "expect.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks that call different functions differently often, before and after MPI_Finalize; how is the first argument:
  * "plain", "again" (a function is called both before and after), "quit" (rank 1 ends without its end),
  * "empty" (rank 1 empties its environment). */

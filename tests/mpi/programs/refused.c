@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Receives that MPI refuses: how often the error handler of the communicator is called for each, which is printed. */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Collective operations that are refused on some ranks, which call them again with the right arguments. */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Receives completed by every wait and test function, cancelled and freed ones, more than a few at a time. */
 #include "expect.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An mpi4py program: objects, buffers and a collective around a ring."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: Apache-2.0
 ! Operations through `use mpi_f08`, without error codes.
 program ring
     use mpi_f08

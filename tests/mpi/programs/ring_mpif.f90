@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: Apache-2.0
 ! Operations through mpif.h: sentinels, requests, statuses and arrays in their Fortran form.
 program ring
     implicit none

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rank 0 sends 30 messages of 80 bytes to rank 1; each rank prints what a site's library, if there is one, has seen. */
 #include <mpi.h>
 #include <stdio.h>

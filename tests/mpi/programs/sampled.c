@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks that work and meet: rank r has (r + 1) * 60 ms of processor time in work.
  *
  * Where that is permitted, nobody else gets their processors: of a thread that hardly ever runs for a tick, few samples

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A session of MPI 4 and no MPI_Init. */
 #include "expect.h"
 

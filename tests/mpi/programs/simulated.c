@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A program for any number of ranks whose counts do not depend on the MPI that it runs under. */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: Apache-2.0
 ! A ring of Fortran ranks; each counts in variables of its own.
 module grid
 contains

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: Apache-2.0
 ! Ranks that say what they were started with.
 program arguments
   use mpi

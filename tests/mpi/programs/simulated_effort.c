@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Work that takes the time of its effort: in a function with a hook, in one without that calls MPI in between (a filter
  * may leave it out), in recursion, and before MPI begins. Rank 0 works, the others wait for it. */
 #include <mpi.h>

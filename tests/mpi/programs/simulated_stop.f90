@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: Apache-2.0
 ! Ranks that end at once or after others, by what the argument names; each leaves a line in a file that it does not close.
 program stops
   use mpi

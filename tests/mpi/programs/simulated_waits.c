@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rank 2 comes LATE seconds of simulated time late to each operation; all are together again before the next one. */
 #include <mpi.h>
 #include <stdlib.h>

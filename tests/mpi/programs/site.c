@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A PMPI library as computing centres preload them: it counts messages, and says so at the end. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks of which the first two start a third process, which is none of them: their child has no argument. */
 #include <mpi.h>
 

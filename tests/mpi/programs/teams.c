@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks that call MPI in parallel regions, in one after the other and in one within the other, with teams of one
  * thread. */
 #include <mpi.h>

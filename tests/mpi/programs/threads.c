@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that all communicate at once: handles come again on other threads as soon as they are free. */
 #include <pthread.h>
 

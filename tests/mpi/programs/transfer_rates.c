@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rate that waiting is told apart with, learned from transfers of which few were interrupted. */
 #include "transfer_rate.h"
 

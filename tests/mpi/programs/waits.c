@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rank 1 comes to one operation of each kind when rank 0 has been there for LATE seconds, however busy the machine is:
  * it sees in a file that both have mapped when rank 0 began. The file is left with the begin and end of each operation
  * on each rank (CLOCK_MONOTONIC). */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of every kind, with what the call graph must say of them.
 #include <cstdlib>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every way to leave a function, with the number of calls known: recursion, exceptions, longjmp, exit in a callee.
 #include <csetjmp>
 #include <cstdio>

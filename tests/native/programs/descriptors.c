@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // As daemons do: closes all descriptors from 3 on, opens files of its own with these numbers, and goes on.
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // To be preloaded: of the calls that Quipu's native parts make of one function, the n-th fails.
 //
 // FAULT_FUNCTION and FAULT_NUMBER choose it, counted from 1; 0: none. FAULT_COUNTS is a file that gets the number of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Call paths of every kind, for a profile in which only some of them find room: recursion, longjmp, exceptions, quiet
 // functions, functions that the compiler inlines, loops with counters of their own.
 #include <csetjmp>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that an optimizing compiler makes one of: loops, straight lines, calls of each other, recursion. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A child of fork whose copy of the profile is made late: before its first mapping, a thread of the parent finds enough
 // new call paths that the profile gets more room. "walk": then the child and a thread of it find call paths, too, and
 // put them where the thread of the parent has put its own.

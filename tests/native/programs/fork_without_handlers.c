@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A child that no handler of pthread_atfork hears of: of _Fork, or of the call of the system. */
 #define _GNU_SOURCE
 #include <signal.h>

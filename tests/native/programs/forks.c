@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Children of fork: one counts inside of the region where it was made, one forks again, one executes a program.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What runs before main and in no region, and a team that waits for its next work, by the clock of slow_lookup.c.
 extern "C" int sleep_for(long nanoseconds);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Code that is inlined, from this file and from a header, into one function; a small function without a hook.
 #include <cstdio>
 #include <cstdlib>

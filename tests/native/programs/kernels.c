@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Hot loops whose vectorization must survive the counting.
 #include <stddef.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that go on counting while the process ends: the main thread leaves main and does not wait for them. */
 #include <pthread.h>
 #include <stdatomic.h>

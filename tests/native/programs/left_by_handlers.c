@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A time limit ends what is going on, again and again: its handler returns, jumps out, forks, or ends the process,
 // wherever the program is. Meanwhile another thread goes on. Arguments: way, rounds, microseconds to the first alarm.
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Libraries of headers, whose insides are part of their callers, and a program that uses them.
 #include <cstdio>
 #include <memory>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loops whose block counts are known: the pass replaces them by closed forms of the trip count. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // 60 functions that call each other in a ring: walk(depth) makes 60 chains of depth + 1 call paths each, depth < 60.
 #define KEEP __attribute__((noinline, optnone))
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Work shared by teams of threads in every way that leaves the counts the same in every run.
 #include <omp.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Threads that create threads, a pool that is created once and used from several places, and threads without work.
 #include <pthread.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Call paths by hand: many callees of one caller, many call paths, recursion to the bottom of a stack.
 #include <quipu.h>
 #include <stdio.h>

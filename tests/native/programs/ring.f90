@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: Apache-2.0
 ! Names of procedures under MPI, in a program that is one process.
 module ring
   implicit none

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A clock for tests, in a library that is linked before all others: it goes on by a nanosecond whenever it is read, and
  * by 1000 s whenever somebody asks which libraries there are, as the runtime does for regions that it does not know. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A signal at an instruction of the making of a call path: this process steps through a child, and sends it there.
 //
 // stepped WAY WINDOWS SEED: in each window the child enters a function for the first time, and again, and at one of the

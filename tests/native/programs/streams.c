@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that walk through memory and that do not; each with what it walks per iteration. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+! SPDX-License-Identifier: Apache-2.0
 ! Names of every kind of procedure, and teams of threads.
 module grid
   implicit none

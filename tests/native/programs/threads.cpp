@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that come and go, one after the other and at once.
 #include <cstdio>
 #include <cstdlib>

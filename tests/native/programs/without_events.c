@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Starts a program that may not open perf events, as in a container.
 #define _GNU_SOURCE
 #include <errno.h>

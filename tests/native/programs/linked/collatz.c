@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 long collatz(long n) {
     long steps = 0;
     while (n != 1) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program: calls over the border of files or libraries, leaves loops of the library by exceptions.
 #include "shapes.h"
 

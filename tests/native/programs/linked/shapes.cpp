@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The library: virtual functions, exceptions that leave it, and exceptions of the program that pass through it.
 #include "shapes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 __attribute__((noinline)) static long step(long i) {
     long s = 0;
     while (i > 0) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Loads libraries one after the other, each often at the address of the one before it.
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The same names as in first.c, other work.
 __attribute__((noinline)) static long step(long i) {
     long s = 0;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """msgspec, which Spack's own packages lack; remove it when they have it."""
 
 from spack.package import *

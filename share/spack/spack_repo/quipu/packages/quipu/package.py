@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quipu for Spack 1.0 and newer; bounds are those of pyproject.toml, which tests/share/test_recipes.py compares."""
 
 from pathlib import Path
