@@ -17,9 +17,9 @@ import shutil
 import sys
 from pathlib import Path
 
+from quipu.mpi_wrap.build import COMPILE, HAND_WRITTEN
 from quipu.mpi_wrap.generate import AT_HAND, generate
 from quipu.mpi_wrap.installation import describe_mpicc
-from quipu.mpi_wrap.library import COMPILE, HAND_WRITTEN
 from quipu.mpi_wrap.prototypes import read_prototypes
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -27,7 +27,8 @@ def site_library(folder: Path, mpi: str, *options: str) -> Path:
 def build(folder: Path, mpi: str, *options: str) -> Path:
     """Build programs/rounds.c with the compiler wrapper."""
     program = folder / "rounds"
-    command = [native_file("quipu-mpicc"), "-O1", "--quipu-all", str(PROGRAMS / "rounds.c"), "-o", program, *options]
+    compiler = str(native_file("quipu-mpicc"))
+    command = [compiler, "-O1", "--quipu-all", str(PROGRAMS / "rounds.c"), "-o", str(program), *options]
     subprocess.run(command, check=True, env={**os.environ, "QUIPU_MPICC": f"mpicc{mpi}"})
     return program
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import resource
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,7 +80,7 @@ int main(void) {
 def test_signal_is_that_of_the_c_library(workshop: Workshop, samples: str, measured: bool) -> None:
     """Without Quipu the program prints the same: after siginterrupt, handlers end system calls."""
     program = built(workshop, SIGNALS)
-    settings = {"QUIPU_SAMPLE": samples} if measured else {"QUIPU_DIR": ""}
+    settings: dict[str, Any] = {"QUIPU_SAMPLE": samples} if measured else {"QUIPU_DIR": ""}
     runs = workshop.run_all(program, **settings)
     assert [run.stdout for run in runs] == ["1 1 1 10 1\ngoes on ends ends\n1 1 1 1 2\n"] * measured
 
