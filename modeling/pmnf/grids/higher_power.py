@@ -26,6 +26,8 @@ _Form = tuple[float, tuple[Term, ...]]
 _Factors = tuple[Factor, ...]
 # Terms below this part of the largest one are rounding.
 _NOTHING = 1e-15
+# Digits of a length behind the point: lengths are sums of tenths.
+_DIGITS = 9
 # Polynomials through the same values that are looked at.
 _MOST_POLYNOMIALS = 3
 
@@ -70,14 +72,14 @@ def _by_length(form: _Form, name: str, sizes: FloatArray) -> list[_Sum]:
     written = _parts(form, name, sizes.size)
     if written is None:
         return [_Sum(0.0, *form, is_former=True)]
-    former = _Sum(sum(_length(own.tolist()) for own in written.values()), *form, is_former=True)
+    former = _Sum(_total(_length(own.tolist()) for own in written.values()), *form, is_former=True)
     without = _without_shares(written)
     parts = written if len(written) <= len(without) else without
     at = tuple(sizes.tolist())
     choices = {rest: _polynomials(tuple(coefficients.tolist()), at) for rest, coefficients in parts.items()}
     shortest = {rest: polynomials[0] for rest, polynomials in choices.items()}
     tried = [shortest, *({**shortest, rest: own} for rest, several in choices.items() for own in several[1:])]
-    lengths = [sum(own.length for own in polynomials.values()) for polynomials in tried]
+    lengths = [_total(own.length for own in polynomials.values()) for polynomials in tried]
     least = min(former.length, *lengths)
     if math.isinf(least):
         return [former]
@@ -87,7 +89,7 @@ def _by_length(form: _Form, name: str, sizes: FloatArray) -> list[_Sum]:
     kept = {own.terms: own for own in reversed(found)}
     # an equal sum is the form itself
     kept[former.terms] = former
-    return sorted(kept.values(), key=lambda own: own.length)
+    return sorted(kept.values(), key=lambda own: (own.length, _size(term.coefficient for term in own.terms)))
 
 
 def _parts(form: _Form, name: str, number: int) -> dict[_Factors, FloatArray] | None:
@@ -167,7 +169,7 @@ def _polynomials(coefficients: tuple[float, ...], sizes: tuple[float, ...]) -> l
             tried.append(np.where(np.abs(other) * peaks > _NOTHING * (np.abs(other) * peaks).max(), other, 0.0))
     by_highest = {float(one[-1]): tuple(one.tolist()) for one in reversed(tried)}
     found = [_Polynomial(_length(one), one) for one in by_highest.values()]
-    return sorted(found, key=lambda one: one.length)[:_MOST_POLYNOMIALS]
+    return sorted(found, key=lambda one: (one.length, _size(one.coefficients)))[:_MOST_POLYNOMIALS]
 
 
 def _sum_of(parts: Mapping[_Factors, _Polynomial], length: float, name: str) -> _Sum:
@@ -182,5 +184,17 @@ def _sum_of(parts: Mapping[_Factors, _Polynomial], length: float, name: str) -> 
 
 
 def _length(coefficients: Iterable[float]) -> float:
-    """Return the length of the description of coefficients, as sums of functions of a grid have it."""
-    return sum(length_of(own) for own in coefficients if own)
+    """Return the length of the description of coefficients, as sums of functions of a grid have it.
+
+    Equal lengths are equal numbers, in whatever order they are added up.
+    """
+    return _total(length_of(own) for own in coefficients if own)
+
+
+def _total(lengths: Iterable[float]) -> float:
+    return round(math.fsum(lengths), _DIGITS)
+
+
+def _size(coefficients: Iterable[float]) -> float:
+    """Return the sum of the magnitudes of coefficients: of two descriptions of one length, the smaller is taken."""
+    return math.fsum(map(abs, coefficients))
