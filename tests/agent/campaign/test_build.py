@@ -10,6 +10,7 @@ import pytest
 from quipu.agent.campaign.build import build
 from quipu.agent.campaign.campaign import CampaignResult
 from quipu.agent.campaign.file import Campaign, read_campaign
+from quipu.agent.campaign.refinement import Measuring
 from quipu.agent.cli.main import run_command_line
 from quipu.agent.launch.process import Ending
 from quipu.modeling.errors import MeasurementError
@@ -50,12 +51,12 @@ def test_a_refinement_that_is_interrupted_says_so_in_one_line(
     file.write_text('[experiment]\ncommand = "/bin/true {n}"\nbuild = "true"\n[parameters]\nn = [1, 2]\n[refine]\n')
     stopped = Ending(-signal.SIGINT, 1.0, stopped_by=signal.SIGINT)
     with monkeypatch.context() as patch:
-        patch.setattr("quipu.agent.campaign.baseline.run_process", lambda *_, **__: stopped)
+        patch.setattr("quipu.agent.campaign.refinement.Measuring", lambda: Measuring(plain=lambda *_: stopped))
         assert run_command_line(["refine", str(file), "--quiet"]) == 130
     said = capsys.readouterr().err.splitlines()
     assert said == ["quipu: error: baseline n=1: true was stopped by SIGINT"]
 
-    def interrupted(part: Campaign, *_: object) -> CampaignResult:
+    def interrupted(part: Campaign, *_: object, **__: object) -> CampaignResult:
         return CampaignResult(part.directory, 0, (), 1, True)
 
     monkeypatch.setattr("quipu.agent.campaign.refinement.run_campaign", interrupted)

@@ -233,8 +233,6 @@ def test_the_reason_of_a_job_that_may_wait_for_ever_is_told(tmp_path: Path, clus
 INVOCATION = """
 import sys
 from pathlib import Path
-from patience import PATIENCE, until
-from peers import needs
 from quipu.agent.campaign.campaign import run_campaign
 from quipu.agent.campaign.file import read_campaign
 from quipu.agent.campaign.jobs.queue import scheduler_queue
