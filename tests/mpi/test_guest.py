@@ -20,7 +20,7 @@ from quipu.agent.merge.run import combine
 
 Program = Callable[[str], Path]
 RUN = RunMetadata(exit_code=0)
-SOCKETS = {"OMPI_MCA_btl": "self,tcp"}
+SOCKETS = {"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_btl_tcp_if_include": "lo"}
 
 
 @pytest.fixture(scope="module")

@@ -84,7 +84,7 @@ static void symmetrical(MPI_Comm comm, int p, int r) {
                types, comm);
 }
 
-#if MPI_VERSION >= 4
+#ifdef HAS_MPI_4
 /* MPICH 4.0 breaks down when a persistent scatter starts again; so not every form does. */
 static void again(int p) {
     MPI_Request request;
@@ -143,7 +143,7 @@ int main(int argc, char **argv) {
         rooted(MPI_COMM_WORLD, ranks, rank, root);
     symmetrical(MPI_COMM_WORLD, ranks, rank);
     symmetrical(MPI_COMM_SELF, 1, 0);
-#if MPI_VERSION >= 4
+#ifdef HAS_MPI_4
     again(ranks);
 #endif
     if (ranks > 1)

@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Open MPI 5 has these operations, although it says that it is of MPI 3.1. */
+#if MPI_VERSION >= 4 || (defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION >= 5)
+#define HAS_MPI_4
+#endif
+
 /* With LARGE_COUNTS the program calls the large-count twins: that header renames the functions. */
 #ifdef LARGE_COUNTS
 #include LARGE_COUNTS
@@ -64,7 +69,7 @@ static inline void expect_collective(const char *name, long long sent, long long
         PERSISTENT_FORM(blocking##_init, #blocking "_init", sent, received, processes, __VA_ARGS__);                   \
     } while (0)
 
-#if MPI_VERSION >= 4
+#ifdef HAS_MPI_4
 #define PERSISTENT_FORM(init, name, sent, received, processes, ...)                                                    \
     init(__VA_ARGS__, MPI_INFO_NULL, &form);                                                                           \
     expect(name, 0, 0, 0, 0, 0);                                                                                       \

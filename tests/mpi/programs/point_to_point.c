@@ -89,7 +89,7 @@ static void both_ways(void) {
     expect("MPI_Sendrecv_replace", 24, 24, 1, 1, ranks);
 }
 
-#if MPI_VERSION >= 4
+#ifdef HAS_MPI_4
 static void both_ways_at_once(void) {
     MPI_Request request;
     /* The buffer is as long as the message: MPICH tells nothing of what came. */
@@ -229,7 +229,7 @@ int main(int argc, char **argv) {
     nobody();
     matched();
     persistent();
-#if MPI_VERSION >= 4
+#ifdef HAS_MPI_4
     both_ways_at_once();
     in_parts();
 #endif
