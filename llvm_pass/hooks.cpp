@@ -82,10 +82,10 @@ Runtime::Runtime(Module &M) : M(M) {
         sys::Process::GetEnv("QUIPU_CALLS"))
         return;
     auto State = [&](StringRef Name) {
-        GlobalVariable *Known = M.getGlobalVariable(Name);
-        return Known ? Known
-                     : new GlobalVariable(M, Pointer, false, GlobalValue::ExternalLinkage, nullptr, Name, nullptr,
-                                          GlobalValue::InitialExecTLSModel);
+        return cast<GlobalVariable>(M.getOrInsertGlobal(Name, Pointer, [&] {
+            return new GlobalVariable(M, Pointer, false, GlobalValue::ExternalLinkage, nullptr, Name, nullptr,
+                                      GlobalValue::InitialExecTLSModel);
+        }));
     };
     Current = State("quipu_current");
     ActiveNode = State("quipu_active_node");

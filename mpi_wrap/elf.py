@@ -18,7 +18,11 @@ COMPRESSED = 0x800
 """SHF_COMPRESSED, a flag of a section."""
 NEEDED, RPATH, RUNPATH = 1, 15, 29
 """DT_NEEDED, DT_RPATH and DT_RUNPATH: entries of the dynamic section that are texts."""
-_DYNAMIC, _EMPTY = 6, 8  # SHT_DYNAMIC, SHT_NOBITS
+ALLOCATED = 0x2
+"""SHF_ALLOC, a flag of a section: it is loaded."""
+NOTE, EMPTY = 7, 8
+"""SHT_NOTE and SHT_NOBITS, types of a section."""
+_DYNAMIC = 6  # SHT_DYNAMIC
 _EXTENDED = 0xFFFF  # SHN_XINDEX: the first section has the number
 _IDENTIFICATION = 16  # bytes
 # By the class of a file (1: 32 bits, 2: 64 bits): the header after its identification, a section, a dynamic entry.
@@ -86,7 +90,7 @@ class ElfFile:
 
     def data(self, section: Section) -> bytes:
         """Return the bytes of a section as the file has them (which may be compressed); count them as read."""
-        if section.type == _EMPTY:
+        if section.type == EMPTY:
             return b""
         current().spend(section.size)
         return self._read(section.offset, section.size)

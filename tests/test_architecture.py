@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -211,3 +214,32 @@ def test_the_table_is_read_as_it_is_meant(file: str, target: str, fine: bool) ->
     here, there = room_of(file), room_of(target)
     assert here is not None and there is not None
     assert (there in may_import(here)) == fine
+
+
+IMPORTED_ON_USE = {"agent/campaign/jobs/slurm.py"}
+"""A module of an extra is the base of its classes; what needs it imports it where it is used."""
+
+
+def required_modules() -> set[str]:
+    """Return the top-level modules of the packages that every installation has (`dependencies` in pyproject.toml)."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = {re.split(r"[<>=!~ \[;]", entry, maxsplit=1)[0].lower() for entry in project["dependencies"]}
+    modules = packages_distributions()
+    return {module for module, packages in modules.items() if wanted & {package.lower() for package in packages}}
+
+
+def test_modules_import_at_once_only_what_every_installation_has() -> None:
+    """Packages of an extra are imported where they are used."""
+    known = required_modules() | set(sys.stdlib_module_names) | {"quipu", "quipu_node"}
+    found = []
+    for package in PACKAGES:
+        for path in sorted({*(ROOT / package).rglob("*.py")} - {ROOT / name for name in IMPORTED_ON_USE}):
+            for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(statement, ast.Import):
+                    names = [alias.name for alias in statement.names]
+                elif isinstance(statement, ast.ImportFrom) and statement.level == 0:
+                    names = [statement.module or ""]
+                else:
+                    names = []
+                found += [f"{path.relative_to(ROOT)}: {name}" for name in names if name.split(".")[0] not in known]
+    assert found == []

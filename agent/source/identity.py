@@ -7,9 +7,9 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.constants import SH_FLAGS
-from elftools.elf.elffile import ELFFile
+from quipu.modeling.errors import FormatError
+from quipu.modeling.limits import reading
+from quipu.mpi_wrap.elf import ALLOCATED, EMPTY, NOTE, ElfFile, NoElf
 
 _LONGEST = 200  # characters of the text about compilers
 
@@ -31,15 +31,15 @@ def identity(path: Path) -> tuple[str, str] | None:
 def _identity(path: Path, changed: int, size: int) -> tuple[str, str]:
     digest = hashlib.sha256()
     try:
-        with path.open("rb") as file:
-            elf = ELFFile(file)
-            for section in elf.iter_sections():
-                if section["sh_flags"] & SH_FLAGS.SHF_ALLOC and section["sh_type"] not in ("SHT_NOTE", "SHT_NOBITS"):
-                    digest.update(f"{section.name}\0{section['sh_size']}\0".encode())
-                    digest.update(section.data())
-            comment = elf.get_section_by_name(".comment")
-            text = b"" if comment is None else bytes(comment.data())
+        with path.open("rb") as file, reading(path, size):
+            elf = ElfFile(file)
+            for section in elf.sections():
+                if section.flags & ALLOCATED and section.type not in (NOTE, EMPTY):
+                    digest.update(f"{section.name}\0{section.size}\0".encode())
+                    digest.update(elf.data(section))
+            comment = elf.section(".comment")
+            text = b"" if comment is None else elf.data(comment)
             compilers = [part.decode("utf-8", "replace") for part in text.split(b"\0") if part]
             return digest.hexdigest()[:32], "; ".join(dict.fromkeys(compilers))[:_LONGEST]
-    except (ELFError, ValueError, LookupError, TypeError, AttributeError, AssertionError):
+    except (NoElf, FormatError):
         return hashlib.sha256(path.read_bytes()).hexdigest()[:32], ""

@@ -165,12 +165,12 @@ static int sleep_nanoseconds(const struct timespec *time, struct timespec *rest)
 
 const void *quipu_mpi_clock_of(const char *name) {
     static const struct quipu_mpi_replacement clocks[] = {
-        {"MPI_Wtime", (const void *)wtime},
-        {"smpi_gettimeofday", (const void *)time_of_day},
-        {"smpi_clock_gettime", (const void *)clock_time},
-        {"smpi_sleep", (const void *)sleep_seconds},
-        {"smpi_usleep", (const void *)sleep_microseconds},
-        {"smpi_nanosleep", (const void *)sleep_nanoseconds},
+        {"MPI_Wtime", (const void *)wtime, NULL},
+        {"smpi_gettimeofday", (const void *)time_of_day, NULL},
+        {"smpi_clock_gettime", (const void *)clock_time, NULL},
+        {"smpi_sleep", (const void *)sleep_seconds, NULL},
+        {"smpi_usleep", (const void *)sleep_microseconds, NULL},
+        {"smpi_nanosleep", (const void *)sleep_nanoseconds, NULL},
     };
     for (size_t i = 0; by_effort && i < sizeof clocks / sizeof *clocks; i++)
         if (strcmp(name, clocks[i].name) == 0)

@@ -39,6 +39,7 @@ class Quipu(PythonPackage):
         depends_on("py-typer@0.12:0.28")
         depends_on("py-rich@13.7:")
         depends_on("py-jinja2@3.1:")
+        depends_on("py-markupsafe@2.1:")
         depends_on("py-msgspec@0.18:")
         depends_on("py-scikit-learn@1.6:")
         depends_on("py-threadpoolctl@3.1:")
