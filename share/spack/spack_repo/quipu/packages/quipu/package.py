@@ -25,7 +25,7 @@ class Quipu(PythonPackage):
     depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
     depends_on("ninja", type="build")
-    depends_on("py-scikit-build-core@0.11:", type="build")
+    depends_on("py-scikit-build-core@1.0:", type="build")
     # The pass is a plugin of this LLVM, and the wrappers call its compilers.
     depends_on("llvm@19 +clang +flang", type=("build", "link", "run"))
     depends_on("mpi", type="run")
