@@ -156,7 +156,8 @@ def campaign(where: Path, name: str, command: Sequence[str], points: Sequence[Po
     }
     text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
     file = where / f"{name}.toml"
-    file.write_text(f'parameters = ["p", "n"]\n[experiment]\n{text}', encoding="utf-8")
+    one = '[environment]\nQUIPU_ONE_OF_RANKS = "1"\n' if where.name == "native" else ""
+    file.write_text(f'parameters = ["p", "n"]\n[experiment]\n{text}{one}', encoding="utf-8")
     call(("quipu", "campaign", file.name), where)
 
 

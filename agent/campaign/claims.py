@@ -12,6 +12,10 @@ THREAD_NAMES = ("t", "threads", "nthreads", "num_threads", "omp_threads")
 """What the number of OpenMP threads is called."""
 
 
+ONE_OF_RANKS = "QUIPU_ONE_OF_RANKS"
+"""The variable that is 1 where a single process computes what one of the ranks computes."""
+
+
 def wrong_ranks(parameters: Mapping[str, float], ranks: int | None) -> str:
     """Return what is wrong with a parameter that is called as the number of ranks; empty if nothing, or if not known.
 
@@ -23,7 +27,8 @@ def wrong_ranks(parameters: Mapping[str, float], ranks: int | None) -> str:
     name, value = next(iter(claimed.items()))
     return (
         f"parameter {name} = {value:g} is the number of ranks for models, but the command starts {ranks}: "
-        f"correct one of both, or give the parameter another name than {', '.join(RANK_NAMES)}"
+        f"correct one of both, or give the parameter another name than {', '.join(RANK_NAMES)}; where one process "
+        f"computes what one of the ranks computes, set {ONE_OF_RANKS}=1"
     )
 
 

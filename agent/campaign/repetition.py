@@ -32,7 +32,7 @@ from ..launch.process import Ending, run_process
 from ..launch.processors import busy_seconds, own_cores, used_by_others
 from ..launch.raw_folder import PREFIX, read_raw_folder, wait_for_nodes, write_launch
 from ..merge.run import merge_command, merge_run
-from .claims import wrong_ranks, wrong_threads
+from .claims import ONE_OF_RANKS, wrong_ranks, wrong_threads
 from .identity import fingerprint_of
 from .launch_options import CLOCKS, WAITS, LaunchOptions
 from .rates import read_rates, without_rates
@@ -294,8 +294,10 @@ def _launch(plan: LaunchPlan, raw: Path, options: LaunchOptions) -> Ending:
 
 def _expect_claims(parameters: Mapping[str, float], plan: LaunchPlan, options: LaunchOptions) -> None:
     """Raise UsageError if a parameter that is called as the number of ranks or threads is not that of the launch."""
-    wrong = "" if plan.may_launch else wrong_ranks(parameters, plan.ranks)
-    if wrong := wrong or wrong_threads(parameters, {**os.environ, **options.environment}):
+    environment = {**os.environ, **options.environment}
+    one_of_ranks = plan.ranks == 1 and environment.get(ONE_OF_RANKS) == "1"
+    wrong = "" if plan.may_launch or one_of_ranks else wrong_ranks(parameters, plan.ranks)
+    if wrong := wrong or wrong_threads(parameters, environment):
         raise UsageError(f"{wrong} (nothing was started)")
 
 

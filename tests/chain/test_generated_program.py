@@ -92,9 +92,10 @@ def test_blocks_are_as_many_as_stated_steps(parallel: Experiment, stated: list[d
 
 
 def test_one_process_computes_what_a_rank_does(
-    parallel: Experiment, folder: Path, stated: list[dict[str, Any]]
+    parallel: Experiment, folder: Path, stated: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = ("./benchmark", 1100, "--as-ranks", 3)
+    monkeypatch.setenv("QUIPU_ONE_OF_RANKS", "1")
     quipu("run", "--param", "p=3,n=1100", "-o", "as.runs", "--", *command, cwd=folder)
     alone = load_experiment(folder / "as.runs", "mean")
     (row,) = np.flatnonzero((parallel.points == [3, 1100]).all(axis=1))
