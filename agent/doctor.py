@@ -155,7 +155,7 @@ def _mpi_messages(compiler: str, launcher: str) -> Check:
     answer = "2 ranks exchange a message"
     if lines:
         answer += f", and the MPI prints {len(lines)} lines: {lines[0]}"
-    remedy = "Open MPI on one host: export OMPI_MCA_btl=^tcp (shared memory instead of TCP)"
+    remedy = "Open MPI on one host: export OMPI_MCA_btl=^tcp,ofi (shared memory instead of TCP)"
     return Check(name, not lines, answer, needed_for, remedy, optional=True)
 
 

@@ -13,8 +13,9 @@ LAUNCH = {
     # Containers forbid processes to read each other's memory: Open MPI 4, then Open MPI 5.
     "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
     "OMPI_MCA_btl_sm_single_copy_mechanism": "none",
-    # Open MPI 5 tries TCP between the ranks of a host, and prints an error for each network interface.
-    "OMPI_MCA_btl": "^tcp",
+    # Open MPI 5 tries TCP between the ranks of a host, and prints an error for each network interface. Without TCP,
+    # libfabric would take its place, and MPI_Finalize a second.
+    "OMPI_MCA_btl": "^tcp,ofi",
 }
 # Ranks that wait give way to those that work.
 YIELDING = {**LAUNCH, "OMPI_MCA_mpi_yield_when_idle": "1"}

@@ -50,8 +50,9 @@ def run(command: str, folder: Path, quiet: bool = False, errors: int | None = No
     errors: where that goes instead, as `subprocess` has it.
     """
     print(f"$ {command}", flush=True)
-    # Open MPI 5 tries TCP between the ranks of one host, and prints an error for each network interface.
-    environment = {"OMPI_MCA_btl": "^tcp", **os.environ, "PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
+    # Open MPI 5 tries TCP between the ranks of one host, and prints an error for each network interface. Without TCP,
+    # libfabric would take its place, and MPI_Finalize a second.
+    environment = {"OMPI_MCA_btl": "^tcp,ofi", **os.environ, "PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
     output = subprocess.DEVNULL if quiet else None
     done = subprocess.run(shlex.split(command), cwd=folder, env=environment, stdout=output, stderr=errors, check=False)
     if done.returncode:

@@ -29,7 +29,8 @@ TESTS = Path(__file__).parent
 # hash over all that goes into them.
 os.environ.setdefault("XDG_CACHE_HOME", str(TESTS.parent / "build" / "cache"))
 # Ranks of one host exchange messages through shared memory: Open MPI 5 prints errors where TCP reaches no interface.
-os.environ.setdefault("OMPI_MCA_btl", "^tcp")
+# Without TCP, libfabric (ofi) would take its place: MPI_Finalize takes a second then.
+os.environ.setdefault("OMPI_MCA_btl", "^tcp,ofi")
 # Tests start thousands of commands, which would compile their modules each time where none may be kept.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.path.insert(0, str(TESTS / "examples"))
