@@ -24,8 +24,8 @@ FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILIN
 WIDTH = "100"
 CUT = "…"
 
-_OF_THE_MACHINE = ("quipu: added ", "quipu: building the MPI ")
-"""Begins of lines that depend on who runs the command, and for the how many-th time."""
+_OF_THE_MACHINE = ("quipu: added ", "quipu: building the MPI ", "quality ")
+"""Begins of lines that depend on who runs the command, where, and for the how many-th time."""
 _SOMETIMES = (
     "note: slowest rank",
     "note: this run was made while others",

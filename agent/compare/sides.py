@@ -180,6 +180,7 @@ def _onto(
         tree=tree,
         values=moved(experiment.values),
         oversubscribed=flags,
+        loaded=None if experiment.loaded is None else experiment.loaded[places],
         excess=moved(experiment.excess),
         largest=moved(experiment.largest),
         rank_times=None if experiment.rank_times is None else experiment.rank_times.chosen(places),

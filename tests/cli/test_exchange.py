@@ -100,7 +100,7 @@ def test_call_trees_for_viewers(chosen: str, quipu_here: Quipu, heat: Path, runs
     assert again.code == 0  # the suffix chooses the format
     assert (tmp_path / name).read_bytes() == (tmp_path / f"other{STACKS[chosen]}").read_bytes()
     single = quipu_here("export", runs, "-f", chosen, "--at", "p=8", "-o", "out")
-    values = "p=8, mean of 2 repetitions, mean over ranks"
+    values = "p=8, median of 2 repetitions, mean over ranks"
     assert single.code == 0 and single.err.endswith(f"wrote out: time; {values}\n")
     assert quipu_here("export", runs, "-f", "extrap-json", "-o", "out").code == 2
     largest = quipu_here("export", heat, "-f", chosen, "--at", "p=4,n=64", "--over-ranks", "max", "-o", "largest")

@@ -63,7 +63,7 @@ def source(sdist: Path, tmp_path: Path) -> Path:
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text('raise ImportError("a neighbour of the source folder")\n')
     with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path, filter="data")
+        archive.extractall(tmp_path)
     return tmp_path / sdist.name.removesuffix(".tar.gz")
 
 

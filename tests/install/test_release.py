@@ -26,5 +26,5 @@ def test_changelog_and_citation_state_the_version_and_date_of_the_release() -> N
 
 def test_tools_of_lint_are_pinned() -> None:
     pinned = tomllib.loads(text("pyproject.toml"))["project"]["optional-dependencies"]["lint"]
-    assert {"ruff", "mypy"} == {requirement.partition("==")[0] for requirement in pinned}
+    assert {"ruff", "mypy", "codespell", "proselint"} == {requirement.partition("==")[0] for requirement in pinned}
     assert all(re.fullmatch(r"\w+==[\d.]+", requirement) for requirement in pinned)

@@ -45,21 +45,21 @@ def test_teams_and_tasks_count_as_one_step_per_block(workshop: Workshop, openmp)
 
 def test_work_of_a_team_is_under_its_parallel_region(openmp) -> None:
     run = openmp()
-    loop = ("main", "loop", "omp parallel", "loop (omp line 16)", "work")
+    loop = ("main", "loop", "omp parallel", "loop (omp line 17)", "work")
     assert visits_by_thread(run, "work")[loop] == [7, 7, 8, 8]  # 5 of 20, and 2 or 3 of 10
     assert run.tree[("main", "loop")]["visits"] == 2
     assert visits_by_thread(run, "omp parallel")[("main", "loop", "omp parallel")] == [2, 2, 2, 2]
-    inner = ("main", "nested", "omp parallel", "nested (omp line 69)", "omp parallel level 2", "nested (omp line 71)")
+    inner = ("main", "nested", "omp parallel", "nested (omp line 70)", "omp parallel level 2", "nested (omp line 72)")
     assert run.tree[inner]["visits"] == 4
     assert run.tree[(*inner, "work")]["visits"] == 4
 
 
 def test_tasks_are_under_the_region_that_created_them(openmp) -> None:
     tree = openmp().tree
-    body = ("main", "tasks", "omp parallel", "tasks (omp line 39)")
-    assert tree[(*body, "omp task line 43")]["visits"] == 20
-    assert tree[(*body, "omp task line 43", "work")]["visits"] == 20
-    calls = ("main", "omp parallel", "main (omp line 83)", "fibonacci")
+    body = ("main", "tasks", "omp parallel", "tasks (omp line 40)")
+    assert tree[(*body, "omp task line 44")]["visits"] == 20
+    assert tree[(*body, "omp task line 44", "work")]["visits"] == 20
+    calls = ("main", "omp parallel", "main (omp line 84)", "fibonacci")
     assert tree[calls]["visits"] == 177  # recursion through tasks folds as calls do
     assert tree[(*calls, "omp taskwait")]["visits"] == 88
 
@@ -72,7 +72,7 @@ def test_waiting_is_time_of_its_own(openmp) -> None:
         if path and path[-1] in waiting:
             assert values["wait_time"] == pytest.approx(values["time"])
             assert values["blocks"] == 0
-    body = ("main", "phases", "omp parallel", "phases (omp line 24)")
+    body = ("main", "phases", "omp parallel", "phases (omp line 25)")
     assert {path[-1]: values["visits"] for path, values in run.tree.items() if path[:-1] == body} == {
         "omp barrier": 3,
         "omp critical": 3,
