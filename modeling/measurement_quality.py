@@ -40,9 +40,9 @@ def quality_line(runs: Sequence[RunQuality], scatter: float | None = None) -> st
         parts.append(f"repetitions scatter by {100 * scatter:.0f} %")
     alone = sum(not (run.loaded or run.oversubscribed) for run in runs)
     if len(runs) > 1:
-        parts.append(f"{alone} of {len(runs)} runs measured alone")
+        parts.append(f"{alone} of {len(runs)} runs with a processor for each rank")
     elif not alone:
         parts.append("oversubscribed" if runs[0].oversubscribed else "on a loaded machine")
     elif loads:
-        parts.append("measured alone")
+        parts.append("a processor for each rank")
     return ", ".join(parts)

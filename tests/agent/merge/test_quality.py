@@ -49,10 +49,11 @@ def test_a_machine_is_loaded_where_the_ranks_lack_a_processor(ranks: int, others
 
 def test_the_line_says_what_is_known() -> None:
     alone, loaded = RunQuality((2, 4), 0.1, False, False), RunQuality((4, 4), 3.0, False, True)
-    assert quality_line([alone]) == "2 ranks on 4 processors, others used 0.1, measured alone"
+    assert quality_line([alone]) == "2 ranks on 4 processors, others used 0.1, a processor for each rank"
     assert quality_line([loaded]) == "4 ranks on 4 processors, others used 3.0, on a loaded machine"
     assert quality_line([alone, loaded], 0.02) == (
-        "4 ranks on 4 processors, others used 3.0 at most, repetitions scatter by 2 %, 1 of 2 runs measured alone"
+        "4 ranks on 4 processors, others used 3.0 at most, repetitions scatter by 2 %, "
+        "1 of 2 runs with a processor for each rank"
     )
     assert quality_line([RunQuality(None, None, False, False)]) == ""
 
@@ -80,7 +81,8 @@ def test_runs_on_a_loaded_machine_are_left_out_where_there_are_others(tmp_path: 
     assert experiment.loaded.tolist() == [[False, True]] * 4 + [[True, False]]
     assert experiment.dedicated.tolist() == [True] * 4 + [False]
     assert experiment.quality == (
-        "1 rank on 1 processor, others used 2.0 at most, repetitions scatter by 100 %, 4 of 9 runs measured alone"
+        "1 rank on 1 processor, others used 2.0 at most, repetitions scatter by 100 %, "
+        "4 of 9 runs with a processor for each rank"
     )
     times, shared = dedicated_times(experiment, "time")
     assert not shared[:2].any()
