@@ -141,9 +141,9 @@ void pointMpiAtWrapper(Language language) {
 
 bool isForGfortranOnly(const std::string &argument) {
     /* What mpifort adds where the MPI was built with gfortran: its dialect, and the hardening of a distribution. */
-    for (const char *option :
-         {"-fallow-invalid-boz", "-fallow-argument-mismatch", "-ffile-prefix-map=", "-fdebug-prefix-map=",
-          "-fstack-protector", "-fstack-clash-protection", "-fcf-protection", "-mbranch-protection"})
+    for (const char *option : {"-fallow-invalid-boz", "-fallow-argument-mismatch",
+                               "-ffile-prefix-map=", "-fdebug-prefix-map=", "-fstack-protector",
+                               "-fstack-clash-protection", "-fcf-protection", "-mbranch-protection"})
         if (argument.compare(0, strlen(option), option) == 0)
             return true;
     return false;

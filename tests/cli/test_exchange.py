@@ -104,7 +104,7 @@ def test_call_trees_for_viewers(chosen: str, quipu_here: Quipu, heat: Path, runs
     assert single.code == 0 and single.err.endswith(f"wrote out: time; {values}\n")
     assert quipu_here("export", runs, "-f", "extrap-json", "-o", "out").code == 2
     largest = quipu_here("export", heat, "-f", chosen, "--at", "p=4,n=64", "--over-ranks", "max", "-o", "largest")
-    assert largest.err.endswith("; p=4, n=64, mean of 2 repetitions, max over ranks\n")
+    assert largest.err.endswith("; p=4, n=64, median of 2 repetitions, max over ranks\n")
 
 
 def test_measurements_of_caliper_are_not_written_over(quipu_here: Quipu, runs: Path, tmp_path: Path) -> None:
