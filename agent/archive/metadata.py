@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
@@ -113,12 +112,13 @@ class RunMetadata:
 
     @property
     def loaded(self) -> bool:
-        """Whether others used processors that the ranks needed, so that times contain waiting for one."""
+        """Whether others used processors that the ranks needed, so that times contain waiting for one.
+
+        Simulated time does not: SimGrid reads the processor time of the simulating thread.
+        """
         others = self.others
-        if others is None or others < OTHERS_MATTER or self.simulated_by_effort:
+        if others is None or others < OTHERS_MATTER or self.launcher.get("family") == "smpi":
             return False
-        if self.launcher.get("family") == "smpi":
-            return others + 1 > (os.cpu_count() or 1) + OTHERS_MATTER
         return any(len(node.get("ranks") or ()) + others > _processors(node) + OTHERS_MATTER for node in self.nodes)
 
     @property

@@ -44,7 +44,7 @@ def test_others_are_what_the_launch_did_not_use() -> None:
 def test_a_machine_is_loaded_where_the_ranks_lack_a_processor(ranks: int, others: float, loaded: bool) -> None:
     launcher: dict[str, Any] = {"others": others, "host": "n1"}
     assert RunMetadata(launcher=launcher, nodes=(node(ranks, 4),)).loaded is loaded
-    assert not RunMetadata(launcher={**launcher, "compute": "effort"}, nodes=(node(ranks, 4),)).loaded
+    assert not RunMetadata(launcher={**launcher, "family": "smpi"}, nodes=(node(ranks, 4),)).loaded
 
 
 def test_the_line_says_what_is_known() -> None:
