@@ -38,6 +38,7 @@ from .same_error import SameError
 from .task import Execution, Outcome, Progress, Silent, Task
 
 LOCK_FILE = ".campaign.lock"
+_TRIES, _PAUSE = 100, 0.01  # s: far longer than a child takes to execute its command
 _SHARE = re.compile(r"\d+(\.\d+)?%")
 
 
@@ -343,6 +344,23 @@ def _holder_by_kernel(descriptor: int) -> str:
     return next((f"process {pid} on {socket.gethostname()}" for pid in found if pid.isdigit() and pid != "0"), "")
 
 
+def _lock(descriptor: int) -> None:
+    """Take a lock, or raise BlockingIOError.
+
+    A campaign that is killed while it starts a command leaves the lock to the child until the child executes it.
+    """
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            words = os.pread(descriptor, 200, 0).decode("utf-8", "replace").split()
+            here = words[2:] == ["on", socket.gethostname()] and words[1].isdigit()
+            if not here or psutil.pid_exists(int(words[1])) or not tries_left:
+                raise
+        time.sleep(_PAUSE)
+
+
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
     """Hold the lock of an experiment folder. The kernel frees it when its process ends, however it ends."""
@@ -353,7 +371,7 @@ def locked(directory: Path) -> Iterator[None]:
         raise MeasurementError(f"{path}: cannot be written: {error.strerror or error}") from error
     try:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(descriptor)
         except OSError as error:
             raise MeasurementError(f"{directory}: {_other_campaign(path, descriptor)}") from error
         try:

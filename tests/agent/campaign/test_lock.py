@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -35,3 +37,18 @@ def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
     assert "process" in (tmp_path / "heat" / LOCK_FILE).read_text()
     with locked(tmp_path / "heat"):
         assert f"process {os.getpid()} on" in (tmp_path / "heat" / LOCK_FILE).read_text()
+
+
+def test_a_killed_campaign_leaves_its_lock_to_a_child_for_a_moment_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    folder = tmp_path / "heat"
+    folder.mkdir()
+    child = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(child, fcntl.LOCK_EX)
+    os.write(child, f"process {ended.pid} on {socket.gethostname()}\n".encode())
+    monkeypatch.setattr("quipu.agent.campaign.campaign.time.sleep", lambda _: os.close(child))
+    with locked(folder):
+        assert f"process {os.getpid()} on" in (folder / LOCK_FILE).read_text()
