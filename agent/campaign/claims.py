@@ -6,11 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quipu.modeling.limits import whole_number
-from quipu.modeling.priors.rank_parameters import RANK_NAMES
-
-THREAD_NAMES = ("t", "threads", "nthreads", "num_threads", "omp_threads")
-"""What the number of OpenMP threads is called."""
-
+from quipu.modeling.parameter_names import RANK_NAMES, THREAD_NAMES
 
 ONE_OF_RANKS = "QUIPU_ONE_OF_RANKS"
 """The variable that is 1 where a single process computes what one of the ranks computes."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ..errors import ModelingError
 from ..experiment import Experiment, FloatArray
+from ..parameter_names import RANK_NAMES
 from ..priors.dedicated import enough_dedicated
-from ..priors.rank_parameters import RANK_NAMES
 
 _SIZES = ("D", "size", "problem")
 _LOWEST_CLOCK = 1e6  # Hz

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..experiment import Experiment
-
-RANK_NAMES = ("p", "P", "ranks", "processes", "procs", "np", "nprocs")
-"""What the number of ranks is called; where an experiment has several of these, the first is the likeliest."""
+from ..parameter_names import RANK_NAMES
 
 
 def rank_parameters(experiment: Experiment) -> set[str]:
