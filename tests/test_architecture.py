@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -243,3 +244,11 @@ def test_modules_import_at_once_only_what_every_installation_has() -> None:
                     names = []
                 found += [f"{path.relative_to(ROOT)}: {name}" for name in names if name.split(".")[0] not in known]
     assert found == []
+
+
+def test_a_run_loads_no_models() -> None:
+    """Each launch would pay for them."""
+    command = "import quipu.agent.campaign.repetition, sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True).stdout.split()
+    slow = ("quipu.modeling.pmnf", "quipu.modeling.priors", "scipy", "pandas", "sklearn", "psutil")
+    assert [name for name in loaded if name.startswith(slow)] == []
