@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -252,3 +253,18 @@ def test_a_run_loads_no_models() -> None:
     loaded = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True).stdout.split()
     slow = ("quipu.modeling.pmnf", "quipu.modeling.priors", "scipy", "pandas", "sklearn", "psutil")
     assert [name for name in loaded if name.startswith(slow)] == []
+
+
+def test_a_run_starts_no_threads_for_linear_algebra_and_leaves_the_environment_alone() -> None:
+    """A measured program would inherit the variable; the threads would cost each run more than numpy itself."""
+    code = (
+        "import quipu.agent.cli.run, os; "
+        "print(os.environ.get('OPENBLAS_NUM_THREADS'), len(os.listdir('/proc/self/task')))"
+    )
+    for value in (None, "2"):
+        environment = {name: text for name, text in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+        environment |= {} if value is None else {"OPENBLAS_NUM_THREADS": value}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        kept, threads = done.stdout.split()
+        assert kept == str(value)
+        assert value is not None or threads == "1"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 from quipu.modeling.errors import UsageError
 
+from . import quick_numpy  # noqa: F401  (before all that loads numpy)
 from .measurements import read_machine
 from .options import RANK_COLUMNS, parse_assignments
 from .output import say, show_json, stdout_for_json
