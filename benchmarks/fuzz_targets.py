@@ -19,15 +19,15 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
 
 import numpy as np
 import pyarrow.parquet as pq
+from class_counts import classes_of
 from profile_writer import Thread, counted, rank_profile
 from quipu.agent.archive.checksums import NAME as SUMS
 from quipu.agent.archive.checksums import write_checksums
+from quipu.agent.archive.class_tables import COUNTS, read_source, source_metrics, write_classes
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive
 from quipu.agent.archive.run import SourceEffort, SourceLine
 from quipu.agent.archive.run_json import read_json
-from quipu.agent.archive.source_table import FILE as SOURCE
-from quipu.agent.archive.source_table import read_source, source_metrics, write_source
 from quipu.agent.campaign.file import read_campaign
 from quipu.agent.launch.raw_folder import read_launch, read_raw_folder, write_launch
 from quipu.agent.merge.ranks import assign_ranks
@@ -205,7 +205,7 @@ class Archives(Target):
 
 
 class Source(Target):
-    """The table of source lines of an archive; the seed is neither packed nor checksummed."""
+    """The table of the counts of classes of an archive; the seed is neither packed nor checksummed."""
 
     def prepare(self) -> None:
         raw = self.folder / "raw"
@@ -216,16 +216,16 @@ class Source(Target):
         places = np.array([0, 1, 1, 2], dtype=np.int64)
         lines = tuple(SourceLine(name, f"_Z{name}", f"{name}.c", 10) for name in ("main", "solve", "tiny"))
         counts = dict.fromkeys(source_metrics(self.metrics), places * 10)
-        write_source(self.folder, SourceEffort(places, np.array([0, 1, 2, 2]), lines, counts))
-        table = pq.read_table(self.folder / SOURCE)
-        pq.write_table(table, self.folder / SOURCE, compression="none", store_schema=False)
-        self.whole = (self.folder / SOURCE).read_bytes()
+        write_classes(self.folder, classes_of(SourceEffort(places, np.array([0, 1, 2, 2]), lines, counts)))
+        table = pq.read_table(self.folder / COUNTS)
+        pq.write_table(table, self.folder / COUNTS, compression="none", store_schema=False)
+        self.whole = (self.folder / COUNTS).read_bytes()
 
     def seeds(self) -> list[bytes]:
         return [self.whole]
 
     def read(self, data: bytes) -> None:
-        self.file(SOURCE, data)
+        self.file(COUNTS, data)
         found = read_source(self.folder, RunMetadata(metrics=self.metrics), self.tree)
         assert found is not None
         assert found.callpath.max(initial=0) < len(self.tree)

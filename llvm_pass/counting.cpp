@@ -187,8 +187,8 @@ void Counting::planTransfers(ArrayRef<Instruction *> Transfers) {
     }
 }
 
-std::vector<LineEffort> Counting::lines() const {
-    LineTable Table(F, Within, Plan.Shares);
+std::vector<CountClass> Counting::classes() const {
+    ClassTable Table(F, Within, Plan, DT, LI);
     for (const Site &S : Sites) {
         const unsigned Scope = Within.scopeOf(*S.Where), Row = S.Counter + 1;
         Table.addTransfer(Row, *S.Where, Plan.Weights[Row].lookup(Scope).Code);
@@ -196,7 +196,7 @@ std::vector<LineEffort> Counting::lines() const {
     for (unsigned Row = 0; Row < Plan.Weights.size(); Row++)
         for (const auto &[Scope, Done] : Plan.Weights[Row])
             Table.complete(Row, Scope, Done.Code);
-    return Table.lines();
+    return Table.take();
 }
 
 bool Counting::isCheap(const Loop *L) {

@@ -3,8 +3,8 @@
 #ifndef QUIPU_COUNTING_H
 #define QUIPU_COUNTING_H
 
+#include "classes.h"
 #include "flow.h"
-#include "lines.h"
 #include "scopes.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -47,8 +47,8 @@ class Counting {
     bool countsVisits() const { return Paths.has_value(); }
     unsigned counters() const { return Plan.Weights.size() - 1; }
 
-    /// The weights by source line. Before insert().
-    std::vector<LineEffort> lines() const;
+    /// The blocks that are executed equally often, and what they do. Before insert().
+    std::vector<CountClass> classes() const;
 
     /// Adds to `Counters` (an array of 64-bit integers, defined in the entry block) from now on. Loops without calls
     /// count in registers, in closed form where the trip count is known; everything else counts in memory, so that the

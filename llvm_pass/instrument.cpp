@@ -64,20 +64,18 @@ class FunctionInstrumenter {
         finish(Twice, isRegion() ? Begin : nullptr, Descriptor.Inner);
     }
 
-    void run(FunctionAnalysisManager &FAM, bool PerLine) {
+    void run(FunctionAnalysisManager &FAM) {
         std::vector<Instruction *> Twice = returningTwice();
         Counting Counters(F, FAM, Within, !isRegion() && RT.inlines(F));
         if (Counters.counters() > QUIPU_MOST_COUNTERS)
             return runNaively();
-        if (PerLine) {
-            Facts.Counters.assign(Within.scopes().size(), 0);
-            Facts.Counters[0] = Counters.counters();
-            for (unsigned Row = 0; Row < Counters.weights().size(); Row++)
-                for (const auto &Entry : Counters.weights()[Row])
-                    if (Entry.first > 0 && !isNothing(Entry.second))
-                        Facts.Counters[Entry.first] = Row + 1;
-            Facts.Lines = Counters.lines();
-        }
+        Facts.Counters.assign(Within.scopes().size(), 0);
+        Facts.Counters[0] = Counters.counters();
+        for (unsigned Row = 0; Row < Counters.weights().size(); Row++)
+            for (const auto &Entry : Counters.weights()[Row])
+                if (Entry.first > 0 && !isNothing(Entry.second))
+                    Facts.Counters[Entry.first] = Row + 1;
+        Facts.Classes = Counters.classes();
         const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, Counters.weights());
         CallInst *Begin = atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor.Whole},
                                   isRegion() ? "quipu.frame" : "quipu.counters");
@@ -244,7 +242,6 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
     // Fortran has no exceptions; the functions of flang do not say so.
     bool HandleExceptions = !isFortran(M);
     bool Naive = sys::Process::GetEnv("QUIPU_NAIVE").has_value();
-    bool PerLine = sys::Process::GetEnv("QUIPU_PER_BLOCK").has_value();
     bool All = sys::Process::GetEnv("QUIPU_ALL").has_value();
     bool OnlySelected = sys::Process::GetEnv("QUIPU_ONLY_SELECTED").has_value();
 
@@ -281,7 +278,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
         if (Naive)
             Instrumenter.runNaively();
         else
-            Instrumenter.run(FAM, PerLine);
+            Instrumenter.run(FAM);
         addFacts(Lines, Facts, Hook == QUIPU_HOOKED, Within[I]);
         FAM.invalidate(*F, PreservedAnalyses::none());
     }

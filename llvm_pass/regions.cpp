@@ -200,18 +200,18 @@ void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Ho
                 Json.value(json::fixUTF8(Callee->getName()));
         });
         Json.attribute("indirect_calls", static_cast<int64_t>(Facts.IndirectCalls));
-        if (!Facts.Lines.empty()) {
+        if (!Facts.Classes.empty()) {
             Json.attribute("counters", Facts.Counters[0]);
-            writeLines(Json, Facts.Lines, 0, 0);
+            writeClasses(Json, Facts.Classes, 0, 0);
         }
     }));
-    for (unsigned Scope = 1; !Facts.Lines.empty() && Scope < Within.scopes().size(); Scope++)
+    for (unsigned Scope = 1; !Facts.Classes.empty() && Scope < Within.scopes().size(); Scope++)
         Lines.push_back(jsonLine([&](json::OStream &Json) {
             writeIdentity(Json, *Within.scopes()[Scope].Function);
             Json.attribute("inlined", true);
             // The visits of the whole function are its first counter.
             Json.attribute("counters", Facts.Counters[Scope]);
-            writeLines(Json, Facts.Lines, Scope, 1);
+            writeClasses(Json, Facts.Classes, Scope, 1);
         }));
 }
 

@@ -3,8 +3,8 @@
 #ifndef QUIPU_REGIONS_H
 #define QUIPU_REGIONS_H
 
+#include "classes.h"
 #include "effort.h"
-#include "lines.h"
 #include "names.h"
 #include "scopes.h"
 #include "selection.h"
@@ -28,8 +28,8 @@ struct RegionFacts : Identity {
     size_t Instructions = 0;
     llvm::SetVector<const llvm::Function *> Calls; ///< functions that it calls by name
     size_t IndirectCalls = 0;
-    std::vector<unsigned> Counters; ///< of the region and its scopes, if source lines are described
-    std::vector<LineEffort> Lines;  ///< empty unless they are asked for
+    std::vector<unsigned> Counters; ///< of the region and its scopes
+    std::vector<CountClass> Classes;
     bool IsSmall = false;           ///< a hook would cost more than it is worth, and nothing is below it
 };
 
@@ -49,7 +49,7 @@ struct Descriptors {
 Descriptors createDescriptors(llvm::Function &F, const Identity &Self, quipu_hook Hook, const Scopes &Within,
                               llvm::ArrayRef<ScopedWork> Weights);
 
-/// A line of JSON about a function, for the section .quipu.facts; and about each scope in it that has source lines.
+/// A line of JSON about a function, for the section .quipu.facts; and about each scope in it that does something.
 void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Hook, const Scopes &Within);
 
 /// Puts lines into the section .quipu.facts of the object file, compressed; nothing of it is loaded when the program

@@ -18,7 +18,10 @@ NAME = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64}) [ *]([\w.-]+)")
 _LARGEST = 1 << 16
 _WITHOUT = f"remove it to read the archive without checksums; {REMEDY}"
-_TABLES = ("regions", "callpaths", "values", "statistics", "sketches", "ranks", "source", "communication")
+_TABLES = (
+    *("regions", "callpaths", "values", "statistics", "sketches", "ranks", "communication"),
+    *("classes", "places", "source"),  # the last one in archives of older versions
+)
 _FILES = ("run.json", *(f"{name}.parquet" for name in _TABLES))
 """What archives have, or can have."""
 

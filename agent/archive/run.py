@@ -91,6 +91,63 @@ class SourceEffort:
     metrics: Mapping[str, NDArray[np.int64]]
 
 
+@dataclass(frozen=True)
+class CountClass:
+    """Blocks of one function that its flow graph executes equally often: the body of a loop, a way of a branch.
+
+    within: index of the class around it, -1: none; depth: loops of the function around it; calls: linker names of the
+    functions that its blocks call, in order.
+    """
+
+    within: int
+    depth: int
+    calls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCounts:
+    """How often each class was executed on each call path, and what one execution does.
+
+    callpath, number (index into `classes`), total (over ranks and threads), lowest and highest (of a rank): int64 of
+    shape (rows,), sorted by call path and class, each pair once. A rank without the call path has executed it 0 times.
+    place_class (index into `classes`), place_line (index into `lines`): int64 of shape (places,), sorted by class;
+    effort: name of a metric → int64 (places,), what one execution of the class does at that line. A call path does
+    total × effort, added up, modulo 2^64.
+    """
+
+    callpath: IntArray
+    number: IntArray
+    total: IntArray
+    lowest: IntArray
+    highest: IntArray
+    classes: tuple[CountClass, ...]
+    place_class: IntArray
+    place_line: IntArray
+    lines: tuple[SourceLine, ...]
+    effort: Mapping[str, NDArray[np.int64]]
+
+    def source(self) -> SourceEffort:
+        """Return the effort of source lines."""
+        first = np.searchsorted(self.place_class, self.number)
+        length = np.searchsorted(self.place_class, self.number + 1) - first
+        row = np.repeat(np.arange(length.size), length)
+        place = np.arange(row.size) - np.repeat(np.cumsum(length) - length, length) + np.repeat(first, length)
+        path, line = self.callpath[row], self.place_line[place]
+        order = np.lexsort((line, path))
+        path, line, row, place = path[order], line[order], row[order], place[order]
+        begin = np.flatnonzero(np.append(True, (path[1:] != path[:-1]) | (line[1:] != line[:-1]))[: path.size])
+        with np.errstate(over="ignore"):
+            products = {name: self.total[row] * values[place] for name, values in self.effort.items()}
+            sums = {
+                name: np.add.reduceat(values, begin) if begin.size else values[:0] for name, values in products.items()
+            }
+        some = np.zeros(begin.size, dtype=bool)
+        for values in sums.values():
+            some |= values != 0
+        metrics = {name: np.maximum(values[some], 0) for name, values in sums.items()}
+        return SourceEffort(path[begin][some], line[begin][some], self.lines, metrics)
+
+
 @dataclass(frozen=True, eq=False)
 class CommunicationMatrix:
     """What ranks sent to each other in messages, and put to and got from each other in one-sided operations.
@@ -125,7 +182,7 @@ class RunArchive:
     """One run, read or about to be written.
 
     values: None if only the statistics were asked for, or if the archive has no more (`metadata.rank_columns`).
-    source, communication: about to be written; `read_source` and `read_communication` read them.
+    classes, communication: about to be written; `read_classes` and `read_communication` read them.
     """
 
     metadata: RunMetadata
@@ -134,7 +191,7 @@ class RunArchive:
     statistics: Mapping[str, RankStatistics]
     ranks: tuple[RankRecord, ...]
     path: Path = Path()
-    source: SourceEffort | None = None
+    classes: ClassCounts | None = None
     communication: CommunicationMatrix | None = None
 
     @property

@@ -13,13 +13,13 @@ import numpy as np
 from quipu.modeling.experiment import IntArray
 
 from .checksums import write_checksums
+from .class_tables import write_classes
 from .columns import RANKS, SKETCHES, STATISTICS, value_type
 from .communication_table import write_communication
 from .leftovers import TEMPORARY, writing
 from .metadata import configuration_name
 from .run import RankStatistics, RunArchive
 from .run_json import to_json, write_json
-from .source_table import write_source
 from .tables import Column, concatenated, fsync, write_table
 
 _NAMED = 40
@@ -105,8 +105,8 @@ def _write_tables(archive: RunArchive, folder: Path) -> None:
         for metric in archive.metadata.metrics:
             columns[metric.name] = (value_type(metric), values.metrics[metric.name])
         write_table(folder / "values.parquet", columns)
-    if archive.source is not None:
-        write_source(folder, archive.source)
+    if archive.classes is not None:
+        write_classes(folder, archive.classes)
     if archive.communication is not None:
         write_communication(folder, archive.communication)
     names = [metric.name for metric in archive.metadata.metrics]

@@ -37,7 +37,7 @@ def command(
     source: bool = typer.Option(
         False,
         "--source",
-        help="Source lines of one run, for programs built with --quipu-per-block; default: the last run.",
+        help="Source lines of one run, for programs built with -g; default: the last run.",
     ),
     inlined: bool = typer.Option(
         False, "--inlined", help="Call paths with the source functions that their effort came from."
@@ -131,8 +131,8 @@ def _show_source(
     from quipu.report.terminal.source import inlined_listing, source_listing
     from quipu.report.tree_views import run_facts
 
+    from ..archive.class_tables import read_source
     from ..archive.read import read_archive
-    from ..archive.source_table import read_source
 
     archive = read_archive(folder, values=False)
     source = SourceListing(archive, read_source(folder, archive.metadata, archive.tree), over, metrics)

@@ -4,7 +4,7 @@
 {"format": "quipu-baseline", "schema": 1, "name", "parameters", "points", "over_ranks", "metrics", "regions",
 "callpaths", "values", "lines"}. "values": per metric one entry per call path, null if it is 0 everywhere, else one per
 configuration: a number, [least, most] where repetitions differ, null where it was not measured. "lines": by
-configuration the effort of source lines, of programs that were built with --quipu-per-block.
+configuration the effort of source lines.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from quipu.modeling.errors import MeasurementError, UsageError
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray, Region
 from quipu.modeling.line_changes import LineEffort
 
+from ..archive.class_tables import read_source
 from ..archive.read import read_archive
 from ..archive.run import SourceEffort
-from ..archive.source_table import read_source
 from ..merge.experiment import find_runs
 from ..merge.unify import unify_trees
 

@@ -26,7 +26,8 @@ from ..launch.jobs import jobs_of, with_jobs
 from ..launch.raw_folder import LAUNCH_FILE, RawFolder, read_launch, read_raw_folder
 from ..profile.ranks import split_ranks
 from ..profile.reader import ProcessProfile, ProfileState, read_profile
-from ..source.lines import SourcePrograms
+from ..source.classes import SourcePrograms
+from .classes import with_classes
 from .communication import communication_of
 from .counted_run import CountedRun, counted_run
 from .counters import counted_by, with_counters, with_flat_profile
@@ -38,7 +39,6 @@ from .ranks import RankedProcess, assign_ranks, judge
 from .reduced import read_reduced
 from .reduced_run import costs_of_ranks, run_of
 from .shard import Joining, Source, read_shard, shards_of
-from .source_effort import with_source
 
 COLUMN_RANKS = 256
 # Raw folders of what was left out of a run are called so, and after the run.
@@ -79,7 +79,7 @@ def merge_run(
     archive = combine(raw, metadata, workers, column_ranks)
     archive = with_counters(archive, counted_by(metadata, raw_dir, archive.tree, raw.profiles))
     archive = with_flat_profile(archive, _with_addresses(raw.profiles))
-    archive = with_source(archive, _with_counters(raw.profiles, programs), programs)
+    archive = with_classes(archive, _with_counters(assign_ranks(raw.profiles, raw.rank_files), programs), programs)
     try:
         archive = write_archive(archive, destination)
     except OSError as error:
@@ -100,14 +100,26 @@ def merge_command(raw_dir: Path, destination: Path) -> str:
     return shlex.join(["quipu", "merge", str(raw_dir), "-o", str(destination)])
 
 
-def _with_counters(heads: Iterable[ProcessProfile], programs: SourcePrograms) -> Iterator[ProcessProfile]:
-    """Yield the profiles of processes whose programs describe source lines, whole, one after the other."""
-    for path in dict.fromkeys(head.path for head in heads if programs.have_lines(head.attributes)):
-        try:
-            profile = read_profile(path, wants_counters=lambda attributes: True)
-        except FormatError:
-            continue  # it is among the problems of the merge already
-        yield from split_ranks(profile)
+def _with_counters(
+    processes: Iterable[RankedProcess], programs: SourcePrograms
+) -> Iterator[tuple[int, ProcessProfile]]:
+    """Yield rank and profile of the processes whose programs describe classes, whole, one after the other."""
+    last: Path | None = None
+    ranks: tuple[ProcessProfile, ...] = ()
+    for process in processes:
+        head = process.profile
+        if not programs.have_classes(head.attributes):
+            continue
+        if head.path != last:
+            last = head.path
+            try:
+                ranks = split_ranks(read_profile(last, wants_counters=lambda attributes: True))
+            except FormatError:
+                ranks = ()  # it is among the problems of the merge already
+        wanted = int(head.location[0]) if head.location.size else None
+        for profile in ranks:
+            if wanted is None or (profile.location.size and int(profile.location[0]) == wanted):
+                yield process.rank, profile
 
 
 def _with_addresses(heads: Iterable[ProcessProfile]) -> Iterator[ProcessProfile]:

@@ -137,7 +137,6 @@ bool takeOwn(std::string_view argument, CommandLine &line) {
         {"--quipu-all", &CommandLine::all},
         {"--quipu-only-selected", &CommandLine::onlySelected},
         {"--quipu-off", &CommandLine::off},
-        {"--quipu-per-block", &CommandLine::perBlock},
         {"--quipu-show", &CommandLine::show},
     };
     for (const auto &[name, member] : switches) {

@@ -17,7 +17,6 @@ struct CommandLine {
     bool all = false;                   ///< --quipu-all: hooks for small functions, too
     bool onlySelected = false;          ///< --quipu-only-selected: functions without a hook stay as they are
     bool off = false;                   ///< --quipu-off: the compiler alone, without pass and runtime
-    bool perBlock = false;              ///< --quipu-per-block: the static facts say which source line does how much
     bool show = false;                  ///< --quipu-show: print the command instead of running it
     bool hasInput = false;              ///< there is something to compile or link
     bool compiles = false;              ///< source files are among the inputs

@@ -65,7 +65,7 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
                 setenv("QUIPU_DEBUG_LINES", "off", 1);
         }
         // Inlined functions are known by their linker names only with this.
-        if (getenv("QUIPU_PER_BLOCK") && wrapper.language != quipu::Language::Fortran)
+        if (wrapper.language != quipu::Language::Fortran)
             command.push_back("-fdebug-info-for-profiling");
     }
 #ifdef QUIPU_SANITIZER_LIBRARY
@@ -169,8 +169,6 @@ int main(int argc, char **argv) {
     exportCallGraph(line.callGraph);
     if (line.naive)
         setenv("QUIPU_NAIVE", "1", 1);
-    if (line.perBlock)
-        setenv("QUIPU_PER_BLOCK", "1", 1);
     if (line.all)
         setenv("QUIPU_ALL", "1", 1);
     if (line.onlySelected)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from class_counts import classes_of
 from quipu.agent.archive.run import RunArchive, SourceEffort, SourceLine
 from quipu.agent.archive.write import write_archive
 from quipu.agent.merge.statistics import cells_of, statistics_of
@@ -83,7 +84,7 @@ def make_run(tmp_path: Path, pair: float = 2e-8) -> Path:
         values,
         statistics_of(cells_of(values, metrics, np.arange(2), len(TREE)).cells, metrics),
         written.ranks,
-        source=effort,
+        classes=classes_of(effort),
     )
     return write_archive(changed, tmp_path / "runs").path
 
@@ -184,7 +185,7 @@ def test_options_that_do_not_fit(quipu_here: Quipu, run: Path, options: list[str
 
 
 def test_runs_without_source_lines(quipu_here: Quipu, run: Path, tmp_path: Path) -> None:
-    assert "--quipu-per-block" in quipu_here("show", tmp_path / "plain" / "p=2,n=32.r1", "--inlined").err
+    assert "knows nothing of source lines" in quipu_here("show", tmp_path / "plain" / "p=2,n=32.r1", "--inlined").err
 
 
 def test_an_experiment_shows_the_source_lines_of_its_last_run(quipu_here: Quipu, run: Path, tmp_path: Path) -> None:

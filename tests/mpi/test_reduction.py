@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from measured import PROGRAMS, launch
+from quipu.agent.archive.class_tables import read_source
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive
 from quipu.agent.archive.run import RunArchive
-from quipu.agent.archive.source_table import read_source
 from quipu.agent.launch.raw_folder import RawFolder, read_raw_folder
 from quipu.agent.merge.counted_run import CountedRun
 from quipu.agent.merge.ranks import assign_ranks
@@ -108,7 +108,7 @@ def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("instrumented") / "reduction"
     compiler = Path(sys.executable).with_name("quipu-mpicc")
     source = PROGRAMS / "reduction.c"
-    command: list[str | Path] = [compiler, "--quipu-per-block", "-g", "-O1", "-pthread", source, "-o", program]
+    command: list[str | Path] = [compiler, "-g", "-O1", "-pthread", source, "-o", program]
     subprocess.run(command, check=True)
     return program
 

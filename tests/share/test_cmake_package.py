@@ -54,10 +54,10 @@ def test_only_named_targets_are_instrumented_and_others_link_with_them(tmp_path:
 
 
 def test_options_reach_the_wrapper_and_a_new_filter_compiles_anew(tmp_path: Path) -> None:
-    lines = "add_executable(app main.c helper.c work.c)\nquipu_instrument(app FILTER some.filter ALL PER_BLOCK)\n"
+    lines = "add_executable(app main.c helper.c work.c)\nquipu_instrument(app FILTER some.filter ALL)\n"
     done = cmake(tmp_path, lines, "C", "-G 'Unix Makefiles'")
     assert done.returncode == 0, done.stdout + done.stderr
-    for option in ("--quipu-all", "--quipu-per-block", f"--quipu-filter={tmp_path}/some.filter"):
+    for option in ("--quipu-all", f"--quipu-filter={tmp_path}/some.filter"):
         assert option in done.stdout
     again = ["cmake", "--build", "build", "--verbose"]
     assert " -c " not in subprocess.run(again, cwd=tmp_path, capture_output=True, text=True, check=True).stdout

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from profile_writer import rank_profile
+from quipu.agent.archive.class_tables import read_source
 from quipu.agent.archive.communication_table import read_communication
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive, read_metadata
-from quipu.agent.archive.source_table import read_source
 from quipu.agent.merge.experiment import scan_runs
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.errors import FormatError

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Source lines of programs that were built with --quipu-per-block, and what processes say of their overhead."""
+"""Count classes of programs and their source lines, and what processes say of their overhead."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from patience import PATIENCE
+from quipu.agent.archive.class_tables import read_source
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive
 from quipu.agent.archive.run import RunArchive, SourceEffort
-from quipu.agent.archive.source_table import read_source
 from quipu.agent.installation import native_file
 from quipu.agent.merge.run import merge_run
 
@@ -55,7 +55,7 @@ def effort(source: SourceEffort, metric: str) -> dict[tuple[str, int], int]:
 
 @pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3"])
 def test_flops_are_at_the_lines_that_a_person_wrote(workshop, level: str) -> None:
-    program = workshop.build("inlined.cpp", level, "-g", "--quipu-per-block")
+    program = workshop.build("inlined.cpp", level, "-g")
     _, source = measure(workshop.folder, program, "20")
     flops = effort(source, "flops")
     assert flops == {
@@ -69,7 +69,7 @@ def test_flops_are_at_the_lines_that_a_person_wrote(workshop, level: str) -> Non
 
 
 def test_inlined_code_belongs_to_its_own_call_path(workshop) -> None:
-    archive, source = measure(workshop.folder, workshop.build("inlined.cpp", "-O2", "-g", "--quipu-per-block"))
+    archive, source = measure(workshop.folder, workshop.build("inlined.cpp", "-O2", "-g"))
     paths = {
         archive.tree.label(path)
         for path, number in zip(source.callpath.tolist(), source.line.tolist(), strict=True)
@@ -84,7 +84,7 @@ def test_lines_of_shared_libraries(workshop) -> None:
         "double part(double x, int n) {\n  while (n-- > 0)\n    x += x / 3;\n  return x;\n}\n"
     )
     (folder / "whole.c").write_text("double part(double, int);\nint main(void) { return part(1, 50) < 0; }\n")
-    options = ["-O1", "-g", "--quipu-per-block"]
+    options = ["-O1", "-g"]
     wrapper = native_file("quipu-cc")
     subprocess.run([wrapper, *options, "-shared", "-fPIC", "part.c", "-o", "libpart.so"], cwd=folder, check=True)
     subprocess.run(
@@ -92,12 +92,6 @@ def test_lines_of_shared_libraries(workshop) -> None:
     )
     _, source = measure(folder, folder / "whole")
     assert effort(source, "flops")[("part", 3)] == 100
-
-
-def test_programs_without_the_option_have_no_lines(workshop) -> None:
-    workshop.run(workshop.build("inlined.cpp", "-O2", "-g"))
-    (raw,) = workshop.folder.glob("raw-*")
-    assert merged(raw)[1] is None
 
 
 @pytest.mark.parametrize("clock", ["tsc", "monotonic", "none"])

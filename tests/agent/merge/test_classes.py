@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effort of source lines: facts of a program made by hand, counters of profiles, the table of an archive."""
+"""Count classes: facts of a program made by hand, counters of profiles, the tables of an archive."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from fact_program import build
 from profile_writer import Node, Profile, Weights
+from quipu.agent.archive.class_tables import read_source
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive
 from quipu.agent.archive.run import RunArchive, SourceEffort, SourceLine
-from quipu.agent.archive.source_table import read_source
 from quipu.agent.merge.run import merge_run
-from quipu.agent.source.lines import SourcePrograms, counted_functions
+from quipu.agent.source.classes import SourcePrograms, counted_functions
 from quipu.modeling.errors import FormatError
 
 EFFORT = ("blocks", "instructions", "flops", "flops_single", "flops_double", "loads", "stores")
@@ -32,13 +33,21 @@ def row(*first: int) -> list[int]:
     return [*first, *([0] * (WIDTH - len(first)))]
 
 
-def line(function: str, number: int, *effort: list[int], file: str = "/src/a.c") -> dict[str, object]:
-    return {"function": f"{function}()", "name": function, "file": file, "line": number, "effort": list(effort)}
+def line(function: str, number: int, *effort: list[int], file: str = "/src/a.c") -> dict[str, Any]:
+    """Return a line of code. effort: of each row of weights, the row first."""
+    return {"function": [f"{function}()", function, file], "line": number, "effort": list(effort)}
 
 
-def function(name: str, counters: int, *lines: Mapping[str, object], at: int = 1, **changes: object) -> str:
+def function(name: str, counters: int, *lines: Mapping[str, Any], at: int = 1, **changes: object) -> str:
+    """Return an entry of the section with a class for each row of each line."""
     own: dict[str, object] = {"name": name, "display": name, "file": "/src/a.c", "line": at, "hook": True}
-    return json.dumps({**own, "counters": counters, "lines": list(lines), **changes})
+    classes = [
+        [-1, 0, [row, 1], [], [[number, member["line"], *effort]]]
+        for number, member in enumerate(lines)
+        for row, *effort in member["effort"]
+    ]
+    members = {"functions": [member["function"] for member in lines], "classes": classes}
+    return json.dumps({**own, "counters": counters, **members, **changes})
 
 
 # main counts 1 row of weights; solve has 2 counters and inlined code of at() from another file.
@@ -132,7 +141,7 @@ def test_a_program_that_was_built_again_is_told_and_left_out(tmp_path: Path, pro
     os.utime(program, ns=(later, later))
     archive, source = merged(tmp_path)
     assert source is None
-    assert archive.metadata.problems == (f"no source lines of {program}: it was changed since it ran",)
+    assert archive.metadata.problems == (f"no counts of loops of {program}: it was changed since it ran",)
     assert archive.metadata.complete
 
 
@@ -144,7 +153,7 @@ def test_lines_that_do_not_add_up_to_the_weights_are_of_another_program(tmp_path
 
 
 @pytest.mark.parametrize("gone", [True, False])
-def test_runs_without_lines_have_no_table(tmp_path: Path, gone: bool) -> None:
+def test_runs_without_classes_have_no_tables(tmp_path: Path, gone: bool) -> None:
     (tmp_path / "raw").mkdir()
     program = build(tmp_path, json.dumps({"name": "main"}) + "\n")
     written(tmp_path / "raw", program)
@@ -152,19 +161,20 @@ def test_runs_without_lines_have_no_table(tmp_path: Path, gone: bool) -> None:
         program.unlink()
     archive, source = merged(tmp_path)
     assert source is None
-    assert not (archive.path / "source.parquet").exists()
+    assert not (archive.path / "classes.parquet").exists()
     assert archive.metadata.problems == ()
 
 
-def test_damage_to_the_table_is_a_format_error(tmp_path: Path, program: Path) -> None:
+@pytest.mark.parametrize("table", ["classes.parquet", "places.parquet"])
+def test_damage_to_a_table_is_a_format_error(tmp_path: Path, program: Path, table: str) -> None:
     written(tmp_path / "raw", program)
     archive, _ = merged(tmp_path)
-    path = archive.path / "source.parquet"
+    path = archive.path / table
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(FormatError, match=r"source\.parquet.*checksum"):
+    with pytest.raises(FormatError, match=rf"{table}.*checksum"):
         read_source(archive.path, archive.metadata, archive.tree)
     (archive.path / "SHA256SUMS").unlink()
-    with pytest.raises(FormatError, match=r"source\.parquet.*truncated or damaged"):
+    with pytest.raises(FormatError, match=rf"{table}.*truncated or damaged"):
         read_source(archive.path, archive.metadata, archive.tree)
 
 
@@ -172,30 +182,50 @@ def test_damage_to_the_table_is_a_format_error(tmp_path: Path, program: Path) ->
     "entry",
     [
         function("f", -1),
-        function("f", 4097),
-        function("f", 1, lines={}),
-        function("f", 1, lines=[1]),
-        function("f", 1, {**line("f", 1), "line": -1}),
-        function("f", 1, {**line("f", 1), "file": None}),
-        function("f", 1, line("f", 1, [2, *row(1)])),
-        function("f", 1, line("f", 1, [1, 2])),
-        function("f", 1, line("f", 1, [1, *row(1 << 63)])),
         function("f", 1, file=3),
     ],
 )
-def test_damaged_lines_name_their_entry(tmp_path: Path, entry: str) -> None:
+def test_damaged_entries_are_named(tmp_path: Path, entry: str) -> None:
     program = build(tmp_path, MAIN + "\n" + entry + "\n")
     with pytest.raises(FormatError, match=r"section \.quipu\.facts, entry 2, is damaged"):
         counted_functions(program)
     programs = SourcePrograms()
-    assert not programs.have_lines({"program": str(program)})
+    assert not programs.have_classes({"program": str(program)})
     assert len(programs.problems) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"classes": {}},
+        {"classes": [1]},
+        {"functions": [["f()", "f", None]]},
+        {"functions": []},
+        {"classes": [[-1, 0, [2, 1], [], []]]},
+        {"classes": [[-1, 0, [1], [], []]]},
+        {"classes": [[1, 0, [1, 1], [], []]]},
+        {"classes": [[-1, -1, [1, 1], [], []]]},
+        {"classes": [[-1, 0, [1, 1], [], [[0]]]]},
+        {"classes": [[-1, 0, [1, 1], [], [[1, 1, 2]]]]},
+        {"classes": [[-1, 0, [1, 1], [], [[0, 1, *row(1 << 63)]]]]},
+        {"classes": [[-1, 0, [1, 1], [], [[0, 1, *row(1), 1]]]]},
+        {"classes": [[-1, 0, [1, 1 << 63], [], [[0, 1, 1]]]]},
+    ],
+)
+def test_damaged_classes_name_their_entry(tmp_path: Path, changes: dict[str, Any]) -> None:
+    """They are read when the function has been executed."""
+    program = build(tmp_path, MAIN + "\n" + function("f", 1, line("f", 1, [1, *row(1)]), **changes) + "\n")
+    programs = SourcePrograms()
+    weights = np.array([row(), row(1)], dtype=np.int64).view(np.uint64)
+    assert programs.find({"program": str(program)}, 1 << 62, ("f", "/src/a.c", 1), weights) is None
+    (problem,) = programs.problems
+    assert "section .quipu.facts, entry 2, is damaged" in problem
 
 
 def test_libraries_are_asked_as_well(tmp_path: Path, program: Path) -> None:
     programs = SourcePrograms()
     attributes = {"program": "/bin/true", f"library:{program}": "", "library:relative.so": ""}
-    assert programs.have_lines(attributes)
+    assert programs.have_classes(attributes)
     started = program.stat().st_mtime_ns + 1
     weights = np.array([row(3, 30)], dtype=np.int64).view(np.uint64)
     found = programs.find(attributes, started, ("main", "/src/a.c", 1), weights)

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the pass says of count classes: blocks of a function that are executed equally often, and what they do.
+
+A class is executed as often as the sum over its terms of share × row says; row 0 is a visit of the function, row i its
+counter i (llvm_pass/classes.h). What one execution does is at its places: source lines, with a weight for each effort
+metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import IntArray
+from quipu.modeling.metrics import WEIGHTED
+
+from ..archive.run import CountClass, SourceLine
+from ..layout import LAYOUT
+from .functions import Count, damaged, entries, section
+
+_MOST_COUNTERS = LAYOUT.numbers["MOST_COUNTERS"]
+_SKEW_NS = 2_000_000_000  # that the clocks of a file server and of a node may differ by
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class CountedFunction:
+    """The classes of one region.
+
+    Each term adds share × row to the executions of a class. term_class, term_row: int64 of shape (terms,), by class;
+    share: uint64 (terms,), modulo 2^64. Each place is a line where a class does something. place_class, place_line
+    (index into `lines`): int64 (places,), by class; effort: uint64 (places, WEIGHTED), of one execution.
+    """
+
+    counters: int
+    classes: tuple[CountClass, ...]
+    lines: tuple[SourceLine, ...]
+    term_class: IntArray
+    term_row: IntArray
+    share: Words
+    place_class: IntArray
+    place_line: IntArray
+    effort: Words
+
+    @cached_property
+    def class_effort(self) -> Words:
+        """What one execution of each class does, shape (classes, WEIGHTED)."""
+        total = np.zeros((len(self.classes), WEIGHTED), dtype=np.uint64)
+        np.add.at(total, self.place_class, self.effort)
+        return total
+
+    @cached_property
+    def weights(self) -> Words:
+        """What all classes together add per row: the weights of the region, shape (counters + 1, WEIGHTED)."""
+        total = np.zeros((self.counters + 1, WEIGHTED), dtype=np.uint64)
+        np.add.at(total, self.term_row, self.share[:, None] * self.class_effort[self.term_class])
+        return total
+
+
+RegionKey = tuple[str, str, int]
+"""Linker name, file and line of a region."""
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """What an entry of the section says of classes, if anything."""
+
+    name: str = ""
+    file: str = ""
+    line: Count = 0
+    counters: Annotated[int, msgspec.Meta(ge=0, le=_MOST_COUNTERS + 1)] = 0
+    functions: msgspec.Raw = msgspec.Raw(b"[]")
+    classes: msgspec.Raw = msgspec.Raw()
+    inlined: bool = False
+
+
+@dataclass(frozen=True)
+class _Described:
+    """The classes of a region as the section has them; `function` reads them when they are asked for."""
+
+    path: Path
+    number: int
+    entry: _Entry
+
+    @cached_property
+    def function(self) -> CountedFunction:
+        """Return the classes. Raises FormatError if they are damaged."""
+        return _function(self.path, self.number, self.entry)
+
+
+def counted_functions(path: Path) -> Mapping[RegionKey, Sequence[_Described]]:
+    """Return the functions of a program or library that have classes; empty if it has none.
+
+    Functions of one key differ where object files hold copies that were optimized differently. Raises FormatError as
+    `static_functions` does.
+    """
+    found: dict[RegionKey, list[_Described]] = {}
+    text = section(path)
+    for number, entry in entries(path, text if b'"classes"' in text else b"", _Entry):
+        if bytes(entry.classes):
+            found.setdefault((entry.name, entry.file, entry.line), []).append(_Described(path, number, entry))
+    return found
+
+
+_Functions = list[tuple[str, str, str]]
+_Class = tuple[int, Count, list[int], list[str], list[Annotated[list[int], msgspec.Meta(min_length=2)]]]
+
+
+def _function(path: Path, number: int, entry: _Entry) -> CountedFunction:
+    if entry.counters > _MOST_COUNTERS + entry.inlined:  # the visits of the function around it are one more
+        raise damaged(path, number)
+    try:
+        functions = msgspec.json.decode(entry.functions, type=_Functions)
+        members = msgspec.json.decode(entry.classes, type=list[_Class])
+        terms = [
+            (index, *pair)
+            for index, (_, _, numbers, _, _) in enumerate(members)
+            for pair in zip(numbers[::2], numbers[1::2], strict=True)
+        ]
+        table = np.array(terms, dtype=np.int64).reshape(-1, 3)
+        placed = [(index, place) for index, member in enumerate(members) for place in member[4]]
+        rows = [place[2:] + [0] * (2 + WEIGHTED - len(place)) for _, place in placed]
+        effort = np.array(rows, dtype=np.int64).reshape(-1, WEIGHTED)
+        numbers: dict[SourceLine, int] = {}
+        lines = [
+            numbers.setdefault(_line(functions[place[0]], place[1]), len(numbers))
+            if 0 <= place[0] < len(functions)
+            else -1
+            for _, place in placed
+        ]
+    except (msgspec.DecodeError, RecursionError, OverflowError, ValueError) as error:
+        raise damaged(path, number) from error
+    row, place_line = table[:, 1], np.array(lines, dtype=np.int64)
+    if ((row < 0) | (row > entry.counters)).any() or (place_line < 0).any():
+        raise damaged(path, number)
+    if any(not -1 <= member[0] < len(members) for member in members):
+        raise damaged(path, number)
+    return CountedFunction(
+        counters=entry.counters,
+        classes=tuple(CountClass(member[0], member[1], tuple(member[3])) for member in members),
+        lines=tuple(numbers),
+        term_class=table[:, 0],
+        term_row=row,
+        share=np.ascontiguousarray(table[:, 2]).view(np.uint64),
+        place_class=np.array([index for index, _ in placed], dtype=np.int64),
+        place_line=place_line,
+        effort=effort.view(np.uint64),
+    )
+
+
+def _line(function: tuple[str, str, str], line: int) -> SourceLine:
+    display, name, file = function
+    return SourceLine(display or name or "(unknown)", name, file, max(0, min(line, (1 << 31) - 1)))
+
+
+class SourcePrograms:
+    """The programs and libraries of a run and what they say of classes; each file is read once.
+
+    problems: texts about files that could not be used.
+    """
+
+    def __init__(self) -> None:
+        """Know no file yet."""
+        self._files: dict[str, Mapping[RegionKey, Sequence[_Described]]] = {}
+        self._found: dict[tuple[tuple[str, ...], RegionKey, bytes], tuple[str, CountedFunction] | None] = {}
+        self.problems: dict[str, None] = {}
+
+    def have_classes(self, attributes: Mapping[str, str]) -> bool:
+        """Whether a file that a process ran describes classes. attributes: those of its profile."""
+        return any(self._functions(path) for path in files_of(attributes))
+
+    def find(
+        self, attributes: Mapping[str, str], started_ns: int, key: RegionKey, weights: Words
+    ) -> CountedFunction | None:
+        """Return the classes of a region of a process: those that add up to its weights.
+
+        started_ns: when the process began, ns since 1970. A file that was written later is another one.
+        """
+        paths = files_of(attributes)
+        asked = (paths, key, weights.tobytes())
+        if asked not in self._found:
+            self._found[asked] = self._sought(paths, key, weights)
+        found = self._found[asked]
+        return None if found is None or self._is_changed(found[0], started_ns) else found[1]
+
+    def _sought(self, paths: Sequence[str], key: RegionKey, weights: Words) -> tuple[str, CountedFunction] | None:
+        for path in paths:
+            for described in self._functions(path).get(key, []):
+                if described.entry.counters + 1 != weights.shape[0]:
+                    continue
+                try:
+                    function = described.function
+                except FormatError as error:
+                    self.problems[f"no counts of loops: {error}"] = None
+                    continue
+                if np.array_equal(function.weights, weights):
+                    return path, function
+        return None
+
+    def _functions(self, path: str) -> Mapping[RegionKey, Sequence[_Described]]:
+        if path not in self._files:
+            try:
+                self._files[path] = counted_functions(Path(path))
+            except FormatError as error:
+                self._files[path] = {}
+                if "holds no section" not in str(error) and Path(path).exists():
+                    self.problems[f"no counts of loops: {error}"] = None
+        return self._files[path]
+
+    def _is_changed(self, path: str, started_ns: int) -> bool:
+        try:
+            changed = Path(path).stat().st_mtime_ns > started_ns + _SKEW_NS
+        except OSError:
+            changed = True
+        if changed:
+            self.problems[f"no counts of loops of {path}: it was changed since it ran"] = None
+        return changed
+
+
+def files_of(attributes: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the program of a process and the libraries that it has regions of."""
+    program = attributes.get("program", "")
+    libraries = [key.removeprefix("library:") for key in attributes if key.startswith("library:")]
+    return tuple(path for path in (program, *libraries) if path.startswith("/"))

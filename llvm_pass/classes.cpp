@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "classes.h"
+
+#include "names.h"
+
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/Support/Path.h"
+
+#include <map>
+
+using namespace llvm;
+
+namespace quipu {
+
+ClassTable::ClassTable(const Function &F, const Scopes &Within, const CountingPlan &Plan, const DominatorTree &DT,
+                       const LoopInfo &LI)
+    : F(F), Within(Within) {
+    DenseMap<const BasicBlock *, Terms> Shares;
+    for (size_t Row = 0; Row < Plan.Shares.size(); Row++) {
+        for (const auto &[BB, Share] : Plan.Shares[Row]) {
+            Terms &Of = Shares[BB];
+            if (!Of.empty() && Of.back().first == Row)
+                Of.back().second += Share;
+            else
+                Of.push_back({static_cast<unsigned>(Row), Share});
+        }
+    }
+    std::map<Terms, unsigned> Known;
+    for (const BasicBlock &BB : F) {
+        auto Found = Shares.find(&BB); // NOLINT(llvm-qualified-auto): a pointer in some LLVMs only
+        if (Found == Shares.end())
+            continue;
+        Terms &Of = Found->second;
+        erase_if(Of, [](const auto &Term) { return Term.second == 0; });
+        auto [Entry, Fresh] = Known.try_emplace(Of, Groups.size());
+        if (Fresh)
+            Groups.push_back({Of, &BB, LI.getLoopDepth(&BB)});
+        Group &G = Groups[Entry->second];
+        // The one that is executed first is that which dominates the others, where there is one.
+        if (DT.isReachableFromEntry(&BB) && DT.dominates(&BB, G.First))
+            G.First = &BB;
+        G.Depth = std::max(G.Depth, LI.getLoopDepth(&BB));
+        GroupOf[&BB] = Entry->second;
+    }
+    for (const BasicBlock &BB : F)
+        if (auto Found = GroupOf.find(&BB); Found != GroupOf.end())
+            addBlock(BB, Found->second);
+    nest(DT);
+}
+
+CountClass &ClassTable::classOf(unsigned Group, unsigned Scope) {
+    auto [Entry, Fresh] = Index.try_emplace({Group, Scope}, All.size());
+    if (Fresh) {
+        CountClass C{};
+        C.Scope = Scope;
+        C.Depth = Groups[Group].Depth;
+        C.Within = -1;
+        C.Terms = Groups[Group].Shares;
+        All.push_back(std::move(C));
+    }
+    return All[Entry->second];
+}
+
+/// The block itself is counted at the first line of its scope.
+void ClassTable::addBlock(const BasicBlock &BB, unsigned Group) {
+    if (Within.vanishes(BB))
+        return;
+    bool Counted = false;
+    for (const Instruction &I : BB) {
+        Effort E = Within.effortOf(I);
+        if (E == Effort{})
+            continue;
+        const unsigned Scope = Within.scopeOf(I);
+        if (!Counted && Scope == Within.scopeOf(BB)) {
+            Counted = true;
+            E[QUIPU_COLUMN_BLOCKS] = 1;
+        }
+        CountClass &C = classOf(Group, Scope);
+        quipu::accumulate(placeOf(C, I).Code, E, 1);
+        if (isRealCall(I))
+            if (const auto *Callee = dyn_cast<Function>(cast<CallBase>(I).getCalledOperand()->stripPointerCasts()))
+                C.Calls.insert(Callee);
+    }
+    if (!Counted) {
+        CountClass &C = classOf(Group, Within.scopeOf(*BB.getTerminator()));
+        placeOf(C, *BB.getTerminator()).Code[QUIPU_COLUMN_BLOCKS]++;
+    }
+}
+
+/// A class is within that of the nearest block which dominates it and is executed another number of times.
+void ClassTable::nest(const DominatorTree &DT) {
+    for (auto &[Key, Number] : Index) {
+        const auto *Node = DT.getNode(Groups[Key.first].First);
+        for (Node = Node ? Node->getIDom() : nullptr; Node; Node = Node->getIDom()) {
+            auto Above = GroupOf.find(Node->getBlock()); // NOLINT(llvm-qualified-auto)
+            if (Above == GroupOf.end() || Above->second == Key.first)
+                continue;
+            if (auto Found = Index.find({Above->second, Key.second}); Found != Index.end()) {
+                All[Number].Within = static_cast<int>(Found->second);
+                break;
+            }
+        }
+    }
+}
+
+PlaceEffort &ClassTable::place(CountClass &C, const DISubprogram *From, unsigned Line) {
+    for (PlaceEffort &P : C.Places)
+        if (P.Function == From && P.Line == Line)
+            return P;
+    C.Places.push_back({From, "", Line, {}});
+    if (From)
+        C.Places.back().Display = From == F.getSubprogram() ? displayName(F) : displayName(*From);
+    return C.Places.back();
+}
+
+PlaceEffort &ClassTable::placeOf(CountClass &C, const Instruction &I) {
+    if (const DILocation *Location = I.getDebugLoc().get(); Location && Location->getLine())
+        return place(C, Location->getScope()->getSubprogram(), Location->getLine());
+    const DISubprogram *Own = F.getSubprogram();
+    return place(C, Own, Own ? Own->getLine() : 0);
+}
+
+CountClass &ClassTable::ofRow(unsigned Row, unsigned Scope) {
+    auto [Entry, Fresh] = RowIndex.try_emplace({Row, Scope}, All.size());
+    if (Fresh) {
+        CountClass C{};
+        C.Scope = Scope;
+        C.Within = -1;
+        C.Terms = {{Row, 1}};
+        All.push_back(std::move(C));
+    }
+    return All[Entry->second];
+}
+
+void ClassTable::addTransfer(unsigned Row, const Instruction &I, const Effort &Weight) {
+    // Lines that share the counter cannot be separated: it goes to the first.
+    CountClass &C = ofRow(Row, Within.scopeOf(I));
+    if (!C.Places.empty())
+        return;
+    if (auto Found = GroupOf.find(I.getParent()); Found != GroupOf.end()) {
+        C.Depth = Groups[Found->second].Depth;
+        if (auto Around = Index.find({Found->second, C.Scope}); Around != Index.end())
+            C.Within = static_cast<int>(Around->second);
+    }
+    placeOf(C, I).Code = Weight;
+}
+
+void ClassTable::complete(unsigned Row, unsigned Scope, const Effort &Weight) {
+    Effort Missing = Weight;
+    const DISubprogram *Own = Scope == 0 ? F.getSubprogram() : nullptr;
+    for (const CountClass &C : All) {
+        if (C.Scope != Scope)
+            continue;
+        for (const PlaceEffort &P : C.Places) {
+            Own = Own ? Own : P.Function;
+            for (const auto &[Of, Share] : C.Terms)
+                if (Of == Row)
+                    quipu::accumulate(Missing, P.Code, -Share);
+        }
+    }
+    if (Missing != Effort{}) {
+        CountClass &C = ofRow(Row, Scope);
+        quipu::accumulate(place(C, Own, Own ? Own->getLine() : 0).Code, Missing, 1);
+    }
+}
+
+static std::string pathOf(const DISubprogram &Function) {
+    SmallString<256> Path = Function.getFilename();
+    if (!sys::path::is_absolute(Path)) {
+        Path = Function.getDirectory();
+        sys::path::append(Path, Function.getFilename());
+    }
+    sys::path::remove_dots(Path, true);
+    return Path.str().str();
+}
+
+void writeClasses(json::OStream &Json, ArrayRef<CountClass> Classes, unsigned Scope, unsigned Shift) {
+    MapVector<const DISubprogram *, StringRef> Functions; // with the name for people
+    DenseMap<int, unsigned> Number;                       // of classes of this scope
+    for (const CountClass &C : Classes) {
+        if (C.Scope != Scope)
+            continue;
+        Number[static_cast<int>(&C - Classes.begin())] = Number.size();
+        for (const PlaceEffort &P : C.Places)
+            Functions.insert({P.Function, P.Display});
+    }
+    Json.attributeArray("functions", [&] {
+        for (const auto &[Function, Display] : Functions)
+            Json.array([&, &Function = Function, &Display = Display] {
+                Json.value(json::fixUTF8(Display));
+                Json.value(Function ? json::fixUTF8(linkerName(*Function)) : "");
+                Json.value(Function ? json::fixUTF8(pathOf(*Function)) : "");
+            });
+    });
+    auto NumberOf = [&](const DISubprogram *Function) {
+        return static_cast<int64_t>(std::distance(Functions.begin(), Functions.find(Function)));
+    };
+    Json.attributeArray("classes", [&] {
+        for (const CountClass &C : Classes) {
+            if (C.Scope != Scope)
+                continue;
+            Json.array([&] {
+                auto Around = Number.find(C.Within); // NOLINT(llvm-qualified-auto)
+                Json.value(Around == Number.end() ? -1 : static_cast<int64_t>(Around->second));
+                Json.value(C.Depth);
+                Json.array([&] {
+                    for (const auto &[Row, Share] : C.Terms) {
+                        Json.value(Row + Shift);
+                        Json.value(Share);
+                    }
+                });
+                Json.array([&] {
+                    for (const Function *Callee : C.Calls)
+                        Json.value(json::fixUTF8(Callee->getName()));
+                });
+                Json.array([&] {
+                    for (const PlaceEffort &P : C.Places) {
+                        Json.array([&] {
+                            Json.value(NumberOf(P.Function));
+                            Json.value(P.Line);
+                            size_t Last = P.Code.size();
+                            while (Last > 0 && P.Code[Last - 1] == 0)
+                                Last--;
+                            for (size_t I = 0; I < Last; I++)
+                                Json.value(P.Code[I]);
+                        });
+                    }
+                });
+            });
+        }
+    });
+}
+
+} // namespace quipu
