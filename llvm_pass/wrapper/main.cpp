@@ -61,12 +61,12 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
         // Regions know their file and line; the code does not change, and the pass leaves nothing of it behind.
         if (!line.hasDebugOption) {
             command.push_back("-gline-tables-only");
+            // Functions of headers are known by their linker names only with this; a user's own -g has them anyway.
+            if (wrapper.language != quipu::Language::Fortran)
+                command.push_back("-fdebug-info-for-profiling");
             if (!line.hasRemarks)
                 setenv("QUIPU_DEBUG_LINES", "off", 1);
         }
-        // Inlined functions are known by their linker names only with this.
-        if (wrapper.language != quipu::Language::Fortran)
-            command.push_back("-fdebug-info-for-profiling");
     }
 #ifdef QUIPU_SANITIZER_LIBRARY
     const std::string sanitizer = QUIPU_SANITIZER_LIBRARY;
