@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from .absence import with_absence
+from .counts.predictions import count_models
 from .domain import possible_grids
 from .errors import ModelingError
 from .experiment import Experiment
@@ -70,6 +71,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         most_dominating(experiment.rank_times, experiment.points, experiment.dedicated),
         run_scatter(experiment),
         experiment.quality,
+        count_models(experiment) if options.selector == "evidence" else None,
     )
 
 

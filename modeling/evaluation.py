@@ -158,6 +158,7 @@ class Evaluation:
         predictions = self.inclusive if inclusive else self.exclusive
         models = self.analysis.models(self.metric.name, inclusive)
         beyond = self._factors(inclusive)
+        counts = self.analysis.counts
         entries = []
         for path in np.flatnonzero(tree.start_and_end == start_and_end).tolist():
             prediction, entry = predictions[path], models[path]
@@ -165,6 +166,8 @@ class Evaluation:
                 formula, note = "", entry.model.reason
             elif math.isnan(prediction.value):
                 formula, note = "", "no finite prediction at this point"
+            elif counts is not None and self.metric.name in counts.metrics and not inclusive:
+                formula, note = counts.text(self.metric.name, path), ""
             else:
                 formula, note = str(entry.model), "; ".join(entry.model.notes)
             entries.append(
@@ -203,7 +206,11 @@ def evaluate(analysis: Analysis, point: Mapping[str, float], metric: str = "time
     """
     models = analysis.models(metric)
     values = _checked(analysis, point)
-    exclusive = tuple(_predict(entry.model, tuple(values.values())) for entry in models)
+    counts = analysis.counts
+    if counts is not None and metric in counts.metrics:
+        exclusive = counts.predict(values, metric)
+    else:
+        exclusive = tuple(_predict(entry.model, tuple(values.values())) for entry in models)
     return Evaluation(analysis, analysis.metrics[metric], values, exclusive)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from .counts.predictions import CountModels
 from .errors import ModelingError
 from .experiment import CallTree, Metric
 from .pmnf.model import Model, add, present
@@ -25,6 +26,7 @@ class Analysis:
     oversubscribed: the measured points with more ranks than processors. slowest_rank: that of the measured point where
     it takes most beyond the mean over ranks, None if it dominates nowhere or is not known. run_scatter: what nine of
     ten runs are within, of ln(time of the program), None if it is not known. quality: of the measurement, in one line.
+    counts: the laws of effort and communication, which predict these; None where models were read from a file.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Analysis:
     slowest_rank: SlowestRank | None = None
     run_scatter: float | None = None
     quality: str = ""
+    counts: CountModels | None = None
 
     def models(self, metric: str, inclusive: bool = False) -> tuple[PathModel, ...]:
         """Return the models of a metric for all call paths; ModelingError that lists the metrics if unknown."""

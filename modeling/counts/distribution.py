@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distributions over a few values: what is known of a number when several laws explain the measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_ATOMS = 64  # values that a distribution keeps
+_EQUAL = 1e-9  # relative difference of values that are one
+
+
+class Distribution:
+    """Values and their weights, which sum to 1; both of shape (atoms,)."""
+
+    __slots__ = ("values", "weights")
+
+    def __init__(self, values: Floats | float, weights: Floats | None = None) -> None:
+        """weights: equal if left out."""
+        self.values = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        given = np.ones(self.values.size) if weights is None else np.asarray(weights, dtype=np.float64)
+        self.weights = given / given.sum()
+
+    @staticmethod
+    def mixture(parts: Iterable[tuple[float, Distribution]]) -> Distribution:
+        """Return the mixture of distributions, each with its weight."""
+        known = list(parts)
+        values = np.concatenate([part.values for _, part in known])
+        return _merged(values, np.concatenate([weight * part.weights for weight, part in known]))
+
+    def plus(self, other: Distribution) -> Distribution:
+        """Return the sum of two independent numbers."""
+        if other.values.size == 1:
+            return Distribution(self.values + other.values[0], self.weights)
+        values = (self.values[:, None] + other.values).ravel()
+        return _merged(values, (self.weights[:, None] * other.weights).ravel())
+
+    def times(self, other: Distribution) -> Distribution:
+        """Return the product of two independent numbers."""
+        if other.values.size == 1:
+            return self.scaled(float(other.values[0]))
+        values = (self.values[:, None] * other.values).ravel()
+        return _merged(values, (self.weights[:, None] * other.weights).ravel())
+
+    def scaled(self, factor: float) -> Distribution:
+        """Return the distribution of `factor` times the number."""
+        return Distribution(self.values * factor, self.weights)
+
+    def quantile(self, share: float) -> float:
+        """Return the smallest value that has at least this share of the weight at or below it."""
+        order = np.argsort(self.values, kind="stable")
+        reached = np.cumsum(self.weights[order])
+        return float(self.values[order][min(int(np.searchsorted(reached, share - _EQUAL)), order.size - 1)])
+
+
+def _merged(values: Floats, weights: Floats) -> Distribution:
+    """Merge equal values; of more than _ATOMS, neighbours of equal shares of the weight."""
+    order = np.argsort(values, kind="stable")
+    values, weights = values[order], weights[order]
+    scale = max(abs(float(values[0])), abs(float(values[-1])), 1e-300)
+    new = np.append(True, np.diff(values) > _EQUAL * scale)
+    if new.sum() > _ATOMS:
+        share = (np.cumsum(weights) - weights / 2) / weights.sum()
+        new = np.append(True, np.diff(np.minimum(share * _ATOMS, _ATOMS - 1).astype(int)) > 0)
+    begin = np.flatnonzero(new)
+    total = np.add.reduceat(weights, begin)
+    mean = np.add.reduceat(weights * values, begin) / np.maximum(total, 1e-300)
+    first = values[begin]
+    return Distribution(np.where(total > 0, mean, first), total)

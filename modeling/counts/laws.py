@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Laws of one vector of counts: all that explain it, weighed by their bits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .distribution import Distribution
+from .factors import Factor, Floats
+from .products import EXACT, WINDOW, FactorClass, Library
+
+ONE = "1"  # the name of the factor that changes nothing
+MISSING = 3.0  # bits of a dimension of the grid that no factor sums over, or more than one
+_UNKNOWN_CONDITION = 12.0  # bits of counts that are 0 where no condition of the grammar says so
+_MOST_MEMBERS = 12  # of a class that are told apart
+_MOST_LAWS = 400
+_DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+_NO_RATIONAL = 40.0  # bits of a coefficient that is no small rational
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A configuration that was not measured, under one process grid. values: of all factors and terms, by number."""
+
+    values: Floats
+
+
+Predict = Callable[[Place], Distribution]
+
+
+@dataclass(frozen=True, eq=False)
+class Laws:
+    """All laws of one vector: their bits together, the likeliest as text, and what they predict at a target."""
+
+    bits: float
+    text: str
+    exact: bool
+    predict: Predict
+    noise: float = 0.0
+
+    def scaled(self, factor: float) -> Laws:
+        """Return the laws of a multiple of the counts."""
+        if factor == 1:
+            return self
+        text = f"{factor:.12g}·({self.text})"
+        return Laws(self.bits, text, self.exact, lambda place: self.predict(place).scaled(factor), self.noise)
+
+
+def mixture(laws: Sequence[Laws], softness: float = 1.0) -> Laws:
+    """Return several laws as one: weights are 2^(-bits / softness)."""
+    best = min(laws, key=lambda entry: entry.bits)
+    if len(laws) == 1:
+        return best
+    parts = [(2.0 ** ((best.bits - entry.bits) / softness), entry) for entry in laws]
+    parts = [(weight, entry) for weight, entry in parts if weight > 1e-4]
+    bits = best.bits - math.log2(sum(weight for weight, _ in parts))
+
+    def predict(place: Place) -> Distribution:
+        return Distribution.mixture((weight, entry.predict(place)) for weight, entry in parts)
+
+    return Laws(bits, best.text, best.exact, predict, best.noise)
+
+
+def coefficient_bits(values: Floats, error: float = 1e-9) -> Floats:
+    """Return the bits of the simplest rational near each value, relative error `error`; shape as given."""
+    sizes = np.abs(values)
+    bits = np.full(sizes.shape, _NO_RATIONAL)
+    for denominator in _DENOMINATORS:
+        scaled = sizes * denominator
+        near = np.rint(scaled)
+        fits = (near > 0) & (np.abs(scaled - near) <= error * scaled) & (near < 1e9)
+        price = 1.0 + 1.5 * np.log2(1.0 + near) + 2.0 * math.log2(denominator)
+        bits = np.where(fits, np.minimum(bits, price), bits)
+    return bits
+
+
+def exact_laws(
+    counts: Floats,
+    library: Library,
+    indicators: Sequence[Factor],
+    dimensions: int,
+    hidden: Sequence[Factor],
+    numbers: Mapping[str, int],
+) -> Laws | None:
+    """Return the laws that are products of factors and reproduce counts (measured,); None if there are none.
+
+    indicators: conditions, for counts that are 0 somewhere. dimensions: of the process grid. hidden: extents of
+    dimensions that no measured configuration divides. numbers: of all factors, by name.
+    """
+    support = library.support
+    found = library.find(counts[support])
+    if not found:
+        return None
+    one = np.ones(support.size)
+    bits: list[float] = []
+    laws: list[tuple[float, tuple[Factor, ...]]] = []
+    for classes in found:
+        for members in _choices(classes, hidden):
+            covered = [d for member in members for d in member.covers]
+            missing = sum(abs(covered.count(d) - 1) for d in range(dimensions))
+            if not covered:
+                missing = min(missing, 1)  # one rank does it
+            column = np.prod([member.values for member in members], axis=0) if members else one
+            coefficient = float(counts[support][0] / column[support][0])
+            price = sum(member.bits for member in members) + len(members) + MISSING * missing
+            price += float(coefficient_bits(np.array([coefficient]))[0])
+            for condition, more in _conditions(column, support, indicators):
+                bits.append(price + more)
+                laws.append((coefficient, (*members, *condition)))
+    order = np.argsort(bits, kind="stable")[:_MOST_LAWS]
+    ranked = np.array(bits)[order]
+    keep = order[ranked <= ranked[0] + WINDOW].tolist()
+    weights = 2.0 ** (ranked[0] - np.array(bits)[keep])
+    width = max(len(laws[k][1]) for k in keep)
+    chosen = np.full((len(keep), width), numbers[ONE])
+    for row, k in enumerate(keep):
+        chosen[row, : len(laws[k][1])] = [numbers[factor.name] for factor in laws[k][1]]
+    coefficients = np.array([laws[k][0] for k in keep])
+    total = float(ranked[0] - math.log2(weights.sum()))
+
+    def predict(place: Place) -> Distribution:
+        values = coefficients * place.values[chosen].prod(axis=1)
+        return Distribution.mixture([(1.0, Distribution(values, weights))])
+
+    coefficient, members = laws[keep[0]]
+    return Laws(total, "·".join((f"{coefficient:.12g}", *(member.name for member in members))), True, predict)
+
+
+def _choices(classes: tuple[FactorClass, ...], hidden: Sequence[Factor]) -> list[tuple[Factor, ...]]:
+    """Return which factor each class may be, with and without the extents that are the same wherever was measured."""
+    members = [entry.members[:_MOST_MEMBERS] for entry in classes]
+    plain = sorted(itertools.islice(itertools.product(*members), 4096), key=lambda chosen: sum(m.bits for m in chosen))
+    result = []
+    for chosen in plain[:200]:
+        for count in range(len(hidden) + 1):
+            for extra in itertools.combinations(hidden, count):
+                result.append((*chosen, *extra))
+    return result
+
+
+def _conditions(
+    column: Floats, support: NDArray[np.bool_], indicators: Sequence[Factor]
+) -> list[tuple[tuple[Factor, ...], float]]:
+    """Return conditions that make a product 0 exactly where nothing was counted, with their bits; none: it is so."""
+    empty = ~support
+    if not empty.any() or np.abs(column[empty]).max() <= EXACT * float(column[support].max()):
+        return [((), 0.0)]
+    fitting: list[tuple[tuple[Factor, ...], float]] = [
+        ((factor,), factor.bits)
+        for factor in indicators
+        if not factor.values[empty].any() and factor.values[support].all()
+    ]
+    return fitting or [((), _UNKNOWN_CONDITION)]

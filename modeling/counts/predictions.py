@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions of the effort and communication of an experiment, per call path, by the laws of its counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..experiment import Experiment, FloatArray, mean_over_repetitions
+from ..pmnf.model import Prediction
+from .program import Model, fit
+
+_LOWEST, _MIDDLE, _HIGHEST = 0.05, 0.5, 0.95
+_FEWEST = 3  # configurations that laws need
+
+
+@dataclass(eq=False)
+class CountModels:
+    """The counts of an experiment, which are modeled together when the first of them is asked for.
+
+    ranks: the parameter that is the number of ranks, None if there is none.
+    """
+
+    experiment: Experiment
+    ranks: str | None
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that are counts, and add up."""
+        known = self.experiment.metrics.items()
+        values = self.experiment.values
+        return tuple(
+            name for name, metric in known if metric.is_effort and metric.over_locations == "sum" and name in values
+        )
+
+    @cached_property
+    def models(self) -> dict[str, list[Model]]:
+        """What is known of each metric, per call path; counts are sums over the ranks."""
+        experiment = self.experiment
+        names = list(experiment.parameters)
+        factor = self._ranks_of(experiment.points)
+        vectors: list[FloatArray] = []
+        begins = {}
+        for name in self.metrics:
+            begins[name] = len(vectors)
+            vectors.extend(np.nan_to_num(mean_over_repetitions(experiment.values[name])) * factor)
+        hints = {grid.dimensions for grid in experiment.grids}
+        found = fit(experiment.points, names, vectors, self.ranks, hints)
+        return {name: found[begin : begin + len(experiment.tree)] for name, begin in begins.items()}
+
+    def predict(self, point: Mapping[str, float], metric: str) -> tuple[Prediction, ...]:
+        """Return the predictions of a metric per call path, combined over ranks as the experiment does it.
+
+        The value is the median of what the laws say, the interval has 90 % of their weight.
+        """
+        place = [float(point[name]) for name in self.experiment.parameters]
+        share = 1.0 / float(self._ranks_of(np.array([place]))[0])
+        low, high = self.experiment.points.min(axis=0), self.experiment.points.max(axis=0)
+        beyond = bool((np.array(place) < low).any() or (np.array(place) > high).any())
+        result = []
+        for model in self.models[metric]:
+            known = model.at(place).scaled(share)
+            lower, middle, upper = (max(known.quantile(part), 0.0) for part in (_LOWEST, _MIDDLE, _HIGHEST))
+            result.append(Prediction(middle, lower, upper, beyond))
+        return tuple(result)
+
+    def text(self, metric: str, path: int) -> str:
+        """Return the likeliest law of a call path as a formula."""
+        law = self.models[metric][path].law.text
+        mean = self.experiment.over_ranks == "mean" and self.ranks is not None
+        return f"({law})/{self.ranks}" if mean and law != "0" else law
+
+    def _ranks_of(self, points: FloatArray) -> FloatArray:
+        """Return by how much the values of configurations are less than sums over the ranks."""
+        if self.ranks is None or self.experiment.over_ranks != "mean":
+            return np.ones(len(points))
+        return np.asarray(points[:, list(self.experiment.parameters).index(self.ranks)], dtype=np.float64)
+
+
+def count_models(experiment: Experiment) -> CountModels | None:
+    """Return the models of counts of an experiment; None if it has none that add up over ranks, or too few points."""
+    positive = bool((experiment.points > 0).all())
+    if experiment.over_ranks == "max" or experiment.configurations < _FEWEST or not positive:
+        return None
+    found = CountModels(experiment, "p" if "p" in experiment.parameters else None)
+    return found if found.metrics else None

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of one to three terms with an estimated relative error, for counts that no single product explains.
+
+Terms are products of a function of the sizes and a function of the ranks, and counts of the same program that are
+explained already. All sets of two terms are compared at once by their inner products; a third is added to the best of
+them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .distribution import Distribution
+from .factors import Axes, Factor, Floats
+from .laws import Laws, Place, Predict, coefficient_bits, mixture
+from .products import EXACT
+
+SOFTNESS = 3.0  # weights of laws with errors, which are not independent, are 2^(-bits / SOFTNESS)
+_POWERS = {0: 0.0, 1: 1.5, 2: 1.5, 3: 1.5, 0.5: 5.0, 1.5: 5.0, 2.5: 6.0, 4: 5.0, -1: 8.0}  # of a size, and their bits
+_NEGATIVE = 4.0  # bits of a negative coefficient
+_WINDOW = 20.0
+_PAIRS = 24  # sets of two terms that are solved
+_SEEN = 3  # configurations where a term must not be 0: one or two say nothing of its form
+_MOST_COLUMNS = 400
+_KEPT = 12
+_FEWEST = {2: 2, 3: 4}  # configurations that sums of so many terms need more than
+_NORMAL = np.array([-1.645, -0.9, -0.4, 0.0, 0.4, 0.9, 1.645])
+_WEIGHTS = np.array([0.1, 0.15, 0.15, 0.2, 0.15, 0.15, 0.1])
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A term. values: (measured,); predict: what it is elsewhere; bits: of its structure."""
+
+    name: str
+    bits: float
+    values: Floats
+    predict: Predict
+
+
+def terms_of(axes: Axes) -> list[Factor]:
+    """Return products of a function of the sizes and one of the ranks."""
+    found = []
+    for size, shape in itertools.product(_size_terms(axes), _rank_shapes(axes)):
+        name = "·".join(text for text in (size.name, shape.name) if text) or "1"
+        found.append(Factor(name, size.bits + shape.bits, size.values * shape.values))
+    return found
+
+
+def columns_of(terms: Sequence[Factor], numbers: Mapping[str, int]) -> list[Column]:
+    """Return terms as columns; those that are proportional where was measured are one.
+
+    numbers: of the terms, by name.
+    """
+    groups: dict[bytes, list[Factor]] = {}
+    for term in terms:
+        if np.count_nonzero(term.values) >= min(_SEEN, term.values.size):
+            groups.setdefault((np.round(term.values / term.values.max(), 9) + 0.0).tobytes(), []).append(term)
+    columns = [_column(members, numbers) for members in groups.values()]
+    return sorted(columns, key=lambda column: column.bits)[:_MOST_COLUMNS]
+
+
+def _column(members: list[Factor], numbers: Mapping[str, int]) -> Column:
+    members.sort(key=lambda member: member.bits)
+    lead = members[0]
+    at = int(np.argmax(lead.values))
+    bits = -math.log2(sum(2.0**-member.bits for member in members))
+    scales = np.array([lead.values[at] / member.values[at] for member in members])
+    weights = np.array([2.0 ** (lead.bits - member.bits) for member in members])
+    chosen = np.array([numbers[member.name] for member in members])
+    return Column(lead.name, bits, lead.values, lambda place: Distribution(place.values[chosen] * scales, weights))
+
+
+def _size_terms(axes: Axes) -> list[Factor]:
+    one = np.ones_like(axes.ranks)
+    every = [Factor("", 1.0, one)]
+    for name, size in axes.usable_sizes.items():
+        own = []
+        logarithm = np.log2(size)
+        for (power, bits), (logs, more) in itertools.product(_POWERS.items(), ((0, 0.0), (1, 3.5))):
+            if power or logs:
+                text = "·".join([_power_text(name, power)] * bool(power) + [f"log2({name})"] * logs)
+                own.append(Factor(text, 1.0 + bits + more, size**power * logarithm**logs))
+        combined = [
+            Factor(f"{a.name}·{b.name}", a.bits + b.bits, a.values * b.values)
+            for a, b in itertools.product(every[1:], own)
+            if a.bits + b.bits < 8
+        ]
+        every = every + own + combined
+    return every
+
+
+def _power_text(name: str, power: float) -> str:
+    return name if power == 1 else f"{name}^{power:g}"
+
+
+def _rank_shapes(axes: Axes) -> list[Factor]:
+    p, extents = axes.ranks, axes.extents
+    one = np.ones_like(p)
+    shapes = [Factor("", 1.0, one)]
+    if not axes.varies(p):
+        return shapes
+    shapes += [
+        Factor("p", 1.5, p),
+        Factor("(p - 1)", 3.5, p - 1),
+        Factor("p·log2(p)", 4.5, p * np.log2(p)),
+        Factor("log2(p)", 6.0, np.log2(p)),
+        Factor("p^2", 7.0, p**2),
+        Factor("sqrt(p)", 6.0, np.sqrt(p)),
+        Factor("p^(1/3)", 7.0, p ** (1 / 3)),
+        Factor("p^(2/3)", 7.0, p ** (2 / 3)),
+        Factor("[p > 1]", 6.0, (p > 1).astype(np.float64)),
+        Factor("p·[p > 1]", 5.0, p * (p > 1)),
+        Factor("1/p", 8.0, 1 / p),
+    ]
+    if len(extents) > 1:
+        shapes.append(Factor("sum(pd - 1)", 3.5, (extents - 1).sum(axis=0)))
+        shapes.append(Factor("p·sum(1 - 1/pd)", 3.5, p * (1 - 1 / extents).sum(axis=0)))
+        shapes.append(Factor("p·sum[pd > 1]", 4.5, p * (extents > 1).sum(axis=0)))
+        shapes.append(Factor("sum(pd)", 5.0, extents.sum(axis=0)))
+        for d, extent in enumerate(extents):
+            if axes.varies(extent):
+                shapes.append(Factor(f"p{'xyz'[d]}", 5.0, extent))
+                shapes.append(Factor(f"(p{'xyz'[d]} - 1)", 5.0, extent - 1))
+                shapes.append(Factor(f"(1 - 1/p{'xyz'[d]})·p", 5.0, p * (1 - 1 / extent)))
+    return shapes
+
+
+def sum_laws(counts: Floats, columns: Sequence[Column], exact_only: bool = False) -> Laws | None:
+    """Return laws of counts (measured,) that are sums of up to three of the columns; None if none is positive.
+
+    exact_only: only sums of two or more that reproduce all counts, with fewer coefficients than counts.
+    """
+    data = _Data(counts, np.maximum(counts, 1.0))
+    table = np.array([column.values for column in columns]) / data.size
+    bits = np.array([column.bits for column in columns])
+    found: list[Laws] = []
+    for chosen in _sets(table, bits, data, exact_only):
+        found += _solved(data, columns, chosen, table, exact_only)
+    if not found:
+        return None
+    found.sort(key=lambda law: law.bits)
+    kept = [law for law in found if law.bits <= found[0].bits + _WINDOW][:_KEPT]
+    if kept[0].exact:
+        return mixture([law for law in kept if law.exact])
+    return mixture(kept, SOFTNESS)
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """Counts (measured,) and what their relative errors are of: (measured,)."""
+
+    counts: Floats
+    size: Floats
+
+    @property
+    def floor(self) -> float:
+        """The variance of relative errors that rounding alone makes."""
+        return float((0.3 * np.exp(np.mean(np.log(1.0 / self.size)))) ** 2)
+
+    def bits(self, variance: Floats) -> Floats:
+        """Return the bits of the counts given laws with relative errors of these variances."""
+        measured = self.counts.size
+        spread = 0.5 * measured * np.log2(2 * np.pi * np.e * np.maximum(variance, self.floor))
+        return np.asarray(np.maximum(float(np.log2(self.size).sum()) + spread, 0.0))
+
+
+def _sets(table: Floats, bits: Floats, data: _Data, exact_only: bool) -> list[NDArray[np.int64]]:
+    """Return the sets of one, two and three columns that are worth solving, each of shape (sets, terms)."""
+    measured = data.counts.size
+    norm = np.sqrt((table**2).sum(axis=1))
+    norm[norm == 0] = np.inf
+    scaled = table / norm[:, None]
+    wanted = data.counts / data.size
+    first = scaled @ wanted
+    square = float(wanted @ wanted)
+
+    def price(left: Floats, terms: int) -> Floats:
+        return data.bits(np.maximum(left, 0) / max(measured - terms, 1))
+
+    sets: list[NDArray[np.int64]] = []
+    if not exact_only:
+        single = bits + price(square - first**2, 1) + np.where(first <= 0, np.inf, 0.0)
+        best = np.argsort(single, kind="stable")[:8]
+        sets.append(best[np.isfinite(single[best])][:, None])
+    if measured <= _FEWEST[2] or len(bits) < 2:
+        return sets
+    gram = scaled @ scaled.T
+    apart = 1 - gram**2
+    np.fill_diagonal(apart, 0.0)
+    with np.errstate(all="ignore"):
+        share = (first[:, None] - gram * first) / apart
+        left = square - share * first[:, None] - share.T * first
+        double = bits[:, None] + bits + price(left, 2) + _NEGATIVE * ((share < 0).astype(float) + (share.T < 0))
+    double[~(apart > 1e-8) | ~np.isfinite(double)] = np.inf
+    double[np.tril_indices(len(bits))] = np.inf
+    flat = double.ravel()
+    few = np.argpartition(flat, min(_PAIRS, flat.size - 1))[:_PAIRS]
+    few = few[np.argsort(flat[few])]
+    pairs = np.array([divmod(int(at), len(bits)) for at in few if np.isfinite(flat[at])], dtype=np.int64).reshape(-1, 2)
+    sets.append(pairs)
+    if measured > _FEWEST[3]:
+        triples = set()
+        for pair in pairs[:8].tolist():
+            basis, _ = np.linalg.qr(scaled[pair].T)
+            rest = scaled - (scaled @ basis) @ basis.T
+            length = (rest**2).sum(axis=1)
+            own = wanted - basis @ (basis.T @ wanted)
+            with np.errstate(all="ignore"):
+                after = np.where(length > 1e-7, own @ own - (rest @ own) ** 2 / length, np.inf)
+            third = bits + price(after, 3)
+            triples |= {tuple(sorted((*pair, int(k)))) for k in np.argsort(third)[:3] if int(k) not in pair}
+        sets.append(np.array(sorted(triples), dtype=np.int64).reshape(-1, 3))
+    return sets
+
+
+def _solved(
+    data: _Data, columns: Sequence[Column], chosen: NDArray[np.int64], table: Floats, exact_only: bool
+) -> list[Laws]:
+    """Solve sets of columns (sets, terms) and weigh them."""
+    counts, size = data.counts, data.size
+    measured, terms = counts.size, chosen.shape[1]
+    found = []
+    for members in chosen.tolist():
+        a = table[members].T
+        solution, *_ = np.linalg.lstsq(a, counts / size, rcond=None)
+        with np.errstate(all="ignore"):
+            law = solution @ np.array([columns[k].values for k in members])
+            off = np.where((law > 0) & (counts > 0), np.log(np.maximum(law, 1e-9) / size), (law - counts) / size)
+        exact = bool(np.abs(law - counts).max() <= 10 * EXACT * counts.max()) and measured > terms + 1
+        if exact_only and not exact:
+            continue
+        variance = max(float((off**2).sum()) / max(measured - terms, 0.5), data.floor)
+        inverse = np.linalg.pinv(a.T @ a, hermitian=True)
+        deviation = np.sqrt(np.maximum(np.diag(inverse) * variance, 1e-300))
+        price = sum(columns[k].bits for k in members) + 2.0 * terms + _NEGATIVE * int((solution < 0).sum())
+        if exact:
+            price += float(coefficient_bits(solution, 1e-6).sum())
+        else:
+            price += float(np.log2(1.0 + np.abs(solution) / deviation).sum() + data.bits(np.array(variance)))
+        text = " + ".join(f"{c:.6g}·{columns[k].name}" for c, k in zip(solution, members, strict=True))
+        noise = 0.0 if exact else math.sqrt(variance)
+        found.append(Laws(price, text, exact, _ahead(columns, members, solution, inverse * variance, noise), noise))
+    return found
+
+
+def _ahead(
+    columns: Sequence[Column], members: Sequence[int], solution: Floats, covariance: Floats, noise: float
+) -> Predict:
+    def predict(place: Place) -> Distribution:
+        parts = [columns[k].predict(place) for k in members]
+        mean = parts[0].scaled(float(solution[0]))
+        for coefficient, part in zip(solution[1:].tolist(), parts[1:], strict=True):
+            mean = mean.plus(part.scaled(coefficient))
+        if noise == 0:
+            return mean
+        lead = np.array([part.values @ part.weights for part in parts])
+        middle = float(lead @ solution)
+        spread = math.sqrt(max(float(lead @ covariance @ lead), 0.0) + (noise * middle) ** 2)
+        values = np.maximum((mean.values[:, None] + spread * _NORMAL).ravel(), 0.0)
+        return Distribution.mixture([(1.0, Distribution(values, (mean.weights[:, None] * _WEIGHTS).ravel()))])
+
+    return predict
