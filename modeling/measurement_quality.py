@@ -14,12 +14,15 @@ class RunQuality:
     """What disturbed a run, as far as is known.
 
     processors: those that its ranks used at once, and those that there were. others: how many others used on average.
+    simulated: the number of simulated ranks, 0 for real ones. by_effort: whether simulated time follows effort alone.
     """
 
     processors: tuple[int, int] | None
     others: float | None
     oversubscribed: bool
     loaded: bool
+    simulated: int = 0
+    by_effort: bool = False
 
 
 def quality_line(runs: Sequence[RunQuality], scatter: float | None = None) -> str:
@@ -28,7 +31,12 @@ def quality_line(runs: Sequence[RunQuality], scatter: float | None = None) -> st
     scatter: of repetitions, relative; None without. "" if nothing is known of the processors.
     """
     parts = []
-    if known := [run.processors for run in runs if run.processors is not None]:
+    if runs and all(run.simulated for run in runs):
+        ranks = max(run.simulated for run in runs)
+        parts.append(f"{'up to ' if len(runs) > 1 else ''}{counted(ranks, 'simulated rank', 'simulated ranks')}")
+        if all(run.by_effort for run in runs):
+            return f"{parts[0]}, time by effort: the same in every run"
+    elif known := [run.processors for run in runs if run.processors is not None]:
         used, available = max(known, key=lambda pair: pair[0] / max(pair[1], 1))
         parts.append(f"{used} {'rank' if used == 1 else 'ranks'} on {counted(available, 'processor', 'processors')}")
     loads = [run.others for run in runs if run.others is not None]
@@ -38,6 +46,8 @@ def quality_line(runs: Sequence[RunQuality], scatter: float | None = None) -> st
         return ""
     if scatter is not None:
         parts.append(f"repetitions scatter by {100 * scatter:.0f} %")
+    if runs and runs[0].simulated:
+        return ", ".join(parts)
     alone = sum(not (run.loaded or run.oversubscribed) for run in runs)
     if len(runs) > 1:
         parts.append(f"{alone} of {len(runs)} runs with a processor for each rank")

@@ -132,7 +132,10 @@ class RunMetadata:
     @property
     def quality(self) -> RunQuality:
         """What disturbed the run, as far as is known."""
-        return RunQuality(self.processors, self.others, self.oversubscribed, self.loaded)
+        simulated = self.ranks if self.launcher.get("family") == "smpi" else 0
+        return RunQuality(
+            self.processors, self.others, self.oversubscribed, self.loaded, simulated, self.simulated_by_effort
+        )
 
     @property
     def simulated_by_effort(self) -> bool:

@@ -58,6 +58,16 @@ def test_the_line_says_what_is_known() -> None:
     assert quality_line([RunQuality(None, None, False, False)]) == ""
 
 
+def test_the_line_says_that_ranks_are_simulated() -> None:
+    launcher = {"family": "smpi", "others": 0.4, "host": "n1"}
+    runs = [RunMetadata(ranks=ranks, launcher=launcher, nodes=(node(1, 2),)) for ranks in (8, 64)]
+    assert quality_line([run.quality for run in runs[:1]]) == "8 simulated ranks, others used 0.4"
+    assert quality_line([run.quality for run in runs]) == "up to 64 simulated ranks, others used 0.4 at most"
+    by_effort = [replace(run, launcher={**launcher, "compute": "effort"}).quality for run in runs]
+    assert quality_line(by_effort[:1]) == "8 simulated ranks, time by effort: the same in every run"
+    assert quality_line(by_effort) == "up to 64 simulated ranks, time by effort: the same in every run"
+
+
 def measure(runs: Path, n: int, slower: int = 1, others: float = 0.0) -> None:
     """Store a run of one rank on one processor, whose call paths take so many times their usual time."""
     raw = runs.parent / "raw"
