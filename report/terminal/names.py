@@ -121,7 +121,7 @@ def _of_parts(steps: Sequence[str], theirs: int, width: int, glyphs: Glyphs, beg
     begin: where the part of that step begins.
     """
     cut = glyphs.ellipsis
-    before, own, last = cut + "->", steps[theirs].removeprefix(cut), steps[-1]
+    before, own, last = cut + "->" if theirs else "", steps[theirs].removeprefix(cut), steps[-1]
     if begin > len(steps[theirs]) - len(own):
         before, own = "", cut + steps[theirs][begin:]
     if theirs == len(steps) - 1:
