@@ -44,11 +44,11 @@ from ..communication_views import Pairs, communication_data
 from ..json_views import json_number, metric_json, region_json
 from ..rank_views import rank_data
 from ..refinement_views import RefinementPanel, refinement_data
-from ..terminal.names import shorten
+from ..terminal.names import shorten_apart
 from ..text import slowest_rank_text
 from ..views import PlacedModel
 
-# Columns of a short name in the call tree.
+# Columns of a short name of a region; the full name is shown where the pointer rests.
 _SHORT = 34
 
 _FIRST = ("time", "blocks", "bytes_sent", "bytes_received", "visits")
@@ -84,7 +84,12 @@ def report_data(
         "slowdowns": None if slow is None else [_slowdown(one) for one in slow],
         "metrics": [metric_json(experiment.metrics[name]) for name in names],
         "regions": [
-            {**region_json(region), "short": shorten(region.display, _SHORT)} for region in experiment.tree.regions
+            {**region_json(region), "short": short}
+            for region, short in zip(
+                experiment.tree.regions,
+                shorten_apart([region.display for region in experiment.tree.regions], _SHORT),
+                strict=True,
+            )
         ],
         "region": experiment.tree.region.tolist(),
         "parent": experiment.tree.parent.tolist(),

@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..communication_views import Pairs
 from ..kernel_views import KernelPanel
 from ..model_views import diagnosis_facts
 from ..refinement_views import RefinementPanel
+from ..terminal.names import shorten
 from ..text import factor, number, percent, quantity
 from ..views import PlacedModel
 from .data import report_data
@@ -51,6 +53,7 @@ _SCRIPTS = (
     "export.js",
     "main.js",
 )
+_SHORT_PATH = 60  # columns of a short call path in a table
 # What could end the element, start another one or a comment, or end a line for old parsers, as JSON escapes.
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 _FINDINGS_STYLE = (
@@ -124,6 +127,7 @@ def render(template: str, more_style: str = "", **content: Any) -> str:
     """Return a template as the text of an HTML file with the style of the report, and more style after it."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"factor": factor, "percent": percent, "quantity": quantity, "arrows": _arrows}
+    environment.filters["short"] = partial(shorten, width=_SHORT_PATH)
     style = Markup("\n" + read_template("report.css") + more_style)
     page = environment.from_string(read_template(template))
     return printable(page.render(style=style, style_hash=content_hash(style), **content))

@@ -368,7 +368,7 @@ _SLOW = (
 @pytest.mark.parametrize("ranks", [256, 64])
 def test_the_diagnosis_in_the_page_is_that_of_the_slowdowns(ranks: int, tmp_path: Path) -> None:
     experiment, models = planted()
-    change = f"const p=document.querySelector('#scale input');p.value='{ranks}';p.dispatchEvent(new Event('input'));"
+    change = f"const p=document.querySelector('#target input');p.value='{ranks}';p.dispatchEvent(new Event('input'));"
     page = tmp_path / "report.html"
     page.write_text(instrumented(html_report(experiment, models, slow=_SLOW), change if ranks != 256 else ""))
     dom, console = document(page, tmp_path / "profile")

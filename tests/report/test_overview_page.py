@@ -78,10 +78,11 @@ def test_the_plots_of_a_star_are_those_of_its_middle(tmp_path: Path) -> None:
     star = of_points([(1, 32), (2, 32), (2, 64), (2, 128), (2, 256), (4, 32), (8, 32)])
     names = ("scaling-status", "overview-facts")
     status, facts = said(star, names, tmp_path)
-    assert status.startswith("strong scaling at n=32, relative to p=1: efficiency ")
+    assert status.startswith("strong scaling, relative to p=1: efficiency ")
+    assert status.endswith("; measured at n=32")
     assert "scaling efficiency" in facts
     grid = of_points([(1, 32), (1, 64), (2, 32), (2, 64), (4, 32), (4, 64)])
-    assert said(grid, names, tmp_path)[0].startswith("strong scaling at n=64, ")
+    assert said(grid, names, tmp_path)[0].endswith("; measured at n=64")
 
 
 def test_without_two_numbers_of_ranks_there_is_no_speed_up(tmp_path: Path) -> None:
@@ -124,3 +125,58 @@ def test_the_legend_of_a_narrow_map_has_one_line(tmp_path: Path) -> None:
     experiment, _ = planted()
     assert "stands out" in said(experiment, ("surface",), tmp_path)[0]
     assert "stands out" not in said(experiment, ("surface",), tmp_path, width=420)[0]
+
+
+def test_all_views_have_one_target_and_one_efficiency(tmp_path: Path) -> None:
+    experiment, models = planted()
+    script = """whenDrawn(() => {
+      const [p, n] = document.querySelectorAll('#target input');
+      [p.value, n.value] = ['640', '512'];
+      for (const input of [p, n]) input.dispatchEvent(new Event('input'));
+      const kind = document.getElementById('scaling-kind');
+      const texts = [];
+      for (kind.value of ['strong', 'weak']) {
+        kind.dispatchEvent(new Event('change'));
+        window.dispatchEvent(new Event('beforeprint'));
+        const textOf = (id) => document.getElementById(id).textContent.replace(/\\s+/g, ' ').trim();
+        texts.push(['overview-title', 'ranking-title', 'stack-status', 'overview-facts', 'scaling-status'].map(textOf));
+      }
+      document.documentElement.dataset.found = JSON.stringify(texts);
+    });"""
+    page = tmp_path / "page.html"
+    page.write_text(instrumented(html_report(experiment, models), script), encoding="utf-8")
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    found = re.search(r'data-found="([^"]*)"', dom)
+    assert found is not None
+    efficiencies = []
+    for kind, texts in zip(("strong", "weak"), json.loads(unescape(found[1])), strict=True):
+        title, ranking, stack, facts, scaling = texts
+        assert (title, ranking) == ("The program at p=640, n=512", "Ranking at p=640, n=512")
+        assert "p=640" in stack and stack.endswith("; all at n=512")
+        there = re.search(r"efficiency (\d+%) at p=640, n=512 \(modeled\); measured at n=256", scaling)
+        assert there is not None
+        assert f"{kind} scaling efficiency{there[1]} of p=1" in facts
+        efficiencies.append(there[1])
+    assert len(set(efficiencies)) == 2
+
+
+def test_long_names_are_short_and_complete_where_the_pointer_rests(tmp_path: Path) -> None:
+    experiment, models = planted()
+    long = (
+        "void fe::assemble<fe::Matrix<double, std::allocator<double> > >(fe::Matrix<double, std::allocator<double> >&)"
+    )
+    tree = experiment.tree
+    region = int(tree.region[1])
+    regions = tuple(replace(one, display=long) if at == region else one for at, one in enumerate(tree.regions))
+    script = """whenDrawn(() => {
+      const marked = [...document.querySelectorAll('[title]')].filter((one) => one.title.startsWith('void fe::'));
+      const seen = (one) => one.textContent.includes('allocator');
+      document.documentElement.dataset.found = marked.length + ' ' + marked.filter(seen).length;
+    });"""
+    page = tmp_path / "page.html"
+    text = html_report(replace(experiment, tree=replace(tree, regions=regions)), models)
+    page.write_text(instrumented(text, script), encoding="utf-8")
+    found = re.search(r'data-found="(\d+) (\d+)"', document(page, tmp_path / "profile")[0])
+    assert found is not None
+    assert (int(found[1]) >= 2, found[2]) == (True, "0")

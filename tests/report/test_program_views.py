@@ -99,7 +99,7 @@ def test_the_views_say_what_the_models_say(tmp_path: Path) -> None:
     assert "has taken over at p=1024" in found["stack-status"]
     assert found["layers"] == 9
     assert "all others" not in found["stack-legend"]  # there are none
-    assert found["scaling-status"].startswith("strong scaling at n=256, relative to p=1: efficiency ")
+    assert found["scaling-status"].startswith("strong scaling, relative to p=1: efficiency ")
     assert found["operations"].startswith("operationvisitsbytes sent")
     assert "MPI_Allreduce1 call path" in found["operations"]
     assert "half of " in found["accuracy-status"]

@@ -47,8 +47,6 @@ function labelsApart(paths, others = paths) {
   return paths.map((path) => {
     const own = stepsOf(path);
     const alike = chains.filter((chain, at) => others[at] !== path && chain[0] === own[0]);
-    const overloaded = others.some((other, at) => chains[at].join() === own.join() && regionOf(other).display !== regionOf(path).display);
-    if (overloaded) own[0] = regionOf(path).display;
     const apart = new Set(alike.map((chain) => own.findIndex((name, at) => chain[at] !== name)).filter((at) => at > 0));
     const kept = [0, ...[...apart].sort((a, b) => a - b)];
     return kept.map((at, place) => `${own[at]}${place && at > kept[place - 1] + 1 ? " → …" : ""}`).reverse().join(" → ");

@@ -45,6 +45,12 @@ function middleConfiguration() {
   return around[state.configuration] === most ? state.configuration : around.lastIndexOf(most);
 }
 
+// The target, or the chosen configuration while a number of the target is not given.
+const targetPoint = () => (state.target.every((value) => value > 0) ? state.target : state.fixed);
+
+// The values of a point in all parameters but one.
+const othersText = (point, axis) => DATA.parameters.flatMap((name, at) => (at === axis ? [] : [`${name}=${numberText(point[at])}`])).join(", ");
+
 // Places from the lowest measured value of a parameter to the target, others as in `fixed`.
 function placesOver(axis, fixed, reach, parts) {
   const column = DATA.points.map((point) => point[axis]);

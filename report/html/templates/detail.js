@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chosen call path (regions, models, plot controls) and the ranking at a target point.
 
+// A button with the short name of a region, and all of it for who points at the button.
+const nameButton = (path) => element("button", { type: "button", title: regionOf(path).display }, regionOf(path).short);
+
 function drawDetail() {
   const crumbs = ancestry(state.path).flatMap((node, at) => {
-    const button = element("button", { type: "button" }, regionOf(node).display);
+    const button = nameButton(node);
     button.addEventListener("click", () => openPath(node));
     return at ? [" → ", button] : [button];
   });
@@ -18,7 +21,8 @@ function drawRegion() {
   const region = regionOf(state.path);
   const unit = metricByName.get(state.metric).unit;
   const at = (scope) => quantity(withoutCounted(mediansAt(state.metric, scope, state.configuration)[state.path], state.path, state.metric), unit);
-  const facts = [["kind", region.kind]];
+  const facts = region.short === region.display ? [] : [["name", region.display]];
+  facts.push(["kind", region.kind]);
   if (region.file) facts.push(["source", region.file + (region.line ? ":" + region.line : "")]);
   if (region.name !== region.display) facts.push(["linker name", region.name]);
   facts.push([`${state.metric} inclusive`, at("inclusive")], [`${state.metric} exclusive`, at("exclusive")]);
@@ -94,6 +98,7 @@ function startPlotControls() {
       return [element("label", {}, `${name} = `, select), " "];
     });
     byId("fixed").replaceChildren(...selects);
+    byId("extend-axis").textContent = DATA.parameters[state.axis] ?? "value";
   };
   const spread = (list) => list.length > 2 && list[0] > 0 && list[list.length - 1] / list[0] >= 8;
   byId("logx").checked = values.length > 0 && spread(values[state.axis]);
@@ -134,6 +139,7 @@ function drawRanking() {
   const status = byId("target-status");
   const table = byId("ranked");
   const wrong = DATA.parameters.filter((_, at) => !(point[at] > 0));
+  byId("ranking-title").textContent = `Ranking at ${wrong.length ? "?" : pointText(DATA.parameters, point)}`;
   status.className = "status";
   byId("target-total").replaceChildren();
   if (wrong.length || !DATA.metrics.length) {
@@ -185,7 +191,7 @@ function callersOf(path) {
 }
 
 function rankedRow(path, one, place, whole, metric, set) {
-  const button = element("button", { type: "button" }, regionOf(path).display);
+  const button = nameButton(path);
   button.addEventListener("click", () => {
     openPath(path);
     byId("detail").scrollIntoView({ block: "nearest" });
@@ -227,6 +233,7 @@ function targetInputs(form, point, redraw) {
 function startRanking() {
   targetInputs(byId("target"), state.target, () => {
     drawRanking();
+    if (DATA.slowdowns) drawDiagnosis();
     if (byId("extend").checked) drawPlot();
     if (state.target.every((value) => value > 0)) drawProgram({ target: true });
   });

@@ -96,7 +96,7 @@ function findingRow(one, at, whole) {
 }
 
 function drawDiagnosis() {
-  const point = state.scale;
+  const point = state.target;
   const status = byId("scale-status");
   const table = byId("findings");
   const wrong = DATA.parameters.filter((_, at) => !(point[at] > 0));
@@ -124,7 +124,7 @@ function drawDiagnosis() {
   if (found.length) parts.push(`${quantity(lost, "s")} are lost on what grows faster than effort`);
   else if (!others.length) parts.push("nothing was found that grows faster than effort");
   if (notInModels(found) > 0) parts.push(`${quantity(notInModels(found), "s")} of that is in no model of time, and no part of the prediction`);
-  if (others.length) parts.push(`${found.length ? "also " : ""}beyond effort: ${others.slice(0, MOST_OTHERS).map(([path, seconds]) => `${regionOf(path).display} ${quantity(seconds, "s")}`).join(", ")}`);
+  if (others.length) parts.push(`${found.length ? "also " : ""}beyond effort: ${others.slice(0, MOST_OTHERS).map(([path, seconds]) => `${nameApart(path)} ${quantity(seconds, "s")}`).join(", ")}`);
   if (outside > 0) parts.push(`${START_AND_END} take ${quantity(outside, "s")}, no part of the program`);
   const beyond = extrapolationText(point);
   if (beyond) parts.push(beyond);
@@ -137,11 +137,6 @@ function startDiagnosis() {
   byId("diagnosis").hidden = !DATA.slowdowns;
   if (!DATA.slowdowns) return;
   byId("blind").replaceChildren(...DATA.blind.map((note) => element("p", { class: "note" }, note)));
-  state.scale = DATA.target.slice();
-  targetInputs(byId("scale"), state.scale, () => {
-    drawDiagnosis();
-    drawOverview();
-  });
   onChange((update) => {
     if ("path" in update) markChosen("findings");
   });

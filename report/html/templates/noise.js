@@ -72,7 +72,7 @@ function noiseBox(levels, average, most) {
 }
 
 function pathCell(path, metric) {
-  const button = element("button", { type: "button" }, regionOf(path).display);
+  const button = nameButton(path);
   button.addEventListener("click", () => {
     byId("metric").value = metric;
     byId("scope").value = "exclusive";

@@ -2,9 +2,9 @@
 // The first screen: how long the program takes at the target and how sure that is, what limits it, and what to do next.
 
 const ADVICE = {
-  waiting: (one) => `ranks wait in ${one}: balance the work before it, or overlap it with computing (nonblocking operations, receives that are posted earlier)`,
-  contention: (one) => `${one} slows down as ranks are added, though its work does not grow: fewer ranks per node, fewer or larger messages, or another algorithm of the collective`,
-  "cache effects": (one) => `${one} falls out of the caches as its data grows: block or fuse its loops, or make its data smaller`,
+  waiting: "to waiting for other ranks: balance the work before the call, or overlap it with computing (nonblocking operations, receives that are posted earlier)",
+  contention: "to a slowdown as ranks are added, while the work does not grow: try fewer ranks per node, fewer or larger messages, or another algorithm of the collective",
+  "cache effects": "to caches that are too small as the data grow: block or fuse the loops, or make the data smaller",
 };
 const MOST_ADVICE = 4;
 const MOST_TERMS = 3; // of the growth of a call path, before a button
@@ -12,7 +12,7 @@ const WORTH = 0.05; // parts of the program that are worth an item
 const NARROW = 1.5; // upper end of an interval, in lower ends; the first of the words of `sureness`
 const WIDE = 4;
 
-const overviewPoint = () => (isSingle ? DATA.points[0] : DATA.slowdowns && state.scale ? state.scale : state.target);
+const overviewPoint = () => (isSingle ? DATA.points[0] : state.target);
 
 // The program at a point with its interval, from the models of the metric.
 function programPrediction(metric, point) {
@@ -28,16 +28,9 @@ function overviewFacts(metric, point, findings) {
   const sums = measuredTotals(metric);
   const longest = sums.reduce((best, value, at) => (value > (sums[best] ?? -1) ? at : best), 0);
   if (sums[longest] > 0) facts.push([isSingle ? metric : "largest measured", `${quantity(sums[longest], unit)} at ${pointText(DATA.parameters, DATA.points[longest])}`]);
-  if (metric === "time" && RANKS >= 0 && measuredLine("time").length > 1) {
-    const lowest = Math.min(...DATA.points.map((one) => one[RANKS]));
-    const base = programAt(metric, point.map((value, at) => (at === RANKS ? lowest : value)));
-    const there = programAt(metric, point);
-    if (base > 0 && there > 0) {
-      const weak = isWeak();
-      const efficiency = weak ? base / there : (base * lowest) / (there * point[RANKS]);
-      facts.push([`${weak ? "weak" : "strong"} scaling efficiency`, `${percent(efficiency, 0)} of p=${numberText(lowest)}${notOfSlowest()}`]);
-    }
-  }
+  const base = metric === "time" ? baseOfScaling() : NaN;
+  const efficiency = efficiencyAt(point, base);
+  if (efficiency > 0) facts.push([`${scalingKind()} scaling efficiency`, `${percent(efficiency, 0)} of p=${numberText(base)}${notOfSlowest()}`]);
   const lost = findings.reduce((sum, one) => sum + one.lost, 0);
   if (program && lost >= 0.01 * program.middle) facts.push(["lost on what grows faster than effort", `${quantity(lost, "s")}, ${percent(lost / wholeWith(point, findings), 0)}`]);
   return facts;
@@ -80,8 +73,8 @@ function adviceItems(metric, point, findings, top) {
   const said = new Set();
   for (const one of findings.filter((own) => own.lost >= WORTH * whole).slice(0, MOST_ADVICE)) {
     said.add(one.path);
-    const what = (ADVICE[one.cause] || ((name) => `${name} takes longer per effort`))(nameApart(one.path));
-    items.push([linkTo(one.path, "time"), ` loses ${quantity(one.lost, "s")} (${percent(one.lost / whole, 0)}) there: ${what}.`]);
+    const what = ADVICE[one.cause] || "to more time per effort";
+    items.push([linkTo(one.path, "time"), ` loses ${quantity(one.lost, "s")} (${percent(one.lost / whole, 0)}) there ${what}.`]);
   }
   for (const [path, share] of top) {
     if (items.length >= MOST_ADVICE || said.has(path) || share < 2 * WORTH) continue;

@@ -159,7 +159,7 @@ function drawPlot() {
     model: curve.length > 0,
     band: curve.some((c) => c.above > c.below * 1.0001),
   });
-  svg.setAttribute("aria-label", `${state.metric} of ${regionOf(state.path).display} over ${DATA.parameters[axis]}: ${points.length} measured configurations`);
+  svg.setAttribute("aria-label", `${state.metric} of ${regionOf(state.path).short} over ${DATA.parameters[axis]}: ${points.length} measured configurations`);
 }
 
 function tip(axis, at, value) {

@@ -45,7 +45,7 @@ function drawRanks() {
   rankMap = { found, values, text, blocks, rows, size, names, width: frame.width };
   moveRankCursor(rankCursor);
   const most = found.imbalance.indexOf(Math.max(...found.imbalance));
-  frame.svg.setAttribute("aria-label", `time of ${found.ranks} ranks in ${rows} call paths; most uneven: ${regionOf(found.paths[most]).display}, ${percent(found.imbalance[most])}`);
+  frame.svg.setAttribute("aria-label", `time of ${found.ranks} ranks in ${rows} call paths; most uneven: ${regionOf(found.paths[most]).short}, ${percent(found.imbalance[most])}`);
 }
 
 const timesMean = (value) => `${Number(value.toPrecision(3))} × mean`;

@@ -26,49 +26,68 @@ function measuredLine(metric) {
 // What is not said by an efficiency of means (or sums) where one rank takes much longer than the others.
 const notOfSlowest = () => (DATA.slowest && DATA.slowest.over !== "max" ? `, by the ${DATA.slowest.over} over ranks, not by the slowest rank` : "");
 
+const scalingKind = () => byId("scaling-kind").value;
+
+// The ranks to which efficiencies are relative: the fewest that were measured with the other parameters as chosen.
+function baseOfScaling() {
+  const line = byId("scaling").hidden ? [] : measuredLine("time");
+  return line.length > 1 && line[0][1] > 0 ? line[0][0] : NaN;
+}
+
+// The efficiency of p ranks that take `time`, where `base` ranks take `first`.
+function efficiencyOf(p, time, base, first) {
+  if (!(time > 0)) return NaN;
+  return scalingKind() === "weak" ? first / time : (first * base) / (time * p);
+}
+
+// The modeled efficiency at a point, relative to `base` ranks at the same other parameters. Models are relative to
+// themselves: the noise of one run is no efficiency. Every part of the page takes it from here.
+const efficiencyAt = (point, base) => efficiencyOf(point[RANKS], programAt("time", point), base, programAt("time", point.map((value, at) => (at === RANKS ? base : value))));
+
 function drawScaling() {
   const line = measuredLine("time");
-  const weak = byId("scaling-kind").value === "weak";
-  const place = DATA.parameters.filter((_, at) => at !== RANKS).map((name) => `${name}=${numberText(state.fixed[DATA.parameters.indexOf(name)])}`).join(", ");
+  const base = baseOfScaling();
+  const [place, target] = [othersText(state.fixed, RANKS), targetPoint()];
   const frames = { speedup: chartFrame("speedup"), efficiency: chartFrame("efficiency") };
   byId("scaling-status").textContent = "";
-  if (line.length < 2 || !(line[0][1] > 0)) return Object.values(frames).forEach((frame) => emptyChart(frame, `fewer than two values of p were measured${place ? ` at ${place}` : ""}`));
-  const [base, first] = line[0];
-  const efficiency = (p, time, one) => (time > 0 ? (weak ? one / time : (one * base) / (time * p)) : NaN);
-  const models = programModels("time");
-  const places = models.length ? placesOver(RANKS, state.fixed, state.target[RANKS], models.length) : [];
-  const least = programAt("time", DATA.parameters.map((name, at) => (at === RANKS ? base : state.fixed[at]))); // each relative to itself: the noise of one run is no efficiency
-  const model = places.map((point) => [point[RANKS], efficiency(point[RANKS], programAt("time", point), least)]).filter(([, value]) => Number.isFinite(value) && value > 0);
-  const points = line.map(([p, time, shared]) => [p, efficiency(p, time, first), shared]);
-  const end = Math.max(...points.map(([p]) => p), ...model.map(([p]) => p));
+  if (!(base > 0)) return Object.values(frames).forEach((frame) => emptyChart(frame, `fewer than two values of p were measured${place ? ` at ${place}` : ""}`));
+  const points = line.map(([p, time, shared]) => [p, efficiencyOf(p, time, base, line[0][1]), shared]);
+  const highest = Math.max(...DATA.points.map((point) => point[RANKS]));
+  const models = programModels("time").length;
+  const along = (others, reach) => (models ? placesOver(RANKS, others, reach, models) : []).map((point) => [point[RANKS], efficiencyAt(point, base)]).filter(([p, value]) => p >= base && Number.isFinite(value) && value > 0);
+  const same = othersText(target, RANKS) === place;
+  const model = along(state.fixed, highest);
+  const predicted = along(target, target[RANKS]).filter(([p]) => !same || p >= highest * 0.9999);
+  const curves = [...model, ...predicted];
+  const end = Math.max(...[...points, ...curves].map(([p]) => p));
   const logX = isSpread(base, end);
-  const most = Math.max(1, ...points.map((one) => one[1]), ...model.map((one) => one[1]));
+  const most = Math.max(1, ...points.map((one) => one[1]), ...curves.map((one) => one[1]));
   const range = [base, end > base ? end : base + 1];
-  drawScale(frames.efficiency, range, [0, most * 1.08], { logX, percentages: true }, points, model, [[base, 1], [end, 1]]);
+  const others = same ? "" : ` at ${othersText(target, RANKS)}`;
+  drawScale(frames.efficiency, range, [0, most * 1.08], { logX, percentages: true, others }, points, model, predicted, [[base, 1], [end, 1]]);
   const scaled = (list) => list.map(([p, value, shared]) => [p, p * value, shared]);
-  const speeds = [...scaled(points), ...scaled(model)].map((one) => one[1]).filter((value) => value > 0);
+  const speeds = scaled([...points, ...curves]).map((one) => one[1]).filter((value) => value > 0);
   const logRange = [Math.min(base, ...speeds) / 1.2, Math.max(end, ...speeds) * 1.2];
   const linear = [0, Math.max(end, ...speeds) * 1.08];
   const ideal = Array.from({ length: 33 }, (_, k) => base + ((end - base) * k) / 32).map((p) => [p, p]);
-  drawScale(frames.speedup, range, logX ? logRange : linear, { logX, logY: logX }, scaled(points), scaled(model), ideal);
-  const last = model.length ? model[model.length - 1] : points[points.length - 1];
-  byId("scaling-status").textContent = `${weak ? "weak" : "strong"} scaling${place ? ` at ${place}` : ""}, relative to p=${numberText(base)}: efficiency ${percent(last[1], 0)} at p=${numberText(last[0])}${model.length ? " (modeled)" : ""}${notOfSlowest()}`;
+  drawScale(frames.speedup, range, logX ? logRange : linear, { logX, logY: logX, others }, scaled(points), scaled(model), scaled(predicted), ideal);
+  const last = points[points.length - 1];
+  const [at, value, how] = models ? [target, efficiencyAt(target, base), "modeled"] : [state.fixed.map((own, column) => (column === RANKS ? last[0] : own)), last[1], "measured"];
+  byId("scaling-status").textContent = `${scalingKind()} scaling, relative to p=${numberText(base)}: efficiency ${percent(value, 0)} at ${pointText(DATA.parameters, at)} (${how})${place ? `; measured at ${place}` : ""}${notOfSlowest()}`;
   for (const [name, frame] of Object.entries(frames)) frame.svg.setAttribute("aria-label", `${name === "speedup" ? "Speed-up" : "Efficiency"} over p: ${byId("scaling-status").textContent}`);
 }
 
-function drawScale(frame, range, span, how, points, model, ideal) {
+// how.others: where the prediction is, if its other parameters are not those of the measurements.
+function drawScale(frame, range, span, how, points, model, predicted, ideal) {
   const { x, y } = axesFor(frame, range, span, { ...how, label: "p", unit: "1" });
-  const highest = Math.max(...DATA.points.map((point) => point[RANKS]));
   frame.svg.append(shape("path", { class: "ideal", d: pathOf(x, y, ideal) }));
-  const inside = model.filter(([p]) => p <= highest * 1.0001);
-  if (inside.length > 1) frame.svg.append(shape("path", { class: "curve", d: pathOf(x, y, inside) }));
-  const beyond = model.filter(([p]) => p >= highest * 0.9999);
-  if (beyond.length > 1) frame.svg.append(shape("path", { class: "curve beyond", d: pathOf(x, y, beyond) }));
+  if (model.length > 1) frame.svg.append(shape("path", { class: "curve", d: pathOf(x, y, model) }));
+  if (predicted.length > 1) frame.svg.append(shape("path", { class: "curve beyond", d: pathOf(x, y, predicted) }));
   for (const [p, value, shared] of points)
     if (value > 0) frame.svg.append(shape("circle", { class: shared ? "point oversubscribed" : "mean", cx: x.place(p), cy: y.place(value), r: 4 }, shape("title", {}, `p=${numberText(p)}: ${how.percentages ? percent(value, 1) : three(value)}`)));
   const keys = [[shape("path", { class: "ideal", d: "M0 0L17 0" }), "ideal"], [shape("circle", { class: "mean", cx: 8, cy: 0, r: 4 }), "measured"]];
   if (model.length) keys.push([shape("line", { class: "curve", x1: 0, x2: 17, y1: 0, y2: 0 }), "model"]);
-  if (beyond.length > 1) keys.push([shape("line", { class: "curve beyond", x1: 0, x2: 17, y1: 0, y2: 0 }), "predicted"]);
+  if (predicted.length > 1) keys.push([shape("line", { class: "curve beyond", x1: 0, x2: 17, y1: 0, y2: 0 }), `predicted${how.others}`]);
   placeLegend(frame.svg, frame.width, keys);
 }
 
@@ -80,5 +99,8 @@ function startScaling() {
   byId("scaling").hidden = !usable;
   if (!usable) return;
   byId("scaling-kind").value = isWeak() ? "weak" : "strong";
-  byId("scaling-kind").addEventListener("change", drawScaling);
+  byId("scaling-kind").addEventListener("change", () => {
+    drawScaling();
+    drawOverview();
+  });
 }

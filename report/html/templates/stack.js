@@ -24,7 +24,8 @@ function drawStack() {
   if (metric.over_locations === "max") return emptyChart(frame, `${state.metric} does not add up over call paths`);
   const models = programModels(state.metric);
   if (!models.length) return emptyChart(frame, `no models of ${state.metric}`);
-  const places = placesOver(state.axis, state.fixed, state.target[state.axis], models.length);
+  const target = targetPoint();
+  const places = placesOver(state.axis, target, target[state.axis], models.length);
   const shown = layersAlong(models, places);
   const own = new Map(models);
   const sums = places.map((point) => programAt(state.metric, point));
@@ -53,7 +54,7 @@ function drawStack() {
   }
   if (!shares) measuredTotals(state.metric).forEach((value, configuration) => {
     const point = DATA.points[configuration];
-    if (point.every((one, at) => at === state.axis || one === state.fixed[at]) && Number.isFinite(value))
+    if (point.every((one, at) => at === state.axis || one === target[at]) && Number.isFinite(value))
       frame.svg.append(shape("circle", { class: "mean", cx: x.place(point[state.axis]), cy: y.place(Math.min(value, top)), r: 4 }, shape("title", {}, `measured: ${quantity(value, metric.unit)}`)));
   });
   stackLegend(shown, models.length > shown.length, layers, sums, xs);
@@ -77,7 +78,7 @@ function stackLegend(shown, others, layers, sums, xs) {
   const name = DATA.parameters[state.axis];
   const begin = `${labels[from]} leads at ${name}=${numberText(xs[0])} (${share(from, 0)})`;
   const end = from === to ? `and still at ${name}=${numberText(xs[last])} (${share(to, last)})` : `${labels[to]} has taken over at ${name}=${numberText(xs[last])} (${share(to, last)})`;
-  byId("stack-status").textContent = shown.length ? `${begin}, ${end}; others as in ${pointText(DATA.parameters, state.fixed)}` : "";
+  byId("stack-status").textContent = shown.length ? `${begin}, ${end}${DATA.parameters.length > 1 ? `; all at ${othersText(targetPoint(), state.axis)}` : ""}` : "";
   byId("stack").setAttribute("aria-label", byId("stack-status").textContent);
 }
 

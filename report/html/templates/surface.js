@@ -96,7 +96,7 @@ function drawSurface() {
   placeLegend(frame.svg, width, [[shape("rect", { class: `s${STEPS >> 1}`, x: 0, width: 17, y: -5, height: 10 }), "model"], [spot, width > 460 ? "measured: stands out where the model is wrong" : "measured"]]); // one line: below is the map
   frame.svg.append(shape("rect", { id: "surface-cursor", class: "cursor", width: wide, height: tall }));
   moveCursor(cursor);
-  frame.svg.setAttribute("aria-label", `${state.metric} of ${regionOf(state.path).display} over ${xName} and ${yName}: from ${quantity(limits[0], metric.unit)} to ${quantity(limits[STEPS], metric.unit)}, ${measured.length} measured points`);
+  frame.svg.setAttribute("aria-label", `${state.metric} of ${regionOf(state.path).short} over ${xName} and ${yName}: from ${quantity(limits[0], metric.unit)} to ${quantity(limits[STEPS], metric.unit)}, ${measured.length} measured points`);
 }
 
 // Where it was measured, if the map goes beyond.
