@@ -7,6 +7,7 @@
 # make lint    all static checks
 # make dist    build the source distribution and the wheel in dist/, and check both in empty environments
 # make docs    the documentation as a site in build/site; a warning is an error
+# make reference   the pages of commands and metrics in docs/reference anew
 # make screenshots   the pictures of the documentation anew
 # make bench-NAME   run benchmarks/NAME.py
 SHELL := /bin/bash
@@ -19,7 +20,7 @@ NATIVE := CMakeLists.txt $(shell find agent/runtime agent/machine/native agent/s
             -o -name '*.def' -o -name CMakeLists.txt) agent/interpreter/sitecustomize.py \
           $(shell find share/cmake share/modulefiles share/CMakeLists.txt -type f)
 
-.PHONY: demo dist docs screenshots test test-bare test-address test-thread test-undefined lint build build-test format clean \
+.PHONY: demo dist docs reference screenshots test test-bare test-address test-thread test-undefined lint build build-test format clean \
         packages packages-test FORCE
 
 demo: build
@@ -52,6 +53,9 @@ dist: build
 
 docs: build-test
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet && echo "build/site/index.html"
+
+reference: build-test
+	@$(PY) .ci/site/pages.py
 
 # docs/images: about five minutes
 screenshots: build-test

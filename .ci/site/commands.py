@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference of commands: a page for each, made of the command line itself."""
+"""The reference of commands: one page, made of the command line itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import typer
-from quipu.agent.cli.main import COMMANDS, application
+from quipu.agent.cli.main import GROUPS, application
+
+WIDTH = 100  # columns of usage lines, whatever the terminal is
+_HEAD = """# Commands
+
+Every command with its arguments and options. `quipu COMMAND --help` prints the same. The options of the compiler
+wrappers (`quipu-cc` and the others) are in
+[environment and wrapper options](../environment.md#of-the-compiler-wrappers)."""
 
 
 def command_line() -> Any:
@@ -19,7 +26,7 @@ def command_line() -> Any:
 def commands() -> Iterator[tuple[str, Any, Any]]:
     """Yield (words after `quipu`, command, its context) of every command, those within commands too."""
     root = command_line()
-    yield from _below(root, root.context_class(root, info_name="quipu"), "")
+    yield from _below(root, root.context_class(root, info_name="quipu", terminal_width=WIDTH), "")
 
 
 def _below(group: Any, context: Any, words: str) -> Iterator[tuple[str, Any, Any]]:
@@ -30,20 +37,20 @@ def _below(group: Any, context: Any, words: str) -> Iterator[tuple[str, Any, Any
             yield from _below(command, inner, f"{words} {name}".strip())
 
 
-def command_pages() -> dict[str, str]:
-    """Return the pages by their path: one per command of `quipu`, and one that lists them."""
-    parts: dict[str, list[str]] = {name: [] for name in COMMANDS}
-    rows = ["| command | what it does |", "|---|---|"]
+def command_page() -> str:
+    """Return the page: a table of the commands by group, then each command with its arguments and options."""
+    texts: list[str] = []
     for words, command, context in commands():
-        name = words.split()[0]
-        text = command.help or ""
-        parts[name] += [f"{'#' * (words.count(' ') + 1)} quipu {words}", *_description(text)]
-        parts[name] += _parameters(command, context)
-        if words == name:
-            rows.append(f"| [`quipu {name}`]({name}.md) | {plain(COMMANDS[name])} |")
-    head = "# Commands\n\nMade of the command line itself: `quipu COMMAND --help` says the same.\n\n"
-    pages = {f"reference/commands/{name}.md": "\n\n".join(texts) + "\n" for name, texts in parts.items()}
-    return pages | {"reference/commands/index.md": head + "\n".join(rows) + "\n"}
+        texts += [f"{'#' * (words.count(' ') + 2)} quipu {words}", *_description(command.help or "")]
+        texts += _parameters(command, context)
+    return "\n\n".join([_HEAD, "\n".join(_table()), *texts]) + "\n"
+
+
+def _table() -> Iterator[str]:
+    yield from ("| group | command | what it does |", "|---|---|---|")
+    for group, members in GROUPS.items():
+        for name, summary in members.items():
+            yield f"| {group} | [`quipu {name}`](#quipu-{name}) | {plain(summary)} |"
 
 
 def _description(text: str) -> Iterator[str]:

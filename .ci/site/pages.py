@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What mkdocs asks when it builds the documentation: the pages that are made of the program, and files beside docs/.
+"""The pages that are made of the program, and files beside docs/, for mkdocs.
 
-mkdocs.yml names this file as a hook. The pages are made anew with every build, and are in no other place.
+mkdocs.yml names this file as a hook. Commands and metrics are kept in docs/reference, for readers of the repository:
+`make reference` writes them, and tests/docs/test_reference.py compares. The others are made with every build.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import posixpath
 import re
 from pathlib import Path
 
-from commands import command_pages
+from commands import command_page
 from documents import document_page, schema_text
 from metrics import metric_page
 from mkdocs.config.defaults import MkDocsConfig
@@ -31,11 +32,14 @@ _LINK = re.compile(r"(!?)\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 _PICTURE = re.compile(r"(?<=src=\"|set=\")([^\":]+)(?=\")")  # of HTML
 
 
+def kept_pages() -> dict[str, str]:
+    """Return the text of the pages that are made of the program and kept in docs/, by their path there."""
+    return {"reference/commands.md": command_page(), "reference/metrics.md": metric_page()}
+
+
 def generated_pages() -> dict[str, str]:
-    """Return the text of the pages that are made of the program, by their path below docs/."""
+    """Return the text of the pages that are made of the program with every build, by their path below docs/."""
     return {
-        **command_pages(),
-        "reference/metrics.md": metric_page(),
         "reference/json.md": document_page(),
         "reference/quipu.schema.json": schema_text(),
         "reference/python.md": api_page(),
@@ -68,3 +72,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return posixpath.relpath(pages[target], posixpath.dirname(here)) if target in pages else match[0]
 
     return _PICTURE.sub(shown, _LINK.sub(led, markdown))
+
+
+if __name__ == "__main__":
+    for name, text in kept_pages().items():
+        (ROOT / "docs" / name).parent.mkdir(exist_ok=True)
+        (ROOT / "docs" / name).write_text(text, encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation is easy to find: few entries per level, every command in its group, a short README."""
+"""The documentation is easy to find: few entries per level, a short README."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-from quipu.agent.cli.main import GROUPS
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST = 8  # entries of a level
@@ -32,12 +30,6 @@ def navigation() -> list[Any]:
 
 def test_no_level_has_many_entries() -> None:
     assert {name: len(entries) for name, entries in levels(navigation()) if len(entries) > MOST} == {}
-
-
-def test_commands_are_in_the_groups_of_the_help() -> None:
-    (commands,) = [entries for name, entries in levels(navigation()) if name == "Commands"]
-    groups = {name: [next(iter(one)) for one in below] for entry in commands[1:] for name, below in entry.items()}
-    assert groups == {name: list(group) for name, group in GROUPS.items()}
 
 
 def test_the_readme_is_short() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # Written by Quipu, by its build or by its user, or part of MPI.
-ELSEWHERE = ("build", "build/*", "mpi.h", "mpif.h", "prefix.*")
+ELSEWHERE = ("build", "build/*", "mpi.h", "mpif.h", "prefix.*", "FILE.*")
 SUFFIXES = {".py", ".c", ".h", ".cpp", ".def", ".toml", ".md", ".js", ".css", ".html", ".ll", ".yml", ".hpp"}
 
 
