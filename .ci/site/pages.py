@@ -29,6 +29,7 @@ BESIDE = {
 """Pages made of documents outside of docs/."""
 
 _LINK = re.compile(r"(!?)\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+_DEFINITION = re.compile(r"^(\[\w+\]: )([^#:\s]+)(?=#|$)", re.MULTILINE)  # of the link that [text][name] is
 _PICTURE = re.compile(r"(?<=src=\"|set=\")([^\":]+)(?=\")")  # of HTML
 
 
@@ -67,11 +68,15 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return f"{picture}[{label}]({posixpath.relpath(pages[target], posixpath.dirname(here))}{anchor})"
         return label if (ROOT / target).exists() else match[0]
 
+    def defined(match: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(folder, match[2]))
+        return match[1] + posixpath.relpath(pages[target], posixpath.dirname(here)) if target in pages else match[0]
+
     def shown(match: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(folder, match[0]))
         return posixpath.relpath(pages[target], posixpath.dirname(here)) if target in pages else match[0]
 
-    return _PICTURE.sub(shown, _LINK.sub(led, markdown))
+    return _PICTURE.sub(shown, _DEFINITION.sub(defined, _LINK.sub(led, markdown)))
 
 
 if __name__ == "__main__":

@@ -38,6 +38,18 @@ def test_the_readme_is_short() -> None:
     assert len(text.split()) <= 1300
 
 
+def test_every_cell_of_the_comparison_names_its_source() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\|.*\|$", text[text.index("## Compared with other tools") : text.index("Each cell links")], re.MULTILINE
+    )
+    cells = [cell.strip() for row in rows[2:] for cell in row.strip("|").split("|")[1:]]
+    assert len(cells) == 9 * 6
+    used = [re.findall(r"\]\[(\w+)\]", cell) for cell in cells]
+    assert all(used), cells
+    assert {name for names in used for name in names} == set(re.findall(r"^\[(\w+)\]: ", text, re.MULTILINE))
+
+
 def test_questions_are_many() -> None:
     text = (ROOT / "docs" / "questions.md").read_text(encoding="utf-8")
     assert len(re.findall(r"^### ", text, re.MULTILINE)) >= 30
