@@ -24,7 +24,7 @@ FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILIN
 WIDTH = "100"
 CUT = "…"
 
-_OF_THE_MACHINE = ("quipu: added ", "quipu: building the MPI ", "quality ")
+_OF_THE_MACHINE = ("quipu: added ", "quipu: building the MPI ")
 """Begins of lines that depend on who runs the command, where, and for the how many-th time."""
 _SOMETIMES = (
     "note: slowest rank",
@@ -116,8 +116,19 @@ def as_shown(output: str, before: str) -> str:
 
 def comparable(lines: list[str]) -> list[str]:
     """Return the lines without what is another in every run: times and what follows from them, widths, order."""
-    plain = (re.sub(r"[│├└─…]+", " ", _MEASURED.sub("#", line)) for line in lines)
+    plain = (re.sub(r"[│├└─…]+", " ", _MEASURED.sub("#", line)) for line in without_quality(lines))
     return sorted(" ".join(line.split()) for line in plain if line.strip())
+
+
+def without_quality(lines: list[str]) -> Iterator[str]:
+    """Yield lines; of the quality of a measurement, which may go on in indented lines, only that it is there."""
+    inside = False
+    for line in lines:
+        inside = line.startswith("quality ") or (inside and line.startswith(" "))
+        if not inside:
+            yield line
+        elif line.startswith("quality "):
+            yield "quality #"
 
 
 def missing(shown: str, output: str) -> list[str]:

@@ -98,6 +98,15 @@ def test_a_wrong_output_is_found() -> None:
     assert missing("main  12.1 ms  n²\n", "main   9 µs  n³\n") == ["main # n²", "+ main # n³"]
 
 
+def test_the_quality_of_a_measurement_may_differ() -> None:
+    missing, head = OUTPUTS["missing"], "heat.runs\n"
+    alone = "quality  2 ranks on 8 processors, others used 0.1, a processor for each rank\n"
+    loaded = "quality  2 ranks on 2 processors, others used 1.4 at most,\n         0 of 2 runs alone\n"
+    assert missing(head + alone, head + loaded) == missing(head + loaded, head + alone) == []
+    assert missing(head + alone, head) == ["quality #"]
+    assert missing(head, head + alone) == ["+ quality #"]
+
+
 def test_outputs_are_written_where_they_belong() -> None:
     page = "```sh\necho a\n```\n\n```text\nb\n```\n\nText.\n\n```text\nc\n```\n"
     (step,) = OUTPUTS["steps"](page)
