@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..archive.fingerprint import Fingerprint, ProgramIdentity, differences, without_numbers
 from ..launch.launchers import LaunchPlan
-from ..merge.programs import program_identity
+from ..merge.programs import identities, program_identity
 from .launch_options import LaunchOptions
 
 _SCRIPTS = (".py", ".sh")
@@ -19,7 +19,9 @@ _SCRIPTS = (".py", ".sh")
 def fingerprint_of(
     command: Iterable[str], plan: LaunchPlan, options: LaunchOptions, template: Mapping[str, str] | None = None
 ) -> Fingerprint:
-    """Return the fingerprint of a launch without its programs, which the merge knows, but with its scripts.
+    """Return the fingerprint of a launch with its scripts; the merge adds the programs of its processes.
+
+    Simulated ranks are no processes: their program is part of the fingerprint here.
 
     template: facts of the campaign that the run belongs to.
     """
@@ -35,6 +37,8 @@ def fingerprint_of(
     }
     scripts = (folder / word for word in words if word.endswith(_SCRIPTS) or _is_script(folder / word))
     found = {path.name: known for path in scripts if (known := program_identity(path.absolute())) is not None}
+    if not plan.rank_processes:
+        found |= identities((folder / program).absolute() for program in plan.programs)
     return Fingerprint(facts, found)
 
 

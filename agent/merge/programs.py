@@ -21,9 +21,13 @@ def with_programs(fingerprint: Fingerprint | None, profiles: Iterable[ProcessPro
     if fingerprint is None:
         return None
     programs = dict.fromkeys(profile.attributes.get("program", "") for profile in profiles)
-    files = dict.fromkeys(file for program in programs if program for file in _files(Path(program)))
-    found = {file.name: known for file in files if (known := program_identity(file)) is not None}
-    return replace(fingerprint, programs={**fingerprint.programs, **found})
+    return replace(fingerprint, programs={**fingerprint.programs, **identities(Path(one) for one in programs if one)})
+
+
+def identities(programs: Iterable[Path]) -> dict[str, ProgramIdentity]:
+    """Return by file name what identifies programs, and the instrumented libraries that they load."""
+    files = dict.fromkeys(file for program in programs for file in _files(program))
+    return {file.name: known for file in files if (known := program_identity(file)) is not None}
 
 
 def program_identity(path: Path) -> ProgramIdentity | None:

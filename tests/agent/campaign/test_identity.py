@@ -17,9 +17,10 @@ from quipu.agent.archive.run import RunArchive
 from quipu.agent.campaign.campaign import Here, run_campaign
 from quipu.agent.campaign.claims import wrong_ranks, wrong_threads
 from quipu.agent.campaign.file import Campaign
-from quipu.agent.campaign.identity import measuring_facts, outdated
+from quipu.agent.campaign.identity import fingerprint_of, measuring_facts, outdated
 from quipu.agent.campaign.repetition import LaunchOptions, RunFailed, run
 from quipu.agent.campaign.task import Silent
+from quipu.agent.launch.launchers.base import LaunchPlan
 from quipu.agent.merge.experiment import find_runs, load_experiment, mixed_runs
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.errors import MeasurementError, UsageError
@@ -105,6 +106,20 @@ def test_another_build_is_measured_again(tmp_path: Path) -> None:
     assert notes[0].startswith(f"{total} runs are not what is measured now (program: two builds (")
     assert len(list((campaign.directory / ".replaced").iterdir())) == total
     assert measured(campaign, bench) == (0, [])
+
+
+def test_the_program_of_simulated_ranks_is_known(tmp_path: Path) -> None:
+    """SimGrid loads the program into a process of its own, which is all that profiles can name."""
+    shutil.copy("/bin/true", tmp_path / "heat")
+    plan = LaunchPlan(("smpirun", "./heat"), {}, 2, (Path("heat"),), "smpi", "3.32", True, rank_processes=False)
+    options = LaunchOptions(folder=tmp_path)
+    before = fingerprint_of(["smpirun", "./heat"], plan, options)
+    assert before.programs["heat"].path == str(tmp_path / "heat")
+    shutil.copy("/bin/false", tmp_path / "heat")
+    (reason,) = outdated(before, {})
+    assert reason.startswith("heat: two builds (")
+    alone = replace(plan, rank_processes=True)
+    assert fingerprint_of(["mpirun", "./heat"], alone, options).programs == {}
 
 
 @pytest.mark.parametrize(
