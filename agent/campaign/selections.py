@@ -96,6 +96,11 @@ def hook_cost(runs: list[StoredRun]) -> HookCost:
     return HookCost(pair, max(0.0, pair - min(outside, pair)))
 
 
+def cost_in_times(runs: list[StoredRun]) -> HookCost:
+    """Return what an enter and exit added to the times of these runs: nothing where time is simulated by effort."""
+    return HookCost(0.0) if all(run.metadata.simulated_by_effort for run in runs) else hook_cost(runs)
+
+
 def first_selection(plan: RefinePlan, costs: PathCosts | None, hook: HookCost, graph: CallGraph | None) -> Chosen:
     """Return the first selection: from the reference runs, or from the call graph alone with a strategy of PIRA."""
     if plan.strategy == "budget":

@@ -247,11 +247,12 @@ def _within(
         measured = SCOREP if is_of_others(experiment) else HookCost(0.0)
         hook = SCOREP
     else:
-        from ..campaign.selections import hook_cost
+        from ..campaign.selections import cost_in_times, hook_cost
         from ..merge.experiment import find_runs
 
-        measured = hook_cost([run for run in find_runs(experiment) if run.metadata.complete])
-        hook = SCOREP if tool == "scorep" else measured
+        runs = [run for run in find_runs(experiment) if run.metadata.complete]
+        measured = cost_in_times(runs)
+        hook = SCOREP if tool == "scorep" else hook_cost(runs)
     return least, select_within(costs_at(analysis, point, measured), hook, overhead, least)
 
 

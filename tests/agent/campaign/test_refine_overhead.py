@@ -13,11 +13,11 @@ from quipu.agent.campaign.baseline import Baseline, Times
 from quipu.agent.campaign.file import read_campaign
 from quipu.agent.campaign.overhead import Overhead, matters, overhead, root_of, start_and_end
 from quipu.agent.campaign.refinement import Iteration, refine
-from quipu.agent.campaign.selections import target_of
+from quipu.agent.campaign.selections import cost_in_times, hook_cost, target_of
 from quipu.agent.merge.experiment import StoredRun
 from quipu.modeling.errors import MeasurementError
 from quipu.modeling.experiment import CallTree, Region, RegionKind
-from quipu.modeling.refine import PathCosts
+from quipu.modeling.refine import HookCost, PathCosts
 
 
 def runs_at(point: dict[str, float], *seconds: float, ranks: int = 1) -> list[StoredRun]:
@@ -127,3 +127,11 @@ def test_overhead_is_not_of_runs_with_other_data(tmp_path: Path, where: str) -> 
     path.write_text(f"build = 'make'\n{where}\n[refine]\n")
     with pytest.raises(MeasurementError, match=r"sort.toml: \{repetition\}: overhead is of runs with the same data"):
         refine(read_campaign(path))
+
+
+def test_measuring_takes_no_simulated_time(tmp_path: Path) -> None:
+    costs = {"pair": 2e-8, "outside": 5e-9}
+    native = StoredRun(tmp_path, RunMetadata(overhead=costs))
+    simulated = StoredRun(tmp_path, RunMetadata(overhead=costs, launcher={"family": "smpi", "compute": "effort"}))
+    assert cost_in_times([native]) == hook_cost([native]) == hook_cost([simulated])
+    assert cost_in_times([simulated]) == HookCost(0.0)
