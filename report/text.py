@@ -11,7 +11,7 @@ from quipu.modeling.extrapolation import OPEN
 from quipu.modeling.slowest_rank import SlowestRank
 
 START_AND_END = "start and end of MPI"
-OPEN_INTERVAL = "cannot be known"
+OPEN_INTERVAL = "not determined"
 
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -23,7 +23,7 @@ def quality_fact(quality: str) -> list[tuple[str, str]]:
 
 
 def interval_text(low: float | None, high: float | None, unit: str) -> str:
-    """Return the interval of a predicted value; that it cannot be known where the interval holds anything."""
+    """Return the interval of a predicted value; that it is not determined where the interval holds anything."""
     ends = [end for end in (low, high) if end is not None]
     if high is not None and low is not None and 0.0 < OPEN * low < high:
         return OPEN_INTERVAL

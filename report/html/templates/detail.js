@@ -167,7 +167,7 @@ function drawRanking() {
   table.tFoot.replaceChildren(...below);
 }
 
-const intervalText = (low, high, unit) => (low > 0 && high > DATA.open * low ? "cannot be known" : `${quantity(low, unit)} .. ${quantity(high, unit)}`);
+const intervalText = (low, high, unit) => (low > 0 && high > DATA.open * low ? "not determined" : `${quantity(low, unit)} .. ${quantity(high, unit)}`);
 const withInterval = (one, unit) => quantity(one.middle, unit) + (one.high > one.low ? `, 90 % interval ${intervalText(one.low, one.high, unit)}` : "");
 
 // The program as a whole, and the start and the end of MPI beside it.
