@@ -15,7 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(sys.executable).parent
-NAMES = ("README.md", "docs/concepts.md", "docs/questions.md", "docs/tutorial.md", "docs/campaign-files.md")
+_PAGES = ("concepts", "questions", "tutorial", "campaign-files", "checks", "compare", "refine")
+NAMES = ("README.md", *(f"docs/{name}.md" for name in _PAGES))
 LONGEST = 30  # words of a sentence
 
 # Names of programs and parameters look like misspelled words.
