@@ -11,6 +11,7 @@ from pathlib import Path
 
 from quipu.modeling.experiment import Experiment
 from quipu.report.html import html_report
+from quipu.report.kernel_views import KernelPanel
 
 from .browser import document, instrumented
 from .planted import planted
@@ -180,3 +181,21 @@ def test_long_names_are_short_and_complete_where_the_pointer_rests(tmp_path: Pat
     found = re.search(r'data-found="(\d+) (\d+)"', document(page, tmp_path / "profile")[0])
     assert found is not None
     assert (int(found[1]) >= 2, found[2]) == (True, "0")
+
+
+def test_kernels_of_another_target_say_so(tmp_path: Path) -> None:
+    experiment, models = planted()
+    panel = KernelPanel("p=256, n=256", (), (), ())
+    script = """whenDrawn(() => {
+      const note = document.getElementById('kernels-status');
+      const shown = [note.hidden];
+      const input = document.querySelector('#target input');
+      for (input.value of ['640', '256']) {
+        input.dispatchEvent(new Event('input'));
+        shown.push(note.hidden);
+      }
+      document.documentElement.dataset.found = shown.join(' ');
+    });"""
+    page = tmp_path / "page.html"
+    page.write_text(instrumented(html_report(experiment, models, kernels=panel), script), encoding="utf-8")
+    assert 'data-found="true false true"' in document(page, tmp_path / "profile")[0]

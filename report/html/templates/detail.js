@@ -234,6 +234,7 @@ function startRanking() {
   targetInputs(byId("target"), state.target, () => {
     drawRanking();
     if (DATA.slowdowns) drawDiagnosis();
+    if (byId("kernels-status")) byId("kernels-status").hidden = state.target.every((value, at) => value === DATA.target[at]);
     if (byId("extend").checked) drawPlot();
     if (state.target.every((value) => value > 0)) drawProgram({ target: true });
   });
