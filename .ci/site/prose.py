@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(sys.executable).parent
-_PAGES = ("concepts", "questions", "tutorial", "campaign-files", "checks", "compare", "refine")
+_PAGES = ("concepts", "questions", "tutorial", "campaign-files", "checks", "compare", "refine", "schedulers")
 NAMES = ("README.md", *(f"docs/{name}.md" for name in _PAGES))
 LONGEST = 30  # words of a sentence
 
