@@ -258,7 +258,7 @@ def test_a_run_loads_no_models() -> None:
 def test_a_run_starts_no_threads_for_linear_algebra_and_leaves_the_environment_alone() -> None:
     """A measured program would inherit the variable; the threads would cost each run more than numpy itself."""
     code = (
-        "import quipu.agent.cli.run, os; "
+        "from quipu.agent.cli.quick_numpy import load_numpy; import os; load_numpy(); import numpy; "
         "print(os.environ.get('OPENBLAS_NUM_THREADS'), len(os.listdir('/proc/self/task')))"
     )
     for value in (None, "2"):

@@ -11,11 +11,15 @@ import os
 
 _THREADS = "OPENBLAS_NUM_THREADS"
 
-if _THREADS in os.environ:
-    import numpy
-else:
-    os.environ[_THREADS] = "1"
+
+def load_numpy() -> None:
+    """Import numpy for the first time, with one thread unless the user chose a number."""
+    chosen = os.environ.setdefault(_THREADS, "")
     try:
+        os.environ[_THREADS] = chosen or "1"
         import numpy  # noqa: F401
     finally:
-        del os.environ[_THREADS]
+        if chosen:
+            os.environ[_THREADS] = chosen
+        else:
+            del os.environ[_THREADS]

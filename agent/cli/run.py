@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import typer
 from quipu.modeling.errors import UsageError
 
-from . import quick_numpy  # noqa: F401  (before all that loads numpy)
 from .measurements import read_machine
 from .options import RANK_COLUMNS, parse_assignments
 from .output import say, show_json, stdout_for_json
+from .quick_numpy import load_numpy
 
 if TYPE_CHECKING:
     from ..archive.run import RunArchive
@@ -110,6 +110,7 @@ def command(
         raise UsageError(f"--compute {compute!r}: choose measured or effort")
     if (compute == "effort") != (rates is not None):
         raise UsageError("--compute effort and --rates FILE go together; quipu rates writes the file")
+    load_numpy()
     from ..campaign.repetition import LaunchOptions, RunFailed
     from ..campaign.repetition import run as launch
     from ..launch.launchers import launch_command
