@@ -47,7 +47,7 @@ def measuring_facts(options: LaunchOptions) -> dict[str, str]:
     return {
         "effort only": _yes(options.clock == "none"),
         "--functions": _yes(options.functions),
-        "--python": _yes(options.python),
+        "--python": "all" if options.python and os.environ.get("QUIPU_PYTHON") == "all" else _yes(options.python),
         "filter": _content(options.filter_file),
         "rates": _content(options.rates),
         "--mpi-wait": options.mpi_wait or os.environ.get("QUIPU_MPI_WAIT", "") or "local",

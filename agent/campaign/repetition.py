@@ -240,7 +240,7 @@ def _variables(raw: Path, options: LaunchOptions, environment: Mapping[str, str]
         variables["QUIPU_CLOCK"] = options.clock
     if options.filter_file:
         variables["QUIPU_FILTER"] = str(options.filter_file.absolute())
-    if options.python:
+    if options.python and variables.get("QUIPU_PYTHON") != "all":
         variables["QUIPU_PYTHON"] = "1"
     if options.mpi_wait is not None:
         variables["QUIPU_MPI_WAIT"] = options.mpi_wait

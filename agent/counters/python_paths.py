@@ -26,6 +26,8 @@ OPTIONS = ("--separate-callers12=MPI_*", "--separate-callers12=PMPI_*")
 VARIABLE = "QUIPU_PYTHON_PATHS"
 """How the files begin that name the call paths; read by sitecustomize.py of agent/interpreter."""
 _FUNCTION = re.compile(r"quipu_python_path_([0-9a-f]+)\Z")
+_NUMBER = re.compile(r"@[0-9]+\Z")  # of functions that have one name
+_IMPORTS = ":0"  # file and line of the region of imports
 _COLUMNS = 5
 
 
@@ -108,11 +110,13 @@ class _Nodes:
             self.of[number] = self._child(caller, path)
 
     def _child(self, caller: int, path: PythonPath) -> int:
-        for node in self._below.get((caller, f"{path.file}:{path.line}"), ()):
-            name = self._tree.region_of(node).name
-            if name == path.name or name.endswith(f".{path.name}"):
-                return node
-        return caller
+        imports = self._below.get((caller, _IMPORTS), [])
+        for above in (caller, *imports):
+            for node in self._below.get((above, f"{path.file}:{path.line}"), ()):
+                name = _NUMBER.sub("", self._tree.region_of(node).name)
+                if name == path.name or name.endswith(f".{path.name}"):
+                    return node
+        return imports[0] if imports and path.name == "<module>" else caller
 
     def operation(self, chain: Sequence[str]) -> tuple[int, int]:
         """Return the call path of an operation of MPI and that of the Python function above it; -1, -1 if a chain is

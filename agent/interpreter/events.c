@@ -15,14 +15,17 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define QUIPU_EXPORT __attribute__((visibility("default")))
-
 struct python_api python;
 
-/* `running` is the frame, or its code where no frame is given: the innermost entry with it is the one that ends. */
+/* What an active function is part of. */
+enum part { PROGRAM, LIBRARY, IMPORT };
+
+/* `running` is the frame, or its code where no frame is given: the innermost entry with it is the one that ends.
+ * `region` is NULL if the function belongs to its caller. */
 struct active {
     PyObject *running;
     struct quipu_frame *region;
+    enum part part;
 };
 
 struct stack {
@@ -59,9 +62,20 @@ static bool grow(void) {
     return true;
 }
 
-static void enter(PyObject *running, struct quipu_region *region) {
-    if (region != NULL && (stack.depth < stack.room || grow()))
-        stack.frames[stack.depth++] = (struct active){running, quipu_enter_inline(region)};
+static enum part part_of(enum part caller, enum origin origin) {
+    if (origin == OF_IMPORT || (caller == IMPORT && origin != OF_PROGRAM))
+        return IMPORT;
+    return origin == OF_LIBRARY || (caller == LIBRARY && origin == OF_TEXT) ? LIBRARY : PROGRAM;
+}
+
+static void enter(PyObject *running, struct python_region *region) {
+    if (region == NULL || (stack.depth == stack.room && !grow()))
+        return;
+    const enum part caller = stack.depth > 0 ? stack.frames[stack.depth - 1].part : PROGRAM;
+    const enum part part = part_of(caller, region->origin);
+    const bool belongs_to_caller = part != PROGRAM && part == caller;
+    struct quipu_frame *frame = belongs_to_caller ? NULL : quipu_enter_inline(&region->region);
+    stack.frames[stack.depth++] = (struct active){running, frame, part};
 }
 
 static void leave(PyObject *running) {
@@ -70,7 +84,11 @@ static void leave(PyObject *running) {
         at--;
     if (at == 0) /* it was active before the start, or has no region */
         return;
-    quipu_exit_inline(stack.frames[at - 1].region, 0);
+    size_t outermost = at - 1; /* the end of a region ends those within it */
+    while (outermost < stack.depth && stack.frames[outermost].region == NULL)
+        outermost++;
+    if (outermost < stack.depth)
+        quipu_exit_inline(stack.frames[outermost].region, 0);
     stack.depth = at - 1;
 }
 
@@ -84,6 +102,13 @@ static int on_event(PyObject *self, PyObject *frame, int event, PyObject *argume
         leave(frame);
     }
     return 0;
+}
+
+/* Keeps the name of code that does not know it. */
+QUIPU_EXPORT void quipu_python_name_code(PyObject *code, const char *name) {
+    pthread_once(&once, find_functions);
+    if (found)
+        quipu_python_keep_name(code, name);
 }
 
 /* Measures the Python functions of the calling thread from now on; the caller holds the interpreter's lock. Returns
@@ -106,7 +131,7 @@ static PyObject *result_of(PyObject *object) {
 
 static PyObject *on_enter(PyObject *self, PyObject *const *arguments, ptrdiff_t count) {
     (void)self, (void)count;
-    struct quipu_region *region = quipu_python_region(arguments[0], NULL);
+    struct python_region *region = quipu_python_region(arguments[0], NULL);
     enter(arguments[0], region);
     return result_of(region != NULL ? none : disable);
 }

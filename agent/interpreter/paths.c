@@ -17,8 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define QUIPU_EXPORT __attribute__((visibility("default")))
-
 typedef PyObject *(*evaluation)(void *thread, void *frame, int throws);
 
 struct python_api python;

@@ -6,6 +6,9 @@
 #include "quipu.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+
+#define QUIPU_EXPORT __attribute__((visibility("default")))
 
 typedef struct _object PyObject;
 typedef int (*trace_function)(PyObject *self, PyObject *frame, int event, PyObject *argument);
@@ -21,6 +24,9 @@ enum { TRACE_CALL = 0, TRACE_RETURN = 3 };
     X(PyObject *, PyMapping_GetItemString, (PyObject *, const char *))                                                 \
     X(const char *, PyUnicode_AsUTF8, (PyObject *))                                                                    \
     X(long, PyLong_AsLong, (PyObject *))                                                                               \
+    X(PyObject *, PyObject_Type, (PyObject *))                                                                         \
+    X(ptrdiff_t, PySequence_Size, (PyObject *))                                                                        \
+    X(PyObject *, PySequence_GetItem, (PyObject *, ptrdiff_t))                                                         \
     X(void, PyErr_Fetch, (PyObject **, PyObject **, PyObject **))                                                      \
     X(void, PyErr_Restore, (PyObject *, PyObject *, PyObject *))                                                       \
     X(void, PyErr_Clear, (void))                                                                                       \
@@ -50,8 +56,28 @@ struct python_api {
 
 extern struct python_api python;
 
+/* Where code comes from. OF_TEXT: from no file, such as the methods of data classes. */
+enum origin { OF_PROGRAM, OF_PACKAGE, OF_LIBRARY, OF_TEXT, OF_IMPORT };
+
+struct python_region {
+    struct quipu_region region;
+    enum origin origin;
+};
+
 /* The region of a code object, made at first use of a frame that runs it (NULL: the current one); NULL if it has none:
- * the import machinery, and code beyond the number that is kept. */
-struct quipu_region *quipu_python_region(PyObject *code, PyObject *frame);
+ * parts of the import machinery, and code beyond the number that is kept. */
+struct python_region *quipu_python_region(PyObject *code, PyObject *frame);
+
+/* Finds the names of all functions that the code of a module defines. */
+void quipu_python_read_module(PyObject *code);
+/* Keeps the name of a code object. */
+void quipu_python_keep_name(PyObject *code, const char *name);
+/* The name of a code object within its module; the caller frees it. */
+char *quipu_python_name(PyObject *code);
+
+/* A copy of a text attribute; NULL if there is none. No exception is left. */
+char *quipu_python_text(PyObject *object, const char *attribute);
+/* A whole number that is an attribute; 0 if there is none. No exception is left. */
+long quipu_python_number(PyObject *object, const char *attribute);
 
 #endif

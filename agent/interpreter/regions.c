@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Regions of code objects. */
+#define _GNU_SOURCE
 #include "python_api.h"
 
 #include <pthread.h>
@@ -14,7 +15,7 @@ enum { SLOTS = 1 << 17, KEPT = SLOTS / 2 };
 /* Found without a lock, for interpreters that have no lock of their own; a slot is filled once. */
 struct slot {
     _Atomic(PyObject *) code;
-    struct quipu_region *region;
+    struct python_region *region;
 };
 
 static struct slot slots[SLOTS];
@@ -28,14 +29,22 @@ static void unlock(pthread_mutex_t **mutex) { pthread_mutex_unlock(*mutex); }
     __attribute__((cleanup(unlock))) pthread_mutex_t *locked = mutex;                                                  \
     pthread_mutex_lock(locked)
 
-/* A copy of a text attribute; NULL if there is none. */
-static char *text_of(PyObject *object, const char *attribute) {
-    PyObject *value = object != NULL ? python.PyObject_GetAttrString(object, attribute) : NULL;
-    const char *text = value != NULL ? python.PyUnicode_AsUTF8(value) : NULL;
-    char *copy = text != NULL ? strdup(text) : NULL;
-    if (value != NULL)
-        python.Py_DecRef(value);
-    return copy;
+static struct python_region imports = {.region = {.name = "(imports)", .kind = QUIPU_PYTHON}, .origin = OF_IMPORT};
+
+/* The folder of the standard library; NULL: all functions have regions. */
+static char *standard_library;
+
+QUIPU_EXPORT void quipu_python_fold(const char *folder) { standard_library = strdup(folder); }
+
+static enum origin origin_of(const char *file) {
+    const size_t length = standard_library != NULL ? strlen(standard_library) : 0;
+    if (length == 0)
+        return OF_PROGRAM;
+    if (*file == '<')
+        return OF_TEXT;
+    if (strstr(file, "/site-packages/") != NULL || strstr(file, "/dist-packages/") != NULL)
+        return OF_PACKAGE;
+    return strncmp(file, standard_library, length) == 0 && file[length] == '/' ? OF_LIBRARY : OF_PROGRAM;
 }
 
 static char *module_of(PyObject *frame) {
@@ -52,43 +61,59 @@ static char *module_of(PyObject *frame) {
     return copy;
 }
 
-static struct quipu_region *describe(PyObject *code, PyObject *frame) {
-    char *file = text_of(code, "co_filename"), *module = NULL, *function = NULL, *name = NULL;
-    struct quipu_region *region = NULL;
-    if (file != NULL && strncmp(file, "<frozen ", 8) != 0) { /* importlib works for the importing module */
-        module = module_of(frame);
-        function = text_of(code, "co_qualname");
-        if (function == NULL) /* Python 3.10 and older */
-            function = text_of(code, "co_name");
-        const size_t length = 3 + (module != NULL ? strlen(module) : 0) + (function != NULL ? strlen(function) : 0);
-        name = malloc(length);
-        region = calloc(1, sizeof *region);
-    }
-    if (region != NULL && name != NULL && function != NULL) {
-        sprintf(name, "%s.%s", module != NULL ? module : "?", function);
-        PyObject *line = python.PyObject_GetAttrString(code, "co_firstlineno");
-        region->name = name;
-        region->file = file;
-        region->line = line != NULL ? (uint32_t)python.PyLong_AsLong(line) : 0;
-        region->kind = QUIPU_PYTHON;
-        if (line != NULL)
-            python.Py_DecRef(line);
-    } else {
+static void release(struct python_region *region) {
+    if (region == NULL || region == &imports)
+        return;
+    free((char *)region->region.name);
+    free((char *)region->region.file);
+    free(region);
+}
+
+static struct python_region *described(PyObject *code, char *file, const char *module, const char *function) {
+    struct python_region *region = calloc(1, sizeof *region);
+    char *name = NULL;
+    if (region == NULL || asprintf(&name, "%s.%s", module, function) < 0) {
         free(region);
-        free(name);
         free(file);
-        region = NULL;
+        return NULL;
+    }
+    region->region = (struct quipu_region){.name = name,
+                                           .file = file,
+                                           .line = (uint32_t)quipu_python_number(code, "co_firstlineno"),
+                                           .kind = QUIPU_PYTHON};
+    region->origin = origin_of(file);
+    return region;
+}
+
+static struct python_region *describe(PyObject *code, PyObject *frame) {
+    char *file = quipu_python_text(code, "co_filename"), *function = quipu_python_name(code), *module = NULL;
+    struct python_region *region = NULL;
+    if (file == NULL || function == NULL) {
+        free(file);
+    } else if (strncmp(file, "<frozen ", 8) == 0) { /* the rest of importlib works for the importing module */
+        if (standard_library != NULL && strcmp(function, "_find_and_load") == 0)
+            region = &imports;
+        free(file);
+    } else {
+        module = module_of(frame);
+        const bool is_module = strcmp(function, "<module>") == 0;
+        if (is_module)
+            quipu_python_read_module(code);
+        region = described(code, file, module != NULL ? module : "?", function);
+        if (region != NULL && region->origin != OF_TEXT && is_module && module != NULL &&
+            strcmp(module, "__main__") == 0)
+            region->origin = OF_PROGRAM;
     }
     free(module);
     free(function);
     return region;
 }
 
-static struct quipu_region *fill(size_t at, PyObject *code, PyObject *frame) {
+static struct python_region *fill(size_t at, PyObject *code, PyObject *frame) {
     /* A return event may come while an exception is on its way. */
     PyObject *type, *value, *trace;
     python.PyErr_Fetch(&type, &value, &trace);
-    struct quipu_region *region = describe(code, frame);
+    struct python_region *region = describe(code, frame);
     python.PyErr_Clear();
     python.PyErr_Restore(type, value, trace);
     LOCKED(&filling);
@@ -96,11 +121,7 @@ static struct quipu_region *fill(size_t at, PyObject *code, PyObject *frame) {
         PyObject *there = atomic_load_explicit(&slots[at].code, memory_order_acquire);
         if (there == code || (there == NULL && kept >= KEPT)) {
             /* Another thread was faster, or there is no room; a region that nobody has entered is not in use. */
-            if (region != NULL) {
-                free((char *)region->name);
-                free((char *)region->file);
-                free(region);
-            }
+            release(region);
             return there == code ? slots[at].region : NULL;
         }
         if (there == NULL) {
@@ -113,7 +134,7 @@ static struct quipu_region *fill(size_t at, PyObject *code, PyObject *frame) {
     }
 }
 
-struct quipu_region *quipu_python_region(PyObject *code, PyObject *frame) {
+struct python_region *quipu_python_region(PyObject *code, PyObject *frame) {
     size_t at = (size_t)((((uintptr_t)code >> 4) * UINT64_C(0x9E3779B97F4A7C15)) >> 47);
     for (;; at = (at + 1) % SLOTS) {
         PyObject *there = atomic_load_explicit(&slots[at].code, memory_order_acquire);

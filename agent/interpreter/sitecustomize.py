@@ -30,11 +30,17 @@ def _start() -> None:
         return
     if not os.environ.get("QUIPU_DIR") or os.environ.get("QUIPU_PYTHON", "0") in ("", "0"):
         return
+    everything = os.environ["QUIPU_PYTHON"] == "all"
     os.environ["QUIPU_PYTHON"] = "0"  # interpreters that the program starts are no ranks
     native = ctypes.PyDLL(os.path.join(folder, "libquipu_python.so"))
+    if not everything:
+        native.quipu_python_fold(os.fsencode(os.path.dirname(os.__file__)))
     if sys.version_info >= (3, 12):
         _monitor(native)
         return
+
+    if sys.version_info < (3, 11):  # noqa: UP036  (the Python of the program)
+        _name_loaded(native)
 
     def start_thread(frame: FrameType, event: str, argument: object) -> None:
         native.quipu_python_start()
@@ -43,6 +49,23 @@ def _start() -> None:
         threading.setprofile(start_thread)
     else:
         sys.stderr.write("quipu: this Python cannot be measured: its functions have no regions\n")
+
+
+def _name_loaded(native: ctypes.PyDLL) -> None:
+    """Give the names of functions of modules that are loaded already: their code does not have qualified names."""
+    import ctypes
+    import sys
+
+    keep = native.quipu_python_name_code
+    keep.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    for module in list(sys.modules.values()):
+        classes = [value for value in vars(module).values() if isinstance(value, type)]
+        for owner in (module, *classes):
+            for value in list(vars(owner).values()):
+                function = getattr(value, "__func__", value)
+                code = getattr(function, "__code__", None)
+                if code is not None:
+                    keep(code, function.__qualname__.encode())
 
 
 def _monitor(native: ctypes.PyDLL) -> None:

@@ -72,13 +72,13 @@ def check_functions(profile: ProcessProfile) -> None:
     """Check the visits of what functions.py calls."""
     visits = visits_of(profile)
     above = ("<module>", "main")
-    old = not any("<locals>" in path[-1] for path in visits)  # names of Python 3.10 and older
-    method = "method" if old else "Body.method"
-    key = "key" if old else "Body.key"
+    method, key = "Body.method", "Body.key"
     assert visits[above] == 1
     assert visits[*above, method] == 10
     assert visits[*above, method, key] == visits[*above, method, key, "leaf"] == 50
-    assert visits[*above, method, "<lambda>" if old else "Body.method.<locals>.<lambda>"] == 50
+    assert visits[*above, method, "Body.method.<locals>.<lambda>"] == 50
+    assert visits[*above, "twice"] == visits[*above, "twice@2"] == 1
+    assert visits[*above, "Other.method"] == visits[*above, "Other.size"] == visits[*above, "Other.size@2"] == 1
     assert visits[*above, "produce"] == 40  # each resumption
     assert visits[*above, "produce", "leaf"] == 30
     assert visits[*above, "catches"] == visits[*above, "catches", "leaf"] == 10
@@ -90,6 +90,55 @@ def check_functions(profile: ProcessProfile) -> None:
     assert sum(count for path, count in visits.items() if path[-2:] == ("waits", "leaf")) == 1
     region = next(region for region in profile.regions.values() if region.name == "__main__.leaf")
     assert (region.file, region.line) == (str(FUNCTIONS), FUNCTIONS.read_text().splitlines().index("def leaf(x):") + 1)
+
+
+IMPORTING = """
+import dataclasses
+import json
+import own_module
+
+
+@dataclasses.dataclass
+class Point:
+    x: int = 0
+
+
+def compute():
+    import decimal
+    return json.dumps([own_module.work(), Point().x])
+
+
+compute()
+"""
+
+
+@pytest.mark.parametrize("minor", [sys.version_info.minor, *OTHERS])
+def test_imports_and_insides_of_the_library_belong_to_who_calls_them(minor: int, tmp_path: Path) -> None:
+    python = sys.executable if minor == sys.version_info.minor else interpreter(minor)
+    if python is None:
+        pytest.skip(f"Python 3.{minor} is not installed: its imports were not measured")
+    program = tmp_path / "program.py"
+    program.write_text(IMPORTING)
+    (tmp_path / "own_module.py").write_text("def work():\n    return 1\n\n\nwork()\n")
+    visits = visits_of(measure([python, str(program)], tmp_path, {"QUIPU_PYTHON": "1"}))
+    imports, compute = ("<module>", "(imports)"), ("<module>", "compute")
+    assert visits[*imports, "own_module.<module>", "own_module.work"] == 1
+    assert visits[*compute, "own_module.work"] == visits[*compute, "json.dumps"] == 1
+    assert visits[*compute, "(imports)"] >= 1
+    names = {path[-1] for path in visits if path[0] == "<module>"}
+    assert {name for name in names if name.startswith(("json.", "dataclasses."))} == {
+        "json.dumps",
+        "dataclasses.dataclass",
+    }
+    assert not any(name.startswith(("decimal.", "re.", "inspect.")) for name in names)
+
+
+def test_all_functions_are_regions_if_that_is_asked_for(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import json\njson.dumps([1], indent=1)\n")
+    visits = visits_of(measure([sys.executable, str(program)], tmp_path, {"QUIPU_PYTHON": "all"}))
+    names = {path[-1] for path in visits}
+    assert {"json.<module>", "json.dumps", "json.encoder.JSONEncoder.encode"} <= names and "(imports)" not in names
 
 
 def test_functions_have_no_regions_unless_asked_for(tmp_path: Path) -> None:
@@ -142,7 +191,7 @@ def test_call_paths_have_functions_of_their_own_for_valgrind(minor: int, tmp_pat
         above = names[path.parent] if path.parent >= 0 else ()
         names.append((*above, path.name) if path.file == str(FUNCTIONS) else above)
     above = ("<module>", "main")
-    method = "Body.method" if "Body.method" in file.read_text() else "method"  # names of Python 3.10 and older
+    method = "Body.method" if "Body.method" in file.read_text() else "method"  # as Python 3.10 and older keep it
     key = "Body.key" if "Body.key" in file.read_text() else "key"
     expected = {(*above, method, key, "leaf"), (*above, "produce", "leaf"), (*above, "catches", "fails")}
     expected |= {(*above, "leaves_generator", "produce", "leaf"), (method, key, "leaf"), (*above, "after_all", "leaf")}

@@ -20,6 +20,30 @@ class Body:
         return leaf(x)
 
 
+class Other:
+    def method(self):
+        pass
+
+    @property
+    def size(self):
+        return 0
+
+    @size.setter
+    def size(self, value):
+        pass
+
+
+def twice():
+    pass
+
+
+first = twice
+
+
+def twice():  # type: ignore[no-redef]
+    pass
+
+
 def produce(n):
     for i in range(n):
         try:
@@ -71,6 +95,11 @@ def main():
         thread.join()
     asyncio.run(waits())
     subprocess.run([sys.executable, "-c", "def child(): pass\nchild()"], check=True)
+    first()
+    twice()
+    other = Other()
+    other.method()
+    other.size = other.size
     after_all()
 
 
