@@ -13,8 +13,9 @@ from .printable import counted
 class RunQuality:
     """What disturbed a run, as far as is known.
 
-    processors: those that its ranks used at once, and those that there were. others: how many others used on average.
-    simulated: the number of simulated ranks, 0 for real ones. by_effort: whether simulated time follows effort alone.
+    processors: those that its ranks and their threads used at once, and those that there were. others: how many others
+    used on average. simulated: the number of simulated ranks, 0 for real ones. by_effort: whether simulated time follows
+    effort alone. threads: of a rank.
     """
 
     processors: tuple[int, int] | None
@@ -23,6 +24,7 @@ class RunQuality:
     loaded: bool
     simulated: int = 0
     by_effort: bool = False
+    threads: int = 1
 
 
 def quality_line(runs: Sequence[RunQuality], scatter: float | None = None) -> str:
@@ -36,9 +38,11 @@ def quality_line(runs: Sequence[RunQuality], scatter: float | None = None) -> st
         parts.append(f"{'up to ' if len(runs) > 1 else ''}{counted(ranks, 'simulated rank', 'simulated ranks')}")
         if all(run.by_effort for run in runs):
             return f"{parts[0]}, time by effort: the same in every run"
-    elif known := [run.processors for run in runs if run.processors is not None]:
-        used, available = max(known, key=lambda pair: pair[0] / max(pair[1], 1))
-        parts.append(f"{used} {'rank' if used == 1 else 'ranks'} on {counted(available, 'processor', 'processors')}")
+    elif known := [(*run.processors, run.threads) for run in runs if run.processors is not None]:
+        used, available, threads = max(known, key=lambda entry: entry[0] / max(entry[1], 1))
+        of_threads = f" × {threads} threads" if threads > 1 else ""
+        ranks = counted(used // threads, "rank", "ranks")
+        parts.append(f"{ranks}{of_threads} on {counted(available, 'processor', 'processors')}")
     loads = [run.others for run in runs if run.others is not None]
     if loads:
         parts.append(f"others used {max(loads):.1f}{' at most' if len(runs) > 1 else ''}")
@@ -49,10 +53,11 @@ def quality_line(runs: Sequence[RunQuality], scatter: float | None = None) -> st
     if runs and runs[0].simulated:
         return ", ".join(parts)
     alone = sum(not (run.loaded or run.oversubscribed) for run in runs)
+    each = "thread" if any(run.threads > 1 for run in runs) else "rank"
     if len(runs) > 1:
-        parts.append(f"{alone} of {len(runs)} runs with a processor for each rank")
+        parts.append(f"{alone} of {len(runs)} runs with a processor for each {each}")
     elif not alone:
         parts.append("oversubscribed" if runs[0].oversubscribed else "on a loaded machine")
     elif loads:
-        parts.append("a processor for each rank")
+        parts.append(f"a processor for each {each}")
     return ", ".join(parts)

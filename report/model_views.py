@@ -31,6 +31,7 @@ from .text import (
     quantity,
     ranges_text,
     slowest_rank_text,
+    values_text,
 )
 from .views import ModelRow, RankedRow, steps
 
@@ -114,7 +115,7 @@ def model_facts(analysis: Analysis, inclusive: bool) -> list[tuple[str, str]]:
     return [
         *quality_fact(analysis.quality),
         ("measured", ranges_text(analysis.parameters, analysis.ranges)),
-        ("values", f"{analysis.over_ranks} over ranks"),
+        ("values", values_text(analysis.over_ranks, analysis.metrics)),
         ("scope", "inclusive: sums over what a call path calls" if inclusive else "exclusive"),
     ]
 
@@ -153,7 +154,7 @@ def ranking_view(
     facts = [
         *quality_fact(analysis.quality),
         ("point", point_text(analysis.parameters, point.values())),
-        ("metric", f"{metric}, {scope}, {analysis.over_ranks} over ranks"),
+        ("metric", f"{metric}, {scope}, {values_text(analysis.over_ranks, analysis.metrics)}"),
     ]
     program = None
     if evaluation.metric.over_locations == "sum":  # maxima of call paths have no sum

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from quipu.modeling.extrapolation import OPEN
@@ -102,6 +102,12 @@ def point_text(parameters: Sequence[str], values: Iterable[float]) -> str:
     """Return a measurement point as text: `p=4, n=100000`."""
     pairs = zip(parameters, values, strict=True)
     return ", ".join(f"{name}={number(float(value))}" for name, value in pairs) or "no parameters"
+
+
+def values_text(over: str, metrics: Collection[str]) -> str:
+    """Return what values are: how ranks are combined, and which time it is where ranks have several threads."""
+    threads = "; time is wall time, thread_time the sum over threads" if "thread_time" in metrics else ""
+    return f"{over} over ranks{threads}"
 
 
 def slowest_rank_text(parameters: Sequence[str], slowest: SlowestRank, over: str) -> str:

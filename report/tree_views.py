@@ -15,7 +15,7 @@ from quipu.modeling.slowest_rank import SlowestRank
 from .measured_run import CostlyPath, MeasuredRun, RankValues
 from .measuring import measuring_facts, measuring_notes
 from .sampling import counter_facts, function_lines
-from .text import near, point_text, points_text, quality_fact, slowest_rank_text
+from .text import near, point_text, points_text, quality_fact, slowest_rank_text, values_text
 from .views import REPETITIONS, ConfigurationRow, Over, RunView, Statistics, TreeView, imbalance, statistics
 
 _LOADED = "was made while others used processors that its ranks needed, so that its times contain waiting for one"
@@ -113,7 +113,7 @@ def run_facts(run: MeasuredRun, over: Over) -> tuple[tuple[str, str], ...]:
         ("point", point_text(parameters, metadata.parameters.values())),
         ("run", f"repetition {metadata.repetition}, {metadata.started or 'date unknown'}"),
         ("ranks", f"{metadata.ranks} on {', '.join(hosts[:4]) or 'an unknown host'}{' …' if len(hosts) > 4 else ''}"),
-        ("values", f"{over} over ranks"),
+        ("values", values_text(over, run.metrics)),
     ]
     if metadata.seconds is not None:
         facts.insert(-2, ("wall time", f"{metadata.seconds:.3f} s"))
@@ -146,7 +146,7 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
         *quality_fact(experiment.quality),
         ("experiment", _measured(experiment)),
         ("shown", f"{point_text(experiment.parameters, experiment.points[where])}, {repetitions}"),
-        ("values", f"{experiment.over_ranks} over ranks"),
+        ("values", values_text(experiment.over_ranks, experiment.metrics)),
     )
     return TreeView(
         title=experiment.name,

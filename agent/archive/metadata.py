@@ -59,7 +59,7 @@ class RunMetadata:
     the program made it. periodic: in which of its dimensions the first rank and the last are neighbours; empty if the
     program does not say. counters: which source counted what the processor did ("source"), and how; "clock_hz": what
     time was counted in, if that was the time stamp counter. fingerprint: what was measured and how, None in archives
-    of earlier versions.
+    of earlier versions. threads: of a rank, so many ran at once; 1 in archives of earlier versions.
     """
 
     parameters: Mapping[str, Number] = field(default_factory=dict)
@@ -83,6 +83,7 @@ class RunMetadata:
     periodic: tuple[bool, ...] = ()
     counters: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: Fingerprint | None = None
+    threads: Positive = 1
 
     @property
     def complete(self) -> bool:
@@ -91,10 +92,14 @@ class RunMetadata:
 
     @property
     def oversubscribed(self) -> bool:
-        """Whether ranks shared processors, so that times contain waiting for one. Simulated time does not."""
+        """Whether ranks and threads shared processors, so that times contain waiting. Simulated time does not."""
         if self.launcher.get("family") == "smpi":
             return False
-        return any(len(node.get("ranks") or ()) > _processors(node) for node in self.nodes)
+        return any(self._needed(node) > _processors(node) for node in self.nodes)
+
+    def _needed(self, node: Mapping[str, Any]) -> int:
+        """Return how many processors the ranks of a node and their threads need to run at once."""
+        return len(node.get("ranks") or ()) * self.threads
 
     @property
     def others(self) -> float | None:
@@ -107,7 +112,8 @@ class RunMetadata:
         found = [float(measured)] if isinstance(measured, int | float) and measured >= 0 else []
         if self.launcher.get("family") != "smpi":
             here = self.launcher.get("host") if found else None
-            found += [load for node in self.nodes if node.get("host") != here for load in _load_beyond_ranks(node)]
+            others = [node for node in self.nodes if node.get("host") != here]
+            found += [load for node in others for load in _load_beyond(self._needed(node), node)]
         return max(found, default=None)
 
     @property
@@ -119,23 +125,22 @@ class RunMetadata:
         others = self.others
         if others is None or others < OTHERS_MATTER or self.launcher.get("family") == "smpi":
             return False
-        return any(len(node.get("ranks") or ()) + others > _processors(node) + OTHERS_MATTER for node in self.nodes)
+        return any(self._needed(node) + others > _processors(node) + OTHERS_MATTER for node in self.nodes)
 
     @property
     def processors(self) -> tuple[int, int] | None:
-        """How many processors the ranks could use at once, and how many there were on these nodes; None: not known."""
-        known = [(len(node.get("ranks") or ()), _processors(node)) for node in self.nodes]
+        """How many processors ranks and threads could use at once, and how many there were on these nodes, if known."""
+        known = [(self._needed(node), _processors(node)) for node in self.nodes]
         if not known or any(math.isinf(available) for _, available in known):
             return None
-        return sum(ranks for ranks, _ in known), int(sum(available for _, available in known))
+        return sum(needed for needed, _ in known), int(sum(available for _, available in known))
 
     @property
     def quality(self) -> RunQuality:
         """What disturbed the run, as far as is known."""
         simulated = self.ranks if self.launcher.get("family") == "smpi" else 0
-        return RunQuality(
-            self.processors, self.others, self.oversubscribed, self.loaded, simulated, self.simulated_by_effort
-        )
+        disturbed = self.others, self.oversubscribed, self.loaded
+        return RunQuality(self.processors, *disturbed, simulated, self.simulated_by_effort, self.threads)
 
     @property
     def simulated_by_effort(self) -> bool:
@@ -143,15 +148,15 @@ class RunMetadata:
         return self.launcher.get("compute") == "effort"
 
 
-def _load_beyond_ranks(node: Mapping[str, Any]) -> list[float]:
-    """Return how many processors of a node were used beyond one for each rank; nothing if it was not sampled twice."""
+def _load_beyond(needed: int, node: Mapping[str, Any]) -> list[float]:
+    """Return how many processors of a node were used beyond the needed ones; nothing if it was not sampled twice."""
     samples = [sample for sample in node.get("samples") or () if isinstance(sample, dict)][1:]  # the first has no span
     percents = [sample.get("cpu_percent") for sample in samples]
     known = [float(percent) for percent in percents if isinstance(percent, int | float)]
     cpus = node.get("cpus")
     if not known or not cpus:
         return []
-    return [max(0.0, sum(known) / len(known) / 100 * cpus - len(node.get("ranks") or ()))]
+    return [max(0.0, sum(known) / len(known) / 100 * cpus - needed)]
 
 
 def _processors(node: Mapping[str, Any]) -> float:

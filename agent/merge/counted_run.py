@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from quipu.modeling.experiment import CallTree, IntArray, Metric
 
 from ..archive.run import RankStatistics, RunValues
-from .shard import OUTSIDE
+from .shard import OUTSIDE, THREAD_TIME, THREADS
 from .statistics import RankCells, statistics_of
 
 
@@ -32,8 +32,10 @@ def counted_run(
 
     The root outside of all regions stays only if something was counted there: every thread spends some time in it, on
     its way to the first region. Functions that were inlined stay only if they were called, or something below them was.
-    Regions are numbered in the order of the tree, those without call paths are left out.
+    Regions are numbered in the order of the tree, those without call paths are left out. Where no call path had several
+    threads, the time of all threads is the time, and is left out.
     """
+    metrics, values, statistics = _without_threads(metrics, values, statistics)
     counted = [number for number, metric in enumerate(metrics) if metric.is_effort and metric.name != "visits"]
     kept = (statistics.cells["max"][:, counted] > 0).any(axis=1)
     is_outside = np.array([region.name == OUTSIDE.name for region in tree.regions], dtype=bool)
@@ -55,6 +57,21 @@ def counted_run(
         None if values is None else _rows(values, position),
         statistics_of(statistics.cells[kept], metrics),
     )
+
+
+def _without_threads(
+    metrics: Sequence[Metric], values: RunValues | None, statistics: RankCells
+) -> tuple[Sequence[Metric], RunValues | None, RankCells]:
+    """Return the same without metrics of threads if no call path was executed by more than one."""
+    names = [metric.name for metric in metrics]
+    if THREADS not in names or (statistics.cells["max"][:, names.index(THREADS)] > 1).any():
+        return metrics, values, statistics
+    kept = [number for number, name in enumerate(names) if name not in (THREADS, THREAD_TIME)]
+    statistics = replace(statistics, cells=np.ascontiguousarray(statistics.cells[:, kept]))
+    if values is not None:
+        columns = {name: column for name, column in values.metrics.items() if name not in (THREADS, THREAD_TIME)}
+        values = replace(values, metrics=columns)
+    return [metrics[number] for number in kept], values, statistics
 
 
 def _happened(tree: CallTree, statistics: RankCells) -> NDArray[np.bool_]:

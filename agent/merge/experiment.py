@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 from quipu.modeling.experiment import IMBALANCE, Experiment, FloatArray, IntArray, Metric
 from quipu.modeling.limits import reading
@@ -26,12 +27,13 @@ from ..archive.communication_table import read_communication
 from ..archive.fingerprint import differences, groups
 from ..archive.metadata import RunMetadata
 from ..archive.read import read_archive, read_metadata
-from ..archive.run import CommunicationMatrix, RunArchive
+from ..archive.run import CommunicationMatrix, RankStatistics, RunArchive
 from ..profile.overhead import OVERHEAD
 from .declared import Declared, read_declared, with_declared
 from .largest_rank import largest_inclusive
 from .overhead import DOMINATED, overhead_share
 from .process_grids import process_grids
+from .shard import THREAD_TIME, THREADS
 from .slowest_rank import rank_times
 from .unify import unify_trees
 
@@ -159,9 +161,10 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     for name, metric in metrics.items():
         column = np.full(shape, np.nan)
         for archive, path, where, count in zip(archives, paths, configuration, repetition, strict=True):
-            if name in archive.statistics:
+            known = _statistics(archive, name)
+            if known is not None:
                 column[:, where, count] = 0.0
-                column[path, where, count] = _combined(archive, metric, over_ranks)
+                column[path, where, count] = _combined(known, metric, over_ranks)
         values[name] = column
     excess = {}
     if over_ranks == "mean" and IMBALANCE in metrics:
@@ -176,9 +179,6 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         places = list(zip(configuration, repetition.tolist(), strict=True))
         largest, bounded = largest_inclusive(archives, paths, places, metrics, shape)
         notes.extend(bounded)
-    loaded = np.zeros(shape[1:], dtype=bool)
-    for run, where, count in zip(usable, configuration, repetition.tolist(), strict=True):
-        loaded[where, count] = run.metadata.loaded
     found = Experiment(
         name=folder.resolve().name,
         parameters=names,
@@ -197,7 +197,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         largest=largest,
         rank_times=rank_times(archives, configuration, repetition.tolist()),
         exact_times=all(run.metadata.simulated_by_effort for run in usable),
-        loaded=loaded,
+        loaded=_loaded(usable, configuration, repetition, shape[1:]),
     )
     found = replace(found, notes=(*found.notes, *_deviating(found, usable, configuration, repetition)))
     scatter = found.scatter if repetition.any() and "time" in values else None
@@ -315,6 +315,15 @@ def _layout(names: tuple[str, ...], runs: Sequence[StoredRun]) -> tuple[FloatArr
     return points, configuration, repetition
 
 
+def _loaded(
+    runs: Sequence[StoredRun], configuration: Sequence[int], repetition: IntArray, shape: tuple[int, int]
+) -> NDArray[np.bool_]:
+    """Return which runs were made on a loaded machine; shape (configurations, repetitions)."""
+    loaded = np.zeros(shape, dtype=bool)
+    loaded[list(configuration), repetition] = [run.metadata.loaded for run in runs]
+    return loaded
+
+
 def _slowed(archives: list[RunArchive]) -> list[str]:
     """Return a note on the run of which measuring was the largest part, if it was a large one."""
     share = {
@@ -361,8 +370,20 @@ def _metrics(archives: list[RunArchive]) -> dict[str, Metric]:
     return metrics
 
 
-def _combined(archive: RunArchive, metric: Metric, over_ranks: OverRanks) -> FloatArray:
-    statistics = archive.statistics[metric.name]
+def _statistics(archive: RunArchive, name: str) -> RankStatistics | None:
+    """Return the statistics of a metric; those of the only thread where ranks had one each. None: not known."""
+    if name in archive.statistics or not {"time", "visits"} <= archive.statistics.keys():
+        return archive.statistics.get(name)
+    if name == THREAD_TIME:
+        return archive.statistics["time"]
+    if name == THREADS:
+        visits = archive.statistics["visits"]
+        parts = {part: np.minimum(getattr(visits, part), 1.0) for part in ("sum", "min", "max", "mean", "std")}
+        return replace(visits, **parts)
+    return None
+
+
+def _combined(statistics: RankStatistics, metric: Metric, over_ranks: OverRanks) -> FloatArray:
     if metric.over_locations == "max" or over_ranks == "max":
         return statistics.max
     return statistics.mean if over_ranks == "mean" else statistics.sum

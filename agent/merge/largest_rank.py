@@ -11,6 +11,7 @@ from quipu.modeling.experiment import FloatArray, IntArray, Metric
 
 from ..archive.read import read_archive
 from ..archive.run import RunArchive, RunValues
+from .shard import THREAD_TIME
 
 
 def largest_inclusive(
@@ -32,9 +33,10 @@ def largest_inclusive(
         if values is None and archive.metadata.ranks > 1:
             bounded.append(archive.path.name)
         for name, column in result.items():
-            if name in archive.statistics:
+            own = "time" if name == THREAD_TIME and name not in archive.statistics else name  # of the only thread
+            if own in archive.statistics:
                 column[:, where, count] = 0.0
-                column[path, where, count] = _largest(archive, values, name)
+                column[path, where, count] = _largest(archive, values, own)
     if not bounded:
         return result, []
     of = bounded[0] if len(bounded) == 1 else f"{len(bounded)} runs, such as {bounded[0]},"

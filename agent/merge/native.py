@@ -41,6 +41,16 @@ Cells = NDArray[np.void]
 SMALLEST_CELL = 29
 """Bytes of a cell in a message, at least."""
 
+
+class _ThreadRows(ctypes.Structure):
+    """struct quipu_thread_rows of wall.h."""
+
+    _fields_ = (
+        ("count", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("path", "thread", "visits", "time", "wait", "threads")),
+    )
+
+
 _ROOT = (1 << 32) - 1
 _NO_MEMORY = -1
 _COUNT, _FLAG = ctypes.c_uint64, ctypes.c_bool
@@ -55,6 +65,7 @@ _FUNCTIONS = {
         _FLAG,
         (ctypes.c_void_p, _COUNT, _COUNT, _INTEGERS, _COUNT, _COUNT, _INTEGERS, _INTEGERS, _FLOATS, _FLAG),
     ),
+    "quipu_wall_times": (_FLAG, (_ThreadRows, ctypes.c_int64, ctypes.c_int64, _INTEGERS)),
 }
 
 
@@ -140,3 +151,26 @@ def add_rows(
     )
     if not known:
         raise ValueError("rows are not sorted by call path and rank")
+
+
+def wall_times(
+    path: IntArray, thread: IntArray, parent: IntArray, visits: FloatArray, time: FloatArray, wait: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return wall time, the waiting in it, and how many threads executed the call path, of each row of a process.
+
+    path, thread: of each row; the main thread has the least number. parent: of call paths, -1 without one. visits,
+    time, wait: what the thread counted. Wall times of all rows add up to the time of the main thread (wall.c).
+    Raises ValueError if rows name what does not exist.
+    """
+    path, thread, parent = (np.ascontiguousarray(array, dtype=np.int64) for array in (path, thread, parent))
+    entered = np.ascontiguousarray(visits, dtype=np.float64)
+    wall, waiting = np.array(time, dtype=np.float64), np.array(wait, dtype=np.float64)
+    number = np.zeros(path.size)
+    arrays = (path, thread, entered, wall, waiting, number)
+    if any(array.shape != path.shape for array in arrays):
+        raise ValueError("rows do not go together")
+    rows = _ThreadRows(path.size, *(array.ctypes.data for array in arrays))
+    most = int(thread.max(initial=-1)) + 1
+    if not _functions()["quipu_wall_times"](rows, most, parent.size, parent):
+        raise ValueError("rows name call paths that do not exist")
+    return wall, waiting, number

@@ -152,5 +152,6 @@ def dominated_in(archive: RunArchive) -> list[Dominated]:
     found = archive.statistics
     if archive.metadata.simulated_by_effort or not {"time", OVERHEAD.name, "visits"} <= found.keys():
         return []
-    time, overhead, visits = (found[name].sum for name in ("time", OVERHEAD.name, "visits"))
+    own = "thread_time" if "thread_time" in found else "time"
+    time, overhead, visits = (found[name].sum for name in (own, OVERHEAD.name, "visits"))
     return dominated(archive.tree, time, overhead, visits, archive.metadata.overhead)

@@ -19,7 +19,7 @@ from .counted_run import CountedRun, counted_run
 from .overhead import costs_of_events
 from .ranks import RankedProcess
 from .reduced import Reduced
-from .shard import OUTSIDE, Rows, Values, combined
+from .shard import OUTSIDE, THREAD_TIME, THREADS, Rows, Values, combined
 from .statistics import RankCells, cells_of
 from .unify import Forest, RegionTable, unify
 
@@ -127,6 +127,7 @@ def _residual(reduced: Reduced, process: RankedProcess, entry: ResidualCounts) -
         return None
     if any(number not in profile.regions for number in entry.regions):
         return None
+    counts = _with_thread_time(reduced, entry)
     seconds = profile.seconds_per_tick
     values = [
         count * seconds if metric.unit == "s" else count for metric, count in zip(reduced.metrics, counts, strict=False)
@@ -135,6 +136,18 @@ def _residual(reduced: Reduced, process: RankedProcess, entry: ResidualCounts) -
     is_mpi = np.array([regions[-1].kind is RegionKind.MPI])
     cost = _overhead(reduced, profile, is_mpi, np.array([counts], dtype=np.int64))
     return _Residual(process.rank, entry.location, regions, counts, (*values, float(cost[0])))
+
+
+def _with_thread_time(reduced: Reduced, entry: ResidualCounts) -> tuple[int, ...]:
+    """Return the counts of a residual; the time of another thread than the main thread is no wall time."""
+    place = {metric.name: number for number, metric in enumerate(reduced.metrics)}
+    counts = list(entry.counts)
+    if THREAD_TIME in place:
+        counts[place[THREAD_TIME]] = counts[place["time"]]
+        counts[place[THREADS]] = int(counts[place["time"]] > 0 or counts[place["visits"]] > 0)
+        if entry.location > 0:
+            counts[place["time"]] = counts[place["wait_time"]] = 0
+    return tuple(counts)
 
 
 def _overhead(

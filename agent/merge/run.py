@@ -29,6 +29,7 @@ from ..profile.reader import ProcessProfile, ProfileState, read_profile
 from ..source.classes import SourcePrograms
 from .classes import with_classes
 from .communication import communication_of
+from .concurrency import threads_at_once
 from .counted_run import CountedRun, counted_run
 from .counters import counted_by, with_counters, with_flat_profile
 from .last_moments import End, ends_by_host, ends_of, launch_end
@@ -198,6 +199,7 @@ def combine(
         problems=tuple(dict.fromkeys(problems)),
         ranks=len({record.rank for record in records}),
         metrics=found.metrics,
+        threads=threads_at_once(found.tree, found.statistics),
         nodes=thinned(with_ranks(raw.nodes, raw.rank_files)),
         rank_columns=found.values is not None,
         overhead=totals(costs, raw.nodes),

@@ -19,6 +19,7 @@ from ..profile.ranks import read_rank
 from ..profile.reader import ProcessProfile
 from .functions import with_functions
 from .last_moments import End, until_the_end
+from .native import wall_times
 from .overhead import costs_of
 from .statistics import RankCells, cells_of
 from .unify import Forest, RegionTable, unify, unify_trees
@@ -26,6 +27,8 @@ from .unify import Forest, RegionTable, unify, unify_trees
 RANKS_OF_A_SHARD = 128
 OUTSIDE = Region("(outside any region)", "(outside any region)", RegionKind.USER)
 """The root where code counts that runs in no region: before main, or all of it if a filter leaves main out."""
+
+THREAD_TIME, THREADS = "thread_time", "threads"
 
 Values = NDArray[np.int64] | NDArray[np.float64]
 
@@ -106,7 +109,7 @@ def read_shard(task: ShardTask) -> Shard:
     for rank, path_of_node, ((known, location), columns) in zip(ranks, paths, kept, strict=True):
         first = next_thread.get(rank, 0)
         next_thread[rank] = first + known.size
-        rows.append(Rows(path_of_node, location + len(slots), columns))
+        rows.append(Rows(path_of_node, location + len(slots), with_wall_times(columns, path_of_node, location, tree)))
         slots += [(rank, first + thread) for thread in range(known.size)]
     values = combined(rows, slots, task.metrics)
     statistics = cells_of(values, task.metrics, np.array(sorted({*ranks}), dtype=np.int64), len(tree))
@@ -137,6 +140,27 @@ def columns_of(profile: ProcessProfile, metrics: Iterable[Metric]) -> dict[str, 
         else:
             columns[metric.name] = np.zeros(profile.parent.size, dtype=np.int64)
     return columns
+
+
+def with_wall_times(
+    columns: Mapping[str, Values], path: IntArray, thread: IntArray, tree: CallTree
+) -> Mapping[str, Values]:
+    """Return the values of a process with wall times in place of the times of its threads, which become thread_time.
+
+    thread: numbers from 0, the main thread. Values of a profile that does not have thread_time stay as they are.
+    """
+    if THREADS not in columns:
+        return columns
+    nothing = np.zeros(path.size)
+    visits, counted, waits = (columns.get(name, nothing).astype(np.float64) for name in ("visits", "time", "wait_time"))
+    wall, waiting, threads = wall_times(path, thread, tree.parent, visits, np.nan_to_num(counted), np.nan_to_num(waits))
+    changed = {
+        "time": np.where(np.isnan(counted), np.nan, wall),
+        "wait_time": np.where(np.isnan(waits), np.nan, waiting),
+        THREAD_TIME: counted,
+        THREADS: threads.astype(np.int64),
+    }
+    return {name: changed.get(name, values) for name, values in columns.items()}
 
 
 def combined(rows: Sequence[Rows], slots: Sequence[tuple[int, int]], metrics: Iterable[Metric]) -> RunValues:

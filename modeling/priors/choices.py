@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
 
 from ..experiment import Experiment, FloatArray, Metric, RegionKind
-from ..pmnf.model import Model
+from ..pmnf.model import Factor, Model, Term
 from ..pmnf.modeler import fit_models
 from ..pmnf.options import DEFAULT, NoModel, Options
 from ..process_grid import ProcessGrid
@@ -79,7 +80,25 @@ def _computation(
         is_mpi = experiment.tree.region_of(path).kind is RegionKind.MPI
         if isinstance(model, Model) and counted[path] and not is_mpi:
             more = {name: other for name, models in others.items() if isinstance(other := models[path], Model)}
-            choices[path] = [*computation.priors(model), *computation.further_priors(model, more)]
+            own = [*computation.priors(model), *computation.further_priors(model, more)]
+            if (threads := _threads(experiment, path)) is not None:
+                shared = {name: other.times(threads) for name, other in more.items()}
+                each = model.times(threads)
+                own = [*computation.priors(each), *computation.further_priors(each, shared), *own]
+            choices[path] = own
+
+
+def _threads(experiment: Experiment, path: int) -> Model | None:
+    """Return 1/t as a model if so many threads as a parameter t says share the effort of a call path; else None."""
+    if "threads" not in experiment.values:
+        return None
+    counts = experiment.values["threads"][path]
+    for index, name in enumerate(experiment.parameters):
+        stated = np.broadcast_to(experiment.points[:, index, None], counts.shape)
+        known = np.isfinite(counts) & (counts > 0)
+        if np.ptp(experiment.points[:, index]) > 0 and known.any() and (counts[known] == stated[known]).all():
+            return Model(experiment.parameters, 0.0, (Term(1.0, (Factor(name, Fraction(-1)),)),))
+    return None
 
 
 def _communication(

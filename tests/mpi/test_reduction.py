@@ -52,7 +52,7 @@ def counts(found: CountedRun | RunArchive) -> Counts:
     fields = ("ranks", "sum", "min", "max", "mean", "min_rank", "max_rank")
     result = {}
     for name, statistics in found.statistics.items():
-        if name in ("time", "wait_time", "overhead"):
+        if name in ("time", "thread_time", "wait_time", "overhead"):
             continue
         quantiles = [statistics.quantile(q) for q in (0.0, 0.25, 0.5, 1.0)]
         for path in range(len(found.tree)):
@@ -73,7 +73,7 @@ def test_reduced_and_merged_are_the_same(reduced_run: Callable[..., RawFolder], 
     assert late[:4] == (ranks, ranks * (ranks + 1) / 2, 1, ranks)
     places = {archive.tree.key(path): path for path in range(len(archive.tree))}
     order = [places[found.tree.key(path)] for path in range(len(found.tree))]
-    for name in ("time", "wait_time"):
+    for name in ("time", "thread_time", "wait_time"):
         times = archive.statistics[name].sum[order]
         np.testing.assert_allclose(found.statistics[name].sum, times, rtol=1e-3, atol=1e-6 * ranks)
     if found.values is not None and archive.values is not None:
@@ -154,7 +154,7 @@ def test_both_ways_give_the_same_archive(
     places = {short_cut.tree.key(path): path for path in range(len(short_cut.tree))}
     order = [places[whole.tree.key(path)] for path in range(len(whole.tree))]
     exact = 1e-12 if columns else 1e-3  # statistics are of the clock as it was known in MPI_Finalize
-    for name in {"time", "wait_time", "overhead"} & whole.statistics.keys():
+    for name in {"time", "thread_time", "wait_time", "overhead"} & whole.statistics.keys():
         for field in ("sum", "min", "max", "mean", "std"):
             mine, other = (getattr(entry.statistics[name], field) for entry in (short_cut, whole))
             bound = 1e-12 if name == "overhead" else exact

@@ -3,6 +3,8 @@
 #include "reduce.h"
 
 #include "cells.h"
+#include "quipu.h"
+#include "wall.h"
 #include "work.h"
 
 #include <math.h>
@@ -114,6 +116,43 @@ static void unify(struct quipu_work *work) {
     quipu_agreed(&work->me);
 }
 
+/* Copies the values of the snapshot with wall times. */
+static void find_wall_times(struct quipu_work *work) {
+    const struct quipu_snapshot *mine = work->mine;
+    const size_t nodes = mine->nodes, metrics = mine->metrics, paths = work->tree.paths.count;
+    work->values = malloc((nodes * metrics + 1) * sizeof *work->values);
+    int64_t *whole = malloc((2 * nodes + paths + 1) * sizeof *whole);
+    double *seconds = malloc((4 * nodes + 1) * sizeof *seconds);
+    work->me.good = work->values != NULL && whole != NULL && seconds != NULL;
+    if (work->me.good) {
+        int64_t *path = whole, *thread = path + nodes, *parent = thread + nodes, threads = 0;
+        double *visits = seconds, *time = visits + nodes, *wait = time + nodes, *number = wait + nodes;
+        memcpy(work->values, mine->values, nodes * metrics * sizeof *work->values);
+        for (size_t i = 0; i < paths; i++)
+            parent[i] = work->tree.paths.parent[i] == QUIPU_ROOT ? -1 : (int64_t)work->tree.paths.parent[i];
+        for (size_t i = 0; i < nodes; i++) {
+            const uint64_t *values = mine->values + i * metrics;
+            path[i] = work->path[i];
+            thread[i] = mine->location[i];
+            threads = thread[i] >= threads ? thread[i] + 1 : threads;
+            visits[i] = (double)values[QUIPU_VISITS];
+            time[i] = (double)values[QUIPU_TIME];
+            wait[i] = (double)values[QUIPU_WAIT_TIME];
+        }
+        const struct quipu_thread_rows rows = {(int64_t)nodes, path, thread, visits, time, wait, number};
+        work->me.good = quipu_wall_times(rows, threads, (int64_t)paths, parent);
+        for (size_t i = 0; work->me.good && i < nodes; i++) {
+            uint64_t *values = work->values + i * metrics;
+            values[QUIPU_THREAD_TIME] = values[QUIPU_TIME];
+            values[QUIPU_THREADS] = (uint64_t)number[i];
+            values[QUIPU_TIME] = (uint64_t)(time[i] + 0.5);
+            values[QUIPU_WAIT_TIME] = (uint64_t)(wait[i] + 0.5);
+        }
+    }
+    free(whole);
+    free(seconds);
+}
+
 /* Numbers of a call path: its metrics, and what measuring took. */
 static uint32_t cells_of_path(const struct quipu_work *work) { return work->mine->metrics + 1; }
 
@@ -127,7 +166,7 @@ static double value_of(const struct quipu_work *work, uint32_t metric, uint32_t 
         return seconds;
     }
     for (uint32_t i = begin; i < end; i++) {
-        const uint64_t more = work->mine->values[(size_t)work->sorted[i] * work->mine->metrics + metric];
+        const uint64_t more = work->values[(size_t)work->sorted[i] * work->mine->metrics + metric];
         value = !work->is_max[metric] ? value + more : more > value ? more : value;
     }
     if (!work->is_time[metric])
@@ -292,6 +331,10 @@ bool quipu_reduce(const struct quipu_snapshot *mine, MPI_Comm comm, struct quipu
         sort_nodes(&work);
         quipu_agreed(&work.me);
     }
+    if (work.me.good) {
+        find_wall_times(&work);
+        quipu_agreed(&work.me);
+    }
     const bool columns = (uint32_t)work.me.size <= reduction->column_ranks;
     if (work.me.good) {
         begin_file(&work, reduction, columns);
@@ -311,6 +354,7 @@ bool quipu_reduce(const struct quipu_snapshot *mine, MPI_Comm comm, struct quipu
     quipu_tree_end(&work.tree);
     free(work.path);
     free(work.sorted);
+    free(work.values);
     free(work.is_time);
     return work.me.good;
 }

@@ -71,7 +71,7 @@ static char *own_rows(const struct quipu_work *work, uint64_t *size) {
     memcpy(to, work->mine->location, 4 * (size_t)nodes);
     to += 4 * (size_t)nodes;
     for (uint32_t i = 0; i < nodes; i++) {
-        memcpy(to, work->mine->values + (size_t)i * metrics, 8 * (size_t)metrics);
+        memcpy(to, work->values + (size_t)i * metrics, 8 * (size_t)metrics);
         to += 8 * (size_t)metrics;
         memcpy(to, work->mine->events + (size_t)i * QUIPU_EVENTS, 8 * (size_t)QUIPU_EVENTS);
         to += 8 * (size_t)QUIPU_EVENTS;

@@ -63,7 +63,8 @@ bool quipu_file_close(struct quipu_reduced_file *file, bool complete);
 struct quipu_work {
     struct quipu_member me;
     const struct quipu_snapshot *mine;
-    bool waits; /* calls of MPI separate waiting */
+    uint64_t *values; /* [nodes][metrics]: of the snapshot, with wall times in place of times of threads */
+    bool waits;       /* calls of MPI separate waiting */
     struct quipu_tree tree;
     uint32_t *path;   /* of each node of the snapshot */
     uint32_t *sorted; /* nodes of the snapshot, by call path */

@@ -49,3 +49,31 @@ def test_waiting_of_threads_grows_with_their_work(seed: int) -> None:
     (model,) = _barriers(times)
     assert model.lead("n")[0] == 3, str(model)
     assert float(model.evaluate(FAR)[0]) == pytest.approx(2e-8 * 64**3 / 64, rel=0.2)
+
+
+def _team(times: FloatArray, points: FloatArray) -> Model:
+    """Model of the wall time (C, R) of a loop whose n² blocks the t threads of a team share."""
+    tree = CallTree((Region("loop", "loop"),), np.array([0]), np.array([-1]))
+    counts = {"blocks": 10 * points[:, 1] ** 2 + 4, "visits": points[:, 0], "threads": points[:, 0]}
+    values = {name: np.broadcast_to(count[:, None], times.shape)[None] for name, count in counts.items()}
+    values["time"] = times[None]
+    metrics = {name: METRICS[name] for name in values}
+    experiment = Experiment("team", ("t", "n"), points, tree, metrics, values)
+    (entry,) = analyze(experiment).models("time")
+    assert isinstance(entry.model, Model)
+    return entry.model
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_wall_time_is_the_effort_divided_by_the_threads(seed: int) -> None:
+    points = np.array([(t, n) for t in (1.0, 2, 4) for n in (100.0, 200, 300, 400)])
+    noise = 1 + 0.02 * np.random.default_rng(seed).standard_normal((len(points), 3))
+    model = _team((3e-9 * 10 * points[:, 1] ** 2 / points[:, 0])[:, None] * noise, points)
+    assert float(model.evaluate([[16.0, 1000.0]])[0]) == pytest.approx(3e-8 * 1000**2 / 16, rel=0.1), str(model)
+
+
+def test_wall_time_of_a_loop_in_a_critical_section_does_not_shrink() -> None:
+    points = np.array([(t, n) for t in (1.0, 2, 4) for n in (100.0, 200, 300, 400)])
+    noise = 1 + 0.02 * np.random.default_rng(1).standard_normal((len(points), 3))
+    model = _team((3e-8 * points[:, 1] ** 2)[:, None] * noise, points)
+    assert float(model.evaluate([[16.0, 1000.0]])[0]) == pytest.approx(3e-8 * 1000**2, rel=0.1), str(model)
