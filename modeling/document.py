@@ -39,6 +39,7 @@ def to_document(analysis: Analysis) -> dict[str, Any]:
         "oversubscribed": [list(point) for point in analysis.oversubscribed],
         "slowest_rank": None if analysis.slowest_rank is None else asdict(analysis.slowest_rank),
         "run_scatter": analysis.run_scatter,
+        "quality": analysis.quality,
         "metrics": [asdict(metric) for metric in analysis.metrics.values()],
         **tree_json(tree),
         "models": {name: [_to_json(entry) for entry in entries] for name, entries in analysis.exclusive.items()},
@@ -90,6 +91,7 @@ class _Document:
     oversubscribed: tuple[tuple[Real, ...], ...] = ()
     slowest_rank: SlowestRank | None = None
     run_scatter: Real | None = None
+    quality: str = ""
 
 
 def from_document(data: object, source: object = "models") -> Analysis:
@@ -129,6 +131,7 @@ def from_document(data: object, source: object = "models") -> Analysis:
         document.oversubscribed,
         slowest,
         document.run_scatter,
+        document.quality,
     )
 
 

@@ -24,12 +24,27 @@ def mpi_of_program(program: Path) -> str | None:
 
     None if it names none: scripts, interpreters, programs that are linked statically or through a library of their own.
     """
+    needed = needed_libraries(program)
+    return next((family for name in needed for pattern, family in _LIBRARIES if pattern.match(name)), None)
+
+
+def needed_libraries(program: Path) -> list[str]:
+    """Return the names of the libraries that a program asks for itself; none if it is a script or cannot be read."""
     try:
         with program.open("rb") as file:
-            needed = [text for tag, text in ElfFile(file).dynamic() if tag == NEEDED]
+            return [text for tag, text in ElfFile(file).dynamic() if tag == NEEDED]
     except (OSError, NoElf, FormatError):
-        return None  # no program, or a damaged one: starting it will show
-    return next((family for name in needed for pattern, family in _LIBRARIES if pattern.match(name)), None)
+        return []  # no program, or a damaged one: starting it will show
+
+
+def is_elf(program: Path) -> bool:
+    """Whether a file is a compiled program or library."""
+    try:
+        with program.open("rb") as file:
+            ElfFile(file)
+    except (OSError, NoElf, FormatError):
+        return False
+    return True
 
 
 def is_instrumented(program: Path) -> bool:

@@ -47,7 +47,8 @@ class EffortRow:
 class DifferenceView:
     """Two sides: their names, what is common, and what differs; effort exactly, times with how sure that is.
 
-    equal: metrics of effort that were compared and are the same everywhere.
+    quality: of both measurements, in one line each. equal: metrics of effort that were compared and are the same
+    everywhere.
     """
 
     before: str
@@ -60,6 +61,7 @@ class DifferenceView:
     times: tuple[TimeDifference, ...]
     facts: tuple[tuple[str, str], ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
+    quality: tuple[str, str] = ("", "")
 
     @property
     def program(self) -> TimeDifference | None:
@@ -76,7 +78,8 @@ class DifferenceView:
 
 
 def difference_json(view: DifferenceView) -> dict[str, Any]:
-    """Return what differs: "before", "after", "configurations" (how many), "metrics", "same_effort", "effort", "times".
+    """Return what differs: "before", "after", "configurations" (how many), "quality" (one line for each side),
+    "metrics", "same_effort", "effort", "times".
 
     Each of "effort": "id", "parent", "depth", "path", "region", "start_and_end" as `quipu show --json` has them,
     "metric", "configurations" (indices), "of", "point" (where they are the farthest apart), "before", "after", "ratio"
@@ -90,6 +93,7 @@ def difference_json(view: DifferenceView) -> dict[str, Any]:
         "before": view.before,
         "after": view.after,
         "configurations": view.configurations,
+        "quality": list(view.quality),
         "notes": list(view.notes),
         "metrics": [metric_json(metric) for metric in view.metrics.values()],
         "same_effort": not view.effort,

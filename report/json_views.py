@@ -124,8 +124,9 @@ def document_json(name: str, title: str, **content: Any) -> dict[str, Any]:
     return {"format": f"quipu-{name}", "schema": SCHEMA, "title": title, **content}
 
 
-def ranking_json(title: str, point: dict[str, float], view: RankingView) -> dict[str, Any]:
-    """Return a ranking: "title", "metric", "point", "extrapolation" (of any row), "beyond", "notes", "ranking".
+def ranking_json(title: str, point: dict[str, float], view: RankingView, quality: str = "") -> dict[str, Any]:
+    """Return a ranking: "title", "quality" (of the measurement, one line), "metric", "point", "extrapolation" (of any
+    row), "beyond", "notes", "ranking".
 
     Each entry: "path" (list of region names), "value", "low", "high", "share", "formula", "basis", "extrapolation",
     "beyond" (parameter → how many times the point is beyond what was measured, empty within), "oversubscribed" (it
@@ -136,6 +137,7 @@ def ranking_json(title: str, point: dict[str, float], view: RankingView) -> dict
     return document_json(
         "predict",
         title,
+        quality=quality,
         metric=metric_json(view.metric),
         point=point,
         extrapolation=bool(view.beyond) or any(row.extrapolation for row in view.rows),
@@ -198,8 +200,9 @@ def models_json(title: str, rows: Sequence[ModelRow]) -> dict[str, Any]:
     return document_json("model-list", title, models=models)
 
 
-def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return a diagnosis: "title", "point", "predicted", "total", "start_and_end", "beyond", "notes" and "findings".
+def diagnosis_json(title: str, diagnosis: Diagnosis, quality: str = "") -> dict[str, Any]:
+    """Return a diagnosis: "title", "quality" (of the measurement, one line), "point", "predicted", "total",
+    "start_and_end", "beyond", "notes" and "findings".
 
     "predicted": seconds of the program, as `ranking_json` has them; "total": the same from effort alone, without
     waiting and slowdown; "oversubscribed_share": which part of it is predicted from runs with more ranks than
@@ -219,6 +222,7 @@ def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
     return document_json(
         "diagnosis",
         title,
+        quality=quality,
         point=diagnosis.point,
         predicted=json_number(diagnosis.predicted),
         total=json_number(diagnosis.total),

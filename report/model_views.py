@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from quipu.modeling.analysis import Analysis
+from quipu.modeling.band import outside_of_band
 from quipu.modeling.behaviour import Behaviour, behaviour
 from quipu.modeling.evaluation import Evaluation, Ranked, evaluate
 from quipu.modeling.experiment import Experiment, Metric
@@ -179,6 +180,8 @@ def ranking_view(
         notes += slowest_rank_notes(analysis)
     if analysis.over_ranks == "max" and (program is not None or inclusive):
         notes.append("sums of call paths are upper bounds: the largest values of call paths may be of different ranks")
+    if experiment is not None and metric == "time":
+        notes += outside_notes(analysis, experiment)
     if experiment is not None and not inclusive:
         notes += _changes(analysis, experiment, metric, point, [entry.path for entry in known[:top]])
     nothing = sum(one.value == one.lower == one.upper == 0 for one in known)
@@ -195,6 +198,19 @@ def ranking_view(
         left_out,
         evaluation.one_run,
     )
+
+
+def outside_notes(analysis: Analysis, experiment: Experiment) -> list[str]:
+    """Return a note if measured times are outside of the intervals of the models; none if no more than chance."""
+    found = outside_of_band(analysis, experiment)
+    if found is None:
+        return []
+    where = point_text(analysis.parameters, found.point)
+    return [
+        f"the measured time is outside of the 90 % interval of the models at {found.points} of "
+        f"{counted(found.of, 'point', 'points')}, most at {where}: measured {quantity(found.measured, 's')}, models "
+        f"{interval_text(found.lower, found.upper, 's')}. Predictions may be off by as much"
+    ]
 
 
 def _left_out(

@@ -19,7 +19,9 @@ from .text import near, point_text, points_text, quality_fact, slowest_rank_text
 from .views import REPETITIONS, ConfigurationRow, Over, RunView, Statistics, TreeView, imbalance, statistics
 
 _LOADED = "was made while others used processors that its ranks needed, so that its times contain waiting for one"
-_OVERSUBSCRIBED = "had more ranks than processors (oversubscribed), so that its times contain waiting for one"
+_OVERSUBSCRIBED = (
+    "had more ranks or threads than processors (oversubscribed), so that its times contain waiting for one"
+)
 
 
 def run_view(run: MeasuredRun, reported: str = "") -> RunView:
@@ -34,7 +36,8 @@ def run_view(run: MeasuredRun, reported: str = "") -> RunView:
         partial=metadata.partial,
         problems=(
             *(problem for problem in metadata.problems if problem not in reported),
-            *([f"this run {_LOADED}"] if metadata.loaded else []),
+            *([f"this run {_OVERSUBSCRIBED}"] if metadata.oversubscribed else []),
+            *([f"this run {_LOADED}"] if metadata.loaded and not metadata.oversubscribed else []),
         ),
     )
 

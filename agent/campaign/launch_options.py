@@ -34,6 +34,7 @@ class LaunchOptions:
     (None: $QUIPU_MPI_REDUCE, else if all ranks run the same program). rank_columns: up to so many ranks the archive has
     the values of each, above statistics (None: `merge.column_ranks_wanted`).
     template: facts for the fingerprint of the run of the campaign that it belongs to.
+    warns: say before the start what will make the numbers worthless.
     folder: the working folder of the program (None: the current one). say: takes one line of text for the user.
     """
 
@@ -55,6 +56,7 @@ class LaunchOptions:
     template: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     node_agent: bool = True
+    warns: bool = False
     say: Callable[[str], None] = lambda text: print(f"quipu: {text}", file=sys.stderr)
 
     @property

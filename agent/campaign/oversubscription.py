@@ -13,6 +13,7 @@ from ..archive.metadata import configuration_name
 from ..installation import native_file
 from ..launch.launchers import LaunchRequest, plan_launch
 from ..launch.launchers.detect import Ask, version_text
+from .before import threads_of
 from .file import Campaign
 from .points import Point
 
@@ -33,10 +34,10 @@ def oversubscription_warning(
     names = [configuration_name(campaign.values(point)) for point in oversubscribed[:_MOST_NAMED]]
     more = " …" if len(oversubscribed) > _MOST_NAMED else ""
     return (
-        f"warning: {len(oversubscribed)} of {len(points)} points have more ranks than the {processors} processors of "
-        f"this machine ({'; '.join(names)}{more}): their times will contain waiting for a processor, so that models of "
-        "time leave them out or are marked; effort and messages are exact all the same. For time, measure at most "
-        f'{processors} ranks here, or simulate more: launcher = "smpi" (docs/simulation.md)'
+        f"warning: {len(oversubscribed)} of {len(points)} points have more ranks or threads than the {processors} "
+        f"processors of this machine ({'; '.join(names)}{more}): their times will contain waiting for a processor, so "
+        "that models of time leave them out or are marked; effort and messages are exact all the same. For time, "
+        f'measure at most {processors} ranks here, or simulate more: launcher = "smpi" (docs/simulation.md)'
     )
 
 
@@ -65,9 +66,9 @@ def oversubscribed_points(
             command = campaign.command_at(point)
             environment = {**os.environ, **campaign.environment_at(point)}
             request = LaunchRequest(command, shim, environment, variables, processors, campaign.path.parent)
-            ranks = plan_launch(request, remembered).local_ranks
+            plan = plan_launch(request, remembered)
         except QuipuError:
             continue
-        if ranks is not None and ranks > processors:
+        if plan.local_ranks is not None and plan.local_ranks * threads_of(plan, environment) > processors:
             oversubscribed.append(point)
     return oversubscribed

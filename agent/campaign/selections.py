@@ -26,6 +26,7 @@ from quipu.modeling.refine import (
 
 from ..archive.read import read_archive
 from ..merge.experiment import StoredRun, load_experiment, scan_runs
+from ..merge.shard import THREAD_TIME
 from ..merge.unify import unify_trees
 from .file import Campaign
 from .refine_file import RefinePlan
@@ -57,7 +58,8 @@ def _of_run(stored: StoredRun) -> PathCosts:
     archive = read_archive(stored.path)
     if "time" not in archive.statistics or "visits" not in archive.statistics:
         raise MeasurementError(f"{stored.path}: has no time and visits, by which regions are selected")
-    time, visits = archive.statistics["time"].mean, archive.statistics["visits"].mean
+    own = THREAD_TIME if THREAD_TIME in archive.statistics else "time"
+    time, visits = archive.statistics[own].mean, archive.statistics["visits"].mean
     hook = hook_cost([stored])
     others = None
     if "overhead" in archive.statistics:

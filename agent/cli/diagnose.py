@@ -59,7 +59,7 @@ def command(
         write(page)
         say(f"wrote {output}")
     if as_json:
-        show_json(diagnosis_json(data.name, found))
+        show_json(diagnosis_json(data.name, found, data.quality))
         return
     room = layout()
     facts = [*quality_fact(data.quality), *diagnosis_facts(place, found)]

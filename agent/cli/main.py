@@ -74,6 +74,7 @@ COMMANDS = {name: summary for group in GROUPS.values() for name, summary in grou
 
 READ_EXPERIMENTS = frozenset(
     (
+        "callgraph",
         "model",
         "predict",
         "diagnose",

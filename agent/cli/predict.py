@@ -37,7 +37,7 @@ def command(
     point = point_of("--at", at, analysis.parameters, with_zero=zero, ranks=ranks_of(analysis, measured))
     view = ranking_view(analysis, measured, point, metric, inclusive, top)
     if as_json:
-        show_json(ranking_json(analysis.name, point, view))
+        show_json(ranking_json(analysis.name, point, view, analysis.quality))
         return
     room = layout()
     table = tables.ranking_table(view.rows, view.metric.unit, room, view.start_and_end)

@@ -63,7 +63,7 @@ def command(
     from quipu.modeling.priors.slowdown import slowdowns
     from quipu.report.html import html_report, placed_models
     from quipu.report.json_views import document_json
-    from quipu.report.model_views import oversubscription_notes
+    from quipu.report.model_views import outside_notes, oversubscription_notes
     from quipu.report.provenance import provenance
     from quipu.report.text import quality_fact
 
@@ -98,7 +98,7 @@ def command(
         data,
         placed_models(models),
         facts=facts,
-        notes=[*oversubscription_notes(models), *notes],
+        notes=[*oversubscription_notes(models), *outside_notes(models, data), *notes],
         target=target,
         observed=behaviour(data, models),
         slow=slowdowns(data, models.models("time")) if "time" in data.values and data.parameters else None,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,6 +134,7 @@ def command(
         python=python,
         timeout=timeout,
         say=(lambda _: None) if quiet else say,
+        warns=not quiet,
     )
     archives: list[RunArchive] = []
     failure: RunFailed | None = None
@@ -140,6 +142,7 @@ def command(
         while len(archives) < repetitions and failure is None:
             try:
                 archives.append(launch(program, parameters, None, output, options))
+                options = replace(options, warns=False)
             except RunFailed as error:
                 failure = error
                 archives += [error.archive] if error.archive is not None else []

@@ -16,6 +16,7 @@ from quipu.modeling.printable import counted
 from quipu.report.difference_views import DifferenceView, EffortRow, LineRow
 from quipu.report.text import points_text
 
+from ..archive.fingerprint import differences
 from .causes import PairLines
 from .sides import Pair, Side, paired
 
@@ -39,8 +40,8 @@ def difference_view(before: Side, after: Side, metrics: Sequence[str] = (), incl
     rows = _rows(pair, found, inclusive)
     times = tuple(one for name in costs for one in time_differences(old, new, name, inclusive))
     facts = (
-        ("before", before.title),
-        ("after", after.title),
+        ("before", _titled(before)),
+        ("after", _titled(after)),
         ("compared", f"{counted(new.configurations, 'configuration', 'configurations')}, {len(new.tree)} call paths"),
         ("values", f"{'inclusive' if inclusive else 'exclusive'}, {new.over_ranks} over ranks"),
     )
@@ -59,8 +60,24 @@ def difference_view(before: Side, after: Side, metrics: Sequence[str] = (), incl
         rows,
         times,
         facts,
-        (*pair.notes, *notes),
+        (*pair.notes, *_builds(before, after), *notes),
+        (before.experiment.quality, after.experiment.quality),
     )
+
+
+def _titled(side: Side) -> str:
+    """Return the name of a side with the quality of its measurement."""
+    return f"{side.title} ({side.experiment.quality})" if side.experiment.quality else side.title
+
+
+def _builds(before: Side, after: Side) -> list[str]:
+    """Return a note on what the fingerprints of both sides have to do with the differences; none if not known."""
+    if None in (before.fingerprint, after.fingerprint):
+        return []
+    found = differences(before.fingerprint, after.fingerprint)
+    if not found:
+        return ["both were measured alike: the same program, command, way to measure and machine"]
+    return [f"not measured alike: {'; '.join(found)}"]
 
 
 def _rows(pair: Pair, found: Sequence[EffortDifference], inclusive: bool) -> tuple[EffortRow, ...]:

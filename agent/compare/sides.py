@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray
 from quipu.modeling.line_changes import LineEffort
 
 from ..archive.class_tables import read_source
+from ..archive.fingerprint import Fingerprint, groups
 from ..archive.read import read_archive
 from ..archive.run import SourceEffort
 from ..merge.experiment import find_runs
@@ -69,6 +71,14 @@ class Side:
     experiment: Experiment
     folder: Path | None = None
     kept: Mapping[Point, RunLines] = field(default_factory=dict)
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint | None:
+        """What the runs have in common that identifies them; None if it is not known, or differs (--mixed)."""
+        if self.folder is None:
+            return None
+        known = [run.metadata.fingerprint for run in find_runs(self.folder) if run.metadata.complete]
+        return known[0] if known and len(groups(known, known)) == 1 else None
 
     def run_lines(self, point: Point) -> RunLines | None:
         """Return the effort of source lines at a configuration, None if no complete run has it."""

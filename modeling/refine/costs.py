@@ -15,6 +15,8 @@ from ..errors import ModelingError
 from ..evaluation import evaluate
 from ..experiment import CallTree, FloatArray, Region, RegionKind
 
+WAITING = (RegionKind.MPI, RegionKind.OPENMP)
+"""Kinds of regions whose own time is mostly waiting."""
 ALWAYS_MEASURED = (RegionKind.MPI, RegionKind.PYTHON)
 """Kinds of regions that no filter leaves out."""
 
@@ -46,7 +48,10 @@ SCOREP = HookCost(76e-9, 38e-9)
 
 @dataclass(frozen=True, eq=False)
 class PathCosts:
-    """Per call path exclusive seconds without what measuring took, and visits, both per rank; shapes (paths,)."""
+    """Per call path exclusive seconds without what measuring took, and visits, both per rank; shapes (paths,).
+
+    Seconds and visits are sums over the threads of a rank.
+    """
 
     tree: CallTree
     point: dict[str, float]
@@ -60,9 +65,10 @@ class PathCosts:
 
     @cached_property
     def work(self) -> float:
-        """Seconds of the program without operations of MPI, which wait for other ranks: on a loaded machine, mostly."""
-        mpi = np.array([region.kind is RegionKind.MPI for region in self.tree.regions], dtype=bool)
-        return float(self.time[~mpi[self.tree.region] & ~self.tree.start_and_end].sum())
+        """Seconds of the program without operations of MPI and OpenMP, which wait for other ranks and threads: on a
+        loaded machine, mostly."""
+        waits = np.array([region.kind in WAITING for region in self.tree.regions], dtype=bool)
+        return float(self.time[~waits[self.tree.region] & ~self.tree.start_and_end].sum())
 
     @cached_property
     def of_regions(self) -> dict[int, tuple[float, float]]:
@@ -108,7 +114,7 @@ def costs_at(analysis: Analysis, point: Mapping[str, float], measured: HookCost)
 
     Raises ModelingError without models of time and visits, or if the point does not fit.
     """
-    time = evaluate(analysis, point)
+    time = evaluate(analysis, point, THREAD_TIME if THREAD_TIME in analysis.exclusive else "time")
     visits = evaluate(analysis, point, "visits")
     seconds = np.array([prediction.value for prediction in time.exclusive])
     numbers = np.array([prediction.value for prediction in visits.exclusive])
@@ -143,6 +149,10 @@ def path_costs(
     np.subtract.at(own, tree.parent[inner], outside[inner])
     least = 0.0 if instructions is None else np.minimum(FASTEST * np.nan_to_num(instructions), time)
     return PathCosts(tree, dict(point), np.maximum(own, np.maximum(least, 0.0)), np.maximum(visits, 0.0))
+
+
+THREAD_TIME = "thread_time"
+"""The time of all threads, where ranks have several; every visit of a thread costs time of that thread."""
 
 
 def is_main(region: Region) -> bool:

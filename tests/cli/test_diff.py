@@ -50,6 +50,35 @@ def test_the_tables_say_what_differs_and_what_does_not(quipu_here: Quipu, sides:
     assert "yes" not in same
 
 
+def with_fingerprint(folder: Path, digest: str) -> None:
+    programs = {"app": {"path": "app", "digest": digest, "compiler": "clang"}}
+    for path in folder.glob("*/run.json"):
+        content = json.loads(path.read_text())
+        (path.parent / "SHA256SUMS").unlink(missing_ok=True)
+        path.write_text(json.dumps({**content, "fingerprint": {"facts": {"machine": "vm"}, "programs": programs}}))
+
+
+def test_the_fingerprints_say_what_was_measured_otherwise(quipu_here: Quipu, sides: Path) -> None:
+    with_fingerprint(sides / "a", "1" * 32)
+    with_fingerprint(sides / "b", "2" * 32)
+    found = json.loads(quipu_here("diff", "a", "b", "--json").out)
+    assert "not measured alike: app: two builds (11111111 or 22222222)" in found["notes"]
+    assert len(found["quality"]) == 2
+    same = json.loads(quipu_here("diff", "a", "a", "--json").out)
+    assert "both were measured alike: the same program, command, way to measure and machine" in same["notes"]
+
+
+def test_mixed_runs_are_refused_by_commands_that_read_them_unless_allowed(quipu_here: Quipu, sides: Path) -> None:
+    with_fingerprint(sides / "a", "1" * 32)
+    with_fingerprint(sides / "b", "2" * 32)
+    for path in (sides / "b").iterdir():
+        path.rename(sides / "a" / f"{path.name}-of-b")
+    refused = quipu_here("tensor", "fit", "a", "--budget", 1)
+    assert refused.code != 0 and "--mixed" in refused.err
+    assert quipu_here("tensor", "fit", "a", "--budget", 1, "--mixed").code == 0
+    assert "--mixed" in quipu_here("callgraph", "--help").out
+
+
 def test_single_runs_of_different_points_are_compared_with_a_note(quipu_here: Quipu, sides: Path) -> None:
     shown = quipu_here("diff", "a/p=2,n=32.r1", "a/p=2,n=64.r1", "--metric", "blocks,time").out
     assert "different configurations" in shown

@@ -7,6 +7,7 @@ import inspect
 
 import typer
 
+from ..mixed import with_mixed
 from ..options import CONTEXT, example_first
 from . import explain, fit, predict, tune
 
@@ -35,5 +36,5 @@ def application() -> typer.Typer:
     app = typer.Typer(help=example_first(HELP), add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
     for name, (module, summary) in COMMANDS.items():
         text = example_first(inspect.getdoc(module.command) or "")
-        app.command(name, help=text, short_help=summary, context_settings=CONTEXT)(module.command)
+        app.command(name, help=text, short_help=summary, context_settings=CONTEXT)(with_mixed(module.command))
     return app

@@ -27,7 +27,7 @@ def read_data(source: Path, metric: str = "time", names: Collection[str] = ()) -
     names: columns of names (`read_table`). Raises FormatError naming the file.
     """
     if source.is_dir() or source.suffix.lower() not in SUFFIXES:
-        return Table(_experiment(source, metric))
+        return _experiment(source, metric)
     return read_table(source, names)
 
 
@@ -42,7 +42,7 @@ def naming(source: Path) -> Iterator[None]:
         raise FormatError(source, str(error)) from error
 
 
-def _experiment(source: Path, metric: str) -> dict[str, Column]:
+def _experiment(source: Path, metric: str) -> Table:
     import numpy as np
 
     from ..measurements import load
@@ -58,7 +58,8 @@ def _experiment(source: Path, metric: str) -> dict[str, Column]:
         raise ModelingError(f"{source}: the runs have no parameters to model")
     points = experiment.points[[number for number, _ in runs]]
     columns: dict[str, Column] = {name: points[:, at] for at, name in enumerate(experiment.parameters)}
-    return columns | {metric: np.array([value for _, value in runs])}
+    columns[metric] = np.array([value for _, value in runs])
+    return Table(columns, quality=experiment.quality)
 
 
 def archive_of(path: Path) -> Path:

@@ -40,7 +40,7 @@ def command(
     from quipu.modeling.tensor.columns import fit_columns
     from quipu.report.json_views import document_json
     from quipu.report.terminal import head
-    from quipu.report.text import number, percent
+    from quipu.report.text import number, percent, quality_fact
 
     if not 0.0 < budget <= 1e5:
         raise UsageError(f"--budget {budget:g}: give seconds above 0, up to 100000")
@@ -72,6 +72,7 @@ def command(
             document_json(
                 "tensor-fit",
                 str(data),
+                quality=table.quality,
                 model=str(output),
                 rows=len(x),
                 parameters=list(model.parameters),
@@ -86,6 +87,7 @@ def command(
     room = layout()
     error = f"{percent(fitted.error_)} on held-out rows (MLogQ)" if fitted.error_ == fitted.error_ else "not known"
     shown = [
+        *quality_fact(table.quality),
         ("rows", f"{len(x)}"),
         ("parameters", ", ".join(model.parameters)),
         ("categorical", ", ".join(model.categorical) or "none"),

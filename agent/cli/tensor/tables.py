@@ -37,11 +37,13 @@ _SHOWN = 40
 class Table:
     """A table: columns by name, and notes on the columns that were left out or that hold texts among numbers.
 
+    quality: of the measurement, in one line; "" if it is not known.
     Numbers are arrays with NaN where they are missing, texts are lists with "".
     """
 
     columns: dict[str, Column]
     notes: tuple[str, ...] = ()
+    quality: str = ""
 
 
 def read_table(source: Path, names: Collection[str] = ()) -> Table:

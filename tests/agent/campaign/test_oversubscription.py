@@ -31,8 +31,13 @@ def declare(folder: Path, text: str = HEAT) -> Campaign:
 @pytest.mark.parametrize(
     ("old", "new", "processors", "named"),
     [
-        ("", "", 2, "2 of 6 points have more ranks than the 2 processors of this machine (p=4,n=50; p=4,n=100)"),
-        ("", "", 1, "4 of 6 points have more ranks than the 1 processors"),
+        (
+            "",
+            "",
+            2,
+            "2 of 6 points have more ranks or threads than the 2 processors of this machine (p=4,n=50; p=4,n=100)",
+        ),
+        ("", "", 1, "4 of 6 points have more ranks or threads than the 1 processors"),
         ("", "", 4, ""),
         ("timeout = 60", 'clock = "none"', 1, ""),
         ("mpirun -n {p}", "mpirun -n {p} --host a,b", 1, ""),

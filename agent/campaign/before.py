@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes a measurement worthless, as far as it is known before the program starts."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from quipu.modeling.errors import FormatError
+from quipu.modeling.limits import whole_number
+from quipu.modeling.printable import counted
+from quipu.mpi_wrap.program import is_elf, is_instrumented, mpi_of_program, needed_libraries
+
+from ..archive.metadata import OTHERS_MATTER
+from ..launch.kernel import processor_ticks
+from ..launch.launchers.base import LaunchPlan
+from ..source.libraries import shared_libraries
+from .launch_options import LaunchOptions
+
+_OPENMP = ("libomp.", "libgomp.", "libiomp5.")
+_WINDOW = 0.1
+"""Seconds over which the load is observed: ten ticks of the kernel's clock for each processor."""
+
+
+def load_now(seconds: float = _WINDOW) -> float:
+    """Return how many processors of this machine are in use, observed for so many seconds."""
+    before, all_before = processor_ticks()
+    time.sleep(seconds)
+    after, all_after = processor_ticks()
+    return (os.cpu_count() or 1) * (after - before) / max(all_after - all_before, 1)
+
+
+def threads_of(plan: LaunchPlan, environment: Mapping[str, str]) -> int:
+    """Return how many threads OMP_NUM_THREADS gives each rank; 1 if it says nothing, or no program has OpenMP."""
+    threads = whole_number(environment.get("OMP_NUM_THREADS", "").split(",")[0], 9)
+    has_openmp = any(name.startswith(_OPENMP) for program in plan.programs for name in needed_libraries(program))
+    return max(threads or 1, 1) if has_openmp else 1
+
+
+def warnings_before(plan: LaunchPlan, options: LaunchOptions, load: float | None = None) -> list[str]:
+    """Return what will make the numbers of a launch worthless.
+
+    load: how many processors are in use now; None: it does not matter, or is not known.
+    """
+    found = []
+    if nothing := _nothing_measured(plan, options):
+        found.append(nothing)
+    if options.clock == "none" or plan.local_ranks is None or plan.family == "smpi":
+        return found
+    processors = len(os.sched_getaffinity(0))
+    threads = threads_of(plan, {**os.environ, **options.environment})
+    needed = plan.local_ranks * threads
+    text = counted(plan.local_ranks, "rank", "ranks") + (f" with {threads} threads each" if threads > 1 else "")
+    if needed > processors:
+        found.append(
+            f"{text} on {counted(processors, 'processor', 'processors')}: times will contain waiting for a processor. "
+            "Effort and messages are exact all the same. For time, start fewer, or simulate them with --launcher smpi"
+        )
+    elif load is not None and needed + load > processors + OTHERS_MATTER and load >= OTHERS_MATTER:
+        found.append(
+            f"other programs use {load:.1f} of {counted(processors, 'processor', 'processors')}, and the program needs "
+            f"{needed}: times will contain waiting for a processor. Stop the other programs, or measure later"
+        )
+    return found
+
+
+def _nothing_measured(plan: LaunchPlan, options: LaunchOptions) -> str:
+    """Return why no program of a launch will leave a profile; empty if one may."""
+    if options.python or options.functions or plan.is_mpi or plan.may_launch or not plan.programs:
+        return ""
+    if any(not is_elf(program) or _is_measured(program) for program in plan.programs):
+        return ""
+    return (
+        f"{plan.programs[-1].name} was not built with the compiler wrappers and does not use MPI: only what it loads "
+        "or starts can be measured. Build it with the wrappers (quipu-cc), or sample its functions (--functions)"
+    )
+
+
+def _is_measured(program: Path) -> bool:
+    try:
+        libraries = shared_libraries(program)
+    except FormatError:
+        libraries = []
+    return mpi_of_program(program) is not None or any(is_instrumented(file) for file in (program, *libraries))

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the measured times of the program are in the intervals of its models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .evaluation import evaluate
+from .experiment import Experiment, median_over_repetitions
+from .models import Analysis
+
+INTERVAL = 0.9
+"""How many of the measured points an interval holds."""
+_CHANCE = 0.05
+"""So many points outside are less likely than this if the intervals are right."""
+_FAR = 1.5
+"""A single point whose time is so many times off the nearest end of its interval is named in any case."""
+_MOST_POINTS = 200
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Measured points whose time is outside of the interval of the models, in seconds.
+
+    points: how many; of: how many were looked at. point, measured, lower, upper: of the point that is farthest off.
+    """
+
+    points: int
+    of: int
+    point: tuple[float, ...]
+    measured: float
+    lower: float
+    upper: float
+
+
+def outside_of_band(analysis: Analysis, experiment: Experiment) -> Outside | None:
+    """Return what is outside, None if that is no more than chance, or there are no models of time.
+
+    The time of the program is compared: the median of the repetitions at points with a processor for each rank.
+    """
+    if "time" not in analysis.exclusive or "time" not in experiment.values or analysis.over_ranks == "max":
+        return None
+    times = median_over_repetitions(experiment.program("time"))
+    known = np.flatnonzero(np.isfinite(times) & (times > 0) & experiment.dedicated)[:_MOST_POINTS]
+    found: list[tuple[float, Outside]] = []
+    for place in known.tolist():
+        point = tuple(experiment.points[place].tolist())
+        total = evaluate(analysis, dict(zip(analysis.parameters, point, strict=True))).total
+        measured = float(times[place])
+        off = max(total.lower / measured, measured / total.upper if total.upper > 0 else np.inf)
+        if off > 1.0:
+            found.append((off, Outside(0, 0, point, measured, total.lower, total.upper)))
+    if not found:
+        return None
+    far, worst = max(found, key=lambda entry: entry[0])
+    if far < _FAR and _chance_of(len(found), known.size) > _CHANCE:
+        return None
+    return Outside(len(found), int(known.size), worst.point, worst.measured, worst.lower, worst.upper)
+
+
+def _chance_of(outside: int, of: int) -> float:
+    """Return how likely at least so many of the points are outside if each is with the probability of the interval."""
+    from scipy.stats import binom
+
+    return float(binom.sf(outside - 1, of, 1.0 - INTERVAL))
