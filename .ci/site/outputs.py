@@ -24,10 +24,12 @@ FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILIN
 WIDTH = "100"
 CUT = "…"
 
-_OF_THE_MACHINE = ("quipu: added ", "quipu: building the MPI ")
+_OF_THE_MACHINE = ("quipu: added ", "quipu: building the MPI ", "quipu: warning: ")
 """Begins of lines that depend on who runs the command, where, and for the how many-th time."""
 _SOMETIMES = (
     "note: slowest rank",
+    "note: this run had more ranks or threads",
+    "note: this configuration had more ranks or threads",
     "note: this run was made while others",
     "note: this configuration was made while others",
 )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import typer
 from quipu.modeling.errors import FormatError, MeasurementError
 
 from .options import JOBS, RANK_COLUMNS
-from .output import layout, show, show_json
+from .output import layout, say, show, show_json
 
 if TYPE_CHECKING:
     from quipu.modeling.parallel import Workers
@@ -65,7 +66,12 @@ def command(
 def _merge(
     folders: list[Path], output: Path | None, keep: bool, force: bool, workers: Workers, rank_columns: int | None
 ) -> Iterator[RunArchive]:
-    """Merge one folder after the other, so that an error leaves those before it merged and shown."""
+    """Merge one folder after the other, so that an error leaves those before it merged and shown.
+
+    A folder that a killed merge has merged, but not removed, is removed: its run must not be there twice.
+    """
+    from ..archive.read import read_archive
+    from ..merge.merged import merged_as
     from ..merge.run import merge_run
 
     for folder in folders:
@@ -73,6 +79,12 @@ def _merge(
         if not force:
             _expect_ended(folder)
         destination = output if output is not None else folder.absolute().parent
+        fresh = force or keep or not destination.is_dir()
+        if not fresh and (known := merged_as(folder, destination)) is not None:
+            say(f"{folder} was merged before into {known}, and is removed (--force merges it again)")
+            shutil.rmtree(folder, ignore_errors=True)
+            yield read_archive(known)
+            continue
         yield merge_run(folder, destination, keep_raw=keep, workers=workers, column_ranks=rank_columns)
 
 
