@@ -40,7 +40,10 @@ from .rates import read_rates, without_rates
 __all__ = ["LaunchOptions", "RunFailed", "RunInterrupted", "agent_command", "launch_plan", "run"]
 
 NODE_AGENT = Path(kernel.__file__).with_name("start_node.py")
-_OF_ONE_RUN = ("QUIPU_JOB", "QUIPU_LAUNCHER", "QUIPU_PARENT", "QUIPU_PRELOAD", "QUIPU_RANK", "QUIPU_RANKS")
+_OF_ONE_RUN = (
+    *("QUIPU_JOB", "QUIPU_LAUNCHER", "QUIPU_PARENT", "QUIPU_PRELOAD"),
+    *("QUIPU_PYTHON_WORKERS", "QUIPU_RANK", "QUIPU_RANKS"),
+)
 _COUNTING, _PROFILES = "count.sh", "profile-*.quipu"
 
 

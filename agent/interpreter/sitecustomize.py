@@ -28,9 +28,11 @@ def _start() -> None:
         if not counted.quipu_python_paths_start(os.fsencode(files), sys.version_info.minor):
             sys.stderr.write("quipu: this Python cannot be counted: nothing belongs to its functions\n")
         return
-    if not os.environ.get("QUIPU_DIR") or os.environ.get("QUIPU_PYTHON", "0") in ("", "0"):
+    wanted = os.environ.get("QUIPU_PYTHON_WORKERS" if _is_worker() else "QUIPU_PYTHON", "0")
+    if not os.environ.get("QUIPU_DIR") or wanted in ("", "0"):
         return
-    everything = os.environ["QUIPU_PYTHON"] == "all"
+    everything = wanted == "all"
+    os.environ["QUIPU_PYTHON_WORKERS"] = wanted
     os.environ["QUIPU_PYTHON"] = "0"  # interpreters that the program starts are no ranks
     native = ctypes.PyDLL(os.path.join(folder, "libquipu_python.so"))
     if not everything:
@@ -49,6 +51,14 @@ def _start() -> None:
         threading.setprofile(start_thread)
     else:
         sys.stderr.write("quipu: this Python cannot be measured: its functions have no regions\n")
+
+
+def _is_worker() -> bool:
+    """Whether multiprocessing started this interpreter to run functions of the program."""
+    import sys
+
+    starts = ("from multiprocessing.spawn import ", "from multiprocessing.forkserver import ")
+    return any(word.startswith(starts) for word in getattr(sys, "orig_argv", ()))
 
 
 def _name_loaded(native: ctypes.PyDLL) -> None:

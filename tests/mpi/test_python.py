@@ -14,6 +14,7 @@ import pytest
 from measured import LAUNCH, PROGRAMS
 from patience import PATIENCE
 from peers import needs
+from quipu.agent.campaign.repetition import LaunchOptions, run
 from quipu.agent.counters.python_paths import VARIABLE, read_paths
 from quipu.agent.installation import native_file
 from quipu.agent.profile.reader import ProcessProfile, read_profile
@@ -139,6 +140,37 @@ def test_all_functions_are_regions_if_that_is_asked_for(tmp_path: Path) -> None:
     visits = visits_of(measure([sys.executable, str(program)], tmp_path, {"QUIPU_PYTHON": "all"}))
     names = {path[-1] for path in visits}
     assert {"json.<module>", "json.dumps", "json.encoder.JSONEncoder.encode"} <= names and "(imports)" not in names
+
+
+POOLS = """
+import concurrent.futures, multiprocessing, sys
+
+
+def work(n):
+    return n + 1
+
+
+if __name__ == "__main__":
+    how = sys.argv[1]
+    if how == "futures":
+        with concurrent.futures.ProcessPoolExecutor(2) as pool:
+            print(sum(pool.map(work, range(8))))
+    elif how == "left behind":
+        print(sum(multiprocessing.Pool(2).map(work, range(8))))
+    else:
+        with multiprocessing.get_context(how).Pool(2) as pool:
+            print(sum(pool.map(work, range(8))))
+"""
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn", "forkserver", "futures", "left behind"])
+def test_functions_in_pools_of_processes_are_counted_and_the_run_is_complete(how: str, tmp_path: Path) -> None:
+    (tmp_path / "pools.py").write_text(POOLS)
+    options = LaunchOptions(python=True, folder=tmp_path, say=lambda text: None)
+    archive = run([sys.executable, "pools.py", how], {}, None, tmp_path / "runs", options)
+    assert archive.metadata.complete and archive.metadata.ranks == 1
+    of_work = [path for path in range(len(archive.tree)) if archive.tree.name(path).endswith("main__.work")]
+    assert archive.statistics["visits"].sum[of_work].sum() == 8
 
 
 def test_functions_have_no_regions_unless_asked_for(tmp_path: Path) -> None:
