@@ -21,7 +21,10 @@ RESERVED = frozenset({"callpath", "rank", "thread"})
 
 
 OTHERS_MATTER = 0.25
-"""Processors that others use from which on times count as disturbed: services of an idle system use less."""
+"""Processors that others use from which on times count as disturbed: services of an idle system use less.
+
+benchmarks/quality_thresholds.py measures false alarms and misses with half and twice this number.
+"""
 
 Bytes = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 

@@ -8,7 +8,10 @@ import os
 from . import kernel
 
 _SHORTEST = 0.2
-"""Seconds of a launch from which on the load is known: the system counts processor time in ticks of 10 ms."""
+"""Seconds of a launch from which on the load is known: the system counts processor time in ticks of 10 ms.
+
+benchmarks/quality_thresholds.py measures false alarms and misses with half and twice this number.
+"""
 
 
 def own_cores() -> int:
