@@ -11,7 +11,7 @@ from ..analysis import Analysis
 from ..errors import ModelingError
 from ..evaluation import Evaluation, evaluate
 from ..experiment import Region, RegionKind
-from .costs import is_always_measured
+from .costs import THREAD_TIME, is_always_measured
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,8 @@ def select(
     tree = analysis.tree
     time = evaluate(analysis, point)
     visits = evaluate(analysis, point, "visits") if "visits" in analysis.exclusive else None
-    candidates = _candidates(time, visits, cost_per_visit)
+    measured = evaluate(analysis, point, THREAD_TIME) if THREAD_TIME in analysis.exclusive else time
+    candidates = _candidates(time, measured, visits, cost_per_visit)
     kept, dropped = _decide(candidates, threshold, most_overhead)
     large = set(kept)
     for path in range(len(tree)):
@@ -124,8 +125,10 @@ class _Candidate:
     overhead: float = 0.0
 
 
-def _candidates(time: Evaluation, visits: Evaluation | None, cost_per_visit: float) -> dict[int, _Candidate]:
-    """Return the regions that can be in a filter by number."""
+def _candidates(
+    time: Evaluation, of_threads: Evaluation, visits: Evaluation | None, cost_per_visit: float
+) -> dict[int, _Candidate]:
+    """Return the regions that can be in a filter by number. of_threads: the time in which visits cost something."""
     tree = time.analysis.tree
     result: dict[int, _Candidate] = {}
     for path, inclusive in enumerate(time.inclusive):
@@ -136,9 +139,10 @@ def _candidates(time: Evaluation, visits: Evaluation | None, cost_per_visit: flo
         candidate = result.setdefault(number, _Candidate(region))
         candidate.share = max(candidate.share, time.share(inclusive))
         candidate.visits += math.nan if visits is None else visits.exclusive[path].value
+        spent = of_threads.inclusive[path].value
         recursive = number in [int(tree.region[node]) for node in tree.ancestry(path)[:-1]]
-        if not recursive and not math.isnan(inclusive.value):
-            candidate.inclusive += inclusive.value
+        if not recursive and not math.isnan(spent):
+            candidate.inclusive += spent
         candidate.overhead = candidate.visits * cost_per_visit
     return result
 
