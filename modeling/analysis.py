@@ -48,7 +48,8 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         options = replace(options, grids=possible_grids(experiment, options.library), ranked=True)
     with_priors = options.selector == "evidence" and "time" in experiment.values
     together = ("time", "wait_time") if with_priors else ()
-    alone = [name for name in experiment.metrics if name in experiment.values and name not in together]
+    left_out = {*together, "threads"}  # the number of threads is how it was started, or which thread was free
+    alone = [name for name in experiment.metrics if name in experiment.values and name not in left_out]
     models = fit_metrics(experiment, alone, options)
     exclusive = {name: _measured(experiment, name, found) for name, found in models.items()}
     notes: tuple[str, ...] = ()
