@@ -13,7 +13,7 @@ from quipu.modeling.errors import MeasurementError
 
 from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
 from .local import Direct, Hydra, OpenMPI, Slurm
-from .prefix import is_env, start_of_command
+from .prefix import is_env, start_of_command, waiting
 from .simulated import Simulated
 
 _TIMEOUT = 20.0
@@ -72,7 +72,7 @@ def plan_launch(request: LaunchRequest, ask: Ask = version_text) -> LaunchPlan:
     plan = _plan(_launcher(own, ask), own)
     # env -i removes the variables that switch measuring on
     again = ("env", *(f"{name}={value}" for name, value in plan.environment.items())) if is_env(before) else ()
-    return replace(plan, argv=(*before, *again, *plan.argv))
+    return replace(plan, argv=(*waiting(before), *again, *plan.argv))
 
 
 def _launcher(request: LaunchRequest, ask: Ask) -> Launcher:

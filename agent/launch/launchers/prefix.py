@@ -27,6 +27,14 @@ def start_of_command(command: Sequence[str], is_program: Callable[[str], bool]) 
     return 0
 
 
+def waiting(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the words before a launcher with what makes them end after the program, and not before it.
+
+    A leader of a process group, as the launched process is, forks in `setsid`, and its parent ends at once.
+    """
+    return tuple(own for word in words for own in ((word, "--wait") if Path(word).name == "setsid" else (word,)))
+
+
 def is_env(words: Sequence[str]) -> bool:
     """Whether `env`, which may remove variables, is among the words before a launcher or a program."""
     return any(Path(word).name == "env" for word in words)

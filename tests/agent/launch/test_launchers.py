@@ -90,6 +90,7 @@ def test_open_mpi_commands(folder: Path, command: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
+        ("setsid mpirun -n 2 ./app", "setsid --wait mpirun -n 2 SHIM ./app"),
         ("nohup mpirun -n 2 ./app", "nohup mpirun -n 2 SHIM ./app"),
         ("timeout -k 5 60 nice -n 3 mpirun ./app mpirun", "timeout -k 5 60 nice -n 3 mpirun SHIM ./app mpirun"),
         ("nice ./app mpirun", "nice SHIM ./app mpirun"),
@@ -101,7 +102,7 @@ def test_open_mpi_commands(folder: Path, command: str, expected: str) -> None:
     ],
 )
 def test_launchers_and_programs_behind_other_words(folder: Path, command: str, expected: str) -> None:
-    for name in ("env", "nice", "nohup", "time", "timeout"):
+    for name in ("env", "nice", "nohup", "setsid", "time", "timeout"):
         (folder / "bin" / name).symlink_to("/bin/true")
     assert " ".join(plan(folder, command).argv) == expected.replace("SHIM", SHIM)
 
