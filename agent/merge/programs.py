@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import Region, RegionKind
 
 from ..archive.fingerprint import Fingerprint, ProgramIdentity
 from ..profile.reader import ProcessProfile
 from ..source.identity import identity
 from ..source.libraries import shared_libraries
 from ..source.modules import modules
+
+_INSTALLED = re.compile(r"/(?:site|dist)-packages/|/lib/python3[.\d]*/")
 
 
 def with_programs(fingerprint: Fingerprint | None, profiles: Iterable[ProcessProfile]) -> Fingerprint | None:
@@ -28,6 +32,23 @@ def identities(programs: Iterable[Path]) -> dict[str, ProgramIdentity]:
     """Return by file name what identifies programs, and the instrumented libraries that they load."""
     files = dict.fromkeys(file for program in programs for file in _files(program))
     return {file.name: known for file in files if (known := program_identity(file)) is not None}
+
+
+def with_modules(fingerprint: Fingerprint | None, regions: Iterable[Region]) -> Fingerprint | None:
+    """Return the fingerprint with the files of the program's own Python functions, as far as they are there.
+
+    Installed packages and the standard library do not change from one run to the next.
+    """
+    if fingerprint is None:
+        return None
+    names = {region.file: None for region in regions if region.kind is RegionKind.PYTHON and region.file}
+    files = [Path(name) for name in names if name.startswith("/") and not _INSTALLED.search(name)]
+    found = {_module(file): known for file in files if (known := program_identity(file)) is not None}
+    return replace(fingerprint, programs={**fingerprint.programs, **found})
+
+
+def _module(file: Path) -> str:
+    return f"{file.parent.name}/{file.name}" if file.name == "__init__.py" else file.name
 
 
 def program_identity(path: Path) -> ProgramIdentity | None:

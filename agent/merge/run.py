@@ -35,7 +35,7 @@ from .counters import counted_by, with_counters, with_flat_profile
 from .last_moments import End, ends_by_host, ends_of, launch_end
 from .node_ranks import with_ranks
 from .overhead import totals
-from .programs import with_programs
+from .programs import with_modules, with_programs
 from .ranks import RankedProcess, assign_ranks, judge
 from .reduced import read_reduced
 from .reduced_run import costs_of_ranks, run_of
@@ -78,6 +78,8 @@ def merge_run(
         raise MeasurementError(f"{raw_dir}: holds no usable profile of a process{trouble}")
     programs = SourcePrograms()
     archive = combine(raw, metadata, workers, column_ranks)
+    fingerprint = with_modules(archive.metadata.fingerprint, archive.tree.regions)
+    archive = replace(archive, metadata=replace(archive.metadata, fingerprint=fingerprint))
     archive = with_counters(archive, counted_by(metadata, raw_dir, archive.tree, raw.profiles))
     archive = with_flat_profile(archive, _with_addresses(raw.profiles))
     archive = with_classes(archive, _with_counters(assign_ranks(raw.profiles, raw.rank_files), programs), programs)

@@ -17,7 +17,9 @@ from peers import needs
 from quipu.agent.campaign.repetition import LaunchOptions, run
 from quipu.agent.counters.python_paths import VARIABLE, read_paths
 from quipu.agent.installation import native_file
+from quipu.agent.merge.experiment import load_experiment
 from quipu.agent.profile.reader import ProcessProfile, read_profile
+from quipu.modeling.errors import MeasurementError
 
 FUNCTIONS = PROGRAMS / "functions.py"
 
@@ -171,6 +173,18 @@ def test_functions_in_pools_of_processes_are_counted_and_the_run_is_complete(how
     assert archive.metadata.complete and archive.metadata.ranks == 1
     of_work = [path for path in range(len(archive.tree)) if archive.tree.name(path).endswith("main__.work")]
     assert archive.statistics["visits"].sum[of_work].sum() == 8
+
+
+def test_a_changed_module_is_another_program(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("import json\nimport solver\nsolver.work(json.loads('3'))\n")
+    options = LaunchOptions(python=True, folder=tmp_path, say=lambda text: None)
+    for factor in (1, 2):
+        (tmp_path / "solver.py").write_text(f"def work(n):\n    return {factor} * n\n")
+        archive = run([sys.executable, "app.py"], {}, None, tmp_path / "runs", options)
+        assert archive.metadata.fingerprint is not None
+        assert "__init__.py" not in " ".join(archive.metadata.fingerprint.programs)  # of the standard library
+    with pytest.raises(MeasurementError, match=r"solver\.py: two builds"):
+        load_experiment(tmp_path / "runs")
 
 
 def test_functions_have_no_regions_unless_asked_for(tmp_path: Path) -> None:
