@@ -191,6 +191,7 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
     return replace(
         options,
         clock=options.clock or campaign.clock,
+        python=options.python or campaign.python,
         filter_file=options.filter_file or campaign.filter_file,
         rates=options.rates or campaign.rates,
         timeout=options.timeout or campaign.timeout,

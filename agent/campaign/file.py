@@ -30,7 +30,7 @@ REPETITION = "repetition"
 _TABLES = {"experiment", "parameters", "environment", "search", "grid", "refine", "scheduler"}
 _GRID = {"parameter", "dimensions", "rule"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform", "compute", "rates"}
-_SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_LAUNCHING}
+_SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", "python", *_LAUNCHING}
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Campaign:
     the order in which they run (ascending, first parameter slowest). directory, filter_file and rates are below the
     folder of the file; there the build and the programs run, wherever the campaign is started from. build: a line for
     sh, empty if there is nothing to build. grid: the process grid, if the file declares it. scheduler: how runs become
-    jobs, None: they run here.
+    jobs, None: they run here. python: functions of Python programs are measured.
     """
 
     path: Path
@@ -65,6 +65,7 @@ class Campaign:
     refine: RefinePlan | None = None
     grid: ProcessGrid | None = None
     scheduler: SchedulerPlan | None = None
+    python: bool = False
 
     @property
     def repetitions_differ(self) -> bool:
@@ -204,6 +205,7 @@ class _Declaration:
             search=self.search(parameters),
             refine=self.refine(parameters),
             scheduler=self.scheduler(parameters),
+            python=self.python(),
         )
 
     def grid(self, parameters: tuple[str, ...], points: Iterable[Point]) -> ProcessGrid | None:
@@ -303,6 +305,12 @@ class _Declaration:
         if value not in (None, "tsc", "monotonic", "none"):
             raise self.error("clock", 'should be "tsc", "monotonic" or "none"')
         return None if value is None else str(value)
+
+    def python(self) -> bool:
+        value = self.settings.get("python", False)
+        if not isinstance(value, bool):
+            raise self.error("python", "should be true or false: whether functions of a Python program are measured")
+        return value
 
     def words(self, key: str) -> tuple[str, ...]:
         value = self.settings.get(key)

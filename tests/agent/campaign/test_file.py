@@ -61,6 +61,11 @@ def test_reading(tmp_path: Path) -> None:
     assert (campaign.repetitions, campaign.timeout) == (2, 60.0)
 
 
+def test_python_functions_are_measured_if_the_file_says_so(tmp_path: Path) -> None:
+    assert declare(tmp_path, "command = 'python3 a.py'\npython = true\n").python
+    assert not declare(tmp_path, "command = 'python3 a.py'\n").python
+
+
 def test_repetitions_differ_by_their_number(tmp_path: Path) -> None:
     """A parameter of that name is a parameter."""
     text = "command = './sort {n} {repetition}'\n[parameters]\nn = [8]\n[environment]\nSEED = '7{repetition}'\n"
@@ -113,6 +118,7 @@ def test_no_parameters(tmp_path: Path) -> None:
         ("command = 'a'\n[environment]\n'X=Y' = 1\n", "no name of an environment variable"),
         ("experiment = 3\n", "should be a table"),
         ("command = 'a'\nbuild = 1\n", r"heat\.toml:2: build"),
+        ("command = 'a'\npython = 1\n", r"heat\.toml:2: python: should be true or false"),
     ],
 )
 def test_mistakes_name_file_line_and_key(tmp_path: Path, text: str, message: str) -> None:
