@@ -72,7 +72,7 @@ def test_archives_are_complete_and_name_no_machine(program: Program) -> None:
     assert runs == {
         "runs": len(entry["p"]) * len(entry["n"]) * repetitions,
         "counts": len(entry["counts"]) * repetitions,
-        "target": repetitions,
+        "target": entry["target_repetitions"],
     }
 
 
