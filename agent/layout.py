@@ -50,3 +50,8 @@ def _numpy(name: str, size: int, count: int) -> Field:
 
 
 LAYOUT = Layout((Path(__file__).with_name("runtime") / "profile.def").read_text(encoding="utf-8"))
+
+
+def function_of_symbol(name: str) -> str:
+    """Return the linker name of the function that a symbol is a version of (llvm_pass/versions.h)."""
+    return name.removesuffix(".quipu")

@@ -9,6 +9,7 @@
 #include "regions.h"
 #include "scopes.h"
 #include "selection.h"
+#include "versions.h"
 
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -265,6 +266,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
     }
 
     Runtime RT(M);
+    DenseMap<Function *, Function *> CountedOf;
     std::vector<std::string> Lines;
     for (size_t I = 0; I < Functions.size(); I++) {
         Function *F = Functions[I];
@@ -274,6 +276,10 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
         // What is inlined into it may be timed.
         if (OnlySelected && Hook != QUIPU_HOOKED && Within[I].hooks().empty())
             continue;
+        if (Function *Plain = Naive ? nullptr : separateCounted(*F)) {
+            forgetMemoryFacts(*Plain); // it calls what counts
+            CountedOf[Plain] = F;
+        }
         FunctionInstrumenter Instrumenter(*F, RT, Facts, Hook, Within[I], HandleExceptions);
         if (Naive)
             Instrumenter.runNaively();
@@ -282,6 +288,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
         addFacts(Lines, Facts, Hook == QUIPU_HOOKED, Within[I]);
         FAM.invalidate(*F, PreservedAnalyses::none());
     }
+    callCounted(CountedOf);
     Marks::removePlaces(M);
     emitFacts(M, Lines);
     emitCheck(M);

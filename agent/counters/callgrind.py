@@ -14,6 +14,8 @@ from pathlib import Path
 from quipu.modeling.errors import FormatError
 from quipu.modeling.limits import reading_file
 
+from ..layout import function_of_symbol
+
 # Names are compressed: "(7) name" defines number 7, "(7)" is that name again.
 _NAME = re.compile(r"\((\d+)\)(?: (.*))?\Z")
 _COST = re.compile(r"(?:[+-]?\d+|\*|0x[0-9a-fA-F]+)[ \t]")
@@ -43,6 +45,7 @@ def read_callgrind(path: Path) -> Costs:
     costs = Costs()
     names: dict[int, str] = {}
     current: tuple[str, ...] | None = None
+    called: tuple[str, ...] | None = None
     inclusive = False
     for number, line in enumerate(lines, start=1):
         if line.startswith("fn="):
@@ -50,7 +53,9 @@ def read_callgrind(path: Path) -> Costs:
             costs.of.setdefault(current, [0] * len(costs.events))
             costs.inclusive.setdefault(current, [0] * len(costs.events))
         elif line.startswith("cfn=") and current is not None:
-            costs.calls.setdefault(current, set()).add(_chain(path, number, line[4:], names))
+            called = _chain(path, number, line[4:], names)
+            if called != current:
+                costs.calls.setdefault(current, set()).add(called)
         elif line.startswith("calls="):
             inclusive = True  # the next line is the cost of what is called
         elif not _COST.match(line + " "):
@@ -58,8 +63,12 @@ def read_callgrind(path: Path) -> Costs:
         elif current is None:
             raise FormatError(path, "has a cost of no function", number)
         else:
-            totals = [costs.inclusive[current]] if inclusive else [costs.of[current], costs.inclusive[current]]
-            _add(path, number, totals, line)
+            totals = [costs.inclusive[current]]
+            if not inclusive:
+                totals.append(costs.of[current])
+            elif called == current:  # another version of itself
+                totals = []
+            _add(path, number, len(costs.events), totals, line)
             inclusive = False
     if not costs.events:
         raise FormatError(path, "is no output of callgrind: it names no events (was the program killed?)")
@@ -78,13 +87,13 @@ def _head(costs: Costs, line: str) -> None:
         costs.caches[name] = cache
 
 
-def _add(path: Path, number: int, totals: Sequence[list[int]], line: str) -> None:
+def _add(path: Path, number: int, events: int, totals: Sequence[list[int]], line: str) -> None:
     try:
         values = [int(text) for text in line.split()[1:]]
     except ValueError:
         raise FormatError(path, f"has a cost that is no number: {line[:60]!r}", number) from None
-    if len(values) > len(totals[0]):
-        raise FormatError(path, f"has {len(values)} costs for {len(totals[0])} events", number)
+    if len(values) > events:
+        raise FormatError(path, f"has {len(values)} costs for {events} events", number)
     for total in totals:
         for place, value in enumerate(values):
             total[place] += value
@@ -93,10 +102,22 @@ def _add(path: Path, number: int, totals: Sequence[list[int]], line: str) -> Non
 def _chain(path: Path, number: int, text: str, names: dict[int, str]) -> tuple[str, ...]:
     found = _NAME.match(text)
     if found is None:
-        return tuple(text.split(_SEPARATOR))
+        return _functions(text)
     key = int(found[1])
     if found[2] is not None:
         names[key] = found[2]
     if key not in names:
         raise FormatError(path, f"function ({key}) has no name", number)
-    return tuple(names[key].split(_SEPARATOR))
+    return _functions(names[key])
+
+
+def _functions(text: str) -> tuple[str, ...]:
+    """Return the functions of a chain. A function that goes on in its counted version stays one."""
+    found: list[str] = []
+    counted = ""
+    for symbol in text.split(_SEPARATOR):
+        function = function_of_symbol(symbol)
+        if symbol != counted:
+            found.append(function)
+        counted = function if function != symbol else ""
+    return tuple(found)

@@ -50,6 +50,14 @@ struct quipu_thread {
 
 #define QUIPU_TABLE_INDEX(salt, hash) (((salt) + (hash)) & (QUIPU_TABLE_ENTRIES - 1))
 
+/* Not 0 while this process is measured: functions of which the pass made two versions use the counted one. */
+#ifdef __cplusplus
+extern "C"
+#else
+extern
+#endif
+    __attribute__((visibility("default"))) uint32_t quipu_measuring;
+
 /* NULL until the thread enters its first region, and in processes that are not measured. */
 #ifdef __cplusplus
 extern "C"

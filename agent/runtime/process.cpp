@@ -16,6 +16,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+uint32_t quipu_measuring;
+
 namespace quipu {
 
 Profile profile;
@@ -48,6 +50,11 @@ void set_attribute(const char *key, const char *value, uint64_t owner) {
 }
 
 namespace {
+
+void set_active(bool value) {
+    active = value;
+    __atomic_store_n(&quipu_measuring, value, __ATOMIC_RELAXED);
+}
 
 void set_number(const char *key, long long value) {
     char text[32];
@@ -138,7 +145,7 @@ QUIPU_BARE void parent_after_fork() {
 /* The child of fork counts in a profile of its own, which is made when it next enters or leaves a region. */
 QUIPU_BARE void child_after_fork() {
     if (active && opened > 0) {
-        active = profile.detach();
+        set_active(profile.detach());
         if (active)
             forget_sampling();
         keep_one_thread();
@@ -286,7 +293,7 @@ __attribute__((constructor(200))) void start() {
         say("quipu: no memory; this process is not measured\n");
         return;
     }
-    active = true; /* the file is made at first use: shells and wrappers in between leave none */
+    set_active(true); /* the file is made at first use: shells and wrappers in between leave none */
     may_fork = pthread_atfork(before_fork, parent_after_fork, child_after_fork) == 0;
     if (samples_functions())
         begin_thread(); /* which may never enter a region */
@@ -314,7 +321,7 @@ bool open_profile() {
     const Locked locked;
     if (!opened) {
         const bool made = make_profile();
-        active = active && made;
+        set_active(active && made);
         __atomic_store_n(&opened, made ? 1 : -1, __ATOMIC_RELEASE);
     }
     return active;

@@ -14,6 +14,8 @@ from quipu.modeling.experiment import IntArray
 from quipu.modeling.limits import reading, without_waiting
 from quipu.mpi_wrap.elf import ElfFile, NoElf, text_at
 
+from ..layout import function_of_symbol
+
 _SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
 )
@@ -74,5 +76,5 @@ def symbols_of(path: Path) -> Symbols:
     following = np.append(begin[1:], np.uint64(1 << 63))
     unsized = np.minimum(following, ends[symbols["section"]])
     end = np.where(symbols["size"] > 0, begin + symbols["size"], unsized)
-    names = tuple(text_at(texts, int(at)) for at in symbols["name"])
+    names = tuple(function_of_symbol(text_at(texts, int(at))) for at in symbols["name"])
     return Symbols(begin, end, names)

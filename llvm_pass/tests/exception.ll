@@ -4,7 +4,7 @@
 
 declare void @callee()
 
-; CHECK-LABEL: define void @caller()
+; CHECK-LABEL: define internal void @caller.quipu()
 ; CHECK: %quipu.frame = call ptr @quipu_enter(ptr @quipu.region.caller)
 ; CHECK-NEXT: invoke void @callee()
 ; CHECK: quipu.cleanup:
@@ -16,7 +16,7 @@ define void @caller() {
   ret void
 }
 
-; CHECK-LABEL: define void @cannot_throw()
+; CHECK-LABEL: define internal void @cannot_throw.quipu()
 ; CHECK-NOT: invoke
 ; CHECK: call void @callee()
 ; CHECK: ret void

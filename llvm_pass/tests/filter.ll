@@ -10,14 +10,14 @@
 ; BAD: quipu: {{.*}}.bad:2: pattern 'kept' before any INCLUDE or EXCLUDE (from QUIPU_FILTER)
 ; ABSENT: quipu: {{.*}}.absent: cannot read: No such file or directory (from QUIPU_FILTER)
 
-; CHECK-LABEL: define void @kept()
+; CHECK-LABEL: define internal void @kept.quipu()
 ; CHECK: call ptr @quipu_enter
 ; CHECK: call void @quipu_exit
 define void @kept() {
   ret void
 }
 
-; CHECK-LABEL: define void @left_out()
+; CHECK-LABEL: define internal void @left_out.quipu()
 ; CHECK-NOT: quipu_enter
 ; CHECK: call ptr @quipu_count
 ; CHECK-NEXT: ret void
@@ -25,7 +25,7 @@ define void @left_out() {
   ret void
 }
 
-; CHECK-LABEL: define void @ends()
+; CHECK-LABEL: define internal void @ends.quipu()
 ; CHECK: call ptr @quipu_count
 ; CHECK-NEXT: call void @exit(i32 0)
 ; CHECK-NOT: quipu.cleanup

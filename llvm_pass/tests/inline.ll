@@ -9,7 +9,7 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK-DAG: @quipu_current = external thread_local(initialexec) global ptr
 ; CHECK-DAG: @quipu_active_node = external thread_local(initialexec) global ptr
 
-; CHECK-LABEL: define void @caller()
+; CHECK-LABEL: define internal void @caller.quipu()
 ; CHECK: call i64 @llvm.x86.rdtsc()
 ; CHECK: quipu.fast:
 ; CHECK: call preserve_allcc ptr @quipu_enter_missed(ptr @quipu.region.caller, ptr
@@ -25,7 +25,7 @@ define void @caller() nounwind {
 }
 
 ; One counter for each way through a function that calls nothing, and none for its visits.
-; CHECK-LABEL: define i32 @choose(
+; CHECK-LABEL: define internal i32 @choose.quipu(
 ; CHECK: icmp eq ptr
 ; CHECK: call preserve_allcc ptr @quipu_count_missed(ptr @quipu.region.choose, ptr
 ; CHECK: %quipu.path = phi i64

@@ -7,7 +7,7 @@
 ; CHECK: @quipu.weights = private unnamed_addr constant [20 x i64] [i64 2, i64 3, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 0, i64 1, i64 6, i64 1, i64 0, i64 1, i64 1, i64 0, i64 8, i64 0, i64 8]
 ; CHECK: @quipu.region.sum = private global {{.*}} ptr @quipu.weights, i32 1, i32 0,
 
-; CHECK-LABEL: define double @sum(
+; CHECK-LABEL: define internal double @sum.quipu(
 ; CHECK: %quipu.frame = call ptr @quipu_enter(ptr @quipu.region.sum)
 ; CHECK: loop:
 ; CHECK-NEXT: phi i64

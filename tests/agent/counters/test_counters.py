@@ -92,6 +92,27 @@ def test_damaged_files_are_named(tmp_path: Path, text: str, message: str) -> Non
         read_callgrind(written(tmp_path, "callgrind-0-1", text))
 
 
+def test_versions_of_a_function_are_one_function(tmp_path: Path) -> None:
+    text = """events: Ir
+fn=(1) work'main
+1 10
+cfn=(2) work.quipu'work'main
+calls=3 1
+1 70
+fn=(2)
+1 50
+cfn=(3) work.quipu'work.quipu'work'main
+calls=1 1
+1 20
+fn=(3)
+1 20
+"""
+    costs = read_callgrind(written(tmp_path, "callgrind-0-1", text))
+    assert costs.of == {("work", "main"): [60], ("work", "work", "main"): [20]}
+    assert costs.inclusive[("work", "main")] == [80]
+    assert costs.calls == {("work", "main"): {("work", "work", "main")}}
+
+
 def test_chains_find_their_call_paths(tmp_path: Path) -> None:
     paths = CallPaths(TREE)
     assert paths.find(("solve", "main", "(below main)")) == 1

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "versions.h"
+
+#include "flow.h"
+
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+using namespace llvm;
+
+namespace quipu {
+namespace {
+
+/// Instructions of a function that is copied, at most. In larger ones what a visit costs is little of what it does, and
+/// the copy would take much room.
+constexpr size_t MostInstructions = 400;
+
+bool canBeCopied(const Function &F) {
+    if (F.hasOptNone() || F.hasOptSize() || F.isVarArg() || F.hasSection() || F.getName() == "main" ||
+        F.getName() == "_QQmain" || F.hasFnAttribute(Attribute::NoReturn) || !hasPlainEdges(F))
+        return false;
+    for (const Argument &A : F.args())
+        if (A.hasInAllocaAttr() || A.hasPreallocatedAttr() || A.hasSwiftErrorAttr())
+            return false;
+    size_t Instructions = 0;
+    for (const BasicBlock &BB : F) {
+        if (BB.hasAddressTaken())
+            return false;
+        for (const Instruction &I : BB) {
+            if (const auto *Call = dyn_cast<CallBase>(&I)) {
+                const auto *Assembly = dyn_cast<InlineAsm>(Call->getCalledOperand());
+                if (Call->cannotDuplicate() || (Assembly && StringRef(Assembly->getAsmString()).contains(':')))
+                    return false; // a label would be there twice
+            }
+            Instructions += !I.isDebugOrPseudoInst();
+        }
+    }
+    return Instructions <= MostInstructions;
+}
+
+/// Goes to `Counted` at the entry of `Plain` if the process is measured.
+void decideAtEntry(Function &Plain, Function &Counted) {
+    LLVMContext &Context = Plain.getContext();
+    Module &M = *Plain.getParent();
+    BasicBlock *Body = &Plain.getEntryBlock();
+    BasicBlock *Entry = BasicBlock::Create(Context, "", &Plain, Body);
+    BasicBlock *Measured = BasicBlock::Create(Context, "quipu.measured", &Plain);
+    IRBuilder<> Builder(Entry);
+    if (DISubprogram *Debug = Plain.getSubprogram())
+        Builder.SetCurrentDebugLocation(DILocation::get(Context, Debug->getScopeLine(), 0, Debug));
+    // Only in the entry block they are part of the frame.
+    for (Instruction &I : make_early_inc_range(*Body))
+        if (auto *Local = dyn_cast<AllocaInst>(&I); Local && isa<ConstantInt>(Local->getArraySize()))
+            Local->moveBefore(*Entry, Entry->end());
+    Type *I32 = Builder.getInt32Ty();
+    Constant *Flag = M.getOrInsertGlobal("quipu_measuring", I32);
+    Builder.CreateCondBr(Builder.CreateICmpEQ(Builder.CreateLoad(I32, Flag), Builder.getInt32(0)), Body, Measured);
+
+    Builder.SetInsertPoint(Measured);
+    SmallVector<Value *, 8> Arguments;
+    for (Argument &A : Plain.args())
+        Arguments.push_back(&A);
+    CallInst *Call = Builder.CreateCall(&Counted, Arguments);
+    Call->setCallingConv(Counted.getCallingConv());
+    Call->setAttributes(Counted.getAttributes().removeFnAttributes(Context));
+    Call->setTailCallKind(CallInst::TCK_Tail);
+    if (Plain.getReturnType()->isVoidTy())
+        Builder.CreateRetVoid();
+    else
+        Builder.CreateRet(Call);
+}
+
+} // namespace
+
+Function *separateCounted(Function &F) {
+    if (!canBeCopied(F))
+        return nullptr;
+    ValueToValueMapTy Map;
+    Function *Plain = CloneFunction(&F, Map);
+    F.replaceAllUsesWith(Plain);
+    Plain->takeName(&F);
+    Plain->setLinkage(F.getLinkage());
+    Plain->setVisibility(F.getVisibility());
+    Plain->setDLLStorageClass(F.getDLLStorageClass());
+    Plain->setDSOLocal(F.isDSOLocal());
+    Plain->setUnnamedAddr(F.getUnnamedAddr());
+    Plain->setComdat(F.getComdat());
+    F.setName(Plain->getName() + ".quipu");
+    F.setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
+    if (Plain->isDiscardableIfUnused() && !Plain->isInterposable() && !Plain->hasLocalLinkage()) {
+        // Inline: of all copies in a program the linker keeps one, which those of other files call, too.
+        F.setVisibility(GlobalValue::HiddenVisibility);
+        if (F.hasComdat())
+            F.setComdat(F.getParent()->getOrInsertComdat(F.getName()));
+    } else {
+        F.setLinkage(GlobalValue::InternalLinkage);
+        F.setVisibility(GlobalValue::DefaultVisibility);
+    }
+    F.setDSOLocal(true);
+    decideAtEntry(*Plain, F);
+    return Plain;
+}
+
+void callCounted(const DenseMap<Function *, Function *> &CountedOf) {
+    SmallPtrSet<const Function *, 32> Counted;
+    for (const auto &[Plain, Version] : CountedOf)
+        Counted.insert(Version);
+    for (const auto &[Plain, Version] : CountedOf) {
+        if (Plain->isInterposable())
+            continue;
+        for (Use &U : make_early_inc_range(Plain->uses()))
+            if (auto *Call = dyn_cast<CallBase>(U.getUser());
+                Call && Call->isCallee(&U) && Counted.contains(Call->getFunction()))
+                U.set(Version);
+    }
+}
+
+} // namespace quipu
