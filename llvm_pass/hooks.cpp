@@ -125,21 +125,29 @@ GlobalVariable *Runtime::newSlot() {
     return Slot;
 }
 
-/// Adds the time since the latest event to `Here`, if `Other` is to be active and time is kept: none, if a signal
-/// handler was measured since the clock was read. Other clocks are read by the runtime. Builder goes on behind that.
-void Runtime::chargeTime(IRBuilder<> &Builder, Value *Thread, Value *Here, Value *Other, const Ways &Way) {
+/// Adds the time since the latest event to the node that `Here` is charged to, if `Other` is to be active, which is
+/// charged to another one, and time is kept: none, if a signal handler was measured since the clock was read. Other
+/// clocks are read by the runtime. Enters: a visit of `Other` begins. Builder goes on behind that.
+void Runtime::chargeTime(IRBuilder<> &Builder, Value *Thread, Value *Here, Value *Other, const Ways &Way, bool Enters) {
     BasicBlock *Changing = block(Way, "quipu.changing"), *Known = block(Way, "quipu.clock"),
                *Reading = block(Way, "quipu.time"), *Behind = block(Way, "quipu.fast");
-    Builder.CreateCondBr(Builder.CreateICmpNE(Here, Other), Changing, Behind);
+    Value *Charged = load(Builder, Pointer, Here, offsetof(quipu_node, charged));
+    Value *Next = load(Builder, Pointer, Other, offsetof(quipu_node, charged));
+    Builder.CreateCondBr(Builder.CreateICmpNE(Charged, Next), Changing, Behind);
     Builder.SetInsertPoint(Changing);
     Value *Clock = load(Builder, I64, Thread, offsetof(quipu_thread, clock));
     go(Builder, Builder.CreateICmpNE(Clock, Builder.getInt64(QUIPU_CLOCK_NANOSECONDS)), Known, Way);
     Builder.CreateCondBr(Builder.CreateICmpNE(Clock, Builder.getInt64(QUIPU_CLOCK_NONE)), Reading, Behind);
     Builder.SetInsertPoint(Reading);
+    if (Enters) {
+        Value *Visits = load(Builder, I64, Other, offsetof(quipu_node, metrics) + sizeof(uint64_t) * QUIPU_VISITS);
+        Value *InPeriod = Builder.CreateAnd(Visits, Builder.getInt64(QUIPU_REVIEW_VISITS - 1));
+        go(Builder, Builder.CreateIsNotNull(InPeriod), block(Way, "quipu.timed"), Way);
+    }
     Value *Now = Builder.CreateIntrinsic(Intrinsic::x86_rdtsc, {}, {});
     Value *Last = load(Builder, I64, Thread, offsetof(quipu_thread, last));
     Value *Elapsed = Builder.CreateBinaryIntrinsic(Intrinsic::usub_sat, Now, Last);
-    increment(Builder, field(Builder, Here, offsetof(quipu_node, metrics) + sizeof(uint64_t) * QUIPU_TIME), Elapsed);
+    increment(Builder, field(Builder, Charged, offsetof(quipu_node, metrics) + sizeof(uint64_t) * QUIPU_TIME), Elapsed);
     store(Builder, Builder.CreateAdd(Last, Elapsed), Thread, offsetof(quipu_thread, last));
     Builder.CreateBr(Behind);
     Builder.SetInsertPoint(Behind);
@@ -242,13 +250,12 @@ void Runtime::inlineEnter(CallInst *Call) {
     Value *Limit = load(Builder, Pointer, Thread, offsetof(quipu_thread, limit));
     go(Builder, Builder.CreateICmpNE(Top, Limit), block(Way, "quipu.room"), Way);
     Value *To = load(Builder, Pointer, Found.Link, offsetof(quipu_link, to));
-    chargeTime(Builder, Thread, Found.Here, To, Way);
+    chargeTime(Builder, Thread, Found.Here, To, Way, /*Enters=*/true);
     increment(Builder, load(Builder, Pointer, Found.Link, offsetof(quipu_link, visits)), Builder.getInt64(1));
     Value *Counters = load(Builder, Pointer, Found.Link, offsetof(quipu_link, counters));
     Value *Result = field(Builder, Top, sizeof(quipu_frame));
     // As quipu_push: until the frame is the innermost one, signal handlers take its place.
     auto Fill = [&] {
-        storeNow(Builder, Counters, Result, offsetof(quipu_frame, counters));
         storeNow(Builder, To, Result, offsetof(quipu_frame, node));
         signalFence(Builder);
     };
@@ -262,8 +269,23 @@ void Runtime::inlineEnter(CallInst *Call) {
 
     CallInst *Missed = replace(Call, EnterMissed, {Region, addressOf(Slot, Call)});
     Builder.SetInsertPoint(Way.Tail, Way.Tail->begin());
-    PHINode *Merged = Builder.CreatePHI(Pointer, 2);
+    PHINode *Merged = Builder.CreatePHI(Pointer, 2), *Known = nullptr;
     Merged->takeName(Call);
+    // The counters stay in a register: nobody but the function looks for them in its frame.
+    for (User *U : make_early_inc_range(Call->users())) {
+        auto *Load = dyn_cast<LoadInst>(U);
+        if (!Load || Load->getPointerOperand() != Call)
+            continue;
+        if (!Known) {
+            Known = Builder.CreatePHI(Pointer, 2);
+            Known->addIncoming(Counters, FastEnd);
+            IRBuilder<> Slow(Way.Slow->getTerminator());
+            Known->addIncoming(load(Slow, Pointer, Missed, offsetof(quipu_frame, counters)), Way.Slow);
+            Known->takeName(Load);
+        }
+        Load->replaceAllUsesWith(Known);
+        Load->eraseFromParent();
+    }
     Call->replaceAllUsesWith(Merged);
     Merged->addIncoming(Result, FastEnd);
     Merged->addIncoming(Missed, Way.Slow);
@@ -282,7 +304,8 @@ void Runtime::inlineExit(CallInst *Call) {
     go(Builder, IsTop, block(Way, "quipu.top"), Way);
     Value *Below = Builder.CreateConstInBoundsGEP1_64(Builder.getInt8Ty(), Frame, -int64_t{sizeof(quipu_frame)});
     Value *Back = load(Builder, Pointer, Below, offsetof(quipu_frame, node));
-    chargeTime(Builder, Thread, load(Builder, Pointer, Thread, offsetof(quipu_thread, here)), Back, Way);
+    chargeTime(Builder, Thread, load(Builder, Pointer, Thread, offsetof(quipu_thread, here)), Back, Way,
+               /*Enters=*/false);
     store(Builder, Below, Thread, offsetof(quipu_thread, top));
     store(Builder, Back, Thread, offsetof(quipu_thread, here));
     Builder.CreateBr(Way.Tail);

@@ -47,7 +47,7 @@ class Runtime {
     llvm::GlobalVariable *newSlot();
     llvm::Value *addressOf(llvm::GlobalVariable *Slot, llvm::Instruction *Before) const;
     void chargeTime(llvm::IRBuilder<> &Builder, llvm::Value *Thread, llvm::Value *Here, llvm::Value *Other,
-                    const Ways &Way);
+                    const Ways &Way, bool Enters);
     void inlineCount(llvm::CallInst *Call, bool CountsVisits);
     void inlineEnter(llvm::CallInst *Call);
     void inlineExit(llvm::CallInst *Call);

@@ -13,6 +13,11 @@ from .text import percent, quantity
 
 _MOST_NOTES = 5
 
+_UNTIMED = (
+    "{paths} entered so often that time stamps would exceed the budget; the callers contain their time, and all counts "
+    "are complete. QUIPU_TIME_BUDGET=0 measures the time of every call path"
+)
+
 
 def measuring_facts(costs: Mapping[str, float], by_effort: bool = False) -> list[tuple[str, str]]:
     """Return what measuring cost, all ranks and threads together; nothing if the run does not know it.
@@ -32,7 +37,12 @@ def measuring_facts(costs: Mapping[str, float], by_effort: bool = False) -> list
     text = f"about {quantity(costs['total'], 's')}{share}: {', '.join(parts)}"
     if costs.get("agents", 0.0) > 0:
         text += f"; node agents beside it: {quantity(costs['agents'], 's')} of processor time"
-    return [("measuring", text)]
+    facts = [("measuring", text)]
+    if untimed := int(costs.get("untimed", 0.0)):
+        facts.append(
+            ("untimed", _UNTIMED.format(paths="1 call path is" if untimed == 1 else f"{untimed} call paths are"))
+        )
+    return facts
 
 
 def measuring_notes(tree: CallTree, entries: Sequence[CostlyPath]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from quipu.modeling.experiment import CallTree, FloatArray
+from quipu.modeling.limits import whole_number
 
 from ..archive.run import RunArchive
 from ..profile.overhead import OVERHEAD, EventCosts, are_mpi, event_costs
@@ -63,6 +64,7 @@ def _of_process(
         "time": time,
         "pair": costs.pair,
         "outside": costs.pair - costs.inside,
+        "untimed": float(whole_number(attributes.get("untimed_paths", "0"), 9) or 0),
     }
 
 
@@ -72,7 +74,8 @@ def totals(processes: Iterable[Mapping[str, float]], nodes: Sequence[Mapping[str
     visits, mpi_visits: numbers of enter and exit pairs; seconds of all processes and threads together: hooks, mpi,
     counters (quiet functions too), probes (barriers before collectives, beyond the waiting) and their sum, total.
     time: seconds that were measured, of which this is a part. pair, outside: seconds of one pair, and of the part of it
-    that its caller's time contains, means over the processes. agents: processor seconds of the node agents.
+    that its caller's time contains, means over the processes. untimed: call paths that lost their time to their
+    callers because they were entered too often. agents: processor seconds of the node agents.
     """
     known = [costs for costs in processes if costs]
     if not known:

@@ -136,6 +136,7 @@ def fold_left_out(nodes: NodeArrays, left_out: Set[int], metrics: Sequence[Metri
         nodes.address[keep],
         counts[keep],
         owner[keep],
+        nodes.untimed[keep],
     )
     return kept, index
 

@@ -26,7 +26,8 @@ class NodeArrays:
 
     id, parent (index, -1: root), region (id), location: int64 of shape (nodes,); address: uint64 (nodes,), where the
     record was in the memory of the process; counts: uint64 (nodes, metrics), numbers modulo 2^64; owner (index of the
-    node whose visits and counters count here, -1: none): int64 (nodes,).
+    node whose visits and counters count here, -1: none): int64 (nodes,). untimed: bool (nodes,), whether the time is
+    that of a caller because time stamps would have cost too much.
     """
 
     id: IntArray
@@ -36,6 +37,7 @@ class NodeArrays:
     address: NDArray[np.uint64]
     counts: NDArray[np.uint64]
     owner: IntArray
+    untimed: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +73,8 @@ def read_nodes(chunks: Sequence[Chunk], node_size: int, metric_count: int, probl
     parents = np.concatenate([piece["parent"] for piece in pieces]).astype(np.int64)
     regions = np.concatenate([piece["region"] for piece in pieces])
     counts = np.concatenate([piece["counts"] for piece in pieces])
+    charged = np.concatenate([piece["charged"] for piece in pieces])
+    address = np.concatenate(addresses)
     owners = region_ids(np.concatenate([piece["owner"] for piece in pieces]))
     order, parent = _order(ids, parents, problems)
     return NodeArrays(
@@ -78,9 +82,10 @@ def read_nodes(chunks: Sequence[Chunk], node_size: int, metric_count: int, probl
         parent,
         region_ids(regions[order]),
         np.concatenate(locations)[order],
-        np.concatenate(addresses)[order],
+        address[order],
         counts[order],
         _positions(owners[order], ids[order]),
+        ((charged != 0) & (charged != address))[order],
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.experiment import FloatArray, IntArray, Metric, Region, RegionKind
 
+from ..layout import LAYOUT
 from .effort import Counters
 from .nodes import NodeArrays
 
@@ -66,7 +67,8 @@ def with_events(
 
     Where the profile has no visits of a region without a hook, its counters stand for them: one is added to per visit,
     and nothing else. Elsewhere a counter was added to at most once in each visit, and by 1 or more: at most
-    min(visits, counter) times. What counts with an outer function costs nothing.
+    min(visits, counter) times. What counts with an outer function costs nothing. Entering and leaving an untimed call
+    path counts as a number of visits without a hook.
     """
     names = [metric.name for metric in metrics]
     nothing = np.uint64(0)
@@ -77,7 +79,8 @@ def with_events(
     added = np.zeros(nodes.id.size, dtype=np.uint64)
     np.add.at(added, counters.node, np.minimum(counters.value, visits[counters.node]))
     quiet = np.where(is_quiet & (nodes.owner < 0), np.where(visits > 0, visits, complete), nothing)
-    events = np.stack((np.where(is_quiet, nothing, visits), quiet, added), axis=1)
+    quiet = np.where(is_quiet | ~nodes.untimed, quiet, visits * np.uint64(LAYOUT.numbers["UNTIMED_PAIR"]))
+    events = np.stack((np.where(is_quiet | nodes.untimed, nothing, visits), quiet, added), axis=1)
     return replace(nodes, counts=np.concatenate((nodes.counts, events), axis=1))
 
 

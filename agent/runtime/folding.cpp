@@ -126,6 +126,8 @@ void end_folded(Thread *thread, const Frame *frame) {
         Folded *folded = of_counters(top[-2].counters);
         add_to_caller(folded);
         folded->caller = top[-1].node;
+        const_cast<Frame *>(top)[0].counters = const_cast<Frame *>(top)[-1].counters =
+            nullptr; /* what comes next may not set them */
         top -= 2;
     }
 }

@@ -48,13 +48,18 @@ QUIPU_INLINE void quipu_max_alone(struct quipu_node *node, enum quipu_metric met
         __atomic_store_n(&node->metrics[metric], value, __ATOMIC_RELAXED);
 }
 
+/* Whether the time at two nodes is that of one, so that no clock is read between them. */
+QUIPU_INLINE int quipu_charged_alike(const struct quipu_node *a, const struct quipu_node *b) {
+    return __atomic_load_n(&a->charged, __ATOMIC_RELAXED) == __atomic_load_n(&b->charged, __ATOMIC_RELAXED);
+}
+
 /* Adds the time since the latest event to the active node. now: a reading of the thread's clock; a signal handler may
  * have been measured since that reading. */
 QUIPU_INLINE void quipu_charge(struct quipu_thread *thread, uint64_t now) {
     const uint64_t last = __atomic_load_n(&thread->last, __ATOMIC_RELAXED);
     if (__builtin_expect(now <= last, 0))
         return;
-    quipu_add_alone(thread->here, QUIPU_TIME, now - last);
+    quipu_add_alone(__atomic_load_n(&thread->here->charged, __ATOMIC_RELAXED), QUIPU_TIME, now - last);
     __atomic_store_n(&thread->last, now, __ATOMIC_RELAXED);
 }
 
@@ -104,7 +109,8 @@ QUIPU_INLINE int quipu_counts_cycles(const struct quipu_thread *thread) {
 QUIPU_INLINE struct quipu_frame *quipu_enter_inline(struct quipu_region *region) {
     struct quipu_thread *thread = quipu_current;
     struct quipu_link *link = quipu_counts_cycles(thread) ? quipu_known_link(thread, region) : NULL;
-    if (__builtin_expect(link == NULL || link->to == thread->here || thread->top == thread->limit, 0))
+    if (__builtin_expect(link == NULL || quipu_charged_alike(link->to, thread->here) || thread->top == thread->limit,
+                         0))
         return quipu_enter(region);
     quipu_charge(thread, quipu_cycles());
     return quipu_push_link(thread, link);
@@ -113,7 +119,9 @@ QUIPU_INLINE struct quipu_frame *quipu_enter_inline(struct quipu_region *region)
 /* now: a reading of quipu_ticks since the frame was entered, 0: to be made here. */
 QUIPU_INLINE void quipu_exit_inline(struct quipu_frame *frame, uint64_t now) {
     struct quipu_thread *thread = quipu_current;
-    if (__builtin_expect(!quipu_counts_cycles(thread) || thread->top != frame || frame[-1].node == thread->here, 0)) {
+    if (__builtin_expect(!quipu_counts_cycles(thread) || thread->top != frame ||
+                             quipu_charged_alike(frame[-1].node, thread->here),
+                         0)) {
         quipu_exit(frame);
         return;
     }

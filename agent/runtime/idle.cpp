@@ -89,6 +89,7 @@ void idle_thread() {
     Idle *idle = idle_state();
     if (!idle)
         return;
+    idle->node.charged = &idle->node;
     idle->link = {&idle->node, 0, &idle->node, idle->counters, &idle->visits, nullptr};
     for (Link *&entry : idle->table)
         entry = &idle->link;

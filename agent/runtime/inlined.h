@@ -26,12 +26,14 @@ struct quipu_node {
     uint64_t salt; /* see quipu_thread.table */
     uint64_t *counters;
     struct quipu_node **scopes; /* of a function: the nodes of what was inlined into it; NULL if nothing was */
-    uint64_t hidden[1];
-    uint64_t owner; /* id of the node of the function that this was inlined into; 0: none */
+    struct quipu_node *charged; /* whose time what passes here is: itself, or a caller if its own time costs too much */
+    uint64_t owner;             /* id of the node of the function that this was inlined into; 0: none */
     uint64_t metrics[QUIPU_METRIC_COUNT];
 };
 
-enum { QUIPU_TABLE_ENTRIES = 1024 };
+/* A node whose visits are a multiple of this is entered the slow way, where its hooks may lose their clock (budget.h).
+ */
+enum { QUIPU_TABLE_ENTRIES = 1024, QUIPU_REVIEW_VISITS = 1024 };
 
 /* State of a thread in the mapped file: begins as quipu_profile_thread. */
 struct quipu_thread {

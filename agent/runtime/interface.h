@@ -52,6 +52,8 @@ static inline QUIPU_CONSTEXPR uint32_t quipu_interface(void) {
         offsetof(struct quipu_link, counters),
         offsetof(struct quipu_link, visits),
         offsetof(struct quipu_node, salt),
+        offsetof(struct quipu_node, charged),
+        QUIPU_REVIEW_VISITS,
         offsetof(struct quipu_node, metrics),
         offsetof(struct quipu_thread, here),
         offsetof(struct quipu_thread, last),

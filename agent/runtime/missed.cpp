@@ -5,6 +5,7 @@
 
 #if defined(__x86_64__)
 
+#include "budget.h"
 #include "hot.h"
 
 #include <cpuid.h>
@@ -42,11 +43,11 @@ struct quipu_frame *quipu_enter_known(struct quipu_region *region, struct quipu_
     if (thread == NULL || thread->clock == QUIPU_CLOCK_NANOSECONDS)
         return NULL;
     struct quipu_link *link = quipu_known_link(thread, region);
-    if (link == NULL || thread->top == thread->limit)
+    if (link == NULL || thread->top == thread->limit || is_to_be_reviewed(link->to))
         return NULL;
     if (slot != NULL)
         *slot = link;
-    if (link->to != thread->here && thread->clock == QUIPU_CLOCK_TSC)
+    if (!quipu_charged_alike(link->to, thread->here) && thread->clock == QUIPU_CLOCK_TSC)
         quipu_charge(thread, quipu_cycles());
     return quipu_push_link(thread, link);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The life of a measured process: start, regions, attributes, flush, end, fork. */
 #include "behind.h"
+#include "budget.h"
 #include "clock.h"
 #include "other_launcher.h"
 #include "settings.h"
@@ -121,6 +122,7 @@ void flush(uint32_t state) {
     if ((!ranks || state == QUIPU_ENDED) && may_call_system()) { /* thousands of ranks say the same */
         const Locked locked;
         resource_use();
+        describe_budget();
         describe_sampling();
     }
     read_clock_pair(&profile.header->flush_ticks, &profile.header->flush_ns);
@@ -215,6 +217,7 @@ void first_calibration() {
     do {
         read_clock_pair(&header->flush_ticks, &header->flush_ns);
     } while (header->flush_ns - header->start_ns < span_ns);
+    begin_budget(overhead.pair);
 }
 
 /* Bytes; QUIPU_PROFILE_LIMIT is in MiB, 0: no limit. */
@@ -254,6 +257,7 @@ bool make_profile() {
         node_size = static_cast<uint32_t>(sizeof(Node) + sizeof(uint64_t) * sampled_metrics());
     }
     const uint32_t clock = clock_wanted();
+    read_budget();
     if (!profile.create(setting("QUIPU_DIR"), profile_limit(), node_size, metric_count, metric_table()))
         return false;
     clock_kind = clock;

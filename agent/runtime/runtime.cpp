@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hot path out of line: enter, exit, add, also when something is unusual. */
+#include "budget.h"
 #include "clock.h"
 #include "computation.h"
 #include "hot.h"
@@ -10,7 +11,7 @@
 using namespace quipu;
 
 __thread quipu_thread *quipu_current;
-static Node nobody; /* no link leads from there */
+static Node nobody = {0, 0, 0, nullptr, 0, nullptr, nullptr, &nobody, 0, {}}; /* no link leads from there */
 static Node *const at_nobody = &nobody;
 __thread Node *const *quipu_active_node = &at_nobody;
 __thread Node *quipu::thread_origin;
@@ -93,7 +94,9 @@ struct quipu_frame *quipu_enter(struct quipu_region *region) {
             profile.note_lost();
         return frame ? frame : idle_frame();
     }
-    if (link->to != thread->here)
+    if (is_to_be_reviewed(link->to))
+        review(thread, link->to);
+    if (!quipu_charged_alike(link->to, thread->here))
         charge_time(thread);
     if (__builtin_expect(by_effort, 0))
         note_visit(thread, link);
@@ -114,7 +117,7 @@ void quipu_exit(struct quipu_frame *frame) {
     if (__builtin_expect(ranks != nullptr, 0))
         frame = with_construct(frame);
     Node *back = (frame - 1)->node;
-    if (back != thread->here)
+    if (!quipu_charged_alike(back, thread->here))
         charge_time(thread);
     quipu_activate(thread, frame - 1, back);
 }

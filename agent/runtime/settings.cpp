@@ -22,7 +22,7 @@ Setting settings[] = {
     {"QUIPU_FILTER", nullptr},        {"QUIPU_LAUNCHER", nullptr}, {"QUIPU_MPI_REDUCE", nullptr},
     {"QUIPU_MPI_WAIT", nullptr},      {"QUIPU_PARENT", nullptr},   {"QUIPU_RANK_COLUMNS", nullptr},
     {"QUIPU_PROFILE_LIMIT", nullptr}, {"QUIPU_RANK", nullptr},     {"QUIPU_RANKS", nullptr},
-    {"QUIPU_RATES", nullptr},         {"QUIPU_SAMPLE", nullptr},
+    {"QUIPU_RATES", nullptr},         {"QUIPU_SAMPLE", nullptr},   {"QUIPU_TIME_BUDGET", nullptr},
 };
 
 } // namespace

@@ -91,9 +91,13 @@ void add_effort(const Node *node, uint64_t *values) {
     }
     const uint64_t entered = __atomic_load_n(&node->metrics[QUIPU_VISITS], __ATOMIC_RELAXED);
     const bool hooked = region && region->hook == QUIPU_HOOKED;
-    values[metric_count + QUIPU_PAIRS] = hooked ? entered : 0;
+    const bool timed = get(node->charged) == node;
+    values[metric_count + QUIPU_PAIRS] = hooked && timed ? entered : 0;
     /* Where nothing counts visits, the counters stand for them. */
-    values[metric_count + QUIPU_QUIET_VISITS] = hooked || node->owner ? 0 : entered ? entered : values[QUIPU_VISITS];
+    values[metric_count + QUIPU_QUIET_VISITS] = hooked        ? (timed ? 0 : entered * QUIPU_UNTIMED_PAIR)
+                                                : node->owner ? 0
+                                                : entered     ? entered
+                                                              : values[QUIPU_VISITS];
 }
 
 bool is_largest(uint32_t metric) { return metric < QUIPU_METRIC_COUNT && is_max[metric]; }

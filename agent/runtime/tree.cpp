@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tree.h"
+#include "budget.h"
 #include "clock.h"
 
 #include <pthread.h>
@@ -72,6 +73,7 @@ Thread *new_thread() {
         shared->location = locations;
         shared->table = thread->table;
         shared->limit = frames + bytes / sizeof(Frame) - 1;
+        thread->begun = ticks(clock_kind);
         thread->own_stack = {frames, shared->limit, false, nullptr};
         thread->stack = &thread->own_stack;
         shared->own = thread;
@@ -164,6 +166,7 @@ Node *outside_of(Thread *thread, Node *path) {
     if (!outside)
         return path;
     outside->up = path;
+    outside->charged = outside;
     outside->salt = path->salt + QUIPU_TABLE_ENTRIES / 2;
     const Link *link = keep_link(thread, {path, nobody, outside, thread->nowhere, &thread->no_visits, nullptr});
     return link ? outside : path;
@@ -184,6 +187,7 @@ Node *new_node(Thread *thread, Node *up, uint64_t region, uint32_t count) {
     node->parent = up ? up->id : 0;
     node->region = region;
     node->up = up;
+    node->charged = node;
     node->salt = uint64_t{node->id} * 0x9e3779b97f4a7c15u >> 40;
     node->counters = count ? reinterpret_cast<uint64_t *>(record + 1) : thread->nowhere;
     profile.publish(thread->nodes, node_size);
@@ -319,7 +323,7 @@ Node *copy_path(quipu_thread *shared, Node *path) {
 }
 
 void charge_any_time(quipu_thread *thread) {
-    uint64_t *place = &get(thread->here)->metrics[QUIPU_TIME];
+    uint64_t *place = &get(get(thread->here)->charged)->metrics[QUIPU_TIME];
     const uint64_t now = ticks(clock_kind), last = get(thread->last), time = get(*place);
     put(*place, now >= last || time >= last - now ? time + (now - last) : 0);
     put(thread->last, now);
@@ -331,6 +335,7 @@ void settle(quipu_thread *thread) {
     if (get(thread->top) > own(thread)->frames && (!ranks || thread == running_rank()))
         charge_any_time(thread);
     settle_folded(own(thread));
+    settle_time(thread);
 }
 
 void for_each_thread(void (*visit)(quipu_thread *)) {

@@ -80,6 +80,12 @@ struct Thread {
     Links links;
     Folded *folded;
     uint64_t folding[2]; /* see folding.cpp */
+    uint64_t begun;      /* ticks */
+    double stamped;      /* ticks that time stamps took, see budget.cpp */
+    struct UntimedPath {
+        Node *node;
+        UntimedPath *next;
+    } *untimed; /* call paths that lost their time */
     Sampler *sampler;
     Node folder;  /* links from here lead to what is folded, by region */
     Thread *next; /* all threads of the process */

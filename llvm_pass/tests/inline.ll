@@ -11,7 +11,7 @@ target triple = "x86_64-pc-linux-gnu"
 
 ; CHECK-LABEL: define internal void @caller.quipu()
 ; CHECK: call i64 @llvm.x86.rdtsc()
-; CHECK: quipu.fast:
+; CHECK: br label %quipu.fast
 ; CHECK: call preserve_allcc ptr @quipu_enter_missed(ptr @quipu.region.caller, ptr
 ; CHECK: %quipu.frame = phi ptr
 ; CHECK: call void @callee()
