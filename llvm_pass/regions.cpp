@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/Analysis/CFG.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -14,6 +15,7 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/LEB128.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace llvm;
@@ -71,16 +73,46 @@ quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All) {
     return QUIPU_QUIET;
 }
 
-static Constant *numbersConstant(Module &M, ArrayRef<uint64_t> Numbers, const Twine &Name) {
-    if (Numbers.empty())
+/// Rows of weights, packed as in quipu.h.
+class PackedRows {
+  public:
+    void add(ArrayRef<int64_t> Row) {
+        uint64_t Columns = 0;
+        for (size_t I = 0; I < Row.size(); I++)
+            Columns |= uint64_t{Row[I] != 0} << I;
+        encodeULEB128(Columns, Stream);
+        for (const int64_t Value : Row)
+            if (Value)
+                encodeSLEB128(Value, Stream);
+    }
+    void addNumbered(size_t Number, int64_t Visits, ArrayRef<int64_t> Row) {
+        encodeULEB128(Number, Stream);
+        encodeSLEB128(Visits, Stream);
+        add(Row);
+        Count++;
+    }
+    StringRef bytes() const { return {Bytes.data(), Bytes.size()}; }
+    size_t count() const { return Count; }
+
+  private:
+    SmallString<256> Bytes;
+    raw_svector_ostream Stream{Bytes};
+    size_t Count = 0; ///< of those with a number
+};
+
+static Constant *bytesConstant(Module &M, StringRef Bytes, const Twine &Name) {
+    if (Bytes.empty())
         return ConstantPointerNull::get(PointerType::getUnqual(M.getContext()));
-    Constant *Data = ConstantDataArray::get(M.getContext(), Numbers);
+    Constant *Data = ConstantDataArray::getString(M.getContext(), Bytes, /*AddNull=*/false);
     auto *Global = new GlobalVariable(M, Data->getType(), true, GlobalValue::PrivateLinkage, Data, Name);
     Global->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
     return Global;
 }
 
 namespace {
+
+/// What call paths are looked up by. That of a function in another differs from its own: both may be called at once.
+uint64_t hashOf(const Identity &Known) { return xxHash64(Known.Name); }
 
 /// Constants of the structs in quipu.h.
 class DescriptorMaker {
@@ -93,17 +125,18 @@ class DescriptorMaker {
           Inner(StructType::get(M.getContext(), {Region, I32, I32, Pointer})) {}
 
     Constant *region(const Identity &Known, quipu_hook Hook, Constant *Weights, size_t Counters, Constant *Within,
-                     size_t Count) {
+                     size_t Count, uint64_t Hash) {
+        const bool Packed = !isa<ConstantPointerNull>(Weights);
         Constant *Fields[] = {stringConstant(M, Known.Name, "quipu.name"),
                               stringConstant(M, Known.Display == Known.Name ? "" : Known.Display, "quipu.display"),
                               stringConstant(M, Known.File, "quipu.file"),
                               number(I32, Known.Line),
-                              number(I32, QUIPU_FUNCTION),
+                              number(I32, QUIPU_FUNCTION + (Packed ? QUIPU_PACKED : 0)),
                               number(I64, 0),
                               Weights,
                               number(I32, Counters),
                               number(I32, Hook),
-                              number(I64, xxHash64(Known.Name) | 1),
+                              number(I64, Hash | 1),
                               Within,
                               number(I64, Count)};
         return ConstantStruct::get(Region, Fields);
@@ -114,26 +147,22 @@ class DescriptorMaker {
         std::vector<Constant *> Entries;
         bool Any = All.size() > 1;
         for (unsigned I = 0; I < All.size(); I++) {
-            SmallVector<uint64_t, 64> Rows;
+            PackedRows Rows;
             for (size_t Row = 0; Row < Weights.size(); Row++) {
                 auto Found = Weights[Row].find(I); // NOLINT(llvm-qualified-auto)
                 if (Found == Weights[Row].end() ||
                     (!Found->second.Visits && (I == 0 || Found->second.Code == Effort{})))
                     continue;
-                Rows.append({Row, static_cast<uint64_t>(Found->second.Visits)});
-                if (I > 0)
-                    Rows.append(Found->second.Code.begin(), Found->second.Code.end());
-                else
-                    Rows.append(QUIPU_WEIGHTED, 0); // what the function does by itself is in its weights
+                // What the function does by itself is in its weights.
+                Rows.addNumbered(Row, Found->second.Visits, I > 0 ? Found->second.Code : Effort{});
             }
-            Any |= !Rows.empty();
-            const size_t Count = Rows.size() / (2 + QUIPU_WEIGHTED);
+            Any |= Rows.count() > 0;
             Constant *None = ConstantPointerNull::get(cast<PointerType>(Pointer));
-            Constant *Head =
-                I > 0 ? region(*All[I].Function, All[I].Hooked ? QUIPU_HOOKED : QUIPU_INLINED, None, 0, None, 0)
-                      : static_cast<Constant *>(ConstantAggregateZero::get(Region));
-            Entries.push_back(ConstantStruct::get(
-                Inner, {Head, number(I32, All[I].Parent), number(I32, Count), numbersConstant(M, Rows, "quipu.rows")}));
+            Constant *Head = I > 0 ? region(*All[I].Function, All[I].Hooked ? QUIPU_HOOKED : QUIPU_INLINED, None, 0,
+                                            None, 0, hashOf(*All[I].Function) + (2 * I + 1) * hashOf(*All[0].Function))
+                                   : static_cast<Constant *>(ConstantAggregateZero::get(Region));
+            Entries.push_back(ConstantStruct::get(Inner, {Head, number(I32, All[I].Parent), number(I32, Rows.count()),
+                                                          bytesConstant(M, Rows.bytes(), "quipu.rows")}));
         }
         if (!Any)
             return {ConstantPointerNull::get(cast<PointerType>(Pointer)), 0};
@@ -159,14 +188,13 @@ Descriptors createDescriptors(Function &F, const Identity &Self, quipu_hook Hook
     Module &M = *F.getParent();
     DescriptorMaker Maker(M);
     auto [Inner, Count] = Maker.scopes(Within.scopes(), Weights);
-    SmallVector<uint64_t, 64> Numbers;
+    PackedRows Rows;
     for (const ScopedWork &Row : Weights) {
         auto Found = Row.find(0); // NOLINT(llvm-qualified-auto): a pointer in some LLVMs only
-        const Effort Here = Found == Row.end() ? Effort{} : Found->second.Code;
-        Numbers.append(Here.begin(), Here.end());
+        Rows.add(Found == Row.end() ? Effort{} : Found->second.Code);
     }
-    Constant *Whole = Maker.region(Self, Hook, numbersConstant(M, Numbers, "quipu.weights"),
-                                   Weights.empty() ? 0 : Weights.size() - 1, Inner, Count);
+    Constant *Whole = Maker.region(Self, Hook, bytesConstant(M, Rows.bytes(), "quipu.weights"),
+                                   Weights.empty() ? 0 : Weights.size() - 1, Inner, Count, hashOf(Self));
     auto *Descriptor =
         new GlobalVariable(M, Whole->getType(), false, GlobalValue::PrivateLinkage, Whole, "quipu.region." + Self.Name);
     Descriptor->setAlignment(Align(8));

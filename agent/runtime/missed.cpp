@@ -131,7 +131,7 @@ struct quipu_frame *quipu_enter_known(struct quipu_region *region, struct quipu_
 #define QUIPU_FIRST(known) "    call " known "\n    test %rax, %rax\n    jnz 1f\n"
 
 QUIPU_PRESERVING("quipu_count_missed", QUIPU_FIRST("quipu_count_known"), "quipu_count_slowly", "add $8, %rsp");
-QUIPU_PRESERVING("quipu_enter_missed", QUIPU_FIRST("quipu_enter_known"), "quipu_enter@PLT", "add $8, %rsp");
+QUIPU_PRESERVING("quipu_enter_missed", QUIPU_FIRST("quipu_enter_known"), "quipu_enter_slowly", "add $8, %rsp");
 QUIPU_PRESERVING("quipu_exit_missed", "", "quipu_exit@PLT", "pop %rax");
 
 #endif

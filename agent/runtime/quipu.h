@@ -40,10 +40,10 @@ struct quipu_region {
     const char *display; /* as a person writes it; NULL if the same as name */
     const char *file;    /* source file, NULL if unknown */
     uint32_t line;       /* line of the definition, 0 if unknown */
-    uint32_t kind;       /* enum quipu_kind */
+    uint32_t kind;       /* enum quipu_kind, and QUIPU_PACKED */
     uint64_t id;
-    const int64_t
-        *weights;      /* counters + 1 rows of QUIPU_WEIGHTED: the effort of one visit, then of 1 in each counter */
+    const void *weights; /* counters + 1 rows of QUIPU_WEIGHTED int64_t: the effort of one visit, then of 1 in each
+                            counter; packed if the kind says so */
     uint32_t counters; /* at most QUIPU_MOST_COUNTERS */
     uint32_t hook;     /* enum quipu_hook */
     uint64_t hash;     /* of the name; 0: the runtime computes it */
@@ -57,10 +57,13 @@ struct quipu_scope {
     struct quipu_region region; /* without weights */
     uint32_t parent;            /* index of a scope */
     uint32_t count;             /* of rows */
-    /* [count][QUIPU_SCOPE_ROW]: the number of a row of weights of the whole function, and what it means here: visits,
-     * then effort. Rows that mean nothing are left out. */
-    const int64_t *rows;
+    /* The number of a row of weights of the whole function, and what it means here: visits, then effort. Rows that mean
+     * nothing are left out. Packed. */
+    const uint8_t *rows;
 };
+/* A row is packed as the columns that are not 0, one bit each (ULEB128), and their values (SLEB128), as the pass writes
+ * it; before it in a scope its number (ULEB128) and the visits (SLEB128). */
+enum { QUIPU_PACKED = 0x100 /* added to the kind of a region */ };
 enum { QUIPU_SCOPE_ROW = 2 + QUIPU_WEIGHTED };
 
 struct quipu_node; /* a call path of one thread */

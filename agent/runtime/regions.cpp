@@ -64,7 +64,48 @@ static_assert(longest_name + longest_display + longest_file + 256 < chunk_room);
 
 const char *file_of(const quipu_region *region) { return region->file ? region->file : ""; }
 const char *display_of(const quipu_region *region) { return region->display ? region->display : region->name; }
-size_t row_bytes(const quipu_scope *scope) { return sizeof(int64_t) * QUIPU_SCOPE_ROW * scope->count; }
+bool is_packed(const quipu_region *region) { return region->kind & QUIPU_PACKED; }
+uint32_t kind_of(const quipu_region *region) { return region->kind & ~uint32_t{QUIPU_PACKED}; }
+
+/* Rows of weights, one after the other. */
+class Rows {
+  public:
+    Rows(const void *weights, bool packed) : next(static_cast<const uint8_t *>(weights)), packed(packed) {}
+
+    void read(int64_t *row) {
+        if (!packed) {
+            memcpy(row, next, sizeof(int64_t) * QUIPU_WEIGHTED);
+            next += sizeof(int64_t) * QUIPU_WEIGHTED;
+            return;
+        }
+        uint64_t columns = number(false);
+        for (int column = 0; column < QUIPU_WEIGHTED; column++, columns >>= 1)
+            row[column] = columns & 1 ? static_cast<int64_t>(number(true)) : 0;
+    }
+    /* Of a scope. */
+    void read_numbered(int64_t *row) {
+        row[0] = static_cast<int64_t>(number(false));
+        row[1] = static_cast<int64_t>(number(true));
+        read(row + 2);
+    }
+
+  private:
+    /* LEB128 (DWARF 5, section 7.6) */
+    uint64_t number(bool is_signed) {
+        uint64_t value = 0;
+        unsigned shift = 0;
+        uint8_t byte;
+        do {
+            byte = *next++;
+            value |= shift < 64 ? uint64_t{byte & 0x7fu} << shift : 0;
+            shift += 7;
+        } while (byte & 0x80);
+        return is_signed && byte & 0x40 && shift < 64 ? value | ~uint64_t{0} << shift : value;
+    }
+
+    const uint8_t *next;
+    bool packed;
+};
 
 /* The record of a region that a profile keeps; null if there is no memory. Under the lock. */
 char *record_of(const quipu_region *region) {
@@ -75,7 +116,7 @@ char *record_of(const quipu_region *region) {
     auto *text = static_cast<char *>(keep(size));
     if (text)
         snprintf(text, size, "%.*s%s\x1f%.*s%s\x1f%.*s%s\x1f%u\x1f%u\x1f%u", name.length, region->name, name.end,
-                 shown.length, display, shown.end, place.length, file, place.end, region->line, region->kind,
+                 shown.length, display, shown.end, place.length, file, place.end, region->line, kind_of(region),
                  region->hook);
     return text;
 }
@@ -106,7 +147,7 @@ bool remember_region(uint64_t id, RegionRecord *record) {
 }
 
 void apply_filter(quipu_region *region) {
-    if (region->kind != QUIPU_MPI && !filter.includes(region->file, region->name, display_of(region)))
+    if (kind_of(region) != QUIPU_MPI && !filter.includes(region->file, region->name, display_of(region)))
         region->hook = QUIPU_LEFT_OUT;
     if (!region->hash)
         __atomic_store_n(&region->hash, hash_of(region->name), __ATOMIC_RELAXED);
@@ -118,11 +159,20 @@ uint64_t hash_of_all(const quipu_region *region, uint32_t rows) {
     hash = hash_of(file_of(region), hash + region->kind);
     hash = hash_more(&region->line, sizeof region->line, hash);
     hash = hash_more(&region->hook, sizeof region->hook, hash);
-    hash = hash_more(region->weights, sizeof(int64_t) * QUIPU_WEIGHTED * rows, hash);
+    int64_t row[QUIPU_SCOPE_ROW];
+    Rows weights(region->weights, is_packed(region));
+    for (uint32_t i = 0; i < rows; i++) {
+        weights.read(row);
+        hash = hash_more(row, sizeof(int64_t) * QUIPU_WEIGHTED, hash);
+    }
     for (uint64_t i = 0; i < region->scope_count; i++) {
         const quipu_scope *scope = &region->scopes[i];
         hash = hash_more(&scope->parent, sizeof scope->parent, hash);
-        hash = hash_more(scope->rows, row_bytes(scope), hash);
+        Rows in_scope(scope->rows, true);
+        for (uint32_t at = 0; at < scope->count; at++) {
+            in_scope.read_numbered(row);
+            hash = hash_more(row, sizeof row, hash);
+        }
         if (i > 0) {
             hash = hash_of(scope->region.name, hash + scope->region.hook);
             hash = hash_of(file_of(&scope->region), hash + scope->region.line);
@@ -134,17 +184,20 @@ uint64_t hash_of_all(const quipu_region *region, uint32_t rows) {
 /* What is kept of a region, without its hash. scope: the rows of a function that is part of another, or of what it is
  * to itself; null if there are none. Null if there is no memory. */
 KnownRegion *known_region(const quipu_region *region, uint64_t id, uint32_t rows, const quipu_scope *scope) {
-    const size_t weight_bytes = sizeof(int64_t) * QUIPU_WEIGHTED * rows, scope_bytes = scope ? row_bytes(scope) : 0;
+    const size_t weight_bytes = sizeof(int64_t) * QUIPU_WEIGHTED * rows;
+    const size_t scope_bytes = scope ? sizeof(int64_t) * QUIPU_SCOPE_ROW * scope->count : 0;
     auto *entry = static_cast<KnownRegion *>(keep(sizeof(KnownRegion)));
     char *text = entry ? record_of(region) : nullptr; /* the descriptor goes away with its library */
     auto *weights = text ? static_cast<int64_t *>(keep(weight_bytes + scope_bytes + 1)) : nullptr;
     if (!weights || !remember_region(id, entry))
         return nullptr;
     int64_t *scope_rows = weights + size_t{QUIPU_WEIGHTED} * rows;
-    if (rows)
-        memcpy(weights, region->weights, weight_bytes);
-    if (scope_bytes)
-        memcpy(scope_rows, scope->rows, scope_bytes);
+    Rows given(region->weights, is_packed(region));
+    for (uint32_t row = 0; row < rows; row++)
+        given.read(weights + size_t{row} * QUIPU_WEIGHTED);
+    Rows in_scope(scope ? scope->rows : nullptr, true);
+    for (uint32_t row = 0; scope && row < scope->count; row++)
+        in_scope.read_numbered(scope_rows + size_t{row} * QUIPU_SCOPE_ROW);
     entry->id = id;
     entry->text = text;
     entry->weights = weights;

@@ -80,7 +80,9 @@ bool belongs(quipu_thread *thread, const Frame *frame) { return frame >= own(thr
 
 extern "C" {
 
-struct quipu_frame *quipu_enter(struct quipu_region *region) {
+struct quipu_frame *quipu_enter(struct quipu_region *region) { return quipu_enter_slowly(region, nullptr); }
+
+struct quipu_frame *quipu_enter_slowly(struct quipu_region *region, struct quipu_link **slot) {
     quipu_thread *thread = this_thread();
     if (__builtin_expect(!thread, 0))
         return idle_frame();
@@ -100,6 +102,8 @@ struct quipu_frame *quipu_enter(struct quipu_region *region) {
         charge_time(thread);
     if (__builtin_expect(by_effort, 0))
         note_visit(thread, link);
+    else if (slot && !ranks)
+        *slot = link;
     return quipu_push_link(thread, link);
 }
 
