@@ -3,6 +3,7 @@
 
 #include "inlined.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicsX86.h"
@@ -174,17 +175,20 @@ BasicBlock *Runtime::block(const Ways &Way, const Twine &Name) const {
 }
 
 /// The link from the active node to `Region`. Builder ends where it is known; the last way there is not made yet.
-Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, GlobalVariable *Slot, const Ways &Way) const {
+Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, Value *Slot, const Ways &Way) const {
     if (Slot) {
         Value *Here = Builder.CreateAlignedLoad(Pointer, threadLocal(Builder, ActiveNode, "quipu.place"), Align(8));
-        Value *Link = threadLocal(Builder, Slot, "quipu.link");
+        auto *Own = dyn_cast<GlobalVariable>(Slot);
+        Value *Link = Own ? threadLocal(Builder, Own, "quipu.link")
+                          : Builder.CreateAlignedLoad(Pointer, Slot, Align(8), "quipu.link");
         return {Here, Link, Builder.CreateICmpEQ(load(Builder, Pointer, Link, offsetof(quipu_link, from)), Here)};
     }
     Value *Thread = threadLocal(Builder, Current, "quipu.thread");
     go(Builder, Builder.CreateIsNotNull(Thread), block(Way, "quipu.known"), Way);
     Value *Here = load(Builder, Pointer, Thread, offsetof(quipu_thread, here));
     Value *Salt = load(Builder, I64, Here, offsetof(quipu_node, salt));
-    Value *Hash = hashOf(Region, M.getDataLayout());
+    Value *Hash = isa<Constant>(Region) ? static_cast<Value *>(hashOf(Region, M.getDataLayout()))
+                                        : load(Builder, I64, Region, offsetof(quipu_region, hash));
     Value *Index = Builder.CreateAnd(Builder.CreateAdd(Salt, Hash), Builder.getInt64(QUIPU_TABLE_ENTRIES - 1));
     Value *Table = load(Builder, Pointer, Thread, offsetof(quipu_thread, table));
     Value *Link = Builder.CreateLoad(Pointer, Builder.CreateInBoundsGEP(Pointer, Table, Index));
@@ -196,10 +200,11 @@ Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, GlobalVari
 }
 
 /// Of this thread's copy, before an instruction.
-Value *Runtime::addressOf(GlobalVariable *Slot, Instruction *Before) const {
+Value *Runtime::addressOf(Value *Slot, Instruction *Before) const {
     if (!Slot)
         return ConstantPointerNull::get(cast<PointerType>(Pointer));
-    return IRBuilder<>(Before).CreateThreadLocalAddress(Slot);
+    auto *Own = dyn_cast<GlobalVariable>(Slot);
+    return Own ? IRBuilder<>(Before).CreateThreadLocalAddress(Own) : Slot;
 }
 
 /// Puts the call of a function that preserves all registers in the place of `Call`.
@@ -237,10 +242,9 @@ void Runtime::inlineCount(CallInst *Call, bool CountsVisits) {
 }
 
 /// quipu_enter
-void Runtime::inlineEnter(CallInst *Call) {
+void Runtime::inlineEnter(CallInst *Call, Value *Slot) {
     Value *Region = Call->getArgOperand(0);
     const Ways Way = split(Call);
-    GlobalVariable *Slot = newSlot();
     IRBuilder<> Builder(Way.Head);
     Builder.SetCurrentDebugLocation(Call->getDebugLoc());
     const Known Found = findLink(Builder, Region, Slot, Way);
@@ -315,16 +319,56 @@ void Runtime::inlineExit(CallInst *Call) {
 
 bool Runtime::inlines(const Function &F) const { return Current && !F.hasOptSize() && !F.hasOptNone(); }
 
-void Runtime::inlineHooks(Function &F, ArrayRef<CallInst *> Calls, bool CountsVisits) {
+/// A function of this file, or of any other that the linker keeps, that preserves all registers.
+Function *Runtime::newHelper(StringRef Name, FunctionType *Type) const {
+    Function *Helper = Function::Create(Type, GlobalValue::LinkOnceODRLinkage, Name, M);
+    Helper->setVisibility(GlobalValue::HiddenVisibility);
+    Helper->setDSOLocal(true);
+    Helper->setComdat(M.getOrInsertComdat(Name));
+    Helper->setCallingConv(CallingConv::PreserveAll);
+    Helper->addFnAttr(Attribute::NoUnwind);
+    Helper->addFnAttr(Attribute::NoInline);
+    Helper->addFnAttr(Attribute::WillReturn);
+    return Helper;
+}
+
+void Runtime::callHelper(CallInst *Call, FunctionCallee Helper) {
+    SmallVector<Value *, 2> Arguments(Call->args());
+    if (Helper.getFunctionType()->getNumParams() > 1)
+        Arguments.push_back(addressOf(newSlot(), Call));
+    CallInst *Short = replace(Call, Helper, Arguments);
+    Short->setDebugLoc(Call->getDebugLoc());
+    Short->takeName(Call);
+    Call->replaceAllUsesWith(Short);
+    Call->eraseFromParent();
+}
+
+void Runtime::inlineHooks(Function &F, ArrayRef<CallInst *> Calls, size_t Own, bool CountsVisits) {
     if (!inlines(F))
         return;
-    for (CallInst *Call : Calls) {
-        if (Call->getCalledOperand() == Exit.getCallee())
+    if (Own < Calls.size() && !EnterHelper) {
+        EnterHelper =
+            newHelper(HasSlots ? "quipu_enter_shared" : "quipu_enter_unslotted", EnterMissed.getFunctionType());
+        IRBuilder<> Entry(BasicBlock::Create(M.getContext(), "", EnterHelper));
+        CallInst *Entered = Entry.CreateCall(Enter, {EnterHelper->getArg(0)});
+        Entry.CreateRet(Entered);
+        inlineEnter(Entered, HasSlots ? EnterHelper->getArg(1) : nullptr);
+        ExitHelper = newHelper("quipu_exit_shared", ExitMissed.getFunctionType());
+        IRBuilder<> End(BasicBlock::Create(M.getContext(), "", ExitHelper));
+        CallInst *Left = End.CreateCall(Exit, {ExitHelper->getArg(0)});
+        End.CreateRetVoid();
+        inlineExit(Left);
+    }
+    for (auto [Index, Call] : enumerate(Calls)) {
+        const bool IsExit = Call->getCalledOperand() == Exit.getCallee();
+        if (Index >= Own)
+            callHelper(Call, IsExit ? ExitHelper : EnterHelper);
+        else if (IsExit)
             inlineExit(Call);
         else if (Call->getCalledOperand() == Count.getCallee())
             inlineCount(Call, CountsVisits);
         else
-            inlineEnter(Call);
+            inlineEnter(Call, newSlot());
     }
 }
 

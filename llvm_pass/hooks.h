@@ -25,8 +25,9 @@ class Runtime {
     llvm::FunctionCallee Enter, Exit, Count, Unwind, Top, Effort, Moved;
 
     /// Puts what these calls do when nothing unusual happens in front of them (agent/runtime/inlined.h), so that they
-    /// are only made otherwise. CountsVisits: the counters of `F` say how often it was visited.
-    void inlineHooks(llvm::Function &F, llvm::ArrayRef<llvm::CallInst *> Calls, bool CountsVisits);
+    /// are only made otherwise. CountsVisits: the counters of `F` say how often it was visited. Own: how many of them,
+    /// from the first on, get that code. The others share one copy of it.
+    void inlineHooks(llvm::Function &F, llvm::ArrayRef<llvm::CallInst *> Calls, size_t Own, bool CountsVisits);
     /// Whether that does anything: not for processors without a cheap clock, and not where `F` asks for small code.
     bool inlines(const llvm::Function &F) const;
 
@@ -41,15 +42,17 @@ class Runtime {
     struct Known {
         llvm::Value *Here, *Link, *Usual;
     };
-    Known findLink(llvm::IRBuilder<> &Builder, llvm::Value *Region, llvm::GlobalVariable *Slot, const Ways &Way) const;
+    Known findLink(llvm::IRBuilder<> &Builder, llvm::Value *Region, llvm::Value *Slot, const Ways &Way) const;
     llvm::CallInst *replace(llvm::CallInst *Call, llvm::FunctionCallee Callee,
                             llvm::ArrayRef<llvm::Value *> Arguments) const;
     llvm::GlobalVariable *newSlot();
-    llvm::Value *addressOf(llvm::GlobalVariable *Slot, llvm::Instruction *Before) const;
+    llvm::Value *addressOf(llvm::Value *Slot, llvm::Instruction *Before) const;
+    llvm::Function *newHelper(llvm::StringRef Name, llvm::FunctionType *Type) const;
+    void callHelper(llvm::CallInst *Call, llvm::FunctionCallee Helper);
     void chargeTime(llvm::IRBuilder<> &Builder, llvm::Value *Thread, llvm::Value *Here, llvm::Value *Other,
                     const Ways &Way, bool Enters);
     void inlineCount(llvm::CallInst *Call, bool CountsVisits);
-    void inlineEnter(llvm::CallInst *Call);
+    void inlineEnter(llvm::CallInst *Call, llvm::Value *Slot);
     void inlineExit(llvm::CallInst *Call);
 
     llvm::Module &M;
@@ -58,6 +61,7 @@ class Runtime {
     llvm::GlobalVariable *Current = nullptr, *ActiveNode = nullptr;
     llvm::Constant *NoLink = nullptr;
     llvm::FunctionCallee CountMissed, EnterMissed, ExitMissed;
+    llvm::Function *EnterHelper = nullptr, *ExitHelper = nullptr;
     bool HasSlots = false;
 };
 

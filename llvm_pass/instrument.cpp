@@ -49,6 +49,9 @@ void forgetMemoryFacts(Function &F) {
     }
 }
 
+/// Hooks of functions inside of another that each have their own code; more share one copy, which is slower by a call.
+constexpr size_t FewHooks = 4;
+
 /// Inserts counting, and enter and exit if it is a region, into one function.
 class FunctionInstrumenter {
   public:
@@ -127,7 +130,9 @@ class FunctionInstrumenter {
                     Hooks.push_back(Call);
             }
         }
-        RT.inlineHooks(F, Hooks, CountsVisits);
+        const size_t Own = Hooks.size() + (InnerHooks.size() <= FewHooks ? InnerHooks.size() : 0);
+        Hooks.append(InnerHooks);
+        RT.inlineHooks(F, Hooks, Own, CountsVisits);
         forgetMemoryFacts(F);
     }
 
@@ -150,14 +155,14 @@ class FunctionInstrumenter {
             setLocation(Here);
             AllocaInst *Slot = Slots.lookup(H.Of);
             if (H.IsExit) {
-                Hooks.push_back(Here.CreateCall(RT.Exit, {Here.CreateLoad(Here.getPtrTy(), Slot)}));
+                InnerHooks.push_back(Here.CreateCall(RT.Exit, {Here.CreateLoad(Here.getPtrTy(), Slot)}));
             } else {
                 Value *Zero = Here.getInt32(0);
                 Value *Region =
                     Here.CreateInBoundsGEP(Inner->getValueType(), Inner, {Zero, Here.getInt32(H.Scope), Zero});
                 CallInst *Enter = Here.CreateCall(RT.Enter, {Region});
                 Here.CreateStore(Enter, Slot);
-                Hooks.push_back(Enter);
+                InnerHooks.push_back(Enter);
             }
             H.Place->eraseFromParent();
         }
@@ -205,8 +210,9 @@ class FunctionInstrumenter {
     quipu_hook Hook;
     const Scopes &Within;
     bool HandleExceptions;
-    SmallVector<CallInst *, 4> Hooks;
-    bool CountsVisits = false; ///< by its counters
+    SmallVector<CallInst *, 4> Hooks;      ///< of the function
+    SmallVector<CallInst *, 4> InnerHooks; ///< of what was inlined into it
+    bool CountsVisits = false;             ///< by its counters
 };
 
 } // namespace

@@ -142,3 +142,46 @@ def test_ways_through_small_functions(workshop: Workshop, llvm: str, options: tu
     fast = workshop.run(workshop.build(source, "-O2", "-w", *options, name="fast"), "5000")
     assert counts(fast) == counts(exact)
     assert fast.tree[("main", "switched")]["visits"] == 5000
+
+
+MANY = """
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+__attribute__((noinline)) double far(int i) { if (i > 90) throw std::runtime_error("far"); return i * 0.5; }
+template <int K> static inline double sum(int n) {
+    double total = 0;
+    for (int i = 0; i < n; i++)
+        total += far(i) * K;
+    return total;
+}
+__attribute__((noinline)) double many(int n) {
+    try {
+        return sum<1>(n) + sum<2>(n + 1) + sum<3>(n % 3) + sum<4>(n + 2) + sum<5>(n % 7);
+    } catch (const std::exception &) {
+        return sum<6>(n % 5);
+    }
+}
+int main(int argc, char **argv) {
+    double total = 0;
+    for (int i = 0; i < std::atoi(argv[1]); i++)
+        total += many(i);
+    std::printf("%g\\n", total);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-fPIC",), ("-flto",)], ids=lambda o: " ".join(o) or "usual")
+@pytest.mark.parametrize("llvm", INSTALLED_LLVMS)
+def test_many_functions_inside_of_one(workshop: Workshop, llvm: str, options: tuple[str, ...]) -> None:
+    source = workshop.folder / "many.cpp"
+    source.write_text(MANY)
+    exact = workshop.run(workshop.build(source, "-O2", *options, "--quipu-naive", name="naive"), "100")
+    program = workshop.build(source, "-O2", *options, name="fast")
+    fast = workshop.run(program, "100")
+    assert (fast.stdout, counts(fast)) == (exact.stdout, counts(exact))
+    unmeasured = subprocess.run([program, "100"], capture_output=True, text=True, check=True, timeout=60)
+    assert unmeasured.stdout == exact.stdout
+    symbols = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    assert ("quipu_enter_unslotted" if "-fPIC" in options else "quipu_enter_shared") in symbols
