@@ -215,7 +215,7 @@ void writeClasses(json::OStream &Json, ArrayRef<CountClass> Classes, unsigned Sc
                 });
                 Json.array([&] {
                     for (const Function *Callee : C.Calls)
-                        Json.value(json::fixUTF8(Callee->getName()));
+                        Json.value(json::fixUTF8(linkerName(*Callee)));
                 });
                 Json.array([&] {
                     for (const PlaceEffort &P : C.Places) {

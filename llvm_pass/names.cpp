@@ -116,7 +116,13 @@ unsigned firstLine(const Function &F) {
     return 0;
 }
 
-std::string displayName(const Function &F) { return shownName(F.getName(), firstLine(F), isFortran(*F.getParent())); }
+StringRef linkerName(const Function &F) {
+    StringRef Name = F.getName();
+    Name.consume_back(".quipu"); // a version (versions.h)
+    return Name;
+}
+
+std::string displayName(const Function &F) { return shownName(linkerName(F), firstLine(F), isFortran(*F.getParent())); }
 
 std::string displayName(const DISubprogram &F) {
     const DICompileUnit *Unit = F.getUnit();
@@ -125,8 +131,8 @@ std::string displayName(const DISubprogram &F) {
 }
 
 Identity identify(const Function &F) {
-    Identity Known{F.getName().str(), displayName(F), F.getParent()->getSourceFileName(), 0,
-                   std::nullopt,      Owner::Program};
+    Identity Known{linkerName(F).str(), displayName(F), F.getParent()->getSourceFileName(), 0,
+                   std::nullopt,        Owner::Program};
     if (const DISubprogram *Debug = F.getSubprogram()) {
         Known.Line = firstLine(F);
         SmallString<256> Path(Debug->getFilename());

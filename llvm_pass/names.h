@@ -47,6 +47,8 @@ std::string displayName(const llvm::Function &F);
 /// The same of a function that may have been inlined.
 std::string displayName(const llvm::DISubprogram &F);
 
+/// What the linker knows the function by, without the end that marks its counted version (versions.h).
+llvm::StringRef linkerName(const llvm::Function &F);
 /// What the linker would know the function by, as far as debug information says.
 llvm::StringRef linkerName(const llvm::DISubprogram &F);
 

@@ -225,7 +225,7 @@ void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Ho
         Json.attribute("hook", Hook);
         Json.attributeArray("calls", [&] {
             for (const Function *Callee : Facts.Calls)
-                Json.value(json::fixUTF8(Callee->getName()));
+                Json.value(json::fixUTF8(linkerName(*Callee)));
         });
         Json.attribute("indirect_calls", static_cast<int64_t>(Facts.IndirectCalls));
         if (!Facts.Classes.empty()) {
