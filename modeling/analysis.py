@@ -12,7 +12,7 @@ from .absence import with_absence
 from .counts.predictions import count_models
 from .domain import possible_grids
 from .errors import ModelingError
-from .experiment import Experiment
+from .experiment import Experiment, TimedPart
 from .models import MEASURED, Analysis
 from .negative_values import negative_notes
 from .pmnf.changes.ranges import fit_models
@@ -35,15 +35,20 @@ from .visits.by_visits import by_visits
 
 __all__ = ["Analysis", "analyze", "fit_metrics"]
 
+_NOT_TIMED = "only runs that keep no time executed it"
+
 
 def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     """Model every metric of an experiment: effort exactly, time under the priors of effort, the rest as cost.
 
-    Other selectors than "evidence" are for comparison: they model time from time alone.
+    Other selectors than "evidence" are for comparison: they model time from time alone. Where some runs only counted,
+    models of costs are those of the other runs alone.
     Raises ModelingError if there is nothing to model.
     """
     if not len(experiment.tree) or not experiment.configurations:
         raise ModelingError(f"experiment {experiment.name} is empty: it has no call paths or no configurations")
+    if experiment.timed is not None:
+        return _apart(experiment, experiment.timed, options)
     if not options.grids:
         options = replace(options, grids=possible_grids(experiment, options.library), ranked=True)
     with_priors = options.selector == "evidence" and "time" in experiment.values
@@ -73,6 +78,33 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         run_scatter(experiment),
         experiment.quality,
         count_models(experiment) if options.selector == "evidence" else None,
+    )
+
+
+def _apart(experiment: Experiment, timed: TimedPart, options: Options) -> Analysis:
+    """Return the models of effort from all runs, and those of costs from the runs that kept time alone."""
+    effort = [name for name, metric in experiment.metrics.items() if metric.is_effort]
+    counts = analyze(replace(experiment.only(effort), timed=None), options)
+    times = analyze(timed.experiment, options)
+    nowhere = PathModel(NoModel(_NOT_TIMED), MEASURED)
+    exclusive = dict(counts.exclusive)
+    for name, entries in times.exclusive.items():
+        if not times.metrics[name].is_effort:
+            placed = [nowhere] * len(experiment.tree)
+            for path, entry in zip(timed.paths.tolist(), entries, strict=True):
+                placed[path] = entry
+            exclusive[name] = tuple(placed)
+    exclusive = {name: exclusive[name] for name in experiment.metrics if name in exclusive}
+    further = [note for note in times.notes if note not in timed.experiment.notes]
+    return replace(
+        times,
+        ranges=counts.ranges,
+        timed_ranges=times.ranges,
+        tree=experiment.tree,
+        metrics={name: experiment.metrics[name] for name in exclusive},
+        exclusive=exclusive,
+        notes=tuple(dict.fromkeys((*counts.notes, *further))),
+        counts=counts.counts,
     )
 
 

@@ -65,7 +65,7 @@ def behaviour(
         open_paths = [
             path for path, entry in enumerate(entries) if _is_open(entry.model, experiment.points[at[path]], least)
         ]
-        where = slice(None) if metric.is_effort else experiment.dedicated
+        where = slice(None) if metric.is_effort else experiment.dedicated & at.any(axis=0)
         measured, points = values[open_paths][:, where], experiment.points[where]
         changes = find_changes(points, measured, metric, experiment.parameters, options)
         for path, change in zip(open_paths, changes, strict=True):

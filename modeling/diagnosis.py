@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from .analysis import Analysis
 from .evaluation import Evaluation, evaluate
 from .experiment import Experiment, RegionKind
+from .models import of_time
 from .pmnf.data.lines import lines
 from .priors.path_model import TIME_ONLY
 from .priors.slowdown import LEAST_VALUES, Cause, slowdowns
@@ -180,8 +181,10 @@ def _most_values(experiment: Experiment, column: int, usable: NDArray[np.bool_])
 def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, float]) -> Diagnosis:
     """Return where time grows faster than effort, ranked by the time lost at a point (name → value).
 
-    analysis: the models of the experiment. Raises ModelingError if there is no time, or the point does not fit.
+    analysis: the models of the experiment. Call paths are those of the runs that kept time. Raises ModelingError if
+    there is no time, or the point does not fit.
     """
+    experiment, analysis = of_time(experiment, analysis)
     whole, full = evaluate(analysis, point), analysis.models("time")
     analysis = analysis.from_effort
     grows = slowdowns(experiment, analysis.models("time"))

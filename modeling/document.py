@@ -40,6 +40,7 @@ def to_document(analysis: Analysis) -> dict[str, Any]:
         "slowest_rank": None if analysis.slowest_rank is None else asdict(analysis.slowest_rank),
         "run_scatter": analysis.run_scatter,
         "quality": analysis.quality,
+        "timed_ranges": [list(ends) for ends in analysis.timed_ranges],
         "metrics": [asdict(metric) for metric in analysis.metrics.values()],
         **tree_json(tree),
         "models": {name: [_to_json(entry) for entry in entries] for name, entries in analysis.exclusive.items()},
@@ -92,6 +93,7 @@ class _Document:
     slowest_rank: SlowestRank | None = None
     run_scatter: Real | None = None
     quality: str = ""
+    timed_ranges: tuple[tuple[Real, Real], ...] = ()
 
 
 def from_document(data: object, source: object = "models") -> Analysis:
@@ -116,6 +118,8 @@ def from_document(data: object, source: object = "models") -> Analysis:
         raise FormatError(source, "slowest_rank: no number for each parameter, or a mean that is not above 0")
     if document.run_scatter is not None and not document.run_scatter >= 0:
         raise FormatError(source, "run_scatter: not a number of at least 0")
+    if len(document.timed_ranges) not in (0, len(document.parameters)):
+        raise FormatError(source, "timed_ranges: not one range for each parameter")
     return Analysis(
         document.name,
         parameters,
@@ -132,6 +136,7 @@ def from_document(data: object, source: object = "models") -> Analysis:
         slowest,
         document.run_scatter,
         document.quality,
+        timed_ranges=document.timed_ranges,
     )
 
 

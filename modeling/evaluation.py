@@ -110,7 +110,7 @@ class Evaluation:
     @cached_property
     def beyond(self) -> dict[str, float]:
         """How many times the point lies beyond the measured range, by parameter; empty if it lies within."""
-        return times_beyond(self.point, self.analysis.ranges)
+        return times_beyond(self.point, self.analysis.ranges_of(self.metric.name))
 
     @property
     def extrapolates(self) -> bool:
@@ -190,10 +190,11 @@ class Evaluation:
     def _factors(self, inclusive: bool) -> FloatArray:
         """Return how many times the point is beyond what each model was made from, (call paths, parameters), from 1."""
         factors = np.ones((len(self.exclusive), len(self.point)))
+        measured = self.analysis.ranges_of(self.metric.name)
         for path, entry in enumerate(self.analysis.models(self.metric.name)):
             if isinstance(entry.model, Model) and not entry.model.is_absent(tuple(self.point.values())):
                 ranges = entry.model.ranges
-                beyond = times_beyond(self.point, ranges if len(ranges) == len(self.point) else self.analysis.ranges)
+                beyond = times_beyond(self.point, ranges if len(ranges) == len(self.point) else measured)
                 factors[path] = [beyond.get(name, 1.0) for name in self.point]
         return self.analysis.tree.inclusive(factors, "max") if inclusive else factors
 

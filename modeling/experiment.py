@@ -9,7 +9,8 @@ to after construction.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -289,6 +290,7 @@ class Experiment:
     largest:    per metric that adds up the largest inclusive value of a rank, in the shape of `values`, where these are
                 maxima over ranks, whose sums belong to different ranks; empty otherwise.
     exact_times: all times are simulated, computation by its effort, so that another run has the same.
+    timed:      the runs that kept time, where others only counted; None where all did, or none.
     """
 
     name: str
@@ -307,6 +309,7 @@ class Experiment:
     largest: dict[str, FloatArray] = field(default_factory=dict)
     loaded: NDArray[np.bool_] | None = None
     quality: str = ""
+    timed: TimedPart | None = None
 
     def __post_init__(self) -> None:
         if self.points.ndim != 2 or self.points.shape[1] != len(self.parameters):
@@ -319,6 +322,22 @@ class Experiment:
 
         if self.rank_times is not None and self.rank_times.mean.shape[0] != self.points.shape[0]:
             raise ModelingError(f"experiment {self.name}: times of ranks have another number of configurations")
+
+    def only(self, metrics: Collection[str]) -> Experiment:
+        """Return the experiment with some of its metrics."""
+        return replace(
+            self,
+            metrics={name: metric for name, metric in self.metrics.items() if name in metrics},
+            values={name: values for name, values in self.values.items() if name in metrics},
+            excess={name: values for name, values in self.excess.items() if name in metrics},
+            largest={name: values for name, values in self.largest.items() if name in metrics},
+            timed=None if self.timed is None else replace(self.timed, experiment=self.timed.experiment.only(metrics)),
+        )
+
+    @property
+    def of_time(self) -> Experiment:
+        """The runs that kept time as an experiment: models of time and of other costs rest on them alone."""
+        return self if self.timed is None else self.timed.experiment
 
     @property
     def configurations(self) -> int:
@@ -438,3 +457,14 @@ class Experiment:
             *(("note", note) for note in self.notes),
         ]
         return summary_html(f"Experiment {self.name}", facts, self.metrics.values())
+
+
+@dataclass(frozen=True, eq=False)
+class TimedPart:
+    """The runs of an experiment that kept time, where others only counted.
+
+    experiment: as if there were no others. paths: its call paths in the tree of the whole experiment.
+    """
+
+    experiment: Experiment
+    paths: IntArray

@@ -9,13 +9,21 @@ from functools import cached_property
 
 from .counts.predictions import CountModels
 from .errors import ModelingError
-from .experiment import CallTree, Metric
+from .experiment import CallTree, Experiment, Metric
 from .pmnf.model import Model, add, present
 from .pmnf.options import NoModel
 from .priors.path_model import PathModel
 from .slowest_rank import SlowestRank
 
 MEASURED, SUM = "measured", "sum"
+
+
+def of_time(experiment: Experiment, analysis: Analysis) -> tuple[Experiment, Analysis]:
+    """Return the runs that kept time, and the models of their call paths: all that is said of time rests on these."""
+    if experiment.timed is None:
+        return experiment, analysis
+    found = analysis.at_paths(experiment.of_time.tree, experiment.timed.paths.tolist())
+    return experiment.of_time, replace(found, ranges=found.timed_ranges or found.ranges, timed_ranges=())
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +35,7 @@ class Analysis:
     it takes most beyond the mean over ranks, None if it dominates nowhere or is not known. run_scatter: what nine of
     ten runs are within, of ln(time of the program), None if it is not known. quality: of the measurement, in one line.
     counts: the laws of effort and communication, which predict these; None where models were read from a file.
+    timed_ranges: the range of the runs that kept time, where others only counted; empty if it is `ranges`.
     """
 
     name: str
@@ -42,6 +51,12 @@ class Analysis:
     run_scatter: float | None = None
     quality: str = ""
     counts: CountModels | None = None
+    timed_ranges: tuple[tuple[float, float], ...] = ()
+
+    def ranges_of(self, metric: str) -> tuple[tuple[float, float], ...]:
+        """Return per parameter the range in which a metric was measured."""
+        known = self.metrics.get(metric)
+        return self.ranges if known is None or known.is_effort else self.timed_ranges or self.ranges
 
     def models(self, metric: str, inclusive: bool = False) -> tuple[PathModel, ...]:
         """Return the models of a metric for all call paths; ModelingError that lists the metrics if unknown."""
@@ -54,6 +69,11 @@ class Analysis:
         """Whether a call path has no exclusive model; a caller of which nothing was measured needs none."""
         model = self.exclusive[metric][path].model
         return isinstance(model, NoModel) and not (model == NoModel() and self.tree.children[path])
+
+    def at_paths(self, tree: CallTree, paths: Sequence[int]) -> Analysis:
+        """Return the models of some call paths, in the order of `tree`, which holds them; without laws of counts."""
+        exclusive = {name: tuple(entries[path] for path in paths) for name, entries in self.exclusive.items()}
+        return replace(self, tree=tree, exclusive=exclusive, counts=None)
 
     @cached_property
     def from_effort(self) -> Analysis:
@@ -69,7 +89,8 @@ class Analysis:
         exclusive = self.exclusive[metric]
         if self.metrics[metric].over_locations == "max":
             return exclusive
-        least = [name for name, (low, _) in zip(self.parameters, self.ranges, strict=True) if low == 1.0]
+        ranges = self.ranges_of(metric)
+        least = [name for name, (low, _) in zip(self.parameters, ranges, strict=True) if low == 1.0]
         result = []
         for path in range(len(self.tree)):
             below = self.subtree(path)
@@ -85,7 +106,7 @@ class Analysis:
                 has = "has" if missing == 1 else "have"
                 notes += (f"{missing} of {len(below)} call paths {has} no model",) if missing else ()
                 model = Model(
-                    self.parameters, total.constant, total.terms, None, self.ranges, total.covariance, (), notes, absent
+                    self.parameters, total.constant, total.terms, None, ranges, total.covariance, (), notes, absent
                 )
                 shared = any(exclusive[number].oversubscribed for number in below)
                 result.append(PathModel(model, SUM, oversubscribed=shared))

@@ -75,7 +75,7 @@ def fit_rates(experiment: Experiment, used: NDArray[np.bool_], several: bool = F
 
     Raises ModelingError if time or effort was not measured, or nothing is used.
     """
-    for name, why in (("time", "it was measured with --effort-only"), ("instructions", "its programs were not built")):
+    for name, why in (("time", "it was measured with --counts"), ("instructions", "its programs were not built")):
         values = experiment.values.get(name)
         if values is None or not np.nansum(values) > 0:
             hint = "" if name == "time" else " with the compiler wrappers (quipu-cc, quipu-mpicc …)"

@@ -64,9 +64,9 @@ def model_curves(
     experiment: Experiment | None,
 ) -> Curves:
     """Return the curves that `plot_models` draws, which says what the arguments are and what is raised."""
-    point = _point(analysis, parameter, at or {})
+    point = _point(analysis, metric, parameter, at or {})
     column = analysis.parameters.index(parameter)
-    low, high = analysis.ranges[column]
+    low, high = analysis.ranges_of(metric)[column]
     end = high if until is None else float(until)
     if not end > low:
         raise ModelingError(f"until={end:g}: {parameter} was measured from {low:g} on: give more than that")
@@ -91,11 +91,11 @@ def model_curves(
     return Curves(x, high, tuple(curves), (parameter, metric if unit == "1" else f"{metric} [{unit}]", title))
 
 
-def _point(analysis: Analysis, parameter: str, at: Mapping[str, float]) -> FloatArray:
+def _point(analysis: Analysis, metric: str, parameter: str, at: Mapping[str, float]) -> FloatArray:
     known = ", ".join(analysis.parameters) or "none"
     if unknown := [name for name in (parameter, *at) if name not in analysis.parameters]:
         raise ModelingError(f"{analysis.name}: no parameter {', '.join(unknown)}; it has: {known}")
-    pairs = zip(analysis.parameters, analysis.ranges, strict=True)
+    pairs = zip(analysis.parameters, analysis.ranges_of(metric), strict=True)
     return np.array([float(at.get(name, high)) for name, (_, high) in pairs])
 
 

@@ -91,7 +91,7 @@ def model_rows(
 
 def largest_paths(analysis: Analysis, metric: str, inclusive: bool, glob: str | None) -> list[int]:
     """Return the call paths of the program that have any of a metric at the largest values measured, largest first."""
-    point = {name: high for name, (_, high) in zip(analysis.parameters, analysis.ranges, strict=True)}
+    point = {name: high for name, (_, high) in zip(analysis.parameters, analysis.ranges_of(metric), strict=True)}
     ranking = evaluate(analysis, point, metric).ranking(inclusive)
     return [one.path for one in ranking if one.value > 0 and _fits(analysis, one.path, glob)]
 
@@ -116,6 +116,7 @@ def model_facts(analysis: Analysis, inclusive: bool) -> list[tuple[str, str]]:
     return [
         *quality_fact(analysis.quality),
         ("measured", ranges_text(analysis.parameters, analysis.ranges)),
+        *([("with times", ranges_text(analysis.parameters, analysis.timed_ranges))] if analysis.timed_ranges else []),
         ("values", values_text(analysis.over_ranks, analysis.metrics)),
         ("scope", "inclusive: sums over what a call path calls" if inclusive else "exclusive"),
     ]
@@ -173,7 +174,7 @@ def ranking_view(
             whole, marked = evaluation.start_and_end, any(row.oversubscribed for row in outside)
             ends = (whole.lower, whole.upper, evaluation.beyond)
             outside.insert(0, RankedRow(("start and end",), whole.value, math.nan, "", *ends, "sum", marked))
-    notes = extrapolation_notes(analysis, point)
+    notes = extrapolation_notes(analysis, point, metric)
     if not evaluation.metric.is_effort:
         notes += oversubscription_notes(analysis)
     if metric == "time":
@@ -266,14 +267,15 @@ def diagnosis_facts(place: str, diagnosis: Diagnosis) -> list[tuple[str, str]]:
     return facts
 
 
-def extrapolation_notes(analysis: Analysis, point: Mapping[str, float]) -> list[str]:
-    """Return a note on how far a point is beyond the measured range; none if it lies within."""
-    beyond = times_beyond(point, analysis.ranges)
+def extrapolation_notes(analysis: Analysis, point: Mapping[str, float], metric: str = "time") -> list[str]:
+    """Return a note on how far a point is beyond the measured range of a metric; none if it lies within."""
+    ranges = analysis.ranges_of(metric)
+    beyond = times_beyond(point, ranges)
     if not beyond:
         return []
     parts = [
         f"{name}={number(point[name])} is {factor(beyond[name])} beyond the measured {number(low)} to {number(high)}"
-        for name, (low, high) in zip(analysis.parameters, analysis.ranges, strict=True)
+        for name, (low, high) in zip(analysis.parameters, ranges, strict=True)
         if name in beyond
     ]
     if not is_far(beyond):

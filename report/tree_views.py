@@ -111,7 +111,7 @@ def run_facts(run: MeasuredRun, over: Over) -> tuple[tuple[str, str], ...]:
     hosts = sorted({record.host for record in run.ranks if record.host})
     parameters = tuple(metadata.parameters)
     facts = [
-        *quality_fact(quality_line([metadata.quality])),
+        *([] if metadata.counts_only else quality_fact(quality_line([metadata.quality]))),
         ("command", shlex.join(metadata.command)),
         ("point", point_text(parameters, metadata.parameters.values())),
         ("run", f"repetition {metadata.repetition}, {metadata.started or 'date unknown'}"),
@@ -120,6 +120,8 @@ def run_facts(run: MeasuredRun, over: Over) -> tuple[tuple[str, str], ...]:
     ]
     if metadata.seconds is not None:
         facts.insert(-2, ("wall time", f"{metadata.seconds:.3f} s"))
+    if metadata.counts_only:
+        facts.append(("counts", "effort and communication only; no time was measured"))
     facts += measuring_facts(metadata.overhead, metadata.simulated_by_effort)
     facts += counter_facts(metadata.counters)
     facts += function_lines(metadata.counters)
@@ -133,12 +135,14 @@ def run_facts(run: MeasuredRun, over: Over) -> tuple[tuple[str, str], ...]:
 def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView:
     """Return the call tree of one configuration of an experiment, over its repetitions.
 
-    at: parameter values that choose it; those not given take the last configuration that fits. Raises UsageError if
+    at: parameter values that choose it; those not given take the last configuration that fits, with time if there is
+    one. Raises UsageError if
     no configuration fits.
     """
     where = _configuration(experiment, at)
     values, largest = (
-        {name: _samples(x[:, where]) for name, x in of.items()} for of in (experiment.values, experiment.largest)
+        {name: own for name, x in of.items() if (own := _samples(x[:, where])).size}
+        for of in (experiment.values, experiment.largest)
     )
     oversubscribed = bool(experiment.shares_processors[where])
     counted = max((column.shape[1] for column in values.values()), default=0)
@@ -154,7 +158,7 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
     return TreeView(
         title=experiment.name,
         tree=experiment.tree,
-        metrics=experiment.metrics,
+        metrics={name: metric for name, metric in experiment.metrics.items() if name in values},
         values=values,
         largest=largest,
         samples=REPETITIONS,
@@ -185,7 +189,8 @@ def _configuration(experiment: Experiment, at: Mapping[str, float]) -> int:
             fits &= experiment.points[:, column] == at[name]
     if not fits.any():
         raise UsageError(f"--at: this configuration was not measured; there are {_measured(experiment)}")
-    return int(np.flatnonzero(fits)[-1])
+    timed = np.isfinite(experiment.values["time"]).any(axis=(0, 2)) if experiment.timed is not None else fits
+    return int(np.flatnonzero(fits & timed if (fits & timed).any() else fits)[-1])
 
 
 def _measured(experiment: Experiment) -> str:
@@ -203,6 +208,7 @@ def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
     totals = experiment.program(name)
     outside = np.nansum(with_all_repetitions(values)[experiment.tree.start_and_end], axis=0)
     measured = np.count_nonzero(~np.isnan(values), axis=0) > 0
+    runs = np.any([np.isfinite(own).any(axis=0) for own in experiment.values.values()], axis=0).sum(axis=1)
     rows = []
     for where, point in enumerate(experiment.points):
         known = totals[where][measured[where]]
@@ -212,5 +218,7 @@ def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
             spread = float((found.max[0] - found.min[0]) / found.mean[0])
         start = float(outside[where][measured[where]].mean()) if known.size else 0.0
         place, unit, shared = tuple(point.tolist()), experiment.metrics[name].unit, not experiment.dedicated[where]
-        rows.append(ConfigurationRow(place, int(known.size), float(found.mean[0]), unit, spread, start, shared))
+        counts_only = not known.size
+        number = int(runs[where] if counts_only else known.size)
+        rows.append(ConfigurationRow(place, number, float(found.mean[0]), unit, spread, start, shared, counts_only))
     return rows

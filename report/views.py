@@ -217,7 +217,8 @@ class ConfigurationRow:
     """A measured configuration: total of a metric over the program, and its relative spread over repetitions.
 
     spread: (largest - smallest) / mean, NaN of a single repetition. start_and_end: the same metric of the start and the
-    end of MPI, mean over repetitions. oversubscribed: it had more ranks than processors.
+    end of MPI, mean over repetitions. oversubscribed: it had more ranks than processors. counts_only: its runs kept no
+    time, and the total of time is NaN.
     """
 
     point: tuple[float, ...]
@@ -227,6 +228,7 @@ class ConfigurationRow:
     spread: float
     start_and_end: float = 0.0
     oversubscribed: bool = False
+    counts_only: bool = False
 
 
 @dataclass(frozen=True)

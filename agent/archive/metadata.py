@@ -62,7 +62,8 @@ class RunMetadata:
     the program made it. periodic: in which of its dimensions the first rank and the last are neighbours; empty if the
     program does not say. counters: which source counted what the processor did ("source"), and how; "clock_hz": what
     time was counted in, if that was the time stamp counter. fingerprint: what was measured and how, None in archives
-    of earlier versions. threads: of a rank, so many ran at once; 1 in archives of earlier versions.
+    of earlier versions. threads: of a rank, so many ran at once; 1 in archives of earlier versions. counts_only: effort
+    and communication were measured, and no time (`quipu run --counts`).
     """
 
     parameters: Mapping[str, Number] = field(default_factory=dict)
@@ -87,6 +88,7 @@ class RunMetadata:
     counters: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: Fingerprint | None = None
     threads: Positive = 1
+    counts_only: bool = False
 
     @property
     def complete(self) -> bool:
@@ -96,7 +98,7 @@ class RunMetadata:
     @property
     def oversubscribed(self) -> bool:
         """Whether ranks and threads shared processors, so that times contain waiting. Simulated time does not."""
-        if self.launcher.get("family") == "smpi":
+        if self.counts_only or self.launcher.get("family") == "smpi":
             return False
         return any(self._needed(node) > _processors(node) for node in self.nodes)
 
@@ -126,7 +128,7 @@ class RunMetadata:
         Simulated time does not: SimGrid reads the processor time of the simulating thread.
         """
         others = self.others
-        if others is None or others < OTHERS_MATTER or self.launcher.get("family") == "smpi":
+        if self.counts_only or others is None or others < OTHERS_MATTER or self.launcher.get("family") == "smpi":
             return False
         return any(self._needed(node) + others > _processors(node) + OTHERS_MATTER for node in self.nodes)
 

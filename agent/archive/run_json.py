@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -89,4 +89,11 @@ def from_json(path: Path, content: Mapping[str, Any], format_name: str = RUN_FOR
     names = [metric.name for metric in metadata.metrics]
     if not whole or len({*names}) != len(names) or not all(names) or RESERVED.intersection(names):
         raise FormatError(path, "metrics must be entries with " + ", ".join(_METRIC) + " and different names")
+    if "counts_only" not in content:  # an archive of an earlier version
+        return replace(metadata, counts_only=keeps_no_time(metadata.metrics))
     return metadata
+
+
+def keeps_no_time(metrics: Collection[Metric]) -> bool:
+    """Whether these are the metrics of a run that kept no time."""
+    return bool(metrics) and all(metric.name != "time" for metric in metrics)

@@ -40,7 +40,8 @@ def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task
     oversubscribed = np.array([tuple(point) in shared for point in candidates.tolist()], dtype=bool)
     patience, last = Patience(plan.patience), -1
     while True:
-        complete = sum(run.metadata.complete for run in scan_runs(campaign.directory)[0])
+        runs = scan_runs(campaign.directory)[0]
+        complete = sum(run.metadata.complete and not run.metadata.counts_only for run in runs)
         if complete == last:
             progress.note("no run of the last batch is complete: the search ends; the same command goes on with it")
             return
@@ -51,7 +52,7 @@ def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task
             progress.note(f"search: {len(candidates)} points; begins with the smallest, as nothing is measured yet")
             yield [_task(campaign, tuple(candidates[number].tolist()), 1) for number in first]
             continue
-        experiment = load_experiment(campaign.directory)
+        experiment = load_experiment(campaign.directory).of_time
         found = search(
             experiment,
             analyze(experiment),

@@ -23,18 +23,19 @@ def fingerprint_of(
 
     Simulated ranks are no processes: their program is part of the fingerprint here.
 
-    template: facts of the campaign that the run belongs to.
+    template: facts of the campaign that the run belongs to. Counts do not depend on the machine or the MPI library, so
+    the fingerprint of a count-only run does not contain these; nor the command, if the ranks are simulated.
     """
     words = list(command)
     folder = options.folder or Path()
     version = f" {plan.version}" if plan.version else ""
-    facts = {
-        "command": without_numbers(words),
-        "MPI": "" if plan.family == "none" else plan.family + version,
-        "machine": "simulated" if plan.details.get("compute") == "effort" else machine(),
-        **measuring_facts(options),
-        **(template or {}),
-    }
+    template = template or {}
+    facts = {**measuring_facts(options), **template}
+    if "template" in template or not (options.counts_only and plan.family == "smpi"):
+        facts["command"] = without_numbers(words)
+    if not options.counts_only:
+        facts["MPI"] = "" if plan.family == "none" else plan.family + version
+        facts["machine"] = "simulated" if plan.details.get("compute") == "effort" else machine()
     scripts = (folder / word for word in words if word.endswith(_SCRIPTS) or _is_script(folder / word))
     found = {path.name: known for path in scripts if (known := program_identity(path.absolute())) is not None}
     if not plan.rank_processes:
@@ -44,14 +45,15 @@ def fingerprint_of(
 
 def measuring_facts(options: LaunchOptions) -> dict[str, str]:
     """Return the measuring options of a fingerprint."""
-    return {
-        "effort only": _yes(options.clock == "none"),
+    facts = {
         "--functions": _yes(options.functions),
         "--python": "all" if options.python and os.environ.get("QUIPU_PYTHON") == "all" else _yes(options.python),
         "filter": _content(options.filter_file),
-        "rates": _content(options.rates),
-        "--mpi-wait": options.mpi_wait or os.environ.get("QUIPU_MPI_WAIT", "") or "local",
     }
+    if not options.counts_only:
+        facts["rates"] = _content(options.rates)
+        facts["--mpi-wait"] = options.mpi_wait or os.environ.get("QUIPU_MPI_WAIT", "") or "local"
+    return facts
 
 
 def outdated(stored: Fingerprint | None, now: Mapping[str, str]) -> list[str]:

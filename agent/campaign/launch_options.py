@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,8 +22,8 @@ WAITS = ("off", "local", "sample", "all")
 class LaunchOptions:
     """How to measure.
 
-    clock: one of `CLOCKS`, None: the best there is; "none" keeps no time (effort only). filter_file: Score-P filter
-    honoured at run time. environment: further variables for the program. timeout: seconds. mpi_preload: the MPI
+    clock: one of `CLOCKS`, None: the best there is; "none" keeps no time (a count-only run). filter_file: Score-P
+    filter honoured at run time. environment: further variables for the program. timeout: seconds. mpi_preload: the MPI
     library to put before the program (None: the one that fits the launcher, built if need be); mpi=False: none.
     mpi_wait: one of `WAITS`, how waiting in MPI is separated from transfer (None: $QUIPU_MPI_WAIT, else "local":
     barriers that nobody asked for could hang a program of which only a part is wrapped).
@@ -58,6 +59,12 @@ class LaunchOptions:
     node_agent: bool = True
     warns: bool = False
     say: Callable[[str], None] = lambda text: print(f"quipu: {text}", file=sys.stderr)
+
+    @property
+    def counts_only(self) -> bool:
+        """Whether the run counts effort and communication and keeps no time."""
+        environment = {**os.environ, **self.environment}
+        return (self.clock or environment.get("QUIPU_CLOCK", "")) == "none"
 
     @property
     def rank_columns_wanted(self) -> int:

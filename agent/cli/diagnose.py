@@ -43,7 +43,7 @@ def command(
     write = None
     if output is not None:
         write = own_file(output, lambda old: "quipu-diagnosis" in old, "diagnosis", force, [experiment])
-    data = load(experiment, over_ranks_of(over_ranks))
+    data = load(experiment, over_ranks_of(over_ranks)).of_time
     if at:
         target = point_of("--at", at, data.parameters, ranks=rank_parameters(data))
     else:

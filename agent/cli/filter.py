@@ -174,7 +174,7 @@ def _imbalanced(folder: Path, least: float, share: float, metric: str, program: 
     if run.values is None or run.metadata.ranks < 2:
         raise UsageError(f"{folder}: --imbalance needs the values of at least two ranks (quipu run --rank-columns N)")
     if "time" not in run.values.metrics:
-        raise UsageError(f"{folder}: --imbalance needs times, and this run has none (quipu run --effort-only)")
+        raise UsageError(f"{folder}: --imbalance needs times, and this run has none (quipu run --counts)")
     times = np.zeros((len(run.tree), run.metadata.ranks))
     np.add.at(times, (run.values.callpath, run.values.rank), np.nan_to_num(run.values.metrics["time"]))
     by = next(name for name in METRICS if name == metric)

@@ -69,7 +69,7 @@ def command(
     if on is not None and machine is None:
         raise UsageError("--on needs --machine: the description of the machine that was measured on")
     here = read_machine(machine) if machine is not None else None
-    measured = load(experiment, over_ranks_of(over_ranks))
+    measured = load(experiment, over_ranks_of(over_ranks)).of_time
     for option, name in (("--processes", processes), ("--size", size), ("--frequency", frequency)):
         if name is not None and name not in measured.parameters:
             known = ", ".join(measured.parameters) or "none"

@@ -65,7 +65,7 @@ def command(
     for run in runs:
         if run.metadata.launcher.get("family") == "smpi":
             raise MeasurementError(f"{run.path}: is a simulation: rates are fitted to runs on a machine")
-    measured = load_experiment(experiment)
+    measured = load_experiment(experiment).of_time
     used, several = _used(measured, runs)
     rates = replace(
         fit_rates(measured, used, several),
@@ -98,7 +98,7 @@ def _used(measured: Experiment, runs: Sequence[StoredRun]) -> tuple[NDArray[np.b
     points = {tuple(point): number for number, point in enumerate(measured.points.tolist())}
     alone = np.zeros(measured.configurations, dtype=bool)
     for run in runs:
-        if run.metadata.complete and run.metadata.ranks <= 1:
+        if run.metadata.complete and run.metadata.ranks <= 1 and not run.metadata.counts_only:
             alone[points[tuple(float(run.metadata.parameters[name]) for name in measured.parameters)]] = True
     return (alone, False) if alone.any() else (measured.dedicated, True)
 

@@ -15,7 +15,9 @@ from .options import OVER_RANKS_OF_SUMS, over_ranks_of, point_of
 from .output import own_file, say, show_json
 
 if TYPE_CHECKING:
+    from quipu.modeling.analysis import Analysis
     from quipu.modeling.experiment import Experiment
+    from quipu.modeling.priors.slowdown import Slowdown
     from quipu.report.kernel_views import KernelPanel
     from quipu.report.refinement_views import RefinementPanel
     from quipu.report.views import Over
@@ -60,7 +62,6 @@ def command(
     """
     from quipu.modeling.behaviour import behaviour
     from quipu.modeling.priors.rank_parameters import rank_parameters
-    from quipu.modeling.priors.slowdown import slowdowns
     from quipu.report.html import html_report, placed_models
     from quipu.report.json_views import document_json
     from quipu.report.model_views import outside_notes, oversubscription_notes
@@ -101,7 +102,7 @@ def command(
         notes=[*oversubscription_notes(models), *outside_notes(models, data), *notes],
         target=target,
         observed=behaviour(data, models),
-        slow=slowdowns(data, models.models("time")) if "time" in data.values and data.parameters else None,
+        slow=_slowdowns(data, models) if "time" in data.values and data.parameters else None,
         kernels=_kernels(experiment, data, target, machine) if kernels else None,
         refinement=steps,
         against=before,
@@ -115,6 +116,16 @@ def command(
         show_json(document_json("report", data.name, file=str(output), bytes=len(page.encode())))
     else:
         say(f"wrote {output}")
+
+
+def _slowdowns(data: Experiment, models: Analysis) -> list[Slowdown]:
+    """Return where time grows faster than effort in the runs that kept time, by call paths of all runs."""
+    from quipu.modeling.models import of_time
+    from quipu.modeling.priors.slowdown import slowdowns
+
+    timed, of_these = of_time(data, models)
+    found = slowdowns(timed, of_these.models("time"))
+    return found if data.timed is None else [replace(one, path=int(data.timed.paths[one.path])) for one in found]
 
 
 def _subtitle(data: Experiment) -> str:
@@ -181,5 +192,5 @@ def _kernels(source: Path, data: Experiment, target: Mapping[str, float], machin
     from .measurements import read_machine
 
     here = None if machine is None else read_machine(machine)
-    model = model_program(data, here, clock_of_runs(source))
-    return kernel_panel(model, model.at(dict(zip(data.parameters, scale_of(data, target), strict=True))))
+    model = model_program(data.of_time, here, clock_of_runs(source))
+    return kernel_panel(model, model.at(dict(zip(data.parameters, scale_of(data.of_time, target), strict=True))))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,7 +37,11 @@ def command(
     filter_file: Path = typer.Option(
         None, "--filter", metavar="FILE", help="Score-P filter file: measure only the regions that it includes."
     ),
-    effort_only: bool = typer.Option(False, "--effort-only", help="Count work but read no clocks."),
+    counts: bool = typer.Option(
+        False,
+        "--counts",
+        help="Count effort and communication only, and read no clock: with more ranks than processors, too.",
+    ),
     python: bool = typer.Option(False, "--python", help="Measure the functions of a Python program, too."),
     mpi_wait: str = typer.Option(
         None,
@@ -95,12 +100,15 @@ def command(
 
     \b
     Example: quipu run --param p=4 --param n=100 --rep 3 -o heat -- mpirun -n 4 ./heat 100
+             quipu run --counts --param p=64 --param n=16 -o heat -- mpirun -n 64 ./heat 16
              quipu run --launcher smpi --platform cluster.xml -n 1024 --param p=1024 -- ./heat 100
              quipu run --launcher smpi --compute effort --rates heat.rates -n 1024 --param p=1024 -- ./heat 100
     """
     if not program:
         raise UsageError("no program: write the launch command after --, such as: quipu run -- mpirun -n 4 ./app")
     parameters = parse_assignments("--param", param)
+    of_times = {"--functions": functions, "--counters": counters, "--mpi-wait": mpi_wait, "--rates": rates}
+    _expect_no_times(of_times if counts else {})
     if timeout is not None and not 0 < timeout <= 1e300:
         raise UsageError(f"--timeout {timeout:g}: give a number of seconds above 0")
     if filter_file is not None:
@@ -121,7 +129,7 @@ def command(
     elif ranks is not None or platform is not None:
         raise UsageError("-n and --platform belong to --launcher smpi; other launchers have theirs in the command")
     options = LaunchOptions(
-        clock="none" if effort_only else None,
+        clock="none" if counts else None,
         filter_file=filter_file,
         mpi_wait=mpi_wait,
         rates=rates,
@@ -154,6 +162,12 @@ def command(
         show_json(runs_json(output, archives, None if failure is None else str(failure)))
     if failure is not None:
         raise failure
+
+
+def _expect_no_times(options: Mapping[str, object]) -> None:
+    """Raise UsageError if one of these options is given, whose results are times or samples."""
+    if given := [name for name, value in options.items() if value]:
+        raise UsageError(f"{', '.join(given)}: --counts reads no clock; measure this in a run without --counts")
 
 
 def _summarize(archive: RunArchive, reported: str = "") -> None:

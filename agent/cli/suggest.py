@@ -70,7 +70,7 @@ def command(
         raise UsageError(f"--strategy {strategy!r}: choose one of {', '.join(STRATEGIES)}")
     with _naming("budget"):
         limit = Budget.parse(budget)
-    measured = load(experiment)
+    measured = load(experiment).of_time
     point = point_of("--target", target, measured.parameters, ranks={ranks} if ranks else rank_parameters(measured))
     given = parse_values("--values", values, measured.parameters)
     columns = {

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Literal
 
 from quipu.modeling.analysis import Analysis, analyze
@@ -59,10 +58,7 @@ class _Checker:
         data = side.experiment
         self.analysis: Analysis | None = None
         if modeled:
-            needed = {name: data.values[name] for name in data.values if name in modeled or name == "visits"}
-            metrics = {name: data.metrics[name] for name in needed}
-            excess = {name: values for name, values in data.excess.items() if name in needed}
-            self.analysis = analyze(replace(data, values=needed, metrics=metrics, excess=excess, largest={}))
+            self.analysis = analyze(data.only({*modeled, "visits"}))
 
     def results(self, one: Expectation) -> Iterator[CheckResult]:
         """Return the outcome for each call path that fits; one failure if none does."""

@@ -194,4 +194,5 @@ def _onto(
         excess=moved(experiment.excess),
         largest=moved(experiment.largest),
         rank_times=None if experiment.rank_times is None else experiment.rank_times.chosen(places),
+        timed=None,
     )

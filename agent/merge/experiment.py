@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
-from quipu.modeling.experiment import IMBALANCE, Experiment, FloatArray, IntArray, Metric
+from quipu.modeling.experiment import IMBALANCE, Experiment, FloatArray, IntArray, Metric, TimedPart
 from quipu.modeling.limits import reading
 from quipu.modeling.measurement_quality import quality_line
 from quipu.modeling.printable import counted
@@ -120,7 +120,8 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     partial are left out and named in `notes`, as are those of which measuring was a large part; what it cost is a
     metric of single runs only.
 
-    What is declared of the experiment (`declared.py`) holds for all runs.
+    What is declared of the experiment (`declared.py`) holds for all runs. Where some runs only counted, those that kept
+    time are an experiment within (`Experiment.timed`), the same as without the others.
 
     Raises FormatError for unreadable archives and MeasurementError if there is no usable run, or the runs do not have
     the same parameters, or are of different programs, commands or machines (unless `mixed_runs` allows that).
@@ -142,10 +143,31 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
             f"quipu show {stored[0].path}"
         )
     names = _parameter_names(folder, usable)
+    usable.sort(key=lambda run: run.metadata.counts_only)  # those that kept time first: they say what is alike
     notes.extend(_expect_alike(folder, usable))
     archives = [read_archive(run.path, values=False) for run in steps("reading runs", usable)]
-    notes.extend(_problems(archives))
-    notes.extend(_slowed(archives))
+    whole, paths = _experiment(folder, names, usable, archives, over_ranks)
+    notes_of_all = (*notes, *whole.notes)
+    timed = sum(not run.metadata.counts_only for run in usable)
+    if not 0 < timed < len(usable):
+        return replace(whole, notes=notes_of_all)
+    part, own = _experiment(folder, names, usable[:timed], archives[:timed], over_ranks)
+    places = np.zeros(len(part.tree), dtype=np.int64)
+    for here, there in zip(own, paths[:timed], strict=True):
+        places[here] = there
+    part = replace(part, notes=(*notes, *part.notes))
+    return replace(whole, notes=notes_of_all, quality=part.quality, timed=TimedPart(part, places))
+
+
+def _experiment(
+    folder: Path,
+    names: tuple[str, ...],
+    usable: Sequence[StoredRun],
+    archives: Sequence[RunArchive],
+    over_ranks: OverRanks,
+) -> tuple[Experiment, list[IntArray]]:
+    """Return runs as one experiment, and the call path in its tree of each call path of each run."""
+    notes = [*_problems(archives), *_slowed(archives)]
     tree, paths = unify_trees([archive.tree for archive in archives])
     points, configuration, repetition = _layout(names, usable)
     metrics = _metrics(archives)
@@ -206,7 +228,8 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     )
     found = replace(found, notes=(*found.notes, *_deviating(found, usable, configuration, repetition)))
     scatter = found.scatter if repetition.any() and "time" in values else None
-    return replace(found, quality=quality_line([run.metadata.quality for run in usable], scatter))
+    kept_time = [run.metadata.quality for run in usable if not run.metadata.counts_only]
+    return replace(found, quality=quality_line(kept_time, scatter) if kept_time else ""), paths
 
 
 def _expect_alike(folder: Path, runs: Sequence[StoredRun]) -> list[str]:
@@ -329,7 +352,7 @@ def _loaded(
     return loaded
 
 
-def _slowed(archives: list[RunArchive]) -> list[str]:
+def _slowed(archives: Sequence[RunArchive]) -> list[str]:
     """Return a note on the run of which measuring was the largest part, if it was a large one."""
     share = {
         archive: 0.0 if archive.metadata.simulated_by_effort else overhead_share(archive.metadata.overhead)
@@ -347,12 +370,14 @@ def _deviating(
     """Return a note on each run whose time is far from the median of at least three repetitions."""
     if "time" not in experiment.values or repetition.max() < _LEAST_OF_MEDIAN - 1:
         return []
-    times = experiment.program("time")
+    times = np.where(np.isfinite(experiment.values["time"]).any(axis=0), experiment.program("time"), np.nan)
     notes = []
     for run, where, count in zip(runs, configuration, repetition.tolist(), strict=True):
         known = times[where][np.isfinite(times[where])]
         median, own = float(np.median(known)) if known.size else 0.0, float(times[where, count])
-        if known.size >= _LEAST_OF_MEDIAN and median > 0 and not 1 / DEVIATES <= own / median <= DEVIATES:
+        if run.metadata.counts_only or known.size < _LEAST_OF_MEDIAN or not median > 0:
+            continue
+        if not 1 / DEVIATES <= own / median <= DEVIATES:
             notes.append(
                 f"{run.path.name} took {own / median:.2g} times the median of its {known.size} repetitions "
                 f"({1e3 * own:.3g} ms, median {1e3 * median:.3g} ms)"
@@ -360,7 +385,7 @@ def _deviating(
     return notes
 
 
-def _metrics(archives: list[RunArchive]) -> dict[str, Metric]:
+def _metrics(archives: Sequence[RunArchive]) -> dict[str, Metric]:
     """Return the metrics of all runs; FormatError if two runs define one differently."""
     metrics: dict[str, Metric] = {}
     for archive in archives:

@@ -21,6 +21,7 @@ from quipu.modeling.progress import steps
 from ..archive.leftovers import MERGED
 from ..archive.metadata import RunMetadata
 from ..archive.run import RankRecord, RunArchive
+from ..archive.run_json import keeps_no_time
 from ..archive.write import write_archive
 from ..launch.jobs import jobs_of, with_jobs
 from ..launch.raw_folder import LAUNCH_FILE, RawFolder, read_launch, read_raw_folder
@@ -207,6 +208,7 @@ def combine(
         overhead=totals(costs, raw.nodes),
         grid=metadata.grid or made,
         periodic=periodic if metadata.grid in ((), made) else (),
+        counts_only=keeps_no_time(found.metrics),
     )
     tables = found.tree, found.values, found.statistics
     return RunArchive(complete, *tables, tuple(records), communication=communication)

@@ -14,6 +14,7 @@ from ..analysis import Analysis
 from ..documents import number_of
 from ..errors import ModelingError
 from ..experiment import Experiment, FloatArray, IntArray, with_all_repetitions
+from ..models import of_time
 from ..pmnf.model import Model
 from ..pmnf.options import NoModel
 from ..priors.path_model import TIME_ONLY
@@ -94,6 +95,7 @@ def search(
     simulated by effort, which another run repeats, else REPETITIONS. Raises ModelingError if there are no times, the
     target does not fit, nothing says which parameter is the number of ranks, or one of these is no whole number.
     """
+    experiment, analysis = of_time(experiment, analysis)
     repetitions, place = _most_runs(experiment, repetitions), _place(experiment, target)
     column = _ranks_column(experiment, ranks)
     processes = _processes(experiment, candidates, column)
@@ -151,6 +153,7 @@ def all_measured(
 
     Arguments and errors as those of `search`.
     """
+    experiment = experiment.of_time
     repetitions, place = _most_runs(experiment, repetitions), _place(experiment, target)
     column = _ranks_column(experiment, ranks)
     processes = _processes(experiment, candidates, column)
@@ -185,7 +188,7 @@ def _most_runs(experiment: Experiment, repetitions: int | None) -> int:
 def _place(experiment: Experiment, target: Mapping[str, float]) -> FloatArray:
     """Return the target as a point, (m,). Raises ModelingError if it does not fit, or there are no times."""
     if "time" not in experiment.values:
-        raise ModelingError(f"{experiment.name}: there is no time to predict; measure without --effort-only")
+        raise ModelingError(f"{experiment.name}: there is no time to predict; measure without --counts")
     if set(target) != set(experiment.parameters):
         raise ModelingError(
             f"the target needs a value for each of: {', '.join(experiment.parameters) or 'no parameter'}"

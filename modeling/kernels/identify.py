@@ -58,9 +58,7 @@ def times_of(experiment: Experiment, method: Method = "quipu") -> FloatArray:
     0 where nothing was measured, and where times do not count (`timed`) unless the method is that of the paper.
     """
     if "time" not in experiment.values or not np.nansum(experiment.values["time"]) > 0:
-        raise ModelingError(
-            f"{experiment.name}: has no time, so it has no kernels: was it measured with --effort-only?"
-        )
+        raise ModelingError(f"{experiment.name}: has no time, so it has no kernels: was it measured with --counts?")
     return np.where(timed(experiment) | (method == "paper"), typical(experiment.values["time"]), 0.0)
 
 

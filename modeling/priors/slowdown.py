@@ -111,7 +111,7 @@ def slowdowns(
     contention. Raises ModelingError if there is no time.
     """
     if "time" not in experiment.values:
-        raise ModelingError(f"{experiment.name}: there is no time to diagnose; measure without --effort-only")
+        raise ModelingError(f"{experiment.name}: there is no time to diagnose; measure without --counts")
     ranks = rank_parameters(experiment)
     measured = experiment.values["time"]
     time = np.full(measured.shape[:2], np.nan)

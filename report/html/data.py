@@ -79,8 +79,8 @@ def report_data(
         "far": json_number(FAR),
         "open": json_number(OPEN),
         "repetitions": {name: repetitions(experiment.values[name][:, order, :]).sum(axis=1).tolist() for name in names},
-        "target": list(map(json_number, scale_of(experiment, target))),
-        "blind": [] if slow is None else list(blind_spots(experiment)),
+        "target": list(map(json_number, scale_of(experiment.of_time, target))),
+        "blind": [] if slow is None else list(blind_spots(experiment.of_time)),
         "slowdowns": None if slow is None else [_slowdown(one) for one in slow],
         "metrics": [metric_json(experiment.metrics[name]) for name in names],
         "regions": [
@@ -108,7 +108,8 @@ def report_data(
 
 
 def _slowest(experiment: Experiment) -> dict[str, str] | None:
-    slowest = most_dominating(experiment.rank_times, experiment.points, experiment.dedicated)
+    timed = experiment.of_time
+    slowest = most_dominating(timed.rank_times, timed.points, timed.dedicated)
     over = experiment.over_ranks
     text = None if slowest is None else slowest_rank_text(experiment.parameters, slowest, over)
     return None if text is None else {"text": text, "over": over}

@@ -199,10 +199,10 @@ def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationR
         (
             *map(number, row.point),
             str(row.repetitions),
-            quantity(row.total, row.unit),
+            "" if row.counts_only else quantity(row.total, row.unit),
             "" if math.isnan(row.spread) else percent(row.spread),
-            quantity(row.start_and_end, row.unit) if outside else "",
-            "oversubscribed" if row.oversubscribed else "",
+            quantity(row.start_and_end, row.unit) if outside and not row.counts_only else "",
+            "counts only" if row.counts_only else "oversubscribed" if row.oversubscribed else "",
         )
         for row in rows
     ]

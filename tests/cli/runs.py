@@ -28,6 +28,12 @@ REGIONS = (
     Region("MPI_Allreduce", "MPI_Allreduce", RegionKind.MPI),
 )
 TREE = CallTree(REGIONS, np.array([0, 1, 2, 3, 4]), np.array([-1, 0, 0, 2, 0]))
+# The run of many ranks reaches a call path more, which comes before others.
+WITH_BARRIER = CallTree(
+    (REGIONS[0], Region("MPI_Barrier", "MPI_Barrier", RegionKind.MPI), *REGIONS[1:]),
+    np.array([0, 1, 2, 3, 4, 5]),
+    np.array([-1, 0, 0, 0, 3, 0]),
+)
 
 
 def rank_values(p: int, n: int, repetition: int, rank: int) -> dict[str, list[float]]:
@@ -96,3 +102,35 @@ def write_experiment(folder: Path, repetitions: int = 2) -> Path:
             for repetition in range(1, repetitions + 1):
                 write_run(folder, p, n, repetition)
     return folder
+
+
+def write_counts(folder: Path, p: int, n: int, repetition: int = 1) -> RunArchive:
+    """Write a count-only run: what `quipu run --counts` leaves of p ranks, with a barrier that other runs lack."""
+    metrics = tuple(metric for metric in METRICS if metric.is_effort)
+    rows = [rank_values(p, n, repetition, rank) for rank in range(p)]
+    for row in rows:
+        row.update({name: [column[0], 1 if name == "visits" else 0, *column[1:]] for name, column in row.items()})
+    paths = len(WITH_BARRIER)
+    values = RunValues(
+        callpath=np.repeat(np.arange(paths), p),
+        rank=np.tile(np.arange(p), paths),
+        thread=np.zeros(paths * p, dtype=np.int64),
+        metrics={
+            metric.name: np.array([row[metric.name][path] for path in range(paths) for row in rows], dtype=np.int64)
+            for metric in metrics
+        },
+    )
+    metadata = RunMetadata(
+        parameters={"p": p, "n": n},
+        repetition=repetition,
+        command=("mpirun", "-n", str(p), "./heat", str(n)),
+        started="2026-01-02T03:04:05.000+00:00",
+        seconds=0.5,
+        exit_code=0,
+        ranks=p,
+        metrics=metrics,
+        counts_only=True,
+    )
+    ranks = tuple(RankRecord(rank, "node1", 100 + rank) for rank in range(p))
+    statistics = statistics_of(cells_of(values, metrics, np.arange(p), paths).cells, metrics)
+    return write_archive(RunArchive(metadata, WITH_BARRIER, values, statistics, ranks), folder)

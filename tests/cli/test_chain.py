@@ -86,7 +86,7 @@ def test_run_show_filter_run(quipu: Quipu, tmp_path: Path) -> None:
 
 def test_effort_only_and_repetitions(quipu: Quipu, tmp_path: Path) -> None:
     program(tmp_path)
-    answer = quipu("run", "--effort-only", "--rep", 2, "-o", "runs", "--", "mpirun", "-n", 1, "./app", 50)
+    answer = quipu("run", "--counts", "--rep", 2, "-o", "runs", "--", "mpirun", "-n", 1, "./app", 50)
     assert answer.code == 0, answer.err
     first, second = (regions(quipu, tmp_path / "runs" / f"run.r{number}") for number in (1, 2))
     assert first["work"]["blocks"] == second["work"]["blocks"] > 0
