@@ -84,7 +84,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
 def _apart(experiment: Experiment, timed: TimedPart, options: Options) -> Analysis:
     """Return the models of effort from all runs, and those of costs from the runs that kept time alone."""
     effort = [name for name, metric in experiment.metrics.items() if metric.is_effort]
-    counts = analyze(replace(experiment.only(effort), timed=None), options)
+    counts = analyze(replace(experiment.only(effort), timed=None, loaded=None, oversubscribed=None), options)
     times = analyze(timed.experiment, options)
     nowhere = PathModel(NoModel(_NOT_TIMED), MEASURED)
     exclusive = dict(counts.exclusive)

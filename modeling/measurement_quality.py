@@ -14,8 +14,8 @@ class RunQuality:
     """What disturbed a run, as far as is known.
 
     processors: those that its ranks and their threads used at once, and those that there were. others: how many others
-    used on average. simulated: the number of simulated ranks, 0 for real ones. by_effort: whether simulated time follows
-    effort alone. threads: of a rank.
+    used on average. simulated: the number of simulated ranks, 0 for real ones. by_effort: whether simulated time
+    follows effort alone. threads: of a rank.
     """
 
     processors: tuple[int, int] | None

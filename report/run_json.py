@@ -28,11 +28,17 @@ def _run(run: MeasuredRun) -> dict[str, Any]:
         "exit_code": metadata.exit_code,
         "partial": metadata.partial,
         "problems": list(metadata.problems),
+        "counts_only": metadata.counts_only,
     }
 
 
 def task_json(
-    parameters: Mapping[str, float], repetition: int, seconds: float, path: Path | None, error: str
+    parameters: Mapping[str, float],
+    repetition: int,
+    seconds: float,
+    path: Path | None,
+    error: str,
+    counts: bool = False,
 ) -> dict[str, Any]:
     """Return a run of a campaign, whose archive is not read: what only the archive knows is null."""
     return {
@@ -45,6 +51,20 @@ def task_json(
         "exit_code": None,
         "partial": bool(error) if path is not None else None,
         "problems": [error] if error else [],
+        "counts_only": counts,
+    }
+
+
+def planned_json(
+    parameters: Mapping[str, float], runs: int, counts: bool, seconds: float | None, at_least: bool
+) -> dict[str, Any]:
+    """Return planned runs of one configuration."""
+    return {
+        "parameters": _numbers(parameters),
+        "runs": runs,
+        "counts_only": counts,
+        "seconds": None if seconds is None else json_number(seconds),
+        "at_least": at_least,
     }
 
 

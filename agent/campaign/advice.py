@@ -10,6 +10,7 @@ from quipu.modeling.process_grid import ProcessGrid, telling
 
 from ..merge.experiment import scan_runs
 from ..merge.process_grids import process_grids
+from .counts.points import rank_counts, ranks_parameter
 from .file import Campaign
 
 
@@ -22,6 +23,8 @@ def advice(campaign: Campaign, directory: Path | None = None) -> str:
     if grid is None:
         return ""
     measured = [campaign.values(point)[grid.parameter] for point in campaign.points]
+    if campaign.target and grid.parameter == ranks_parameter(campaign):
+        measured += rank_counts(measured, campaign.target[grid.parameter])
     wanted = telling(grid, measured)
     if not wanted:
         return ""

@@ -9,9 +9,9 @@ import re
 import socket
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
@@ -27,6 +27,8 @@ from ..merge.merged import merged_as
 from ..merge.run import merge_run
 from .advice import advice
 from .build import build
+from .counts.runs import CountRuns
+from .counts.simulated import build_simulated
 from .file import Campaign
 from .full_disk import full_disk
 from .outdated import put_aside
@@ -39,7 +41,7 @@ from .task import Execution, Outcome, Progress, Silent, Task
 
 LOCK_FILE = ".campaign.lock"
 _TRIES, _PAUSE = 100, 0.01  # s: far longer than a child takes to execute its command
-_SHARE = re.compile(r"\d+(\.\d+)?%")
+_VARIES = re.compile(r"\d+(\.\d+)?%|\b\d+(?= ranks\b)")
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class CampaignResult:
     @property
     def failed(self) -> tuple[Outcome, ...]:
         """The runs that did not end well."""
-        return tuple(outcome for outcome in self.outcomes if outcome.error and not outcome.goes_on)
+        return tuple(one for one in self.outcomes if one.error and not (one.goes_on or one.replaced))
 
     @property
     def complete(self) -> int:
@@ -136,13 +138,14 @@ def run_campaign(
         recover(directory, progress, execution.busy(directory))
         how = _options(campaign, options, progress)
         tasks, finished = remaining(campaign, progress)
-        write_declared(directory, campaign.path, campaign.grid)
+        write_declared(directory, campaign.path, campaign.grid, campaign.target)
         if text := advice(campaign):
             progress.note(text)
         if tasks and how.rates is not None:
             read_rates(how.rates)
         if campaign.build and (tasks or not keep_old):  # which shows whether complete runs are of this program
             build(campaign)
+            build_simulated(campaign)
         if not keep_old and put_aside(campaign, how, progress):
             tasks, finished = remaining(campaign, progress)
         if tasks and how.filter_file is not None:  # which the build may have made
@@ -150,24 +153,71 @@ def run_campaign(
         here = campaign.scheduler is None
         if here and (warning := oversubscription_warning(campaign, sorted({task.point for task in tasks}))):
             progress.note(warning)
-        outcomes: list[Outcome] = []
-        alike = SameError()
-        for batch in iter([tasks]) if choose is None else _chosen(campaign, progress, choose):
-            progress.planned(batch, finished + len(outcomes))
-            before = len(outcomes)
-            for outcome in execution.outcomes(campaign, batch, how, progress):
-                outcomes.append(outcome)
-                progress.ended(outcome)
-                why = full_disk(outcome.error, (directory, campaign.path.parent)) if outcome.error else ""
-                why = why or ("" if keep_going or outcome.interrupted else alike.look(outcome, batch))
-                if outcome.interrupted or (stop_on_failure and outcome.error) or why:
-                    left = 0 if outcome.goes_on else max(len(batch) - (len(outcomes) - before), 0)
-                    return CampaignResult(directory, finished, tuple(outcomes), left, outcome.interrupted, why)
+        doing = _Doing(campaign, execution, how, progress, stop_on_failure, keep_going)
+        counting = CountRuns(campaign)
+        batches = iter([tasks]) if choose is None else _chosen(campaign, progress, choose)
+        found = doing.batches(batches, finished + counting.finished, counting) or doing.counts(finished)
+        if found is not None:
+            return found
         if not here:
             recover(directory, progress, execution.busy(directory))  # what jobs left that ended before their runs
         if campaign.grid is None and (text := advice(campaign, directory)):
             progress.note(text)
-        return CampaignResult(directory, finished, tuple(outcomes))
+        return CampaignResult(directory, finished + counting.finished, tuple(doing.outcomes))
+
+
+@dataclass
+class _Doing:
+    """The runs of an invocation, as they are done, with what became of them."""
+
+    campaign: Campaign
+    execution: Execution
+    how: LaunchOptions
+    progress: Progress
+    stop_on_failure: bool
+    keep_going: bool
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def batches(self, batches: Iterable[list[Task]], finished: int, counting: CountRuns) -> CampaignResult | None:
+        """Do the runs with times; return the result if that is the end of the invocation."""
+        alike = SameError()
+        for batch in batches:
+            self.progress.planned(batch, finished + len(self.outcomes))
+            before = len(self.outcomes)
+            for outcome in self.execution.outcomes(self.campaign, batch, self.how, self.progress):
+                why = self._take(outcome)
+                why = why or ("" if self.keep_going or outcome.interrupted else alike.look(outcome, batch))
+                if why or self._ends(outcome):
+                    left = 0 if outcome.goes_on else max(len(batch) - (len(self.outcomes) - before), 0)
+                    return self._stopped(finished, left + len(counting.plan()), outcome, why)
+        return None
+
+    def counts(self, finished: int) -> CampaignResult | None:
+        """Do the count-only runs; return the result if that is the end of the invocation."""
+        counting = CountRuns(self.campaign)  # by now it is known what runs with times take
+        if text := counting.why_none:
+            self.progress.note(text)
+        known = finished + counting.finished
+        if plan := counting.plan():
+            self.progress.planned([one.task for one in plan], known + len(self.outcomes))
+        for outcome in counting.outcomes(self.execution, self.how, self.progress):
+            why = self._take(outcome)
+            if why or self._ends(outcome):
+                return self._stopped(known, len(counting.plan()), outcome, why)
+        return None
+
+    def _take(self, outcome: Outcome) -> str:
+        """Keep and show what became of a run; return why all further ones are useless."""
+        self.outcomes.append(outcome)
+        self.progress.ended(outcome)
+        return full_disk(outcome.error, (self.campaign.directory, self.campaign.path.parent)) if outcome.error else ""
+
+    def _ends(self, outcome: Outcome) -> bool:
+        failed = bool(outcome.error) and not outcome.replaced
+        return outcome.interrupted or (self.stop_on_failure and failed)
+
+    def _stopped(self, finished: int, left: int, outcome: Outcome, why: str) -> CampaignResult:
+        return CampaignResult(self.campaign.directory, finished, tuple(self.outcomes), left, outcome.interrupted, why)
 
 
 def _chosen(campaign: Campaign, progress: Progress, choose: Choose) -> Iterator[list[Task]]:
@@ -182,7 +232,7 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
     said: set[str] = set()
 
     def say_once(text: str) -> None:
-        same = _SHARE.sub("%", text)  # what differs in a share alone is said once, of the first run
+        same = _VARIES.sub("%", text)  # what differs in a share or in the number of ranks alone is said once
         if same not in said:
             said.add(same)
             progress.note(text)
@@ -227,6 +277,7 @@ def remaining(campaign: Campaign, progress: Progress) -> tuple[list[Task], int]:
     for error in errors:
         progress.note(f"{error} (the run counts as not done)")
     complete = defaultdict[Point, list[RunMetadata]](list)
+    counts_only = LaunchOptions(clock=campaign.clock).counts_only
     for stored in runs:
         parameters = stored.metadata.parameters
         if set(parameters) != set(campaign.parameters):
@@ -234,7 +285,7 @@ def remaining(campaign: Campaign, progress: Progress) -> tuple[list[Task], int]:
                 f"{campaign.directory}: {stored.path.name} has other parameters than {campaign.path}; "
                 "give the campaign a directory of its own"
             )
-        if stored.metadata.complete:
+        if stored.metadata.complete and stored.metadata.counts_only == counts_only:
             complete[tuple(parameters[name] for name in campaign.parameters)].append(stored.metadata)
     done = sum(min(len(complete[point]), campaign.repetitions) for point in campaign.points)
     left = {point: _repetitions_left(campaign, point, complete[point]) for point in campaign.points}

@@ -17,6 +17,7 @@ from quipu.modeling.process_grid import MOST_DIMENSIONS, RULES, ProcessGrid
 
 from ..launch.launchers import launch_command
 from .points import Point, read_points
+from .target import CountsPlan, read_counts, read_target
 
 if TYPE_CHECKING:
     from .jobs.plan import SchedulerPlan
@@ -27,7 +28,7 @@ PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 """A parameter in a command or in the environment."""
 REPETITION = "repetition"
 """What stands for the number of the repetition there, unless a parameter has this name."""
-_TABLES = {"experiment", "parameters", "environment", "search", "grid", "refine", "scheduler"}
+_TABLES = {"experiment", "parameters", "environment", "search", "grid", "refine", "scheduler", "target", "counts"}
 _GRID = {"parameter", "dimensions", "rule"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform", "compute", "rates"}
 _SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", "python", *_LAUNCHING}
@@ -42,7 +43,9 @@ class Campaign:
     the order in which they run (ascending, first parameter slowest). directory, filter_file and rates are below the
     folder of the file; there the build and the programs run, wherever the campaign is started from. build: a line for
     sh, empty if there is nothing to build. grid: the process grid, if the file declares it. scheduler: how runs become
-    jobs, None: they run here. python: functions of Python programs are measured.
+    jobs, None: they run here. python: functions of Python programs are measured. target: the point that is predicted if
+    no other is named, empty if the file declares none; counts: how the count-only runs for it are made. facts: what
+    begins the names of its facts in fingerprints.
     """
 
     path: Path
@@ -66,6 +69,9 @@ class Campaign:
     grid: ProcessGrid | None = None
     scheduler: SchedulerPlan | None = None
     python: bool = False
+    target: Mapping[str, float] = field(default_factory=dict)
+    facts: str = ""
+    counts: CountsPlan = field(default_factory=CountsPlan)
 
     @property
     def repetitions_differ(self) -> bool:
@@ -78,8 +84,8 @@ class Campaign:
         """Return what a fingerprint has of the command and the environment, before {parameters} are replaced."""
         words = (*((self.launcher, self.ranks, str(self.platform or "")) if self.launcher else ()), *self.command)
         return {
-            "template": " ".join(words),
-            "environment": " ".join(f"{name}={value}" for name, value in sorted(self.environment.items())),
+            f"{self.facts}template": " ".join(words),
+            f"{self.facts}environment": " ".join(f"{name}={value}" for name, value in sorted(self.environment.items())),
         }
 
     def values(self, point: Point) -> dict[str, float]:
@@ -139,6 +145,8 @@ def read_campaign(path: Path | str) -> Campaign:
     [search]                             # measures what a prediction needs instead of all points; see read_search
     [refine]                             # how `quipu refine` chooses what to instrument; see read_refine
     [scheduler]                          # each run is a job of a batch scheduler; see read_scheduler
+    [target]                             # the point that is predicted; adds count-only runs, see read_target
+    [counts]                             # how these are made; see read_counts
 
     Values of a parameter may also be {from = 10, to = 100, step = 10} or {from = 1, to = 64, factor = 2}.
     """
@@ -206,6 +214,8 @@ class _Declaration:
             refine=self.refine(parameters),
             scheduler=self.scheduler(parameters),
             python=self.python(),
+            target=self.target(parameters),
+            counts=self.counts(parameters),
         )
 
     def grid(self, parameters: tuple[str, ...], points: Iterable[Point]) -> ProcessGrid | None:
@@ -235,7 +245,7 @@ class _Declaration:
             return None
         from .search import read_search  # models and strategies: not needed to run all points
 
-        return read_search(self.content["search"], parameters, self.path)
+        return read_search(self.content["search"], parameters, self.path, self.target(parameters))
 
     def refine(self, parameters: tuple[str, ...]) -> RefinePlan | None:
         if "refine" not in self.content:
@@ -243,6 +253,18 @@ class _Declaration:
         from .refine_file import read_refine  # selections: not needed to run all points
 
         return read_refine(self.content["refine"], parameters, self.path)
+
+    def target(self, parameters: tuple[str, ...]) -> dict[str, float]:
+        return read_target(self.content["target"], parameters, self.path) if "target" in self.content else {}
+
+    def counts(self, parameters: tuple[str, ...]) -> CountsPlan:
+        if "counts" not in self.content:
+            return CountsPlan()
+        if "target" not in self.content:
+            raise self.error("counts", "belongs to [target], which says up to how many ranks are counted")
+        plan = read_counts(self.content["counts"], self.command(parameters), self.path)
+        self.used("command", plan.command, parameters)
+        return plan
 
     def scheduler(self, parameters: tuple[str, ...]) -> SchedulerPlan | None:
         if "scheduler" not in self.content:

@@ -10,6 +10,7 @@ from quipu.modeling.errors import MeasurementError
 from quipu.modeling.printable import counted
 
 from ..merge.experiment import StoredRun, scan_runs
+from .counts.simulated import simulated_campaign
 from .file import Campaign
 from .identity import machine, measuring_facts, outdated
 from .repetition import LaunchOptions
@@ -25,6 +26,8 @@ def put_aside(campaign: Campaign, options: LaunchOptions, progress: Progress) ->
     Raises MeasurementError if they cannot be moved.
     """
     now = {**campaign.template, **measuring_facts(options)}
+    if campaign.counts.command:
+        now |= simulated_campaign(campaign).template
     if campaign.scheduler is None and campaign.rates is None:
         now["machine"] = machine()
     reasons: Counter[str] = Counter()
@@ -37,7 +40,7 @@ def put_aside(campaign: Campaign, options: LaunchOptions, progress: Progress) ->
     if old:
         why = "; ".join(reason for reason, _ in reasons.most_common(_MOST_REASONS))
         place = campaign.directory / FOLDER
-        _move(old, place)
+        move_runs(old, place)
         progress.note(
             f"{counted(len(old), 'run is', 'runs are')} not what is measured now ({why}) and will be measured again; "
             f"the old {'one is' if len(old) == 1 else 'ones are'} in {place} (--keep-old would keep them)"
@@ -45,7 +48,8 @@ def put_aside(campaign: Campaign, options: LaunchOptions, progress: Progress) ->
     return len(old)
 
 
-def _move(runs: list[StoredRun], place: Path) -> None:
+def move_runs(runs: list[StoredRun], place: Path) -> None:
+    """Move runs into a folder within their experiment. Raises MeasurementError if that is not possible."""
     try:
         place.mkdir(exist_ok=True)
         for run in runs:

@@ -268,7 +268,9 @@ class _Cycle:
     def iteration(self, number: int, filter_file: Path | None = None) -> Campaign:
         """Return the campaign as an iteration runs it: in a folder of its own, built already."""
         part = self.part(f"iteration-{number}")
-        return replace(self.campaign, directory=part, build="", filter_file=filter_file, search=None, refine=None)
+        return replace(
+            self.campaign, directory=part, build="", filter_file=filter_file, search=None, refine=None, target={}
+        )
 
     def cheapest(self, baseline: Baseline) -> Point:
         """Return the point whose runs take least."""

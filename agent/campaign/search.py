@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -39,23 +39,27 @@ class SearchPlan:
 
 @dataclass
 class _Table:
-    target: dict[str, Annotated[float, msgspec.Meta(gt=0, le=1e300)]]
     budget: str | Annotated[float, msgspec.Meta(gt=0, le=1e300)]
     strategy: str = "posterior"
     batch: Positive = 4
     constraints: list[str] = field(default_factory=list)
     ranks: str = ""
     patience: Annotated[int, msgspec.Meta(ge=0, le=1000)] = _PATIENCE
+    target: dict[str, Annotated[float, msgspec.Meta(gt=0, le=1e300)]] = field(default_factory=dict)
 
 
 _KEYS = {"target", "budget", "strategy", "batch", "constraints", "ranks", "patience"}
 
 
-def read_search(table: object, parameters: Sequence[str], source: object) -> SearchPlan:
+def read_search(
+    table: object, parameters: Sequence[str], source: object, declared: Mapping[str, float] | None = None
+) -> SearchPlan:
     """Return the content of the table. Raises FormatError that names `source` and the key at fault.
 
+    declared: the table [target] of the file.
+
     [search]
-    target = {p = 1024, n = 6000}        # the point that is to be predicted
+    target = {p = 1024, n = 6000}        # the point that is to be predicted; not where the file has a table [target]
     budget = "10%"                       # of all points with all repetitions; or core hours: 2.5
     strategy = "posterior"               # optional, as are the following
     batch = 4                            # runs between two models
@@ -68,7 +72,10 @@ def read_search(table: object, parameters: Sequence[str], source: object) -> Sea
     if unknown := sorted(table.keys() - _KEYS):
         raise FormatError(source, f"search.{unknown[0]} is unknown; [search] has {', '.join(sorted(_KEYS))}")
     found = typed(table, _Table, source, "search")
-    if set(found.target) != set(parameters):
+    if declared and found.target:
+        raise FormatError(source, "search.target: the table [target] declares the target: give it once")
+    target = found.target or dict(declared or {})
+    if set(target) != set(parameters):
         names = ", ".join(parameters) or "no parameter"
         raise FormatError(source, f"search.target needs a value for each of: {names}")
     if found.strategy not in STRATEGIES:
@@ -81,6 +88,6 @@ def read_search(table: object, parameters: Sequence[str], source: object) -> Sea
             Constraint(text, parameters)
     except ModelingError as error:
         raise FormatError(source, f"search: {error}") from error
-    target = {name: float(found.target[name]) for name in parameters}
+    target = {name: float(target[name]) for name in parameters}
     constraints = tuple(found.constraints)
     return SearchPlan(target, budget, found.strategy, found.batch, constraints, found.ranks, found.patience)

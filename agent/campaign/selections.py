@@ -114,7 +114,11 @@ def first_selection(plan: RefinePlan, costs: PathCosts | None, hook: HookCost, g
 
 def target_of(plan: RefinePlan, campaign: Campaign) -> dict[str, float]:
     """Return the point at which regions are to matter."""
-    return plan.at or extrapolated_point(np.array(campaign.points, dtype=np.float64), campaign.parameters)
+    return (
+        plan.at
+        or dict(campaign.target)
+        or extrapolated_point(np.array(campaign.points, dtype=np.float64), campaign.parameters)
+    )
 
 
 def next_selection(
@@ -123,7 +127,7 @@ def next_selection(
     """Return what to instrument after an iteration, of what it measured. hook: what a visit really costs by now."""
     if plan.strategy == "static":
         return before
-    analysis = analyze(load_experiment(measured.directory))
+    analysis = analyze(load_experiment(measured.directory).of_time)
     target = target_of(plan, campaign)
     if plan.strategy == "budget":
         # What measuring took is small by now, so that nothing is taken off.

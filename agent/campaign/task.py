@@ -16,28 +16,34 @@ from .repetition import LaunchOptions
 
 @dataclass(frozen=True)
 class Task:
-    """One run to do: a point, and which repetition of it in this experiment it will be (from 1)."""
+    """One run to do: a point, and which repetition of it in this experiment it will be (from 1).
+
+    counts: it is a count-only run.
+    """
 
     point: Point
     parameters: Mapping[str, float]
     repetition: int
+    counts: bool = False
 
     @property
     def name(self) -> str:
-        """The task as a person reads it: "p=4,n=100000 (repetition 2)"."""
-        return f"{configuration_name(self.parameters)} (repetition {self.repetition})"
+        """The task as a person reads it: "p=4,n=100000 (repetition 2)", or "(counts)"."""
+        return f"{configuration_name(self.parameters)} ({'counts' if self.counts else f'repetition {self.repetition}'})"
 
     def options(self, campaign: Campaign, given: LaunchOptions) -> LaunchOptions:
         """Return how to measure it: as the campaign says for its point, after what is given for all of them."""
         environment = {**campaign.environment_at(self.point, self.repetition), **given.environment}
-        return replace(given, template=campaign.template, environment=environment)
+        how = replace(given, template=campaign.template, environment=environment)
+        return replace(how, clock="none", rates=None) if self.counts else how
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What became of a task: its archive, or the error.
 
-    interrupted: the user stopped it. goes_on: only the campaign was stopped, and the run goes on as a job.
+    interrupted: the user stopped it. goes_on: only the campaign was stopped, and the run goes on as a job. replaced: it
+    failed, and a run of a larger size takes its place.
     """
 
     task: Task
@@ -46,6 +52,7 @@ class Outcome:
     error: str = ""
     interrupted: bool = False
     goes_on: bool = False
+    replaced: bool = False
 
 
 class Progress(Protocol):

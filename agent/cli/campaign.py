@@ -12,10 +12,12 @@ import typer
 from quipu.modeling.errors import UsageError
 from quipu.modeling.printable import counted
 
-from .output import say, show_json, stdout_for_json
+from .output import layout, say, show, show_json, stdout_for_json
 
 if TYPE_CHECKING:
     from ..campaign.campaign import CampaignResult, Choose
+    from ..campaign.file import Campaign
+    from ..campaign.plan import Plan, PlannedRuns
     from ..campaign.task import Execution, Outcome, Progress, Task
 
 _LONG = 5.0  # seconds; longer runs are announced
@@ -32,6 +34,7 @@ def command(
         False, "--keep-old", help="Keep runs of another build, command or machine instead of measuring them again."
     ),
     cancel: bool = typer.Option(False, "--cancel", help="Cancel the jobs that it left with a scheduler, and end."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Show the runs that are to do and what they cost; run none."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
     as_json: bool = typer.Option(
         False, "--json", help="Print JSON about the runs at the end; what programs print goes to stderr."
@@ -57,6 +60,10 @@ def command(
         [search]
         target = {p = 64, n = 512}
         budget = "10%"
+    With a table [target] effort and communication are also counted with up to as many ranks as the target has:
+        [target]
+        p = 512
+        n = 4000
     With a table [scheduler] each run is a job of Slurm, PBS, LSF or Flux:
         [scheduler]
         name = "slurm"
@@ -70,6 +77,9 @@ def command(
     if stop_on_error and keep_going:
         raise UsageError("--stop-on-error and --keep-going exclude each other")
     campaign = read_campaign(file)
+    if dry_run:
+        _show_plan(campaign, as_json)
+        return
     progress = Noting(Lines(errors_only=quiet))
     execution: Execution | None = None
     if campaign.scheduler is not None:
@@ -105,6 +115,50 @@ def command(
         show_json(_json(result, [*progress.notes, result.stopped] if result.stopped else progress.notes))
     if result.exit_code:
         raise typer.Exit(result.exit_code)
+
+
+def _show_plan(campaign: Campaign, as_json: bool) -> None:
+    from quipu.report.terminal import head, tables
+    from quipu.report.text import duration
+
+    from ..campaign.plan import plan_of
+
+    plan = plan_of(campaign)
+    if as_json:
+        show_json(_plan_json(campaign, plan))
+        return
+    rows = [(one.parameters, one.runs, one.counts, _takes(one)) for one in plan.planned]
+    runs = counted(sum(one.runs for one in plan.planned), "run", "runs")
+    facts = [("complete", counted(plan.finished, "run", "runs")), ("to do", runs)]
+    if plan.planned:
+        known = duration(plan.seconds) if plan.seconds else "not known"
+        facts.append(("takes", f"{'at least ' if plan.unknown and plan.seconds else ''}{known}"))
+    room = layout()
+    table = [tables.plan_table(campaign.parameters, rows, room)] if rows else []
+    show([head(str(campaign.directory), facts, plan.notes, room), *table])
+
+
+def _takes(one: PlannedRuns) -> str:
+    from quipu.report.text import duration
+
+    if one.seconds is None:
+        return "not known"
+    return f"{'at least ' if one.at_least else ''}{duration(one.seconds)}"
+
+
+def _plan_json(campaign: Campaign, plan: Plan) -> dict[str, object]:
+    from quipu.report.json_views import document_json
+    from quipu.report.run_json import planned_json
+
+    return document_json(
+        "campaign-plan",
+        str(campaign.directory),
+        complete=plan.finished,
+        planned=[planned_json(one.parameters, one.runs, one.counts, one.seconds, one.at_least) for one in plan.planned],
+        seconds=plan.seconds,
+        unknown=plan.unknown,
+        notes=list(plan.notes),
+    )
 
 
 class Noting:
@@ -188,7 +242,7 @@ def _json(result: CampaignResult, notes: Sequence[str]) -> dict[str, object]:
         not_started=result.not_started,
         interrupted=result.interrupted,
         runs=[
-            task_json(one.task.parameters, one.task.repetition, one.seconds, one.archive, one.error)
+            task_json(one.task.parameters, one.task.repetition, one.seconds, one.archive, one.error, one.task.counts)
             for one in result.outcomes
         ],
         notes=list(notes),

@@ -38,12 +38,13 @@ def command(
     from quipu.report.text import point_text, quality_fact
 
     from .kept_models import analyze_once
-    from .measurements import load
+    from .measurements import load, or_target
 
     write = None
     if output is not None:
         write = own_file(output, lambda old: "quipu-diagnosis" in old, "diagnosis", force, [experiment])
     data = load(experiment, over_ranks_of(over_ranks)).of_time
+    at = or_target(at, experiment)
     if at:
         target = point_of("--at", at, data.parameters, ranks=rank_parameters(data))
     else:

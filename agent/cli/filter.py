@@ -125,10 +125,10 @@ def command(
         least = 0.01 if threshold is None else threshold
         chosen = _imbalanced(experiment, imbalance, least, imbalance_metric, program)
     else:
-        from .measurements import load_both, ranks_of
+        from .measurements import load_both, or_target, ranks_of
 
         analysis, measured = load_both(experiment, over_ranks_of(over_ranks))
-        point = point_of("--at", at, analysis.parameters, ranks=ranks_of(analysis, measured))
+        point = point_of("--at", or_target(at, experiment), analysis.parameters, ranks=ranks_of(analysis, measured))
         chosen = _modeled(analysis, point, threshold, overhead, tool, experiment, as_json)
     text, notes = _text(chosen, compiler, format_name, program)
     write(text)

@@ -60,7 +60,7 @@ def command(
     from quipu.report.terminal.kernels import advice_lines, kernel_table
     from quipu.report.text import quality_fact
 
-    from .measurements import load, read_machine
+    from .measurements import load, or_target, read_machine
 
     if method not in METHODS:
         raise UsageError(f"--method {method!r}: choose one of {', '.join(METHODS)}")
@@ -74,7 +74,8 @@ def command(
         if name is not None and name not in measured.parameters:
             known = ", ".join(measured.parameters) or "none"
             raise UsageError(f"{option} {name!r}: no parameter of this experiment; it has: {known}")
-    point = point_of("--at", at, measured.parameters, ranks={processes} if processes else rank_parameters(measured))
+    at, ranks = or_target(at, experiment), {processes} if processes else rank_parameters(measured)
+    point = point_of("--at", at, measured.parameters, ranks=ranks)
     chosen = "paper" if method == "paper" else "quipu"
     clock = clock_of_runs(experiment)
     model = model_program(measured, here, clock, processes, size, share, chosen, frequency)  # type: ignore[arg-type]

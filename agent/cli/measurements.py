@@ -114,6 +114,16 @@ def _measurements(source: Path, over_ranks: Over) -> Experiment:
     return load_experiment(source, over_ranks)
 
 
+def or_target(given: list[str], source: Path) -> list[str]:
+    """Return the point that an option gives, or else the target that the experiment declares, written the same way."""
+    if given or not source.is_dir() or is_of_others(source) or is_run(source):
+        return given
+    from ..merge.declared import read_declared
+
+    _declare_again(source)
+    return [f"{name}={value:.17g}" for name, value in read_declared(source).target.items()]
+
+
 def _declare_again(folder: Path) -> None:
     """Store what the campaign file of an experiment declares now: it may have changed since the last run."""
     from ..merge.declared import FILE, read_declared, write_declared
@@ -127,7 +137,8 @@ def _declare_again(folder: Path) -> None:
         from ..campaign.file import read_campaign
 
         try:
-            write_declared(folder, campaign, read_campaign(campaign).grid)
+            now = read_campaign(campaign)
+            write_declared(folder, campaign, now.grid, now.target)
         except OSError:
             return  # the folder of somebody else: its declarations hold
 

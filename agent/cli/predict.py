@@ -14,7 +14,12 @@ from .output import layout, say, show, show_json
 def command(
     *,
     experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment, or a file of models."),
-    at: list[str] = typer.Option([], "--at", metavar="NAME=NUMBER,...", help="The point, such as p=1024,n=1e6."),
+    at: list[str] = typer.Option(
+        [],
+        "--at",
+        metavar="NAME=NUMBER,...",
+        help="The point, such as p=1024,n=1e6. [default: the target of the campaign]",
+    ),
     metric: str = typer.Option("time", "--metric", "-m", metavar="NAME", help="The metric to predict."),
     inclusive: bool = typer.Option(False, "--inclusive/--exclusive", help="With what a call path calls, or itself."),
     top: int = typer.Option(20, "--top", min=1, metavar="N", help="Show the first N call paths."),
@@ -30,11 +35,13 @@ def command(
     from quipu.report.model_views import ranking_view
     from quipu.report.terminal import head, tables
 
-    from .measurements import load_both, ranks_of
+    from .measurements import load_both, or_target, ranks_of
 
     analysis, measured = load_both(experiment, over_ranks_of(over_ranks))
     zero = [name for name, (low, _) in zip(analysis.parameters, analysis.ranges, strict=True) if low <= 0]
-    point = point_of("--at", at, analysis.parameters, with_zero=zero, ranks=ranks_of(analysis, measured))
+    point = point_of(
+        "--at", or_target(at, experiment), analysis.parameters, with_zero=zero, ranks=ranks_of(analysis, measured)
+    )
     view = ranking_view(analysis, measured, point, metric, inclusive, top)
     if as_json:
         show_json(ranking_json(analysis.name, point, view, analysis.quality))

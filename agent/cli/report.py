@@ -72,7 +72,7 @@ def command(
     from ..merge.experiment import find_runs
     from ..merge.rank_times import times_by_rank
     from .kept_models import analyze_once
-    from .measurements import is_of_others, load
+    from .measurements import is_of_others, load, or_target
 
     if machine is not None and not kernels:
         raise UsageError("--machine belongs to --kernels")
@@ -87,7 +87,7 @@ def command(
     notes: list[str] = []
     if against is not None:
         before, data, notes = _compared(against, data, experiment, over)
-    target = point_of("--at", at, data.parameters, partial=True, ranks=rank_parameters(data))
+    target = point_of("--at", or_target(at, experiment), data.parameters, partial=True, ranks=rank_parameters(data))
     if is_of_others(experiment):
         runs: list[StoredRun] = []
         facts = [("read from", str(experiment))]

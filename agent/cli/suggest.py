@@ -27,7 +27,12 @@ def command(
         metavar="HOURS|SHARE%",
         help="Core hours (2.5), or a share of what all runs of all points cost (10%); what was measured counts.",
     ),
-    target: list[str] = typer.Option(..., "--target", metavar="NAME=NUMBER,...", help="The point to be predicted."),
+    target: list[str] = typer.Option(
+        [],
+        "--target",
+        metavar="NAME=NUMBER,...",
+        help="The point to be predicted. [default: the target of the campaign]",
+    ),
     values: list[str] = typer.Option(
         [], "--values", metavar="NAME=NUMBER,...", help="Values that a parameter can take. [default: those measured]"
     ),
@@ -64,13 +69,14 @@ def command(
     from quipu.report.text import core_hours, number, percent, quality_fact
 
     from .kept_models import analyze_once
-    from .measurements import load
+    from .measurements import load, or_target
 
     if strategy not in STRATEGIES:
         raise UsageError(f"--strategy {strategy!r}: choose one of {', '.join(STRATEGIES)}")
     with _naming("budget"):
         limit = Budget.parse(budget)
     measured = load(experiment).of_time
+    target = or_target(target, experiment)
     point = point_of("--target", target, measured.parameters, ranks={ranks} if ranks else rank_parameters(measured))
     given = parse_values("--values", values, measured.parameters)
     columns = {

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from quipu.modeling.documents import typed
+from quipu.modeling.documents import Real, typed
 from quipu.modeling.errors import FormatError
 from quipu.modeling.process_grid import MOST_DIMENSIONS, RULES, ProcessGrid
 
@@ -29,17 +29,21 @@ class DeclaredGrid:
 
 @dataclass(frozen=True)
 class Declared:
-    """The declarations of an experiment. campaign: the file that they are from, which may have changed since."""
+    """The declarations of an experiment. campaign: the file that they are from, which may have changed since.
+
+    target: the point that is predicted if no other is named, by parameter; empty without.
+    """
 
     campaign: str = ""
     grid: DeclaredGrid | None = None
+    target: dict[str, Real] = field(default_factory=dict)
     format: str = _FORMAT
 
 
-def write_declared(folder: Path, campaign: Path, grid: ProcessGrid | None) -> None:
+def write_declared(folder: Path, campaign: Path, grid: ProcessGrid | None, target: Mapping[str, float]) -> None:
     """Store the declarations of a campaign in the folder of its experiment."""
     own = None if grid is None else DeclaredGrid(grid.parameter, grid.rule, grid.dimensions)
-    write_json(folder / FILE, asdict(Declared(str(campaign.absolute()), own)))
+    write_json(folder / FILE, asdict(Declared(str(campaign.absolute()), own, dict(target))))
 
 
 def read_declared(folder: Path) -> Declared:

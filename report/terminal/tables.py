@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -183,6 +183,19 @@ def beyond_effort_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Rende
     ]
     headings = ("call path", "also beyond effort", "share", "of", "basis")
     return elastic(headings, texts, (0, 4), (1, 2, 3), layout)
+
+
+def plan_table(
+    parameters: Sequence[str], rows: Sequence[tuple[Mapping[str, float], int, bool, str]], layout: Layout
+) -> RenderableType:
+    """Return planned runs: parameter values, how many, whether they only count, how long they take."""
+    names = [clean(name, layout.glyphs) for name in parameters]
+    texts = [
+        (*(number(values[name]) for name in parameters), str(runs), "counts" if counts else "time, counts", takes)
+        for values, runs, counts, takes in rows
+    ]
+    columns = (*range(len(names) + 1), len(names) + 2)
+    return elastic((*names, "runs", "measured", "takes"), texts, (), columns, layout)
 
 
 def generated_table(rows: Sequence[tuple[str, str, str, str]], layout: Layout) -> RenderableType:

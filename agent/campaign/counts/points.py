@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""At which numbers of ranks and which sizes a campaign with a target counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from quipu.modeling.parameter_names import RANK_NAMES
+
+from ..file import PLACEHOLDER, Campaign
+from ..points import Point
+
+_RANK_OPTIONS = ("-n", "-np", "--np", "--ntasks")
+_LARGEST_ROOT = 3
+_BEYOND = 2
+"""How many sizes beyond the declared ones are there to try."""
+
+
+def ranks_parameter(campaign: Campaign) -> str | None:
+    """Return the parameter that is the number of ranks; None if none is, or not alone."""
+    words = list(campaign.command)
+    texts = [campaign.ranks, *(after for word, after in pairwise(words) if word in _RANK_OPTIONS)]
+    for text in texts:
+        if (found := PLACEHOLDER.fullmatch(text)) is not None and found.group(1) in campaign.parameters:
+            return found.group(1)
+    named = [campaign.grid.parameter] if campaign.grid is not None else []
+    return next((name for name in (*named, *RANK_NAMES) if name in campaign.parameters), None)
+
+
+def rank_counts(declared: Sequence[float], target: float) -> list[int]:
+    """Return the numbers of ranks beyond the declared ones at which to count, ascending, with the target as the last.
+
+    They continue the declared ones: by their factor if they have one; where these are squares or cubes of whole numbers
+    and the target is one, too, the roots are doubled; else the numbers are doubled.
+    """
+    known, last = sorted({round(value) for value in declared if value >= 1}), math.floor(target)
+    if not known or last <= known[-1]:
+        return []
+    factors = {b / a for a, b in pairwise(known)}
+    root = _common_root([*known, last])
+    result: list[int] = []
+    value = known[-1]
+    factor = factors.pop() if len(factors) == 1 else 0.0
+    while True:
+        if factor >= 2 and factor.is_integer():
+            value = round(value * factor)
+        elif root > 1 and len(known) > 1:
+            value = (2 * round(value ** (1 / root))) ** root
+        else:
+            value = 2 ** math.floor(math.log2(value) + 1)
+        if value >= last:
+            return [*result, last]
+        result.append(value)
+
+
+def sizes(campaign: Campaign, ranks: str) -> tuple[list[Point], int]:
+    """Return the values of the other parameters, smallest first, and how many of them are declared.
+
+    From one to the next each parameter takes its next value. The last ones are beyond what is declared: they are tried
+    where the program cannot run the others with so many ranks.
+    """
+    place = campaign.parameters.index(ranks)
+    declared = {(*point[:place], *point[place + 1 :]) for point in campaign.points}
+    columns = [sorted(set(column)) for column in zip(*declared, strict=True)]
+    steps = max((len(column) for column in columns), default=1)
+    ladder = [tuple(column[min(step, len(column) - 1)] for column in columns) for step in range(steps)]
+    if not set(ladder) <= declared:  # the file lists its points
+        ladder = sorted(declared, key=lambda one: (math.prod(max(value, 1e-300) for value in one), one))
+    known = len(ladder)
+    for _ in range(_BEYOND):
+        larger = tuple(_next(column, one) for column, one in zip(columns, ladder[-1], strict=True))
+        if larger == ladder[-1]:
+            break
+        ladder.append(larger)
+    return ladder, known
+
+
+def point_of(campaign: Campaign, ranks: str, number: int, others: Point) -> Point:
+    """Return the point with a number of ranks and values of the other parameters."""
+    place = campaign.parameters.index(ranks)
+    return (*others[:place], number, *others[place:])
+
+
+def _common_root(values: Sequence[int]) -> int:
+    """Return 2 if all are squares of whole numbers, 3 if cubes, else 1."""
+    for root in range(2, _LARGEST_ROOT + 1):
+        if all(round(value ** (1 / root)) ** root == value for value in values):
+            return root
+    return 1
+
+
+def _next(declared: Sequence[float], value: float) -> float:
+    """Return what comes after a value: as much larger as the last declared value is than the one before."""
+    if len(declared) < 2 or declared[-2] <= 0:
+        return value
+    larger = value * declared[-1] / declared[-2]
+    return math.ceil(larger) if all(float(one).is_integer() for one in declared) else larger

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The count-only runs of a campaign with a target: up to the target's number of ranks, at the smallest sizes.
+
+Effort and communication do not depend on the machine, so the ranks may share processors or be simulated. Many ranks at
+a small size decide what few ranks cannot show, such as whether a process grid has two or three dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, replace
+
+import psutil
+from quipu.modeling.printable import counted
+from quipu.report.text import duration
+
+from ...archive.metadata import RunMetadata
+from ...archive.read import read_metadata
+from ...merge.experiment import StoredRun, scan_runs
+from ..file import Campaign
+from ..outdated import FOLDER, move_runs
+from ..repetition import LaunchOptions
+from ..task import Execution, Outcome, Progress, Task
+from .costs import LEAST_SECONDS, Cost, Costs
+from .points import point_of, rank_counts, ranks_parameter, sizes
+from .simulated import SIMULATOR, simulated_campaign, simulates
+
+_TRIES = 2
+"""Larger sizes that are tried where the program cannot run with so many ranks at the smallest one."""
+_GIB = 2.0**30
+
+
+@dataclass(frozen=True)
+class PlannedCount:
+    """A count-only run. seconds: that it takes about; at_least: they are a lower bound, as no run says more."""
+
+    task: Task
+    number: int
+    size: int
+    seconds: float
+    at_least: bool = False
+
+
+class CountRuns:
+    """Which count-only runs of a campaign are done, which are to do, and how."""
+
+    def __init__(self, campaign: Campaign, processors: int | None = None) -> None:
+        """Read what is on the disk. processors: of this machine, None: as many as it has."""
+        self._campaign = campaign
+        self._processors = processors or psutil.cpu_count() or 1
+        self._costs = Costs(self._processors)
+        self._ranks = ranks_parameter(campaign) if campaign.target else None
+        self._numbers: list[int] = []
+        self._done: dict[int, dict[int, float]] = {}  # number of ranks, number of the size: seconds
+        self._tries: dict[int, list[Outcome]] = {}
+        self._spent = 0.0
+        self._broken: set[bool] = set()  # kinds of launch that failed where the other did not
+        if self._ranks is None:
+            return
+        place = campaign.parameters.index(self._ranks)
+        self._numbers = rank_counts([point[place] for point in campaign.points], campaign.target[self._ranks])
+        self._sizes, self._declared = sizes(campaign, self._ranks)
+        if campaign.directory.is_dir():
+            for run in scan_runs(campaign.directory)[0]:
+                self._take(run.metadata)
+                self._spent += run.metadata.seconds or 0.0 if run.metadata.counts_only else 0.0
+
+    @property
+    def finished(self) -> int:
+        """How many of the runs are on the disk."""
+        return sum(len(sizes) for sizes in self._done.values())
+
+    @property
+    def why_none(self) -> str:
+        """Why a campaign with a target has no count-only runs; empty if it has some."""
+        if self._campaign.target and self._ranks is None:
+            return "no parameter is the number of ranks: [target] adds no count-only runs"
+        if self._numbers and self._campaign.scheduler is not None:
+            return (
+                "[target] adds no count-only runs where runs are jobs: make them on one machine, with "
+                "quipu run --counts or a campaign file without [scheduler]"
+            )
+        return ""
+
+    def plan(self) -> list[PlannedCount]:
+        """Return the runs that are to do if the smallest sizes suffice, in order, as far as the budget reaches."""
+        return self._forecast()[0]
+
+    @property
+    def beyond(self) -> str:
+        """Why the plan ends before the number of ranks of the target; empty if it does not."""
+        return self._forecast()[1]
+
+    def _forecast(self) -> tuple[list[PlannedCount], str]:
+        state, found = deepcopy(self), list[PlannedCount]()
+        while isinstance(one := state._next(), PlannedCount):
+            found.append(one)
+            state._spent += one.seconds
+            state._done.setdefault(one.number, {})[one.size] = one.seconds
+        return found, one
+
+    def outcomes(self, execution: Execution, options: LaunchOptions, progress: Progress) -> Iterator[Outcome]:
+        """Do the runs one after the other; yield what becomes of each."""
+        while isinstance(one := self._next(), PlannedCount):
+            outcome = self._run(one, execution, options, progress)
+            if outcome.interrupted:
+                yield outcome
+                return
+            if not outcome.error:
+                yield outcome
+                self._put_aside(one.number)
+                continue
+            tries = self._tries.setdefault(one.number, [])
+            tries.append(outcome)
+            limit = self._campaign.counts.budget
+            if limit is not None and self._spent >= limit:  # which stopped the run
+                yield replace(outcome, replaced=True)
+                self._put_aside(one.number)
+                continue
+            following = self._next()
+            if isinstance(following, PlannedCount) and following.number == one.number:
+                yield replace(outcome, replaced=True)
+                progress.note(f"counts: {one.task.name} did not run; the next larger size is tried")
+                continue
+            yield outcome
+            self._put_aside(one.number)
+            if one.number not in self._done:
+                of = counted(len(tries), "size", "sizes")
+                progress.note(f"counts: {self._ranks} = {one.number} is skipped: the program ran with none of {of}")
+        if one:
+            progress.note(f"counts: {one}")
+
+    def _next(self) -> PlannedCount | str:
+        """Return the next run, or why no more are made; empty if all are done."""
+        if self.why_none:
+            return ""
+        limit = self._campaign.counts.budget
+        for number in self._numbers:
+            tried = len(self._tries.get(number, ()))
+            size = max((min(done) for of, done in self._done.items() if of < number), default=0) + tried
+            if number in self._done or tried > _TRIES or size >= len(self._sizes):
+                continue
+            one = self._planned(number, size)
+            if limit is not None and self._spent + one.seconds > limit:
+                return (
+                    f"the budget of {duration(limit)} does not reach {self._ranks} = {number}: "
+                    f"{duration(self._spent)} are spent, and this run takes {_about(one)}"
+                )
+            if not self._ways(number):
+                needed, free = (x / _GIB for x in (self._costs.memory(number), psutil.virtual_memory().available))
+                return (
+                    f"{self._ranks} = {number} needs about {needed:.1f} GiB of memory, and {free:.1f} GiB are free: "
+                    "declare a program for SMPI in [counts]"
+                )
+            return one
+        firsts = sum(done[min(done)] for done in self._done.values())
+        seconds = sum(sum(done.values()) for done in self._done.values()) - firsts
+        for number in self._numbers:
+            done = self._done.get(number, {})
+            size = min(done, default=0) + 1
+            if not done or size in done or size >= self._declared or number in self._tries:
+                continue
+            one = self._planned(number, size)
+            if self._spent + one.seconds > limit if limit is not None else seconds + one.seconds > firsts:
+                break
+            if self._ways(number):
+                return one
+        return ""
+
+    def _planned(self, number: int, size: int) -> PlannedCount:
+        assert self._ranks is not None
+        others = self._sizes[size]
+        point = point_of(self._campaign, self._ranks, number, others)
+        known = [self._costs.seconds(number, others, kind) for kind in self._ways(number) or [False]]
+        seconds = min((one for one in known if one is not None), default=None)
+        least = LEAST_SECONDS * number / (1 if self._campaign.launcher else self._processors)
+        task = Task(point, self._campaign.values(point), 1, counts=True)
+        return PlannedCount(task, number, size, least if seconds is None else seconds, seconds is None)
+
+    def _ways(self, number: int) -> list[bool]:
+        """Return how so many ranks can run: False: as processes, if there is memory for them, True: simulated."""
+        if self._campaign.launcher == SIMULATOR:
+            return [True]
+        fits = self._costs.memory(number) <= psutil.virtual_memory().available
+        ways = [False] if fits else []
+        return [kind for kind in [*ways, *([True] if simulates(self._campaign) else [])] if kind not in self._broken]
+
+    def _cheapest(self, one: PlannedCount) -> bool:
+        """Return whether a run is simulated: the cheaper way, and once each to know what both cost."""
+        ways = self._ways(one.number)
+        if len(ways) == 1:
+            return ways[0]
+        for kind in ways:
+            if not self._costs.counted(kind):
+                return kind
+        cost = {kind: self._costs.seconds(one.number, self._sizes[one.size], kind) or 0.0 for kind in ways}
+        return min(ways, key=cost.__getitem__)
+
+    def _run(self, one: PlannedCount, execution: Execution, options: LaunchOptions, progress: Progress) -> Outcome:
+        """Do a run; where one of two ways fails before the other was ever tried there, the other way counts."""
+        ways = self._ways(one.number)
+        simulated = self._cheapest(one)
+        outcome = self._launched(one, simulated, execution, options, progress)
+        if outcome.error and not outcome.interrupted and len(ways) > 1:
+            progress.note(f"counts: {one.task.name} {_WAYS[simulated]} did not end well: {outcome.error}")
+            other = self._launched(one, not simulated, execution, options, progress)
+            if not other.error:
+                self._broken.add(simulated)
+                progress.note(f"counts: further runs are {_WAYS[not simulated]}")
+            outcome = other
+        return outcome
+
+    def _launched(
+        self, one: PlannedCount, simulated: bool, execution: Execution, options: LaunchOptions, progress: Progress
+    ) -> Outcome:
+        campaign = simulated_campaign(self._campaign) if simulated and not self._campaign.launcher else self._campaign
+        limit = self._campaign.counts.budget
+        left = None if limit is None else max(limit - self._spent, 1.0)
+        times = [time for time in (options.timeout, left) if time is not None]
+        how = replace(options, timeout=min(times, default=None))
+        (outcome,) = execution.outcomes(campaign, [one.task], how, progress)
+        self._spent += outcome.seconds
+        if not outcome.error and outcome.archive is not None:
+            self._take(read_metadata(outcome.archive))
+        return outcome
+
+    def _take(self, run: RunMetadata) -> None:
+        """Take note of a run on the disk."""
+        if not run.complete or set(run.parameters) != set(self._campaign.parameters):
+            return
+        assert self._ranks is not None
+        number = round(run.parameters[self._ranks])
+        others = tuple(float(run.parameters[name]) for name in self._campaign.parameters if name != self._ranks)
+        memory = sum(rank.get("max_rss_bytes") or 0 for node in run.nodes for rank in node.get("ranks") or ())
+        simulated = run.launcher.get("family") == SIMULATOR
+        known = [tuple(map(float, size)) for size in self._sizes]
+        place = known.index(others) if others in known else None
+        own = others if place is None else self._sizes[place]
+        seconds = run.seconds or 0.0
+        self._costs.add(Cost(number, own, seconds, run.counts_only, simulated, memory))
+        if run.counts_only and number in self._numbers and place is not None:
+            self._done.setdefault(number, {})[place] = seconds
+
+    def _put_aside(self, number: int) -> None:
+        """Move what runs left that did not end well out of the experiment: larger sizes stand in for them, or none."""
+        folder = self._campaign.directory
+        paths = [one.archive for one in self._tries.get(number, ()) if one.archive is not None and one.archive.is_dir()]
+        if paths:
+            move_runs([StoredRun(path, read_metadata(path)) for path in paths], folder / FOLDER)
+
+
+_WAYS = {False: "with processes", True: "in the simulator"}
+
+
+def _about(one: PlannedCount) -> str:
+    return f"{'at least' if one.at_least else 'about'} {duration(one.seconds)}"
