@@ -145,6 +145,7 @@ def run_campaign(
             read_rates(how.rates)
         if campaign.build and (tasks or not keep_old):  # which shows whether complete runs are of this program
             build(campaign)
+        if not keep_old or CountRuns(campaign).plan():
             build_simulated(campaign)
         if not keep_old and put_aside(campaign, how, progress):
             tasks, finished = remaining(campaign, progress)
@@ -232,7 +233,7 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
     said: set[str] = set()
 
     def say_once(text: str) -> None:
-        same = _VARIES.sub("%", text)  # what differs in a share or in the number of ranks alone is said once
+        same = _VARIES.sub("%", text)  # what differs in a share or a number of ranks alone is said once
         if same not in said:
             said.add(same)
             progress.note(text)

@@ -46,11 +46,12 @@ class Costs:
         """Whether there is a count-only run of this kind."""
         return any(one.counts_only and one.simulated == simulated for one in self._known)
 
-    def seconds(self, ranks: int, others: Point, simulated: bool) -> float | None:
+    def seconds(self, ranks: int, others: Point, simulated: bool, unknown: float = 1.0) -> float | None:
         """Return how long a count-only run takes about, None if no run of this kind says anything of it.
 
-        From the run with the next lower number of ranks it grows as between the two before, at least in proportion to
-        the ranks that a processor executes. Another size takes as much longer as in the runs with times.
+        From the run with the next lower number of ranks it grows as between the two before: with a power of the ranks
+        that a processor executes, which is at least 1 for processes. unknown: the power, if there is one run only.
+        Another size takes as much longer as in the runs with times.
         """
         own = [one for one in self._known if one.simulated == simulated]
         counted = [one for one in own if one.counts_only]
@@ -61,11 +62,11 @@ class Costs:
             return None
         below = sorted(same, key=lambda one: one.ranks)
         last = max((one for one in below if one.ranks <= ranks), key=lambda one: one.ranks, default=below[0])
-        growth = 1.0
+        growth = unknown
         before = [one for one in below if one.ranks < last.ranks and one.others == last.others]
         if before and min(before[-1].seconds, last.seconds) > 0:
             growth = math.log(last.seconds / before[-1].seconds) / math.log(last.ranks / before[-1].ranks)
-            growth = min(max(growth, 1.0), _MOST_GROWTH)
+            growth = min(max(growth, 0.0 if simulated else 1.0), _MOST_GROWTH)
         longer: float = (self._shares(ranks, simulated) / self._shares(last.ranks, simulated)) ** growth
         return last.seconds * longer * self._of_size(last.others, others)
 

@@ -194,7 +194,9 @@ class CountRuns:
         for kind in ways:
             if not self._costs.counted(kind):
                 return kind
-        cost = {kind: self._costs.seconds(one.number, self._sizes[one.size], kind) or 0.0 for kind in ways}
+        # a simulation takes seconds to start: its second run says how it grows
+        others = self._sizes[one.size]
+        cost = {kind: self._costs.seconds(one.number, others, kind, 0.0 if kind else 1.0) or 0.0 for kind in ways}
         return min(ways, key=cost.__getitem__)
 
     def _run(self, one: PlannedCount, execution: Execution, options: LaunchOptions, progress: Progress) -> Outcome:

@@ -181,8 +181,10 @@ def test_simulated_ranks_are_used_where_they_are_cheaper(tmp_path: Path, monkeyp
     text = (
         HEAT.replace("p = 16", "p = 64") + '[counts]\nlauncher = "smpi"\ncommand = "./heat-smpi {n}"\nbudget = 3600\n'
     )
+    text += 'build = "touch built"\n'
     program = Program(tmp_path)
     assert go(tmp_path, program, text).exit_code == 0
+    assert (tmp_path / "built").exists()
     of = [command.split()[0] for command in program.counted]
     assert set(of[:2]) == {"mpirun", "smpirun"}  # each once, to know what both cost
     assert all(
@@ -277,6 +279,11 @@ def test_costs_follow_the_runs_before() -> None:
     costs.add(Cost(16, (10,), 12.0, counts_only=True, simulated=False))
     assert costs.seconds(32, (10,), False) == pytest.approx(36.0)  # threefold, as from 8 to 16
     assert costs.seconds(32, (10,), True) is None
+    costs.add(Cost(16, (10,), 2.0, counts_only=True, simulated=True))
+    assert costs.seconds(32, (10,), True) == pytest.approx(4.0)
+    assert costs.seconds(32, (10,), True, unknown=0.0) == pytest.approx(2.0)
+    costs.add(Cost(32, (10,), 2.0, counts_only=True, simulated=True))
+    assert costs.seconds(512, (10,), True) == pytest.approx(2.0)  # from 16 to 32 it did not grow
     assert costs.memory(32) == 3200
 
 
