@@ -69,6 +69,7 @@ EXAMPLES = (
     Example("heat", "4 2", (8, 12, 16, 24), 32),
     Example("cg", "5", (8, 12, 16, 24), 32),
     Example("wavefront", "1", (4, 6, 8, 12), 16),
+    Example("samplesort", "0 1", (1000, 2000, 4000, 8000), 16000),
 )
 
 

@@ -224,6 +224,7 @@ class Lines:
         from quipu.report.views import CampaignStep
 
         done = self._before + self._done
+        self._total = max(self._total, done)  # a plan of count-only runs is an estimate
         left = self._seconds / self._done * (self._total - done) if self._done else None
         console = console_for(sys.stderr)
         step = CampaignStep(done, self._total, name, outcome, seconds, left)

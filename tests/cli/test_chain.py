@@ -84,7 +84,7 @@ def test_run_show_filter_run(quipu: Quipu, tmp_path: Path) -> None:
     assert kept["work"]["blocks"] == found["work"]["blocks"]
 
 
-def test_effort_only_and_repetitions(quipu: Quipu, tmp_path: Path) -> None:
+def test_counts_alone_and_repetitions(quipu: Quipu, tmp_path: Path) -> None:
     program(tmp_path)
     answer = quipu("run", "--counts", "--rep", 2, "-o", "runs", "--", "mpirun", "-n", 1, "./app", 50)
     assert answer.code == 0, answer.err
