@@ -27,6 +27,7 @@ import msgspec
 import numpy as np
 import quipu.modeling
 from quipu.modeling.analysis import Analysis, analyze
+from quipu.modeling.counts.predictions import count_models
 from quipu.modeling.document import from_document, to_document
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import Experiment
@@ -48,7 +49,8 @@ def analyze_once(experiment: Experiment, options: Options = DEFAULT) -> Analysis
     with suppress(OSError, msgspec.DecodeError, FormatError):
         found = from_document(msgspec.json.decode(file.read_bytes()), file)
         os.utime(file)
-        return replace(found, tree=experiment.tree, quality=experiment.quality)
+        counts = count_models(experiment) if options.selector == DEFAULT.selector else None
+        return replace(found, tree=experiment.tree, quality=experiment.quality, counts=counts)
     began = time.monotonic()
     made = analyze(experiment, options)
     if time.monotonic() - began >= LEAST_SECONDS:
