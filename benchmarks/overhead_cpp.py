@@ -11,7 +11,7 @@ size of the program, user and system time of the build, and its peak memory. The
 that leaves out all but `main`. `estimate_error`: how far the estimate of `quipu show` (overhead) is from the difference
 between `measured` and `unmeasured`, relative to that difference; only where that difference is 5 % of the run or more.
 `small_call_ns`: nanoseconds that a call of a small function costs more, measured or not. `peers`: the same ratios of
-run time for Score-P and for `-finstrument-functions` with empty hooks, where they are installed.
+run time for Score-P and for `-finstrument-functions-after-inlining` with empty hooks, where they are installed.
 """
 
 from __future__ import annotations
@@ -113,7 +113,13 @@ def builds() -> list[Build]:
     found = [
         Build("plain", {"c": ("clang-19",), "c++": ("clang++-19",), "fortran": ("flang-new-19",)}),
         Build("quipu", {language: (str(native_file(name)),) for language, name in wrappers.items()}),
-        Build("instrument-functions", {"c": ("clang-19",), "c++": ("clang++-19",)}, ("-finstrument-functions",), True),
+        # Before inlining, clang refers to inline functions of libstdc++ that the library does not have.
+        Build(
+            "instrument-functions",
+            {"c": ("clang-19",), "c++": ("clang++-19",)},
+            ("-finstrument-functions-after-inlining",),
+            True,
+        ),
     ]
     if shutil.which("scorep"):
         found.append(Build("scorep", {"c": ("scorep", "gcc"), "c++": ("scorep", "g++")}))
