@@ -41,8 +41,8 @@ def quality_line(runs: Sequence[RunQuality], scatter: float | None = None) -> st
     elif known := [(*run.processors, run.threads) for run in runs if run.processors is not None]:
         used, available, threads = max(known, key=lambda entry: entry[0] / max(entry[1], 1))
         of_threads = f" × {threads} threads" if threads > 1 else ""
-        ranks = counted(used // threads, "rank", "ranks")
-        parts.append(f"{ranks}{of_threads} on {counted(available, 'processor', 'processors')}")
+        of_ranks = counted(used // threads, "rank", "ranks")
+        parts.append(f"{of_ranks}{of_threads} on {counted(available, 'processor', 'processors')}")
     loads = [run.others for run in runs if run.others is not None]
     if loads:
         parts.append(f"others used {max(loads):.1f}{' at most' if len(runs) > 1 else ''}")
