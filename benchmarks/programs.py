@@ -22,12 +22,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from programs_corpus import POINTS, Points, Program, experiment_of, programs, target_of, unpack
-from programs_modelers import Engine, ExtraP, engine_of, extrap_or_none, quipu_engine
+from programs_modelers import (
+    Engine,
+    ExtraP,
+    engine_of,
+    extrap_or_none,
+    formulas_engine,
+    laws_engine,
+    quipu_engine,
+)
 from programs_scores import Row, rows_of, summary
 
 METRICS = ("visits", "blocks", "instructions", "flops", "bytes_sent", "messages_sent")
 ALL = ("blocks", "flops", "bytes_sent", "messages_sent")
 """The metrics of the figure `all`: those that do not follow from another one."""
+_OWN: dict[str, Engine] = {"quipu": quipu_engine, "formulas": formulas_engine, "laws": laws_engine}
 
 
 @dataclass(frozen=True)
@@ -44,14 +53,14 @@ def main() -> None:
     """Model the corpus and print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="programs; all without names")
-    parser.add_argument("--modelers", default="quipu", help="quipu, extrap, or both, separated by a comma")
+    parser.add_argument("--modelers", default="quipu", help="quipu, formulas, laws, extrap, separated by commas")
     parser.add_argument("--engine", metavar="MODULE:FUNCTION", help="a further engine: see programs_modelers.py")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     engines: dict[str, Engine] = {}
     for name in given.modelers.split(",") if given.modelers else []:
-        if name == "quipu":
-            engines[name] = quipu_engine
+        if name in _OWN:
+            engines[name] = _OWN[name]
         elif name == "extrap":
             peer = extrap_or_none()
             if peer is None:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import importlib
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from modeling_extrap import interpreter, model_with_extrap
 from modeling_layout_sets import LayoutSet
 from quipu.modeling.analysis import analyze
+from quipu.modeling.counts.predictions import count_models
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import Experiment, FloatArray, mean_over_repetitions
 
@@ -31,6 +33,32 @@ def quipu_engine(experiment: Experiment, points: Sequence[Point]) -> list[Predic
         {
             name: np.array([(own.value, own.lower, own.upper) for own in evaluate(analysis, point, name).exclusive])
             for name in experiment.values
+        }
+        for point in points
+    ]
+
+
+def formulas_engine(experiment: Experiment, points: Sequence[Point]) -> list[Predictions]:
+    """Return the predictions of the formulas that `quipu model` prints, without the laws of counts."""
+    analysis = replace(analyze(experiment), counts=None)
+    return [
+        {
+            name: np.array([(own.value, own.lower, own.upper) for own in evaluate(analysis, point, name).exclusive])
+            for name in experiment.values
+        }
+        for point in points
+    ]
+
+
+def laws_engine(experiment: Experiment, points: Sequence[Point]) -> list[Predictions]:
+    """Return the predictions of the laws of counts alone."""
+    counts = count_models(experiment)
+    names = counts.metrics if counts is not None else ()
+    return [
+        {
+            name: np.array([(own.value, own.lower, own.upper) for own in counts.predict(point, name)])
+            for name in names
+            if counts is not None
         }
         for point in points
     ]

@@ -33,7 +33,8 @@ LIMITED = "1e-9"
 def measured(workshop: Workshop, name: str, *options: str, **settings: str) -> Measured:
     source = workshop.folder / "often.c"
     source.write_text(PROGRAM)
-    return workshop.run(workshop.build(source, "-O2", *options, name=name), str(VISITS // 10), **settings)
+    program = workshop.build(source, "-O2", *options, name=name)
+    return workshop.run(program, str(VISITS // 10), ends_with=0, **settings)
 
 
 @pytest.mark.parametrize("options", [(), ("-fPIC",), ("-O0",), ("--quipu-all",)], ids=lambda o: " ".join(o) or "usual")

@@ -43,6 +43,16 @@ def over_ranks(loop: Callable[[list[int]], float], dimensions: int) -> Count:
     return count
 
 
+def halo(width: int, dimensions: int) -> Count:
+    """Return a count of loops over a part and cells around it."""
+    return over_ranks(lambda part: math.prod(size + width for size in part), dimensions)
+
+
+def faces(dimensions: int) -> Count:
+    """Return what ranks exchange that are neighbours in a grid."""
+    return lambda p, n: 6.0 * n**2 * sum(extent - 1 for extent in balanced(p, dimensions))
+
+
 @pytest.mark.parametrize(
     "count",
     [
@@ -76,15 +86,14 @@ def test_loops_of_a_divided_domain_need_no_rounding() -> None:
 
 def test_what_the_measurements_do_not_say_is_in_the_interval() -> None:
     """At 1, 2 and 4 ranks grids of two and three dimensions are the same: both are predicted."""
-    counts = [lambda p, n, d=d: 6.0 * n**2 * sum(e - 1 for e in balanced(p, d)) for d in (2, 3)]
+    counts = [faces(2), faces(3)]
     for count in counts:
         (model,) = models([count])
         _, low, high = value(model, 64, 64)
         assert low <= min(other(64, 64) for other in counts) * 1.000001
         assert high >= max(other(64, 64) for other in counts) * 0.999999
     for d, count in zip((2, 3), counts, strict=True):
-        loops = [over_ranks(lambda part, c=c: math.prod(size + c for size in part), d) for c in (1, 2)]
-        model = models([count, *loops], TABLE + MORE)[0]
+        model = models([count, halo(1, d), halo(2, d)], TABLE + MORE)[0]
         assert value(model, 64, 64)[0] == pytest.approx(count(64, 64))
 
 
