@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .analysis import Analysis
+from .counts.predictions import CountModels
 from .errors import ModelingError
 from .experiment import FloatArray, Metric
 from .extrapolation import times_beyond
@@ -24,6 +25,7 @@ from .pmnf.options import NoModel
 
 # Runs that differ by less than this, relatively, are the same.
 _ALIKE = 1e-9
+_REPRODUCES = 1e-7  # percent that a formula may be off where it reproduces counts
 _UNKNOWN = Prediction(math.nan, math.nan, math.nan, False)
 
 
@@ -166,7 +168,7 @@ class Evaluation:
                 formula, note = "", entry.model.reason
             elif math.isnan(prediction.value):
                 formula, note = "", "no finite prediction at this point"
-            elif counts is not None and self.metric.name in counts.metrics and not inclusive:
+            elif counts is not None and not inclusive and _by_law(counts, self.metric.name, path, entry.model):
                 formula, note = counts.text(self.metric.name, path), ""
             else:
                 formula, note = str(entry.model), "; ".join(entry.model.notes)
@@ -209,10 +211,22 @@ def evaluate(analysis: Analysis, point: Mapping[str, float], metric: str = "time
     values = _checked(analysis, point)
     counts = analysis.counts
     if counts is not None and metric in counts.metrics:
-        exclusive = counts.predict(values, metric)
+        place = tuple(values.values())
+        exclusive = tuple(
+            law if _by_law(counts, metric, path, entry.model) else _predict(entry.model, place)
+            for path, (law, entry) in enumerate(zip(counts.predict(values, metric), models, strict=True))
+        )
     else:
         exclusive = tuple(_predict(entry.model, tuple(values.values())) for entry in models)
     return Evaluation(analysis, analysis.metrics[metric], values, exclusive)
+
+
+def _by_law(counts: CountModels, metric: str, path: int, model: Model | NoModel) -> bool:
+    """Whether the law of a count predicts it: not where it has an error and the formula reproduces all counts."""
+    if metric not in counts.metrics:
+        return False
+    quality = model.quality if isinstance(model, Model) else None
+    return quality is None or quality.smape > _REPRODUCES or counts.is_exact(metric, path)
 
 
 def _checked(analysis: Analysis, point: Mapping[str, float]) -> dict[str, float]:

@@ -383,8 +383,10 @@ void quipu_flush(void) {
     if (!active || !profile.header)
         return;
     /* Other threads go on; only they may touch their nodes. */
-    if (quipu_thread *thread = measured_thread())
+    if (quipu_thread *thread = measured_thread()) {
         settle(thread);
+        settle_time(thread);
+    }
     sample_now();
     flush(QUIPU_FLUSHED);
 }

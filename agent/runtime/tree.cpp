@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tree.h"
-#include "budget.h"
 #include "clock.h"
 
 #include <pthread.h>
@@ -335,7 +334,6 @@ void settle(quipu_thread *thread) {
     if (get(thread->top) > own(thread)->frames && (!ranks || thread == running_rank()))
         charge_any_time(thread);
     settle_folded(own(thread));
-    settle_time(thread);
 }
 
 void for_each_thread(void (*visit)(quipu_thread *)) {

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..process_grid import LETTERS, balanced
+from ..process_grid import LETTERS, ProcessGrid
 
 Floats = NDArray[np.float64]
 
@@ -85,17 +85,15 @@ class Axes:
         return tuple(d for d, extent in enumerate(self.extents) if not self.varies(extent))
 
 
-def axes_of(points: Floats, names: Sequence[str], ranks: str | None, dimensions: int, measured: int) -> Axes:
-    """Return the columns of configurations (configurations, parameters) for a balanced grid of so many dimensions."""
+def axes_of(points: Floats, names: Sequence[str], grid: ProcessGrid | None, measured: int) -> Axes:
+    """Return the columns of configurations (configurations, parameters) under a process grid; None: no ranks vary."""
+    ranks = grid.parameter if grid is not None else None
     sizes = {name: points[:, column] for column, name in enumerate(names) if name != ranks}
-    p = points[:, list(names).index(ranks)] if ranks is not None else np.ones(len(points))
-    return Axes(measured, p, grid_extents(p, dimensions), sizes)
-
-
-def grid_extents(ranks: Floats, dimensions: int) -> Floats:
-    """Return the extents of the balanced grid for each number of ranks, shape (dimensions, configurations)."""
-    known = {int(p): balanced(int(p), dimensions) for p in set(ranks.tolist())}
-    return np.array([known[int(p)] for p in ranks.tolist()], dtype=np.float64).T
+    if grid is None:
+        one = np.ones(len(points))
+        return Axes(measured, one, one[None], sizes)
+    p = points[:, list(names).index(grid.parameter)]
+    return Axes(measured, p, grid.extents(p).T, sizes)
 
 
 def _number_bits(*numbers: float) -> float:
@@ -144,6 +142,8 @@ def _of_grid(axes: Axes) -> Iterator[Factor]:
         yield Factor("sum(pd - 1)", edges, (extents - 1).sum(axis=0), every)
         yield Factor("sum(pd)", edges + 1, extents.sum(axis=0), every)
         yield Factor("sum(1 - 1/pd)", edges, (1 - inverse).sum(axis=0))
+        yield Factor("p·sum(1 - 1/pd)", base, p * (1 - inverse).sum(axis=0), every)  # pairs of neighbours
+        yield Factor("p·sum[pd > 1]", edges, p * (extents > 1).sum(axis=0), every)  # the same in a ring
         yield Factor("sum[pd > 1]", edges, (extents > 1).sum(axis=0).astype(np.float64))
         if dimensions > 2:
             pairs = sum((extents[a] * extents[b] for a, b in itertools.combinations(range(dimensions), 2)), 0 * p)

@@ -47,8 +47,7 @@ class CountModels:
         for name in self.metrics:
             begins[name] = len(vectors)
             vectors.extend(np.nan_to_num(mean_over_repetitions(experiment.values[name])) * factor)
-        hints = {grid.dimensions for grid in experiment.grids}
-        found = fit(experiment.points, names, vectors, self.ranks, hints)
+        found = fit(experiment.points, names, vectors, self.ranks, experiment.grids)
         return {name: found[begin : begin + len(experiment.tree)] for name, begin in begins.items()}
 
     def predict(self, point: Mapping[str, float], metric: str) -> tuple[Prediction, ...]:
@@ -66,6 +65,10 @@ class CountModels:
             lower, middle, upper = (max(known.quantile(part), 0.0) for part in (_LOWEST, _MIDDLE, _HIGHEST))
             result.append(Prediction(middle, lower, upper, beyond))
         return tuple(result)
+
+    def is_exact(self, metric: str, path: int) -> bool:
+        """Return whether the likeliest law of a call path reproduces all that was counted."""
+        return self.models[metric][path].law.exact
 
     def text(self, metric: str, path: int) -> str:
         """Return the likeliest law of a call path as a formula."""

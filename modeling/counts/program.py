@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..process_grid import ProcessGrid
 from .distribution import Distribution
 from .factors import Axes, Floats, axes_of, factors_of, hidden_of, indicators_of
 from .laws import ONE, Laws, Place, exact_laws
@@ -18,7 +19,9 @@ from .sums import Column, columns_of, sum_laws, terms_of
 
 DIMENSIONS = (1, 2, 3)
 _PRIOR = {1: 0.0, 2: 1.0, 3: 1.0}  # bits in favour of grids of so many dimensions, before the counts are looked at
-_HINT = 6.0  # bits in favour of a grid that the archives name
+_RULE = "balanced"
+_KNOWN = 20.0  # bits in favour of a grid that the program made, or that is declared
+_LIKELY = 4.0  # bits in favour of the likeliest grid of those that fit the messages
 _POWERS = 5.0  # bits in favour of a grid if all numbers of ranks are squares, or cubes: somebody chose them
 _SHARE = 0.3  # of what the counts of one vector say of the grid: those of one program are not independent
 _FREE = 8.0  # bits by which a count may speak against a grid before it doubts the decision of all counts
@@ -53,8 +56,8 @@ class _Grid:
 
     points: Floats
     names: Sequence[str]
-    ranks: str | None
-    dimensions: int
+    grid: ProcessGrid | None
+    dimensions: int = field(init=False)
     axes: Axes = field(init=False)
     numbers: dict[str, int] = field(init=False)
     columns: list[Column] = field(init=False)
@@ -64,15 +67,14 @@ class _Grid:
 
     def __post_init__(self) -> None:
         measured = len(self.points)
-        self.axes = axes_of(self.points, self.names, self.ranks, self.dimensions, measured)
+        self.axes = axes_of(self.points, self.names, self.grid, measured)
         self.factors, self.hidden = factors_of(self.axes), hidden_of(self.axes)
         self.indicators, terms = indicators_of(self.axes), terms_of(self.axes)
         every = [*self.factors, *self.hidden, *self.indicators, *terms]
         distinct = dict.fromkeys([ONE, *(entry.name for entry in every)])
         self.numbers = {name: number for number, name in enumerate(distinct)}
         self.columns = columns_of(terms, self.numbers)
-        if not self.axes.varies(self.axes.ranks):
-            self.dimensions = 0
+        self.dimensions = len(self.axes.extents) if self.axes.varies(self.axes.ranks) else 0
 
     def library(self, support: NDArray[np.bool_]) -> Library:
         """Return the factor classes where something was counted."""
@@ -85,7 +87,7 @@ class _Grid:
         """Return the values of all factors and terms at a point."""
         if point not in self._places:
             points = np.vstack([self.points, point])
-            axes = axes_of(points, self.names, self.ranks, len(self.axes.extents), len(self.points))
+            axes = axes_of(points, self.names, self.grid, len(self.points))
             every = [*factors_of(axes), *hidden_of(axes), *indicators_of(axes), *terms_of(axes)]
             values = np.ones(len(self.numbers))
             for entry in every:
@@ -128,25 +130,24 @@ def fit(
     names: Sequence[str],
     vectors: Iterable[Floats],
     ranks: str | None = "p",
-    hints: Collection[int] = (),
+    known: Sequence[ProcessGrid] = (),
 ) -> list[Model]:
     """Return what is known of each vector.
 
     points: (configurations, parameters); vectors: counts (configurations,) summed over the ranks; ranks: the parameter
-    that is the number of ranks; hints: dimensions of process grids that the archives name.
+    that is the number of ranks; known: what the process grid may be, the likeliest first.
     """
     points = np.asarray(points, dtype=np.float64)
-    ranks = ranks if ranks in names else None
     primitive = [_primitive(np.asarray(vector, dtype=np.float64)) for vector in vectors]
     distinct = {vector.tobytes(): vector for vector, _ in primitive}
-    several = ranks is not None and len(set(points[:, list(names).index(ranks)].tolist())) > 1
-    grids = {d: _Grid(points, names, ranks, d) for d in (DIMENSIONS if several else (1,))}
+    candidates = _candidates(points, names, ranks if ranks in names else None, known)
+    grids = {number: _Grid(points, names, grid) for number, (grid, _) in enumerate(candidates)}
     for key, vector in distinct.items():
         for grid in grids.values():
             grid.laws[key] = _laws(vector, grid)
     for grid in grids.values():
         _combine(distinct, grid)
-    program = Program(grids, _weights(grids, distinct, hints))
+    program = Program(grids, _weights(grids, distinct, [bits for _, bits in candidates]))
     return [Model(program, vector.tobytes(), unit) for vector, unit in primitive]
 
 
@@ -168,10 +169,35 @@ def _laws(counts: Floats, grid: _Grid) -> Laws:
     raw = float(np.log2(1.0 + counts).sum())
     if exact is not None and exact.bits < max(_DEAR, 0.3 * raw):
         return exact
-    noisy = sum_laws(counts, grid.columns)
+    noisy = min(filter(None, (sum_laws(counts, grid.columns), _conditional(counts, grid))), key=_bits, default=None)
     if noisy is None or (exact is not None and exact.bits <= noisy.bits):
         return exact if exact is not None else _unknown(counts, raw)
     return noisy
+
+
+def _bits(laws: Laws) -> float:
+    return laws.bits
+
+
+def _conditional(counts: Floats, grid: _Grid) -> Laws | None:
+    """Return sums for what is executed under a condition of the grammar only; None if there is none that fits."""
+    support = counts > 0
+    fitting = [c for c in grid.indicators if not c.values[~support].any() and c.values[support].all()]
+    if support.all() or not fitting:
+        return None
+    columns = [replace(column, values=column.values[support]) for column in grid.columns]
+    laws = sum_laws(counts[support], [column for column in columns if column.values.all()])
+    if laws is None:
+        return None
+    best = min(condition.bits for condition in fitting)
+    held = [(2.0 ** (best - condition.bits), grid.numbers[condition.name]) for condition in fitting]
+
+    def predict(place: Place) -> Distribution:
+        known = laws.predict(place)
+        return Distribution.mixture((weight, known.scaled(float(place.values[number]))) for weight, number in held)
+
+    name = min(fitting, key=lambda condition: condition.bits).name
+    return Laws(laws.bits + best, f"({laws.text})·{name}", laws.exact, predict, laws.noise)
 
 
 def _unknown(counts: Floats, raw: float) -> Laws:
@@ -201,20 +227,39 @@ def _combine(distinct: Mapping[bytes, Floats], grid: _Grid) -> None:
             grid.laws[key] = found
 
 
-def _weights(grids: Mapping[int, _Grid], distinct: Mapping[bytes, Floats], hints: Collection[int]) -> dict[int, float]:
-    """Return the posterior of the grids."""
-    score = {d: _PRIOR[d] + (_HINT if d in hints else 0.0) for d in grids}
-    for d in (2, 3):
-        if d in score and _are_powers(next(iter(grids.values())).axes.ranks, d):
-            score[d] += _POWERS
+def _candidates(
+    points: Floats, names: Sequence[str], ranks: str | None, known: Sequence[ProcessGrid]
+) -> list[tuple[ProcessGrid | None, float]]:
+    """Return the process grids that a program may have, with the bits in favour of each."""
+    if ranks is None:
+        return [(None, 0.0)]
+    p = points[:, list(names).index(ranks)]
+    if not np.ptp(p):
+        return [(ProcessGrid(ranks, _RULE, 1), 0.0)]
+    own = [grid for grid in known if grid.parameter == ranks]
+    sure = bool(own) and bool(own[0].source)
+    found: list[tuple[ProcessGrid | None, float]] = []
+    for dimensions in DIMENSIONS:
+        bits = _PRIOR[dimensions] + (_POWERS if dimensions > 1 and _are_powers(p, dimensions) else 0.0)
+        alike = next((place for place, grid in enumerate(own) if grid.dimensions == dimensions), None)
+        if alike is None:
+            found.append((ProcessGrid(ranks, _RULE, dimensions), bits))
+        else:
+            found.append((own[alike], bits + (_KNOWN if sure and alike == 0 else _LIKELY / 2**alike)))
+    return found
+
+
+def _weights(grids: Mapping[int, _Grid], distinct: Mapping[bytes, Floats], prior: Sequence[float]) -> dict[int, float]:
+    """Return the posterior of the grids. prior: bits in favour of each."""
+    score = dict(enumerate(prior))
     for key in distinct:
         best = min(grid.laws[key].bits for grid in grids.values())
-        for dimensions, grid in grids.items():
-            score[dimensions] -= _SHARE * min(max(grid.laws[key].bits - best - _ALIKE, 0.0), 20.0)
+        for number, grid in grids.items():
+            score[number] -= _SHARE * min(max(grid.laws[key].bits - best - _ALIKE, 0.0), 20.0)
     top = max(score.values())
-    weights = {dimensions: 2.0 ** (value - top) for dimensions, value in score.items()}
+    weights = {number: 2.0 ** (value - top) for number, value in score.items()}
     total = sum(weights.values())
-    return {dimensions: weight / total for dimensions, weight in weights.items()}
+    return {number: weight / total for number, weight in weights.items()}
 
 
 def _are_powers(ranks: Floats, power: int) -> bool:

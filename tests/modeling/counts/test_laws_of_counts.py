@@ -12,7 +12,7 @@ import pytest
 from quipu.modeling.counts.distribution import Distribution
 from quipu.modeling.counts.factors import axes_of, factors_of
 from quipu.modeling.counts.program import Model, fit
-from quipu.modeling.process_grid import balanced
+from quipu.modeling.process_grid import ProcessGrid, balanced
 
 RANKS, SIZES = (1, 2, 4), (8, 12, 16, 24, 32)
 TABLE = [(float(p), float(n)) for p, n in itertools.product(RANKS, SIZES)]
@@ -145,7 +145,7 @@ def test_experiments_without_ranks() -> None:
 
 
 def test_prices_of_factors_are_those_of_probabilities() -> None:
-    axes = axes_of(np.array(TABLE), ("p", "n"), "p", 3, len(TABLE))
+    axes = axes_of(np.array(TABLE), ("p", "n"), ProcessGrid("p", "balanced", 3), len(TABLE))
     assert sum(2.0**-factor.bits for factor in factors_of(axes)) == pytest.approx(1)
 
 
