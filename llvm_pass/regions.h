@@ -30,7 +30,7 @@ struct RegionFacts : Identity {
     size_t IndirectCalls = 0;
     std::vector<unsigned> Counters; ///< of the region and its scopes
     std::vector<CountClass> Classes;
-    bool IsSmall = false;           ///< a hook would cost more than it is worth, and nothing is below it
+    bool IsSmall = false; ///< a hook would cost more than it is worth, and nothing is below it
 };
 
 /// Reads the facts before anything is inserted.

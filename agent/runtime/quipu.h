@@ -44,9 +44,9 @@ struct quipu_region {
     uint64_t id;
     const void *weights; /* counters + 1 rows of QUIPU_WEIGHTED int64_t: the effort of one visit, then of 1 in each
                             counter; packed if the kind says so */
-    uint32_t counters; /* at most QUIPU_MOST_COUNTERS */
-    uint32_t hook;     /* enum quipu_hook */
-    uint64_t hash;     /* of the name; 0: the runtime computes it */
+    uint32_t counters;   /* at most QUIPU_MOST_COUNTERS */
+    uint32_t hook;       /* enum quipu_hook */
+    uint64_t hash;       /* of the name; 0: the runtime computes it */
     struct quipu_scope *scopes;
     uint64_t scope_count;
 };
