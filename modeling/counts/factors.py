@@ -67,6 +67,11 @@ class Axes:
     extents: Floats
     sizes: dict[str, Floats]
 
+    def extent_name(self, dimension: int) -> str:
+        """Return what formulas call an extent: px, py, pz, or p in a chain; (px) if a parameter has this name."""
+        name = f"p{LETTERS[dimension]}" if len(self.extents) > 1 else "p"
+        return f"({name})" if name in self.sizes else name
+
     def varies(self, values: Floats) -> bool:
         """Whether a column has different values where something was measured."""
         return bool(np.ptp(values[: self.measured]))
@@ -119,11 +124,7 @@ def _of_grid(axes: Axes) -> Iterator[Factor]:
     dimensions = len(extents)
     every = frozenset(range(dimensions))
     base, edges = PRICE["extent"], PRICE["edges"]
-    named = [
-        (f"p{LETTERS[d]}" if dimensions > 1 else "p", extents[d], frozenset({d}))
-        for d in range(dimensions)
-        if d not in axes.hidden
-    ]
+    named = [(axes.extent_name(d), extents[d], frozenset({d})) for d in range(dimensions) if d not in axes.hidden]
     if dimensions > 1:
         named.append(("p", p, every))
     for name, values, covered in named:
@@ -152,7 +153,7 @@ def _of_grid(axes: Axes) -> Iterator[Factor]:
 
 def hidden_of(axes: Axes) -> list[Factor]:
     """Return the extents that are the same wherever was measured."""
-    return [Factor(f"p{LETTERS[d]}", PRICE["extent"], axes.extents[d], frozenset({d})) for d in axes.hidden]
+    return [Factor(axes.extent_name(d), PRICE["extent"], axes.extents[d], frozenset({d})) for d in axes.hidden]
 
 
 def indicators_of(axes: Axes) -> list[Factor]:
@@ -160,7 +161,7 @@ def indicators_of(axes: Axes) -> list[Factor]:
     found = []
     named = [("p", axes.ranks, 2.0)] if axes.varies(axes.ranks) else []
     if len(axes.extents) > 1:
-        named += [(f"p{LETTERS[d]}", extent, 4.0) for d, extent in enumerate(axes.extents) if axes.varies(extent)]
+        named += [(axes.extent_name(d), extent, 4.0) for d, extent in enumerate(axes.extents) if axes.varies(extent)]
     named += [(name, size, 6.0) for name, size in axes.sizes.items()]
     for name, values, bits in named:
         levels = sorted(set(values[: axes.measured].tolist()))
@@ -178,8 +179,7 @@ def _of_sizes(axes: Axes) -> Iterator[Factor]:
             continue
         for d, extent in enumerate(axes.extents):
             # What a dimension that no run divides adds is a constant there: both are members of one class.
-            letter = f"p{LETTERS[d]}" if len(axes.extents) > 1 else "p"
-            yield from _of_parts(name, size, letter, extent, frozenset({d}))
+            yield from _of_parts(name, size, axes.extent_name(d), extent, frozenset({d}))
         if len(axes.extents) > 1:
             yield Factor(f"ceil({name}/p)", PRICE["part"], np.ceil(size / axes.ranks - 1e-9))
         yield Factor(f"log2({name}/p)", PRICE["logarithm"] + 1, np.log2(size / axes.ranks))

@@ -126,9 +126,10 @@ def _rank_shapes(axes: Axes) -> list[Factor]:
         shapes.append(Factor("sum(pd)", 5.0, extents.sum(axis=0)))
         for d, extent in enumerate(extents):
             if axes.varies(extent):
-                shapes.append(Factor(f"p{'xyz'[d]}", 5.0, extent))
-                shapes.append(Factor(f"(p{'xyz'[d]} - 1)", 5.0, extent - 1))
-                shapes.append(Factor(f"(1 - 1/p{'xyz'[d]})·p", 5.0, p * (1 - 1 / extent)))
+                name = axes.extent_name(d)
+                shapes.append(Factor(name, 5.0, extent))
+                shapes.append(Factor(f"({name} - 1)", 5.0, extent - 1))
+                shapes.append(Factor(f"(1 - 1/{name})·p", 5.0, p * (1 - 1 / extent)))
     return shapes
 
 

@@ -156,3 +156,10 @@ def test_distributions() -> None:
     assert Distribution.mixture([(3.0, coin.scaled(5)), (1.0, Distribution(2.0))]).quantile(0.6) == pytest.approx(2)
     many = Distribution(np.arange(1000.0))
     assert Distribution.mixture([(1.0, many)]).values.size <= 64
+
+
+def test_a_parameter_may_be_called_as_an_extent_of_the_grid() -> None:
+    points = [(p, px) for p in (1.0, 2.0, 4.0, 8.0) for px in (3.0, 5.0, 9.0, 11.0)]
+    vector = np.array([7.0 * px * balanced(int(p), 2)[0] for p, px in points])
+    (model,) = fit(np.array(points), ("p", "px"), [vector])
+    assert model.at((64, 100)).quantile(0.5) == pytest.approx(7 * 100 * 8)
