@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .callpath_text import in_path
+from .class_vectors import ClassSource
 from .errors import ModelingError
 from .mpi_operations import operation_of
 from .notebook import data_frame, summary_html
@@ -291,6 +292,7 @@ class Experiment:
                 maxima over ranks, whose sums belong to different ranks; empty otherwise.
     exact_times: all times are simulated, computation by its effort, so that another run has the same.
     timed:      the runs that kept time, where others only counted; None where all did, or none.
+    classes:    reads how often the loops of the program were executed; None where the measurements do not say.
     """
 
     name: str
@@ -310,6 +312,7 @@ class Experiment:
     loaded: NDArray[np.bool_] | None = None
     quality: str = ""
     timed: TimedPart | None = None
+    classes: ClassSource | None = None
 
     def __post_init__(self) -> None:
         if self.points.ndim != 2 or self.points.shape[1] != len(self.parameters):

@@ -29,6 +29,7 @@ from ..archive.metadata import RunMetadata
 from ..archive.read import read_archive, read_metadata
 from ..archive.run import CommunicationMatrix, RankStatistics, RunArchive
 from ..profile.overhead import OVERHEAD
+from .class_vectors import StoredClasses
 from .declared import Declared, read_declared, with_declared
 from .largest_rank import largest_inclusive
 from .overhead import DOMINATED, overhead_share
@@ -225,6 +226,7 @@ def _experiment(
         rank_times=rank_times(archives, configuration, repetition.tolist()),
         exact_times=all(run.metadata.simulated_by_effort for run in usable),
         loaded=_loaded(usable, configuration, repetition, shape[1:]),
+        classes=StoredClasses(archives, paths, configuration),
     )
     found = replace(found, notes=(*found.notes, *_deviating(found, usable, configuration, repetition)))
     scatter = found.scatter if repetition.any() and "time" in values else None

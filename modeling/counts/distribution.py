@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 _ATOMS = 64  # values that a distribution keeps
+_LEVELS = (np.arange(41) + 0.5) / 41  # at which sums are taken
 _EQUAL = 1e-9  # relative difference of values that are one
 
 
@@ -50,11 +51,23 @@ class Distribution:
         """Return the distribution of `factor` times the number."""
         return Distribution(self.values * factor, self.weights)
 
-    def quantile(self, share: float) -> float:
-        """Return the smallest value that has at least this share of the weight at or below it."""
+    @staticmethod
+    def together(parts: Iterable[tuple[float, Distribution]]) -> Distribution:
+        """Return the sum of multiples of numbers that are large together, or small: nothing tells how they depend."""
+        known = [(factor, part) for factor, part in parts if factor]
+        sure = sum(factor * float(part.values[0]) for factor, part in known if part.values.size == 1)
+        rest = [factor * part.quantiles(_LEVELS) for factor, part in known if part.values.size > 1]
+        return Distribution(np.sum(rest, axis=0) + sure) if rest else Distribution(float(sure))
+
+    def quantiles(self, shares: Floats) -> Floats:
+        """Return the smallest values that have at least these shares of the weight at or below them; shape as given."""
         order = np.argsort(self.values, kind="stable")
         reached = np.cumsum(self.weights[order])
-        return float(self.values[order][min(int(np.searchsorted(reached, share - _EQUAL)), order.size - 1)])
+        return self.values[order][np.minimum(np.searchsorted(reached, shares - _EQUAL), order.size - 1)]
+
+    def quantile(self, share: float) -> float:
+        """Return the smallest value that has at least this share of the weight at or below it."""
+        return float(self.quantiles(np.array([share]))[0])
 
 
 def _merged(values: Floats, weights: Floats) -> Distribution:

@@ -6,7 +6,7 @@ its part plus a constant c. Summed over the ranks, a nest of such loops is a pro
 the parts are equal or not. So the first kind of factor is a linear form a·N + b·P_d + c. Others are the extents of the
 process grid and what neighbours in it exchange, logarithms, levels of a multigrid, sizes of the largest part, powers.
 
-The price of a factor is in bits: -log2 of how often factors of its kind and its numbers occur.
+The price of a factor is in bits: -log2 of how often factors of its kind and its numbers occur (`prices.py`).
 """
 
 from __future__ import annotations
@@ -20,24 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..process_grid import LETTERS, ProcessGrid
+from .prices import PRICES
 
 Floats = NDArray[np.float64]
 
-PRICE = {
-    "size": 2.0,  # N
-    "extent": 2.5,  # P_d, and p
-    "form": 4.0,  # N + b·P_d + c
-    "edges": 4.0,  # P_d - 1, pairs of neighbours
-    "logarithm": 5.0,
-    "levels": 7.0,
-    "part": 8.0,  # the largest part
-    "power": 7.0,  # N^(i/j)
-    "inverse": 2.0,  # more, for one over a factor
-}
-"""Bits of a factor of each kind, without those of its numbers."""
-
 _SHIFTS = (-4, -3, -2, -1, 0, 1, 2, 3, 4)  # constants of linear forms
-_FAR_SHIFTS = (-8, -7, -6, -5, 5, 6, 7, 8)  # the same, of sizes alone
+_FAR_SHIFTS = (-32, -24, -16, -12, -10, -8, -7, -6, -5, 5, 6, 7, 8, 10, 12, 16, 24, 32)  # the same, of sizes alone
+_NONE: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +34,17 @@ class Factor:
     """A function of the parameters. values: at configurations, (configurations,).
 
     covers: dimensions of the process grid that it sums over. A nest of loops that all ranks execute has, for each of
-    them, one factor that does.
+    them, one factor that does. basic: not a form with a constant, which is a sum of others. kind, number: what the
+    price rests on, and the bits of the numbers in it.
     """
 
     name: str
     bits: float
     values: Floats
     covers: frozenset[int] = frozenset()
+    basic: bool = False
+    kind: str = ""
+    number: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +94,15 @@ def axes_of(points: Floats, names: Sequence[str], grid: ProcessGrid | None, meas
     return Axes(measured, p, grid.extents(p).T, sizes)
 
 
-def _number_bits(*numbers: float) -> float:
+def _bits_of(*numbers: float) -> float:
     """Return the bits of small whole numbers: 0 costs nothing, signs and sizes do."""
     return sum(1.0 + 1.5 * math.log2(abs(number)) if number else 0.0 for number in numbers)
+
+
+def _factor(
+    kind: str, name: str, values: Floats, covers: frozenset[int] = _NONE, number: float = 0.0, basic: bool = False
+) -> Factor:
+    return Factor(name, PRICES[kind] + PRICES["number"] * number, values, covers, basic, kind, number)
 
 
 def factors_of(axes: Axes) -> list[Factor]:
@@ -123,52 +122,59 @@ def _of_grid(axes: Axes) -> Iterator[Factor]:
         return
     dimensions = len(extents)
     every = frozenset(range(dimensions))
-    base, edges = PRICE["extent"], PRICE["edges"]
     named = [(axes.extent_name(d), extents[d], frozenset({d})) for d in range(dimensions) if d not in axes.hidden]
     if dimensions > 1:
         named.append(("p", p, every))
     for name, values, covered in named:
-        yield Factor(name, base, values, covered)
-        yield Factor(f"1/{name}", base + PRICE["inverse"], 1 / values)
-        yield Factor(f"({name} - 1)", edges, values - 1, covered)
-        yield Factor(f"({name} - 2)", edges + 3, np.maximum(values - 2, 0), covered)
-        yield Factor(f"({name} + 1)", edges + 3, values + 1, covered)
-        yield Factor(f"sqrt({name})", PRICE["power"], np.sqrt(values))
-        yield Factor(f"log2({name})", PRICE["logarithm"], np.log2(values))
+        yield _factor("extent", name, values, covered, basic=True)
+        yield _factor("1/extent", f"1/{name}", 1 / values)
+        yield _factor("edges", f"({name} - 1)", values - 1, covered)
+        yield _factor("extent form", f"({name} - 2)", np.maximum(values - 2, 0), covered)
+        yield _factor("extent form", f"({name} + 1)", values + 1, covered)
+        yield _factor("extent root", f"sqrt({name})", np.sqrt(values))
+        yield _factor("extent logarithm", f"log2({name})", np.log2(values), basic=True)
         whole = np.ceil(np.log2(values) - 1e-9)
-        yield Factor(f"ceil(log2({name}))", PRICE["logarithm"] + 1, whole)
-        yield Factor(f"(1 + ceil(log2({name})))", PRICE["logarithm"] + 2, 1 + whole)
+        yield _factor("extent steps", f"ceil(log2({name}))", whole)
+        yield _factor("extent steps", f"(1 + ceil(log2({name})))", 1 + whole, number=1.0)
     if dimensions > 1:
         inverse = 1 / extents
-        yield Factor("sum(pd - 1)", edges, (extents - 1).sum(axis=0), every)
-        yield Factor("sum(pd)", edges + 1, extents.sum(axis=0), every)
-        yield Factor("sum(1 - 1/pd)", edges, (1 - inverse).sum(axis=0))
-        yield Factor("p·sum(1 - 1/pd)", base, p * (1 - inverse).sum(axis=0), every)  # pairs of neighbours
-        yield Factor("p·sum[pd > 1]", edges, p * (extents > 1).sum(axis=0), every)  # the same in a ring
-        yield Factor("sum[pd > 1]", edges, (extents > 1).sum(axis=0).astype(np.float64))
+        yield _factor("sums", "sum(pd - 1)", (extents - 1).sum(axis=0), every, basic=True)
+        yield _factor("sums", "sum(pd)", extents.sum(axis=0), every, number=1.0)
+        yield _factor("sums", "sum(1 - 1/pd)", (1 - inverse).sum(axis=0))
+        yield _factor("neighbours", "p·sum(1 - 1/pd)", p * (1 - inverse).sum(axis=0), every, basic=True)
+        yield _factor("ring", "p·sum[pd > 1]", p * (extents > 1).sum(axis=0), every)  # the same, periodic
+        yield _factor("sums", "sum[pd > 1]", (extents > 1).sum(axis=0).astype(np.float64))
+        around = np.prod(3 * extents - 2, axis=0) - p  # neighbours, those across corners too
+        yield _factor("neighbours", "(prod(3pd - 2) - p)", around, every, number=1.0, basic=True)
         if dimensions > 2:
             pairs = sum((extents[a] * extents[b] for a, b in itertools.combinations(range(dimensions), 2)), 0 * p)
-            yield Factor("sum(pd·pe)", edges + 2, pairs, every)
+            yield _factor("sums", "sum(pd·pe)", pairs, every, number=2.0)
+            across = sum((np.prod(np.delete(extents, d, 0) - 1, axis=0) * extents[d] for d in range(dimensions)), 0 * p)
+            # Neighbours that share an edge only.
+            yield _factor("neighbours", "sum((pd - 1)·(pe - 1)·pf)", across, every, number=1.0, basic=True)
 
 
 def hidden_of(axes: Axes) -> list[Factor]:
     """Return the extents that are the same wherever was measured."""
-    return [Factor(axes.extent_name(d), PRICE["extent"], axes.extents[d], frozenset({d})) for d in axes.hidden]
+    return [_factor("extent", axes.extent_name(d), axes.extents[d], frozenset({d})) for d in axes.hidden]
 
 
 def indicators_of(axes: Axes) -> list[Factor]:
     """Return conditions, 1 where they hold and else 0: what is executed by some configurations only."""
     found = []
-    named = [("p", axes.ranks, 2.0)] if axes.varies(axes.ranks) else []
+    named = [("p", axes.ranks, "[p]")] if axes.varies(axes.ranks) else []
     if len(axes.extents) > 1:
-        named += [(axes.extent_name(d), extent, 4.0) for d, extent in enumerate(axes.extents) if axes.varies(extent)]
-    named += [(name, size, 6.0) for name, size in axes.sizes.items()]
-    for name, values, bits in named:
+        named += [
+            (axes.extent_name(d), extent, "[extent]") for d, extent in enumerate(axes.extents) if axes.varies(extent)
+        ]
+    named += [(name, size, "[size]") for name, size in axes.sizes.items()]
+    for name, values, kind in named:
         levels = sorted(set(values[: axes.measured].tolist()))
         for below, above in itertools.pairwise(levels):
-            more = 0.0 if below == 1 and name.startswith("p") else 3.0
+            first = below == 1 and kind != "[size]"
             for text, holds in ((f"[{name} > {below:g}]", values > below), (f"[{name} < {above:g}]", values < above)):
-                found.append(Factor(text, bits + more, holds.astype(np.float64)))
+                number = 0.0 if first else 3.0
+                found.append(_factor(kind, text, holds.astype(np.float64), number=number, basic=first))
     return found
 
 
@@ -181,47 +187,44 @@ def _of_sizes(axes: Axes) -> Iterator[Factor]:
             # What a dimension that no run divides adds is a constant there: both are members of one class.
             yield from _of_parts(name, size, axes.extent_name(d), extent, frozenset({d}))
         if len(axes.extents) > 1:
-            yield Factor(f"ceil({name}/p)", PRICE["part"], np.ceil(size / axes.ranks - 1e-9))
-        yield Factor(f"log2({name}/p)", PRICE["logarithm"] + 1, np.log2(size / axes.ranks))
+            yield _factor("part", f"ceil({name}/p)", np.ceil(size / axes.ranks - 1e-9))
+        yield _factor("part logarithm", f"log2({name}/p)", np.log2(size / axes.ranks))
 
 
 def _of_size(name: str, size: Floats, measured: int) -> Iterator[Factor]:
     """Yield functions of one size alone."""
-    form = PRICE["form"]
-    yield Factor(name, PRICE["size"], size)
-    yield Factor(f"1/{name}", PRICE["power"] + PRICE["inverse"], 1 / size)
+    yield _factor("size", name, size, basic=True)
+    yield _factor("1/size", f"1/{name}", 1 / size)
     for root in (2, 3):
-        yield Factor(f"{name}^(1/{root})", PRICE["power"], size ** (1 / root))
+        yield _factor("size root", f"{name}^(1/{root})", size ** (1 / root))
     for shift in (*_SHIFTS, *_FAR_SHIFTS):
         if shift:
-            yield Factor(f"({name} {shift:+d})", form + _number_bits(shift), size + shift)
+            yield _factor("size form", f"({name} {shift:+d})", size + shift, number=_bits_of(shift))
     for half in (-3, -1, 1, 3):
-        yield Factor(f"({name} {half / 2:+g})", form + 4, size + half / 2)
+        yield _factor("half form", f"({name} {half / 2:+g})", size + half / 2, number=_bits_of(half))
     for power, shift in itertools.product((2, 3), (-1, 1, -2, 2, -4, 4, -8, 8)):
-        bits = PRICE["levels"] + _number_bits(shift)
-        yield Factor(f"({name}^{power} {shift:+d})", bits, size**power + shift)
+        yield _factor("power form", f"({name}^{power} {shift:+d})", size**power + shift, number=_bits_of(shift))
     yield from _logarithms(name, size)
     yield from _levels(name, size, measured)
 
 
 def _of_parts(name: str, size: Floats, letter: str, extent: Floats, covered: frozenset[int]) -> Iterator[Factor]:
     """Yield functions of a size and the extent of the grid that divides it."""
-    form, part = PRICE["form"], PRICE["part"]
-    yield Factor(f"{name}[{letter}]", PRICE["size"], size, covered)
+    yield _factor("divided size", f"{name}[{letter}]", size, covered, basic=True)
     for slope, shift in itertools.product(_SHIFTS, (0, -1, 1, -2, 2)):
         if slope:
-            bits = form + _number_bits(slope) + 2 * _number_bits(shift)
+            number = _bits_of(slope) + 2 * _bits_of(shift)
             text = f"({name} {_signed(slope, letter)}{f' {shift:+d}' if shift else ''})"
-            yield Factor(text, bits, size + slope * extent + shift, covered)
+            yield _factor("divided form", text, size + slope * extent + shift, covered, number=number)
     for shift in _SHIFTS:  # the size is that of a part
         if shift:
-            bits = form + 1 + _number_bits(shift)
-            yield Factor(f"({name}·{letter} {shift:+d})", bits, size * extent + shift, covered)
-    yield Factor(f"floor({name}/{letter})", part, np.floor(size / extent + 1e-9))
+            values = size * extent + shift
+            yield _factor("joined form", f"({name}·{letter} {shift:+d})", values, covered, number=_bits_of(shift))
+    yield _factor("part", f"floor({name}/{letter})", np.floor(size / extent + 1e-9), number=1.0)
     largest = np.ceil(size / extent - 1e-9)
     for shift in _SHIFTS:
         text = f"ceil({name}/{letter})"
-        yield Factor(f"({text} {shift:+d})" if shift else text, part + _number_bits(shift), largest + shift)
+        yield _factor("part", f"({text} {shift:+d})" if shift else text, largest + shift, number=_bits_of(shift))
 
 
 def _signed(slope: int, letter: str) -> str:
@@ -230,12 +233,12 @@ def _signed(slope: int, letter: str) -> str:
 
 def _logarithms(name: str, size: Floats) -> Iterator[Factor]:
     logarithm = np.log2(size)
-    yield Factor(f"log2({name})", PRICE["logarithm"], logarithm)
-    yield Factor(f"(1 + log2({name}))", PRICE["logarithm"] + 2, 1 + logarithm)
-    yield Factor(f"(log2({name}) - 1)", PRICE["logarithm"] + 2, logarithm - 1)
-    yield Factor(f"(log2({name}) - 2)", PRICE["logarithm"] + 3, logarithm - 2)
-    yield Factor(f"ceil(log2({name}))", PRICE["logarithm"] + 1, np.ceil(logarithm - 1e-9))
-    yield Factor(f"floor(log2({name}))", PRICE["logarithm"] + 1, np.floor(logarithm + 1e-9))
+    yield _factor("logarithm", f"log2({name})", logarithm, basic=True)
+    yield _factor("logarithm", f"(1 + log2({name}))", 1 + logarithm, number=1.0)
+    yield _factor("logarithm", f"(log2({name}) - 1)", logarithm - 1, number=1.0)
+    yield _factor("logarithm", f"(log2({name}) - 2)", logarithm - 2, number=2.5)
+    yield _factor("steps", f"ceil(log2({name}))", np.ceil(logarithm - 1e-9))
+    yield _factor("steps", f"floor(log2({name}))", np.floor(logarithm + 1e-9))
 
 
 def _levels(name: str, size: Floats, measured: int) -> Iterator[Factor]:
@@ -248,5 +251,5 @@ def _levels(name: str, size: Floats, measured: int) -> Iterator[Factor]:
         for level in range(first, int(top.max()) + 1):
             m = size / 2.0 ** (np.floor(top + 1e-9) - level)
             values += np.where(top >= level, np.maximum(m + shift, 0.0) ** power, 0.0)
-        bits = PRICE["levels"] + first + power + _number_bits(shift)
-        yield Factor(f"levels(m={2**first}..{name}, (m {shift:+d})^{power})", bits, values)
+        number = first + power + _bits_of(shift)
+        yield _factor("levels", f"levels(m={2**first}..{name}, (m {shift:+d})^{power})", values, number=number)

@@ -13,15 +13,30 @@ from numpy.typing import NDArray
 
 from .distribution import Distribution
 from .factors import Factor, Floats
+from .prices import PRICES
 from .products import EXACT, WINDOW, FactorClass, Library
 
 ONE = "1"  # the name of the factor that changes nothing
-MISSING = 3.0  # bits of a dimension of the grid that no factor sums over, or more than one
 _UNKNOWN_CONDITION = 12.0  # bits of counts that are 0 where no condition of the grammar says so
 _MOST_MEMBERS = 12  # of a class that are told apart
 _MOST_LAWS = 400
-_DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+_DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512, 1024)
 _NO_RATIONAL = 40.0  # bits of a coefficient that is no small rational
+
+
+def structure_bits(factors: Sequence[Factor], dimensions: int) -> float:
+    """Return the bits of a product of factors under a process grid of so many dimensions."""
+    bits = sum(factor.bits for factor in factors) + PRICES["factor"] * len(factors)
+    return bits + sum(PRICES[name] * count for name, count in coverage(factors, dimensions).items())
+
+
+def coverage(factors: Sequence[Factor], dimensions: int) -> dict[str, int]:
+    """Return how many dimensions of the grid no factor sums over, how many once too often, and whether none does."""
+    covered = [d for factor in factors for d in factor.covers]
+    if not covered:
+        return {"alone": min(dimensions, 1)}
+    counts = [covered.count(d) for d in range(dimensions)]
+    return {"missing": counts.count(0), "twice": sum(max(count - 1, 0) for count in counts)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +102,13 @@ def exact_laws(
     dimensions: int,
     hidden: Sequence[Factor],
     numbers: Mapping[str, int],
+    unit: float = 1.0,
 ) -> Laws | None:
     """Return the laws that are products of factors and reproduce counts (measured,); None if there are none.
 
     indicators: conditions, for counts that are 0 somewhere. dimensions: of the process grid. hidden: extents of
-    dimensions that no measured configuration divides. numbers: of all factors, by name.
+    dimensions that no measured configuration divides. numbers: of all factors, by name. unit: of the counts, of which
+    a coefficient may be a simple multiple.
     """
     support = library.support
     found = library.find(counts[support])
@@ -102,14 +119,11 @@ def exact_laws(
     laws: list[tuple[float, tuple[Factor, ...]]] = []
     for classes in found:
         for members in _choices(classes, hidden):
-            covered = [d for member in members for d in member.covers]
-            missing = sum(abs(covered.count(d) - 1) for d in range(dimensions))
-            if not covered:
-                missing = min(missing, 1)  # one rank does it
             column = np.prod([member.values for member in members], axis=0) if members else one
             coefficient = float(counts[support][0] / column[support][0])
-            price = sum(member.bits for member in members) + len(members) + MISSING * missing
-            price += float(coefficient_bits(np.array([coefficient]))[0])
+            price = structure_bits(members, dimensions) + PRICES["coefficient"] * float(
+                coefficient_bits(np.array([coefficient, coefficient / unit])).min()
+            )
             for condition, more in _conditions(column, support, indicators):
                 bits.append(price + more)
                 laws.append((coefficient, (*members, *condition)))

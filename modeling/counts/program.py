@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..process_grid import ProcessGrid
 from .distribution import Distribution
+from .exact_sums import Terms, exact_sums
 from .factors import Axes, Floats, axes_of, factors_of, hidden_of, indicators_of
 from .laws import ONE, Laws, Place, exact_laws
 from .products import Library
@@ -21,33 +22,55 @@ DIMENSIONS = (1, 2, 3)
 _PRIOR = {1: 0.0, 2: 1.0, 3: 1.0}  # bits in favour of grids of so many dimensions, before the counts are looked at
 _RULE = "balanced"
 _KNOWN = 20.0  # bits in favour of a grid that the program made, or that is declared
-_LIKELY = 4.0  # bits in favour of the likeliest grid of those that fit the messages
+_LIKELY = 2.0  # bits in favour of grids that fit the messages, if those do not say how many dimensions there are
 _POWERS = 5.0  # bits in favour of a grid if all numbers of ranks are squares, or cubes: somebody chose them
 _SHARE = 0.3  # of what the counts of one vector say of the grid: those of one program are not independent
 _FREE = 8.0  # bits by which a count may speak against a grid before it doubts the decision of all counts
 _ALIKE = 3.0  # bits between laws of a count that say nothing of the grid
+_TURNED = 2.0  # bits against a grid whose first extent is the smallest but for primes
 _MOST_BITS = 60.0
 _DEAR = 45.0  # exact laws of so many bits compete with sums
 _LARGEST = 2.0**53  # of counts that are known to the last digit
+_EACH = 6.0  # bits of a count that is a multiple of another
+_AROUND = 6  # counts around one that are tried
 _EXPLAINED = 160  # counts of the program that sums may be made of
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What is known of one vector. text: the likeliest law, bits: of that."""
+    """What is known of a count: a sum of multiples of vectors. parts: vectors by key, and how many times each."""
 
     program: Program
-    key: bytes
-    unit: float
+    parts: tuple[tuple[bytes, float], ...]
 
     def at(self, point: Sequence[float]) -> Distribution:
         """Return what the count is at a point, one value per parameter."""
-        return self.program.predict(self.key, tuple(map(float, point))).scaled(self.unit)
+        return self.program.predict(self.parts, tuple(map(float, point)))
 
     @property
-    def law(self) -> Laws:
-        """The laws under the likeliest grid."""
-        return self.program.leading(self.key).scaled(self.unit)
+    def exact(self) -> bool:
+        """Whether the likeliest laws reproduce all that was counted."""
+        return all(law.exact for law, _ in self._laws)
+
+    @property
+    def text(self) -> str:
+        """The likeliest laws as a formula."""
+        return " + ".join(law.scaled(factor).text for law, factor in self._laws) or "0"
+
+    @property
+    def _laws(self) -> list[tuple[Laws, float]]:
+        grid = self.program.leading(self.parts)
+        return [(grid.laws[key], factor) for key, factor in self.parts]
+
+    @staticmethod
+    def total(parts: Iterable[tuple[float, Model]]) -> Model:
+        """Return the sum of multiples of models of one program; at least one."""
+        found: dict[bytes, float] = {}
+        for factor, model in parts:
+            program = model.program
+            for key, own in model.parts:
+                found[key] = found.get(key, 0.0) + factor * own
+        return Model(program, tuple((key, factor) for key, factor in found.items() if factor))
 
 
 @dataclass(eq=False)
@@ -64,6 +87,7 @@ class _Grid:
     libraries: dict[bytes, Library] = field(default_factory=dict)
     laws: dict[bytes, Laws] = field(default_factory=dict)
     _places: dict[tuple[float, ...], Place] = field(default_factory=dict)
+    _known: dict[tuple[bytes, tuple[float, ...]], Distribution] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         measured = len(self.points)
@@ -75,6 +99,13 @@ class _Grid:
         self.numbers = {name: number for number, name in enumerate(distinct)}
         self.columns = columns_of(terms, self.numbers)
         self.dimensions = len(self.axes.extents) if self.axes.varies(self.axes.ranks) else 0
+        self.terms = Terms([*self.factors, *self.indicators], self.hidden, self.dimensions, measured)
+
+    @property
+    def visible(self) -> bytes:
+        """The extents that are not the same at all measured configurations."""
+        extents = self.axes.extents
+        return np.array([extent for extent in extents if self.axes.varies(extent)]).tobytes()
 
     def library(self, support: NDArray[np.bool_]) -> Library:
         """Return the factor classes where something was counted."""
@@ -82,6 +113,12 @@ class _Grid:
         if key not in self.libraries:
             self.libraries[key] = Library(self.factors, support)
         return self.libraries[key]
+
+    def predict(self, key: bytes, point: tuple[float, ...]) -> Distribution:
+        """Return what a vector is at a point under this grid."""
+        if (key, point) not in self._known:
+            self._known[key, point] = self.laws[key].predict(self.place(point))
+        return self._known[key, point]
 
     def place(self, point: tuple[float, ...]) -> Place:
         """Return the values of all factors and terms at a point."""
@@ -102,25 +139,33 @@ class Program:
 
     grids: Mapping[int, _Grid]
     weights: Mapping[int, float]
-    _known: dict[tuple[bytes, tuple[float, ...]], Distribution] = field(default_factory=dict)
+    _known: dict[tuple[tuple[tuple[bytes, float], ...], tuple[float, ...]], Distribution] = field(default_factory=dict)
 
-    def predict(self, key: bytes, point: tuple[float, ...]) -> Distribution:
-        """Return what a count is at a point."""
-        if (key, point) not in self._known:
-            shares = [(self.grids[d], weight) for d, weight in self._shares(key)]
-            parts = [(weight, grid.laws[key].predict(grid.place(point))) for grid, weight in shares]
-            self._known[key, point] = Distribution.mixture(parts) if len(parts) > 1 else parts[0][1]
-        return self._known[key, point]
+    def predict(self, parts: Sequence[tuple[bytes, float]], point: tuple[float, ...]) -> Distribution:
+        """Return what a sum of multiples of vectors is at a point."""
+        asked = (tuple(parts), point)
+        if asked not in self._known:
+            shares = [(self.grids[d], weight) for d, weight in self._shares(parts)]
+            found = [
+                (weight, Distribution.together((factor, grid.predict(key, point)) for key, factor in parts))
+                for grid, weight in shares
+            ]
+            self._known[asked] = Distribution.mixture(found) if len(found) > 1 else found[0][1]
+        return self._known[asked]
 
-    def leading(self, key: bytes) -> Laws:
-        """Return the laws of a count under the likeliest grid."""
-        return self.grids[max(self._shares(key), key=lambda entry: entry[1])[0]].laws[key]
+    def leading(self, parts: Sequence[tuple[bytes, float]]) -> _Grid:
+        """Return the likeliest grid of a sum of vectors."""
+        return self.grids[max(self._shares(parts), key=lambda entry: entry[1])[0]]
 
-    def _shares(self, key: bytes) -> list[tuple[int, float]]:
-        """Return the grids of a count and their weights: those of the program, less what this count speaks against."""
-        bits = {d: grid.laws[key].bits for d, grid in self.grids.items()}
-        best = min(bits.values())
-        shares = {d: self.weights[d] * 2.0 ** -max(bits[d] - best - _FREE, 0.0) for d in bits}
+    def _shares(self, parts: Sequence[tuple[bytes, float]]) -> list[tuple[int, float]]:
+        """Return the grids of a sum and their weights: those of the program, less what its counts speak against."""
+        against = dict.fromkeys(self.grids, 0.0)
+        for key, _ in parts:
+            bits = {d: grid.laws[key].bits for d, grid in self.grids.items()}
+            best = min(bits.values())
+            for d, own in bits.items():
+                against[d] = max(against[d], own - best - _FREE)
+        shares = {d: self.weights[d] * 2.0 ** -min(against[d], 60.0) for d in self.grids}
         most = max(shares.values())
         return [(d, share) for d, share in shares.items() if share > 1e-4 * most]
 
@@ -131,24 +176,33 @@ def fit(
     vectors: Iterable[Floats],
     ranks: str | None = "p",
     known: Sequence[ProcessGrid] = (),
+    within: Sequence[Sequence[int]] = (),
 ) -> list[Model]:
     """Return what is known of each vector.
 
     points: (configurations, parameters); vectors: counts (configurations,) summed over the ranks; ranks: the parameter
-    that is the number of ranks; known: what the process grid may be, the likeliest first.
+    that is the number of ranks; known: what the process grid may be, the likeliest first; within: for each vector
+    others, by index, that it may be a multiple of: executions of what is around it.
     """
     points = np.asarray(points, dtype=np.float64)
     primitive = [_primitive(np.asarray(vector, dtype=np.float64)) for vector in vectors]
-    distinct = {vector.tobytes(): vector for vector, _ in primitive}
+    units: dict[bytes, float] = {}
+    for vector, unit in primitive:
+        units[vector.tobytes()] = min(unit, units.get(vector.tobytes(), math.inf))
+    distinct = {vector.tobytes(): vector * units[vector.tobytes()] for vector, _ in primitive}
     candidates = _candidates(points, names, ranks if ranks in names else None, known)
     grids = {number: _Grid(points, names, grid) for number, (grid, _) in enumerate(candidates)}
     for key, vector in distinct.items():
         for grid in grids.values():
-            grid.laws[key] = _laws(vector, grid)
+            grid.laws[key] = _laws(vector, grid, units[key])
+    around: dict[bytes, dict[bytes, None]] = {}
+    for (vector, _), others in zip(primitive, within, strict=False):
+        around.setdefault(vector.tobytes(), {}).update(dict.fromkeys(primitive[other][0].tobytes() for other in others))
     for grid in grids.values():
+        _divide(distinct, around, grid)
         _combine(distinct, grid)
     program = Program(grids, _weights(grids, distinct, [bits for _, bits in candidates]))
-    return [Model(program, vector.tobytes(), unit) for vector, unit in primitive]
+    return [Model(program, ((vector.tobytes(), unit / units[vector.tobytes()]),)) for vector, unit in primitive]
 
 
 def _primitive(vector: Floats) -> tuple[Floats, float]:
@@ -160,19 +214,27 @@ def _primitive(vector: Floats) -> tuple[Floats, float]:
     return whole / unit, float(unit)
 
 
-def _laws(counts: Floats, grid: _Grid) -> Laws:
-    """Return the laws of counts that are not all 0 under one grid."""
+def _laws(counts: Floats, grid: _Grid, unit: float) -> Laws:
+    """Return the laws of counts that are not all 0 under one grid. unit: their greatest common divisor."""
     if not counts.any():
         return Laws(1.0, "0", True, lambda place: Distribution(0.0))
-    library = grid.library(counts > 0)
-    exact = exact_laws(counts, library, grid.indicators, grid.dimensions, grid.hidden, grid.numbers)
     raw = float(np.log2(1.0 + counts).sum())
+    exact = _exact(counts, grid, unit)
     if exact is not None and exact.bits < max(_DEAR, 0.3 * raw):
         return exact
     noisy = min(filter(None, (sum_laws(counts, grid.columns), _conditional(counts, grid))), key=_bits, default=None)
     if noisy is None or (exact is not None and exact.bits <= noisy.bits):
         return exact if exact is not None else _unknown(counts, raw)
     return noisy
+
+
+def _exact(counts: Floats, grid: _Grid, unit: float) -> Laws | None:
+    """Return the laws that reproduce all counts: products, or sums where no cheap product does."""
+    library = grid.library(counts > 0)
+    found = exact_laws(counts, library, grid.indicators, grid.dimensions, grid.hidden, grid.numbers, unit)
+    if found is not None and found.bits < _DEAR:
+        return found
+    return min(filter(None, (found, exact_sums(counts, grid.terms, grid.numbers, unit))), key=_bits, default=None)
 
 
 def _bits(laws: Laws) -> float:
@@ -203,6 +265,31 @@ def _conditional(counts: Floats, grid: _Grid) -> Laws | None:
 def _unknown(counts: Floats, raw: float) -> Laws:
     top = float(counts.max())
     return Laws(raw + 30, "not known", False, lambda place: Distribution(np.array([0.3 * top, top, 3 * top])), 1.0)
+
+
+def _divide(distinct: Mapping[bytes, Floats], around: Mapping[bytes, Iterable[bytes]], grid: _Grid) -> None:
+    """Explain what has no exact law as a multiple of what is around it: an iteration does the same each time."""
+    for key, others in around.items():
+        law, counts = grid.laws[key], distinct[key]
+        if law.exact and law.bits < _DEAR:
+            continue
+        usable = [k for k in others if 0 < distinct[k].sum() < counts.sum() and (distinct[k][counts > 0] > 0).all()]
+        for other in usable[:_AROUND]:
+            each = np.divide(counts, distinct[other], out=np.zeros_like(counts), where=counts > 0)
+            found = _exact(each, grid, 1.0)
+            more = _EACH + math.log2(len(usable))
+            if found is not None and found.bits + more < grid.laws[key].bits:
+                grid.laws[key] = _multiple(found, other, grid, more)
+
+
+def _multiple(each: Laws, other: bytes, grid: _Grid, more: float) -> Laws:
+    """Return the laws of what each execution of another count does, times that count."""
+
+    def predict(place: Place) -> Distribution:
+        return grid.laws[other].predict(place).times(each.predict(place))
+
+    text = f"({each.text})·({grid.laws[other].text})"
+    return Laws(each.bits + more, text, False, predict, grid.laws[other].noise)
 
 
 def _combine(distinct: Mapping[bytes, Floats], grid: _Grid) -> None:
@@ -237,7 +324,7 @@ def _candidates(
     if not np.ptp(p):
         return [(ProcessGrid(ranks, _RULE, 1), 0.0)]
     own = [grid for grid in known if grid.parameter == ranks]
-    sure = bool(own) and bool(own[0].source)
+    sure = bool(own) and bool(own[0].source) and len({grid.dimensions for grid in own}) == 1
     found: list[tuple[ProcessGrid | None, float]] = []
     for dimensions in DIMENSIONS:
         bits = _PRIOR[dimensions] + (_POWERS if dimensions > 1 and _are_powers(p, dimensions) else 0.0)
@@ -245,17 +332,39 @@ def _candidates(
         if alike is None:
             found.append((ProcessGrid(ranks, _RULE, dimensions), bits))
         else:
-            found.append((own[alike], bits + (_KNOWN if sure and alike == 0 else _LIKELY / 2**alike)))
+            found.append((own[alike], bits + (_KNOWN if sure and alike == 0 else _LIKELY)))
+    plane, bits = found[1]
+    if len(own) != 1 and plane is not None and (rule := _turned(plane, p)):
+        found.append((ProcessGrid(ranks, rule, 2), bits - _TURNED))
     return found
+
+
+def _turned(grid: ProcessGrid, ranks: Floats) -> str | None:
+    """Return the rule of grids whose first extent is the smallest one but for primes; None if nothing tells it apart.
+
+    So programs do that try how to divide one dimension more often until the parts are no longer than high.
+    """
+    numbers = sorted({int(p) for p in ranks.tolist() if float(p).is_integer()})
+    primes = [p for p in numbers if p > 1 and all(p % d for d in range(2, math.isqrt(p) + 1))]
+    rule = ", but ".join(("balanced, smallest first", " and ".join(f"{p}x1" for p in primes)))
+    if not primes or not grid.rule.startswith("balanced"):
+        return None
+    both = (grid.extents(ranks), ProcessGrid(grid.parameter, rule, 2).extents(ranks))
+    return None if np.array_equal(*both) or np.array_equal(both[0], both[1][:, ::-1]) else rule
 
 
 def _weights(grids: Mapping[int, _Grid], distinct: Mapping[bytes, Floats], prior: Sequence[float]) -> dict[int, float]:
     """Return the posterior of the grids. prior: bits in favour of each."""
     score = dict(enumerate(prior))
+    seen = {number: grid.visible for number, grid in grids.items()}
     for key in distinct:
-        best = min(grid.laws[key].bits for grid in grids.values())
-        for number, grid in grids.items():
-            score[number] -= _SHARE * min(max(grid.laws[key].bits - best - _ALIKE, 0.0), 20.0)
+        bits = {number: grid.laws[key].bits for number, grid in grids.items()}
+        for number, grid in grids.items():  # grids that look alike where was measured differ by structure only
+            if not grid.laws[key].exact:
+                bits[number] = min(bits[other] for other in grids if seen[other] == seen[number])
+        best = min(bits.values())
+        for number in grids:
+            score[number] -= _SHARE * min(max(bits[number] - best - _ALIKE, 0.0), 20.0)
     top = max(score.values())
     weights = {number: 2.0 ** (value - top) for number, value in score.items()}
     total = sum(weights.values())

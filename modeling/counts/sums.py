@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,7 +161,12 @@ class _Data:
     counts: Floats
     size: Floats
 
-    @property
+    @cached_property
+    def distinct(self) -> int:
+        """How many different counts there are but 0: equal ones do not confirm a law."""
+        return np.unique(self.counts[self.counts > 0]).size
+
+    @cached_property
     def floor(self) -> float:
         """The variance of relative errors that rounding alone makes."""
         return float((0.3 * np.exp(np.mean(np.log(1.0 / self.size)))) ** 2)
@@ -234,7 +240,7 @@ def _solved(
         with np.errstate(all="ignore"):
             law = solution @ np.array([columns[k].values for k in members])
             off = np.where((law > 0) & (counts > 0), np.log(np.maximum(law, 1e-9) / size), (law - counts) / size)
-        exact = bool(np.abs(law - counts).max() <= 10 * EXACT * counts.max()) and measured > terms + 1
+        exact = bool(np.abs(law - counts).max() <= 10 * EXACT * counts.max()) and data.distinct > terms + 1
         if exact_only and not exact:
             continue
         variance = max(float((off**2).sum()) / max(measured - terms, 0.5), data.floor)

@@ -114,11 +114,11 @@ def test_a_sum_says_where_its_formula_does_not_hold() -> None:
     assert found.absent == (("p", 1.0),)
 
 
-def test_one_larger_number_of_processes_is_too_few_to_tell() -> None:
+def test_what_one_process_alone_does_is_not_done_by_more() -> None:
     whole = program()
     few = np.asarray(P <= 2)
     part = replace(whole, points=POINTS[few], values={name: own[:, few] for name, own in whole.values.items()})
-    assert evaluate(analyze(part), {"p": 64, "n": 1024}, "blocks").exclusive[COPY].value > 0
+    assert evaluate(analyze(part), {"p": 64, "n": 1024}, "blocks").exclusive[COPY].value == 0
 
 
 def test_effort_belongs_to_the_call_path_that_has_its_time() -> None:

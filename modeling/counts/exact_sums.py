@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of two or three products that reproduce a vector of counts exactly.
+
+Counts v are c·A + d·B only if what is left of the columns A and B without their shares of v points in the same
+direction, or in the opposite one. So the search for two terms is one for equal directions, of which a random
+projection gives a number each: it looks at some thousand columns at once. Three terms are such a search for each
+likely third. What is found is verified.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .distribution import Distribution
+from .factors import Factor, Floats
+from .laws import ONE, Laws, Place, coefficient_bits, structure_bits
+from .products import WINDOW
+
+_MOST_FACTORS = 90  # that terms of two factors are made of, the cheapest ones
+_MOST_CUBIC = 24  # the same for terms of three
+_MOST_TERMS = 6000
+_MOST_THIRD = 40  # third terms that are tried
+_MOST_OF_THREE = 1200  # terms that sums of three are made of
+_ALTERNATIVES = 16  # of a term that are told apart
+_MOST_SUMS = 60  # that are weighed
+_MOST_LAWS = 400
+_NEGATIVE = 3.0  # bits of a negative coefficient
+_TERM = 2.0  # bits of a further term
+_EXACT = 1e-9
+_ALIKE = 1e-8  # of directions
+_SPARE = 2  # distinct counts that a sum needs beyond its terms
+_SEED = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """Products that are proportional at all configurations. column: of the first, (measured,).
+
+    alternatives: of the products: bits, factors, and the column in theirs.
+    """
+
+    column: Floats
+    bits: float
+    alternatives: tuple[tuple[float, tuple[Factor, ...], float], ...]
+
+    @property
+    def basic(self) -> bool:
+        """Whether it is a product of basic factors: sums of three such terms are the same as those of others."""
+        return all(factor.basic for factor in self.alternatives[0][1])
+
+
+@dataclass(eq=False)
+class Terms:
+    """The terms under one process grid. factors: with conditions; hidden: extents that no configuration divides."""
+
+    factors: Sequence[Factor]
+    hidden: Sequence[Factor]
+    dimensions: int
+    measured: int
+    _tables: dict[bytes, tuple[list[Term], Floats]] = field(default_factory=dict)
+
+    @cached_property
+    def every(self) -> list[Term]:
+        """All terms, the cheapest first."""
+        one = np.ones(self.measured)
+        usable = [f for f in self.factors if f.values.min() >= 0 and f.values.max() > 0]
+        groups: dict[bytes, list[tuple[float, tuple[Factor, ...], Floats]]] = {}
+        for chosen in _products(sorted(usable, key=lambda factor: factor.bits)):
+            column = np.prod([factor.values for factor in chosen], axis=0) if chosen else one
+            top = column.max()
+            if top > 0:
+                key = (np.round(column / top, 10) + 0.0).tobytes()
+                groups.setdefault(key, []).append((structure_bits(chosen, self.dimensions), chosen, column))
+        terms = []
+        for members in groups.values():
+            members.sort(key=lambda member: member[0])
+            lead = members[0][2]
+            at = int(np.argmax(lead))
+            kept = [(bits, chosen, float(lead[at] / column[at])) for bits, chosen, column in members[:_ALTERNATIVES]]
+            more = [
+                (
+                    bits + sum(extra.bits for extra in some),
+                    (*chosen, *some),
+                    scale / math.prod(e.values[0] for e in some),
+                )
+                for (bits, chosen, scale), some in itertools.product(kept, self._extras)
+            ]
+            more.sort(key=lambda entry: entry[0])
+            total = more[0][0] - math.log2(sum(2.0 ** (more[0][0] - bits) for bits, _, _ in more))
+            terms.append(Term(lead, total, tuple(more[:_ALTERNATIVES])))
+        return sorted(terms, key=lambda term: term.bits)[:_MOST_TERMS]
+
+    @cached_property
+    def _extras(self) -> list[tuple[Factor, ...]]:
+        counts = range(len(self.hidden) + 1)
+        return [some for count in counts for some in itertools.combinations(self.hidden, count)]
+
+    def on(self, support: NDArray[np.bool_]) -> tuple[list[Term], Floats]:
+        """Return the terms that are 0 wherever nothing was counted, and their columns where something was."""
+        key = support.tobytes()
+        if key not in self._tables:
+            chosen = [term for term in self.every if not term.column[~support].any()]
+            table = np.array([term.column[support] for term in chosen]).reshape(len(chosen), int(support.sum()))
+            self._tables[key] = chosen, table
+        return self._tables[key]
+
+
+def _products(factors: Sequence[Factor]) -> Iterator[tuple[Factor, ...]]:
+    yield ()
+    yield from ((factor,) for factor in factors)
+    yield from itertools.combinations_with_replacement(factors[:_MOST_FACTORS], 2)
+    yield from itertools.combinations_with_replacement(factors[:_MOST_CUBIC], 3)
+
+
+def exact_sums(counts: Floats, terms: Terms, numbers: Mapping[str, int], unit: float) -> Laws | None:
+    """Return the laws of counts (measured,) that are sums of two or three terms and reproduce them; None without any.
+
+    numbers: of all factors, by name; unit: of the counts, of which a coefficient may be a simple multiple.
+    """
+    support = counts > 0
+    chosen, table = terms.on(support)
+    distinct = len(set(counts[support].tolist()))
+    if len(chosen) < 2 or distinct < 2 + _SPARE:
+        return None
+    scaled = table / counts[support]
+    found: list[tuple[int, ...]] = [pair for pair, _ in _parallel(scaled, scaled[:0])]
+    if not found and distinct >= 3 + _SPARE:
+        own = np.flatnonzero([term.basic for term in chosen])[:_MOST_OF_THREE]
+        few = scaled[own]
+        for pair, third in _parallel(few, few[:_MOST_THIRD]):
+            if third not in pair:
+                found.append(tuple(own[[*pair, third]].tolist()))
+    laws: list[tuple[float, tuple[float, ...], tuple[tuple[Factor, ...], ...]]] = []
+    for members in {tuple(sorted(members)) for members in found}:
+        laws += _weighed([chosen[k] for k in members], scaled[list(members)], unit)
+    if not laws:
+        return None
+    laws.sort(key=lambda law: law[0])
+    kept = [law for law in laws[:_MOST_LAWS] if law[0] <= laws[0][0] + WINDOW]
+    weights = np.array([2.0 ** (kept[0][0] - law[0]) for law in kept])
+    count = max(len(law[1]) for law in kept)
+    width = max(len(factors) for law in kept for factors in law[2])
+    coefficients = np.zeros((len(kept), count))
+    places = np.full((len(kept), count, width), numbers[ONE])
+    for row, (_, solution, products) in enumerate(kept):
+        coefficients[row, : len(solution)] = solution
+        for number, factors in enumerate(products):
+            places[row, number, : len(factors)] = [numbers[factor.name] for factor in factors]
+
+    def predict(place: Place) -> Distribution:
+        values = (coefficients * place.values[places].prod(axis=2)).sum(axis=1)
+        return Distribution.mixture([(1.0, Distribution(np.maximum(values, 0.0), weights))])
+
+    _, solution, products = kept[0]
+    parts = ["·".join((f"{c:.12g}", *(f.name for f in own))) for c, own in zip(solution, products, strict=True)]
+    return Laws(kept[0][0] - math.log2(weights.sum()), " + ".join(parts), True, predict)
+
+
+def _parallel(scaled: Floats, thirds: Floats) -> list[tuple[tuple[int, int], int]]:
+    """Return pairs of columns (terms, support) that may explain 1, each with one of the thirds; 0 if there are none."""
+    measured = scaled.shape[1]
+    left = scaled - scaled.mean(axis=1, keepdims=True)
+    other = thirds - thirds.mean(axis=1, keepdims=True) if len(thirds) else np.zeros((1, measured))
+    size = np.sqrt((other**2).sum(axis=1))
+    other = np.where(size > 1e-6, other.T / np.maximum(size, 1e-6), 0.0)
+    weights = np.random.default_rng(_SEED).normal(size=(measured, 2))
+    share = left @ other
+    square = (left**2).sum(axis=1)[:, None]
+    after = square - share**2
+    usable = (after > 1e-7 * square) & (square > 1e-12 * (scaled**2).sum(axis=1)[:, None])
+    length = np.sqrt(np.where(usable, after, 1.0))
+    first, second = (((left @ w)[:, None] - share * (other.T @ w)) / length for w in weights.T)
+    second = np.where(first < 0, -second, second)
+    first = np.where(usable, np.abs(first), np.arange(len(left))[:, None] + 10.0 * math.sqrt(measured))
+    order = np.argsort(first, axis=0, kind="stable")
+    first, second = np.take_along_axis(first, order, 0), np.take_along_axis(second, order, 0)
+    found = []
+    for step in (1, 2, 3, 4):
+        near = (first[step:] - first[:-step] <= _ALIKE) & (np.abs(second[step:] - second[:-step]) <= _ALIKE)
+        for row, third in np.argwhere(near).tolist():
+            found.append(((int(order[row, third]), int(order[row + step, third])), third))
+    return sorted(found, key=lambda entry: sum(entry[0]) + entry[1])[:_MOST_SUMS]
+
+
+def _weighed(
+    terms: Sequence[Term], table: Floats, unit: float
+) -> Iterator[tuple[float, tuple[float, ...], tuple[tuple[Factor, ...], ...]]]:
+    """Yield bits, coefficients and products of the laws that a sum of terms stands for, if it is one.
+
+    table: (terms, support), in counts.
+    """
+    solution, *_ = np.linalg.lstsq(table.T, np.ones(table.shape[1]), rcond=None)
+    if np.abs(solution @ table - 1.0).max() > _EXACT:
+        return
+    priced = []
+    for coefficient, term in zip(solution.tolist(), terms, strict=True):
+        own = coefficient * np.array([scale for _, _, scale in term.alternatives])
+        price = np.minimum(coefficient_bits(own, 1e-7), coefficient_bits(own / unit, 1e-7))
+        price = price + _NEGATIVE * (own < 0) + np.array([bits for bits, _, _ in term.alternatives])
+        entries = zip(price.tolist(), own.tolist(), (factors for _, factors, _ in term.alternatives), strict=True)
+        priced.append(sorted((entry for entry in entries if entry[0] <= price.min() + WINDOW), key=lambda e: e[0]))
+    for some in itertools.product(*priced):
+        products = tuple(factors for _, _, factors in some)
+        shared = set(products[0]).intersection(*products[1:])
+        bits = sum(price for price, _, _ in some) + (len(some) - 1) * (_TERM - sum(f.bits + 1 for f in shared))
+        yield bits, tuple(own for _, own, _ in some), products
