@@ -312,7 +312,7 @@ class Experiment:
     loaded: NDArray[np.bool_] | None = None
     quality: str = ""
     timed: TimedPart | None = None
-    classes: ClassSource | None = None
+    classes: ClassSource | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.points.ndim != 2 or self.points.shape[1] != len(self.parameters):

@@ -121,7 +121,7 @@ def _add(update: Callable[[bytes], object], value: Any) -> None:
 
 def _parts(value: Any) -> Iterator[Any]:
     if is_dataclass(value):
-        yield from (getattr(value, one.name) for one in fields(value))
+        yield from (getattr(value, one.name) for one in fields(value) if one.compare)
     elif isinstance(value, Mapping):
         yield from value.items()
     elif isinstance(value, tuple | list | frozenset):

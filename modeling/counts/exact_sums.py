@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from .distribution import Distribution
 from .factors import Factor, Floats
 from .laws import ONE, Laws, Place, coefficient_bits, structure_bits
+from .prices import PRICES
 from .products import WINDOW
 
 _MOST_FACTORS = 90  # that terms of two factors are made of, the cheapest ones
@@ -35,11 +36,11 @@ _NEGATIVE = 3.0  # bits of a negative coefficient
 _TERM = 2.0  # bits of a further term
 _EXACT = 1e-9
 _ALIKE = 1e-8  # of directions
-_SPARE = 2  # distinct counts that a sum needs beyond its terms
+_FEWEST = {2: 3, 3: 5}  # distinct counts that sums of so many terms need
 _SEED = 2
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Term:
     """Products that are proportional at all configurations. column: of the first, (measured,).
 
@@ -50,7 +51,7 @@ class Term:
     bits: float
     alternatives: tuple[tuple[float, tuple[Factor, ...], float], ...]
 
-    @property
+    @cached_property
     def basic(self) -> bool:
         """Whether it is a product of basic factors: sums of three such terms are the same as those of others."""
         return all(factor.basic for factor in self.alternatives[0][1])
@@ -127,11 +128,11 @@ def exact_sums(counts: Floats, terms: Terms, numbers: Mapping[str, int], unit: f
     support = counts > 0
     chosen, table = terms.on(support)
     distinct = len(set(counts[support].tolist()))
-    if len(chosen) < 2 or distinct < 2 + _SPARE:
+    if len(chosen) < 2 or distinct < _FEWEST[2]:
         return None
     scaled = table / counts[support]
     found: list[tuple[int, ...]] = [pair for pair, _ in _parallel(scaled, scaled[:0])]
-    if not found and distinct >= 3 + _SPARE:
+    if not found and distinct >= _FEWEST[3]:
         own = np.flatnonzero([term.basic for term in chosen])[:_MOST_OF_THREE]
         few = scaled[own]
         for pair, third in _parallel(few, few[:_MOST_THIRD]):
@@ -197,17 +198,18 @@ def _weighed(
     table: (terms, support), in counts.
     """
     solution, *_ = np.linalg.lstsq(table.T, np.ones(table.shape[1]), rcond=None)
-    if np.abs(solution @ table - 1.0).max() > _EXACT:
+    shares = np.abs(solution[:, None] * table).max(axis=1)
+    if np.abs(solution @ table - 1.0).max() > _EXACT or shares.min() <= _EXACT:
         return
     priced = []
     for coefficient, term in zip(solution.tolist(), terms, strict=True):
         own = coefficient * np.array([scale for _, _, scale in term.alternatives])
-        price = np.minimum(coefficient_bits(own, 1e-7), coefficient_bits(own / unit, 1e-7))
-        price = price + _NEGATIVE * (own < 0) + np.array([bits for bits, _, _ in term.alternatives])
+        simple = np.minimum(coefficient_bits(own, 1e-7), coefficient_bits(own / unit, 1e-7))
+        price = simple + _NEGATIVE * (own < 0) + np.array([bits for bits, _, _ in term.alternatives])
         entries = zip(price.tolist(), own.tolist(), (factors for _, factors, _ in term.alternatives), strict=True)
         priced.append(sorted((entry for entry in entries if entry[0] <= price.min() + WINDOW), key=lambda e: e[0]))
     for some in itertools.product(*priced):
         products = tuple(factors for _, _, factors in some)
-        shared = set(products[0]).intersection(*products[1:])
-        bits = sum(price for price, _, _ in some) + (len(some) - 1) * (_TERM - sum(f.bits + 1 for f in shared))
+        shared = sum(f.bits + PRICES["factor"] for f in set(products[0]).intersection(*products[1:]))
+        bits = sum(price for price, _, _ in some) + (len(some) - 1) * (_TERM - shared)
         yield bits, tuple(own for _, own, _ in some), products

@@ -26,7 +26,11 @@ Floats = NDArray[np.float64]
 
 _SHIFTS = (-4, -3, -2, -1, 0, 1, 2, 3, 4)  # constants of linear forms
 _FAR_SHIFTS = (-32, -24, -16, -12, -10, -8, -7, -6, -5, 5, 6, 7, 8, 10, 12, 16, 24, 32)  # the same, of sizes alone
+_FAR_SLOPES = (-8, -6, -5, 5, 6, 8, 10, 12, 16)  # of extents in forms without a constant
+_STEP = 3.0  # bits of where a condition begins to hold, if not with two
 _NONE: frozenset[int] = frozenset()
+GRID = frozenset({"extent", "edges", "neighbours", "ring", "sums"})
+"""Kinds of factors that are functions of the process grid and count ranks, or pairs of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +160,7 @@ def _of_grid(axes: Axes) -> Iterator[Factor]:
 
 def hidden_of(axes: Axes) -> list[Factor]:
     """Return the extents that are the same wherever was measured."""
-    return [_factor("extent", axes.extent_name(d), axes.extents[d], frozenset({d})) for d in axes.hidden]
+    return [_factor("hidden", axes.extent_name(d), axes.extents[d], frozenset({d})) for d in axes.hidden]
 
 
 def indicators_of(axes: Axes) -> list[Factor]:
@@ -164,17 +168,19 @@ def indicators_of(axes: Axes) -> list[Factor]:
     found = []
     named = [("p", axes.ranks, "[p]")] if axes.varies(axes.ranks) else []
     if len(axes.extents) > 1:
-        named += [
-            (axes.extent_name(d), extent, "[extent]") for d, extent in enumerate(axes.extents) if axes.varies(extent)
-        ]
+        extents = enumerate(axes.extents)
+        named += [(axes.extent_name(d), extent, "[extent]") for d, extent in extents if axes.varies(extent)]
     named += [(name, size, "[size]") for name, size in axes.sizes.items()]
+    if axes.varies(axes.ranks):
+        named += [(f"{name}/p", size / axes.ranks, "[part]") for name, size in axes.usable_sizes.items()]
     for name, values, kind in named:
         levels = sorted(set(values[: axes.measured].tolist()))
         for below, above in itertools.pairwise(levels):
-            first = below == 1 and kind != "[size]"
+            one = below == 1 and kind in ("[p]", "[extent]")
             for text, holds in ((f"[{name} > {below:g}]", values > below), (f"[{name} < {above:g}]", values < above)):
-                number = 0.0 if first else 3.0
-                found.append(_factor(kind, text, holds.astype(np.float64), number=number, basic=first))
+                number = 0.0 if one or kind == "[part]" else _STEP
+                own = "[fewer ranks]" if kind == "[p]" and not one and "<" in text else kind
+                found.append(_factor(own, text, holds.astype(np.float64), number=number, basic=one))
     return found
 
 
@@ -211,7 +217,7 @@ def _of_size(name: str, size: Floats, measured: int) -> Iterator[Factor]:
 def _of_parts(name: str, size: Floats, letter: str, extent: Floats, covered: frozenset[int]) -> Iterator[Factor]:
     """Yield functions of a size and the extent of the grid that divides it."""
     yield _factor("divided size", f"{name}[{letter}]", size, covered, basic=True)
-    for slope, shift in itertools.product(_SHIFTS, (0, -1, 1, -2, 2)):
+    for slope, shift in (*itertools.product(_SHIFTS, (0, -1, 1, -2, 2)), *((slope, 0) for slope in _FAR_SLOPES)):
         if slope:
             number = _bits_of(slope) + 2 * _bits_of(shift)
             text = f"({name} {_signed(slope, letter)}{f' {shift:+d}' if shift else ''})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,8 @@ ONE = "1"  # the name of the factor that changes nothing
 _UNKNOWN_CONDITION = 12.0  # bits of counts that are 0 where no condition of the grammar says so
 _MOST_MEMBERS = 12  # of a class that are told apart
 _MOST_LAWS = 400
-_DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512, 1024)
+_MOST_CHOICES, _FEWEST_CHOICES = 600, 12  # of members of the classes of a product, times factors that nobody saw
+_DENOMINATORS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512, 1024])
 _NO_RATIONAL = 40.0  # bits of a coefficient that is no small rational
 
 
@@ -84,15 +85,11 @@ def mixture(laws: Sequence[Laws], softness: float = 1.0) -> Laws:
 
 def coefficient_bits(values: Floats, error: float = 1e-9) -> Floats:
     """Return the bits of the simplest rational near each value, relative error `error`; shape as given."""
-    sizes = np.abs(values)
-    bits = np.full(sizes.shape, _NO_RATIONAL)
-    for denominator in _DENOMINATORS:
-        scaled = sizes * denominator
-        near = np.rint(scaled)
-        fits = (near > 0) & (np.abs(scaled - near) <= error * scaled) & (near < 1e9)
-        price = 1.0 + 1.5 * np.log2(1.0 + near) + 2.0 * math.log2(denominator)
-        bits = np.where(fits, np.minimum(bits, price), bits)
-    return bits
+    scaled = np.abs(values)[..., None] * _DENOMINATORS
+    near = np.rint(scaled)
+    fits = (near > 0) & (np.abs(scaled - near) <= error * scaled) & (near < 1e9)
+    price = 1.0 + 1.5 * np.log2(1.0 + near) + 2.0 * np.log2(_DENOMINATORS)
+    return np.asarray(np.where(fits, price, _NO_RATIONAL).min(axis=-1))
 
 
 def exact_laws(
@@ -110,27 +107,20 @@ def exact_laws(
     dimensions that no measured configuration divides. numbers: of all factors, by name. unit: of the counts, of which
     a coefficient may be a simple multiple.
     """
-    support = library.support
-    found = library.find(counts[support])
-    if not found:
-        return None
-    one = np.ones(support.size)
-    bits: list[float] = []
+    structure: list[float] = []
     laws: list[tuple[float, tuple[Factor, ...]]] = []
-    for classes in found:
-        for members in _choices(classes, hidden):
-            column = np.prod([member.values for member in members], axis=0) if members else one
-            coefficient = float(counts[support][0] / column[support][0])
-            price = structure_bits(members, dimensions) + PRICES["coefficient"] * float(
-                coefficient_bits(np.array([coefficient, coefficient / unit])).min()
-            )
-            for condition, more in _conditions(column, support, indicators):
-                bits.append(price + more)
-                laws.append((coefficient, (*members, *condition)))
+    for coefficient, members, more in alternatives(counts, library, indicators, hidden):
+        structure.append(structure_bits(members, dimensions) + more)
+        laws.append((coefficient, members))
+    if not laws:
+        return None
+    every = np.array([coefficient for coefficient, _ in laws])
+    simple = np.minimum(coefficient_bits(every), coefficient_bits(every / unit))
+    bits = np.array(structure) + PRICES["coefficient"] * simple
     order = np.argsort(bits, kind="stable")[:_MOST_LAWS]
-    ranked = np.array(bits)[order]
+    ranked = bits[order]
     keep = order[ranked <= ranked[0] + WINDOW].tolist()
-    weights = 2.0 ** (ranked[0] - np.array(bits)[keep])
+    weights = 2.0 ** (ranked[0] - bits[keep])
     width = max(len(laws[k][1]) for k in keep)
     chosen = np.full((len(keep), width), numbers[ONE])
     for row, k in enumerate(keep):
@@ -146,28 +136,37 @@ def exact_laws(
     return Laws(total, "·".join((f"{coefficient:.12g}", *(member.name for member in members))), True, predict)
 
 
+def alternatives(
+    counts: Floats, library: Library, indicators: Sequence[Factor], hidden: Sequence[Factor]
+) -> Iterator[tuple[float, tuple[Factor, ...], float]]:
+    """Yield all products that reproduce counts: coefficient, factors, and bits beyond those of these."""
+    support = library.support
+    one = np.ones(support.size)
+    for classes in library.find(counts[support]):
+        for members in _choices(classes, (*hidden, *library.unseen)):
+            column = np.prod([member.values for member in members], axis=0) if members else one
+            coefficient = float(counts[support][0] / column[support][0])
+            for condition, more in _conditions(column, support, indicators):
+                yield coefficient, (*members, *condition), more
+
+
 def _choices(classes: tuple[FactorClass, ...], hidden: Sequence[Factor]) -> list[tuple[Factor, ...]]:
-    """Return which factor each class may be, with and without the extents that are the same wherever was measured."""
+    """Return which factor each class may be, with and without up to two factors that are the same wherever counted."""
     members = [entry.members[:_MOST_MEMBERS] for entry in classes]
     plain = sorted(itertools.islice(itertools.product(*members), 4096), key=lambda chosen: sum(m.bits for m in chosen))
-    result = []
-    for chosen in plain[:200]:
-        for count in range(len(hidden) + 1):
-            for extra in itertools.combinations(hidden, count):
-                result.append((*chosen, *extra))
-    return result
+    extras = [extra for count in range(3) for extra in itertools.combinations(hidden, count)]
+    few = max(_MOST_CHOICES // len(extras), _FEWEST_CHOICES)
+    return [(*chosen, *extra) for chosen in plain[:few] for extra in extras]
 
 
 def _conditions(
     column: Floats, support: NDArray[np.bool_], indicators: Sequence[Factor]
 ) -> list[tuple[tuple[Factor, ...], float]]:
-    """Return conditions that make a product 0 exactly where nothing was counted, with their bits; none: it is so."""
+    """Return conditions that make a product 0 exactly where nothing was counted; none, and bits, if there are none."""
     empty = ~support
     if not empty.any() or np.abs(column[empty]).max() <= EXACT * float(column[support].max()):
         return [((), 0.0)]
     fitting: list[tuple[tuple[Factor, ...], float]] = [
-        ((factor,), factor.bits)
-        for factor in indicators
-        if not factor.values[empty].any() and factor.values[support].all()
+        ((factor,), 0.0) for factor in indicators if not factor.values[empty].any() and factor.values[support].all()
     ]
     return fitting or [((), _UNKNOWN_CONDITION)]

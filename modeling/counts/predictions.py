@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..class_vectors import ClassVectors
-from ..experiment import Experiment, FloatArray, mean_over_repetitions
+from ..experiment import Experiment, FloatArray
 from ..pmnf.model import Prediction
 from .program import Model, fit
+from .vectors import vectors_of
 
 _LOWEST, _MIDDLE, _HIGHEST = 0.05, 0.5, 0.95
-_CALLERS = 4  # call paths from one upwards whose visits may be a factor of its counts, and one
-_ROUNDING = 1e-9  # of sums over classes
 _FEWEST = 3  # configurations that laws need
 
 
@@ -42,68 +39,18 @@ class CountModels:
 
     @cached_property
     def models(self) -> dict[str, list[Model]]:
-        """What is known of each metric, per call path; counts are sums over the ranks.
-
-        What the pass counts is the sum over the classes of a call path, where the classes are known and account for
-        all of it; everything else is one vector per call path.
-        """
+        """What is known of each metric, per call path; counts are sums over the ranks."""
         experiment = self.experiment
-        factor = self._ranks_of(experiment.points)
-        measured = {
-            name: np.nan_to_num(mean_over_repetitions(experiment.values[name])) * factor for name in self.metrics
+        vectors = vectors_of(experiment, self.metrics, self._ranks_of(experiment.points))
+        names = list(experiment.parameters)
+        found = fit(experiment.points, names, vectors.counts, self.ranks, experiment.grids, vectors.within)
+        nothing = Model(found[0].program, ())
+        return {
+            name: [
+                Model.total((each, found[number]) for each, number in parts) if parts else nothing for parts in of_paths
+            ]
+            for name, of_paths in vectors.parts.items()
         }
-        classes = experiment.classes.vectors if experiment.classes is not None else None
-        vectors: list[FloatArray] = []
-        within: list[tuple[int, ...]] = []
-        explained: dict[str, NDArray[np.bool_]] = {}
-        if classes is not None and classes.ranks.size == len(experiment.points):
-            share = factor / classes.ranks if experiment.over_ranks == "mean" else 1.0
-            counts = classes.counts * share
-            explained = {
-                name: _explained(values, classes, counts, classes.effort[name])
-                for name, values in measured.items()
-                if name in classes.effort
-            }
-            vectors.extend(counts)
-        rows = len(vectors)
-        numbers: dict[tuple[str, int], int] = {}
-        for name, values in measured.items():
-            for path, counts_of_path in enumerate(values):
-                if name not in explained or not explained[name][path]:
-                    numbers[name, path] = len(vectors)
-                    vectors.append(counts_of_path)
-        callers = [
-            [
-                numbers["visits", above]
-                for above in experiment.tree.ancestry(path)[:-_CALLERS:-1]
-                if ("visits", above) in numbers
-            ]
-            for path in range(len(experiment.tree))
-        ]
-        if classes is not None and rows:
-            for path, outer in zip(classes.callpath.tolist(), classes.within.tolist(), strict=True):
-                within.append((*callers[path][:1], *([outer] if outer >= 0 else []), *callers[path][1:]))
-        within += [tuple(callers[path]) for _, path in numbers]
-        found = fit(experiment.points, list(experiment.parameters), vectors, self.ranks, experiment.grids, within)
-        result = {}
-        for name in self.metrics:
-            own: dict[int, list[tuple[float, Model]]] = {}
-            if name in explained and classes is not None:
-                for row, (path, each) in enumerate(
-                    zip(classes.callpath.tolist(), classes.effort[name].tolist(), strict=True)
-                ):
-                    if explained[name][path]:
-                        own.setdefault(path, []).append((each, found[row]))
-            nothing = Model(found[0].program, ())
-            result[name] = [
-                found[numbers[name, path]]
-                if (name, path) in numbers
-                else Model.total(own[path])
-                if path in own
-                else nothing
-                for path in range(len(experiment.tree))
-            ]
-        return result
 
     def predict(self, point: Mapping[str, float], metric: str) -> tuple[Prediction, ...]:
         """Return the predictions of a metric per call path, combined over ranks as the experiment does it.
@@ -136,13 +83,6 @@ class CountModels:
         if self.ranks is None or self.experiment.over_ranks != "mean":
             return np.ones(len(points))
         return np.asarray(points[:, list(self.experiment.parameters).index(self.ranks)], dtype=np.float64)
-
-
-def _explained(measured: FloatArray, classes: ClassVectors, counts: FloatArray, each: FloatArray) -> NDArray[np.bool_]:
-    """Return the call paths (paths,) whose classes account for all that was measured (paths, configurations)."""
-    sums = np.zeros(measured.shape)
-    np.add.at(sums, classes.callpath, counts * each[:, None])
-    return np.asarray((np.abs(sums - measured) <= _ROUNDING * (1.0 + measured)).all(axis=1), dtype=bool)
 
 
 def count_models(experiment: Experiment) -> CountModels | None:

@@ -21,13 +21,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .factors import Factor, Floats
+from .factors import GRID, Factor, Floats
 
 EXACT = 1e-10  # relative rounding error of counts
 WINDOW = 20.0  # bits that an alternative may have more than the best
 _TOLERANCE = 1e-10  # of projections
 _SEED = 1
 _MOST_FACTORS = 220  # that products of three and four are made of, the cheapest ones
+_MOST_UNSEEN = 8
 _MOST_FOUND = 40  # products that are kept
 
 Integers = NDArray[np.int64]
@@ -58,6 +59,19 @@ class Library:
         count = int(self.support.sum())
         weights = np.random.default_rng(_SEED).normal(size=self.support.size)[:count]
         return np.asarray(weights - weights.mean(), dtype=np.float64)
+
+    @cached_property
+    def unseen(self) -> tuple[Factor, ...]:
+        """Functions of the process grid that are constant on the support, but not everywhere, the cheapest first."""
+        found = [
+            factor
+            for factor in self.factors
+            if factor.kind in GRID
+            and np.ptp(factor.values)
+            and not np.ptp(own := factor.values[self.support])
+            and own[0] > 0
+        ]
+        return tuple(sorted(found, key=lambda factor: factor.bits)[:_MOST_UNSEEN])
 
     @cached_property
     def classes(self) -> tuple[FactorClass, ...]:

@@ -14,7 +14,7 @@ from ..process_grid import ProcessGrid
 from .distribution import Distribution
 from .exact_sums import Terms, exact_sums
 from .factors import Axes, Floats, axes_of, factors_of, hidden_of, indicators_of
-from .laws import ONE, Laws, Place, exact_laws
+from .laws import ONE, Laws, Place, exact_laws, mixture
 from .products import Library
 from .sums import Column, columns_of, sum_laws, terms_of
 
@@ -29,6 +29,7 @@ _FREE = 8.0  # bits by which a count may speak against a grid before it doubts t
 _ALIKE = 3.0  # bits between laws of a count that say nothing of the grid
 _TURNED = 2.0  # bits against a grid whose first extent is the smallest but for primes
 _MOST_BITS = 60.0
+_CHEAP = 12.0  # products of so few bits leave nothing to sums
 _DEAR = 45.0  # exact laws of so many bits compete with sums
 _LARGEST = 2.0**53  # of counts that are known to the last digit
 _EACH = 6.0  # bits of a count that is a multiple of another
@@ -229,12 +230,13 @@ def _laws(counts: Floats, grid: _Grid, unit: float) -> Laws:
 
 
 def _exact(counts: Floats, grid: _Grid, unit: float) -> Laws | None:
-    """Return the laws that reproduce all counts: products, or sums where no cheap product does."""
+    """Return the laws that reproduce all counts: products of factors, and sums of such."""
     library = grid.library(counts > 0)
     found = exact_laws(counts, library, grid.indicators, grid.dimensions, grid.hidden, grid.numbers, unit)
-    if found is not None and found.bits < _DEAR:
+    if found is not None and found.bits < _CHEAP:
         return found
-    return min(filter(None, (found, exact_sums(counts, grid.terms, grid.numbers, unit))), key=_bits, default=None)
+    laws = list(filter(None, (found, exact_sums(counts, grid.terms, grid.numbers, unit))))
+    return mixture(laws) if laws else None
 
 
 def _bits(laws: Laws) -> float:

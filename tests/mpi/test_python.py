@@ -24,10 +24,6 @@ from quipu.modeling.errors import MeasurementError
 FUNCTIONS = PROGRAMS / "functions.py"
 
 
-# With the profile function of 3.11 and before, and with sys.monitoring.
-OTHERS = [minor for minor in (10, 11, 12, 13, 14) if minor != sys.version_info.minor]
-
-
 def interpreter(minor: int) -> str | None:
     """Return Python 3.minor: that of PATH, or of pyenv, whose commands on PATH start only where a folder asks so."""
     found = shutil.which(f"python3.{minor}")
@@ -37,6 +33,11 @@ def interpreter(minor: int) -> str | None:
     if found is None or is_shim:
         return str(of_pyenv[-1]) if of_pyenv else None
     return found
+
+
+# With the profile function of 3.11 and before, and with sys.monitoring.
+OTHERS = {minor: interpreter(minor) for minor in (10, 11, 12, 13, 14) if minor != sys.version_info.minor}
+PYTHONS = [sys.executable, *filter(None, OTHERS.values())]
 
 
 def measure(command: list[str], folder: Path, variables: dict[str, str]) -> ProcessProfile:
@@ -63,11 +64,16 @@ def visits_of(profile: ProcessProfile) -> Counter[tuple[str, ...]]:
     return visits
 
 
-@pytest.mark.parametrize("minor", [sys.version_info.minor, *OTHERS])
-def test_functions_are_regions(minor: int, tmp_path: Path) -> None:
-    python = sys.executable if minor == sys.version_info.minor else interpreter(minor)
-    if python is None:
-        pytest.skip(f"Python 3.{minor} is not installed: its functions were not measured")
+@pytest.mark.parametrize("minor", OTHERS)
+def test_interpreters_at_hand_are_measured(minor: int) -> None:
+    """The tests below run with all of them."""
+    if OTHERS[minor] is None:
+        pytest.skip(f"Python 3.{minor} is not installed: its functions, imports and call paths were not measured")
+    assert OTHERS[minor] in PYTHONS
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_functions_are_regions(python: str, tmp_path: Path) -> None:
     check_functions(measure([python, str(FUNCTIONS)], tmp_path, {"QUIPU_PYTHON": "1"}))
 
 
@@ -115,11 +121,8 @@ compute()
 """
 
 
-@pytest.mark.parametrize("minor", [sys.version_info.minor, *OTHERS])
-def test_imports_and_insides_of_the_library_belong_to_who_calls_them(minor: int, tmp_path: Path) -> None:
-    python = sys.executable if minor == sys.version_info.minor else interpreter(minor)
-    if python is None:
-        pytest.skip(f"Python 3.{minor} is not installed: its imports were not measured")
+@pytest.mark.parametrize("python", PYTHONS)
+def test_imports_and_insides_of_the_library_belong_to_who_calls_them(python: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(IMPORTING)
     (tmp_path / "own_module.py").write_text("def work():\n    return 1\n\n\nwork()\n")
@@ -223,11 +226,8 @@ def test_mpi_calls_are_below_the_functions_that_make_them(library: Path, tmp_pat
         assert any(path[:3] == ("<module>", "main", "exchange") and "MPI_" in path[3] for path in visits if path[3:])
 
 
-@pytest.mark.parametrize("minor", [sys.version_info.minor, *OTHERS])
-def test_call_paths_have_functions_of_their_own_for_valgrind(minor: int, tmp_path: Path) -> None:
-    python = sys.executable if minor == sys.version_info.minor else interpreter(minor)
-    if python is None:
-        pytest.skip(f"Python 3.{minor} is not installed: its call paths were not counted")
+@pytest.mark.parametrize("python", PYTHONS)
+def test_call_paths_have_functions_of_their_own_for_valgrind(python: str, tmp_path: Path) -> None:
     environment = {**os.environ, VARIABLE: f"{tmp_path}/paths-", "PYTHONPATH": str(native_file("python"))}
     subprocess.run([python, str(FUNCTIONS)], env=environment, check=True, timeout=PATIENCE)
     (file,) = (path for path in tmp_path.glob("paths-*") if "after_all" in path.read_text())

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The vectors of an experiment: what is modeled, and of which of them each metric of a call path is the sum."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..class_vectors import ClassVectors
+from ..experiment import Experiment, FloatArray, mean_over_repetitions
+
+_CALLERS = 3  # call paths from one upwards whose visits may be a factor of its counts
+_ROUNDING = 1e-9  # of sums over classes
+
+
+@dataclass(eq=False)
+class Vectors:
+    """Counts summed over the ranks, each (configurations,).
+
+    within: for each vector others that it may be a multiple of: visits of its call path and its callers, and the class
+    around it. parts: metric → for each call path the vectors that add up to it, and how many times each.
+    """
+
+    counts: list[FloatArray] = field(default_factory=list)
+    within: list[tuple[int, ...]] = field(default_factory=list)
+    parts: dict[str, list[list[tuple[float, int]]]] = field(default_factory=dict)
+
+
+def vectors_of(experiment: Experiment, metrics: Collection[str], ranks: FloatArray) -> Vectors:
+    """Return the vectors of metrics that are counts. ranks: (configurations,), by which values are multiplied.
+
+    What the pass counts is the sum over the classes of a call path, where the classes are known and account for all of
+    it; everything else is one vector per call path.
+    """
+    measured = {name: np.nan_to_num(mean_over_repetitions(experiment.values[name])) * ranks for name in metrics}
+    paths = len(experiment.tree)
+    result = Vectors(parts={name: [[] for _ in range(paths)] for name in metrics})
+    classes = experiment.classes.vectors if experiment.classes is not None else None
+    explained: dict[str, NDArray[np.bool_]] = {}
+    if classes is not None and classes.ranks.size == len(experiment.points):
+        share = ranks / classes.ranks if experiment.over_ranks == "mean" else np.ones(len(ranks))
+        counts = classes.counts * share
+        result.counts.extend(counts)
+        known = [name for name in metrics if name in classes.effort]
+        explained = {name: _explained(measured[name], classes, counts, classes.effort[name]) for name in known}
+        for name in known:
+            for row, (path, each) in enumerate(
+                zip(classes.callpath.tolist(), classes.effort[name].tolist(), strict=True)
+            ):
+                if explained[name][path] and each:
+                    result.parts[name][path].append((each, row))
+    owner = classes.callpath.tolist() if classes is not None and result.counts else []
+    outer = classes.within.tolist() if classes is not None and result.counts else []
+    visits: dict[int, int] = {}
+    for name, values in measured.items():
+        for path in range(paths):
+            if name not in explained or not explained[name][path]:
+                result.parts[name][path] = [(1.0, len(result.counts))]
+                if name == "visits":
+                    visits[path] = len(result.counts)
+                owner.append(path)
+                outer.append(-1)
+                result.counts.append(values[path])
+    for path, around in zip(owner, outer, strict=True):
+        callers = [visits[above] for above in experiment.tree.ancestry(path)[::-1][:_CALLERS] if above in visits]
+        result.within.append((*callers[:1], *([around] if around >= 0 else []), *callers[1:]))
+    return result
+
+
+def _explained(measured: FloatArray, classes: ClassVectors, counts: FloatArray, each: FloatArray) -> NDArray[np.bool_]:
+    """Return the call paths (paths,) whose classes account for all that was measured (paths, configurations)."""
+    sums = np.zeros(measured.shape)
+    np.add.at(sums, classes.callpath, counts * each[:, None])
+    return np.asarray((np.abs(sums - measured) <= _ROUNDING * (1.0 + measured)).all(axis=1), dtype=bool)
