@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from quipu.modeling.diagnosis import Diagnosis
     from quipu.modeling.refine.selection import RegionSelection
 
+    from .loop_views import LoopRow
     from .model_views import RankingView
     from .source_listing import SourceListing
 
@@ -273,6 +274,16 @@ def noise_json(rows: Sequence[NoiseRow]) -> dict[str, Any]:
     deviations), "worst" (the largest absolute one), "at" (where), "warning"; null where there are no repetitions.
     """
     return {"noise": [_entry(row, "path metric range=level low high worst at=place warning") for row in rows]}
+
+
+def loops_json(title: str, metric: str, rows: Sequence[LoopRow]) -> dict[str, Any]:
+    """Return the loops of an experiment: "title", "metric" and "loops".
+
+    Each: "path", "place" (file:line), "depth" (loops around it), "share" (of the metric at the largest values measured),
+    "executions" (a formula, all ranks together), "exact" (it reproduces all runs).
+    """
+    entries = [_entry(row, "path place depth share executions exact") for row in rows]
+    return document_json("loop-list", title, metric=metric, loops=entries)
 
 
 def source_json(source: SourceListing, pattern: str | None, inlined: bool = False) -> dict[str, Any]:

@@ -96,6 +96,11 @@ def largest_paths(analysis: Analysis, metric: str, inclusive: bool, glob: str | 
     return [one.path for one in ranking if one.value > 0 and _fits(analysis, one.path, glob)]
 
 
+def paths_that_fit(analysis: Analysis, glob: str) -> set[int]:
+    """Return the call paths whose text, or whose region, matches a pattern."""
+    return {path for path in range(len(analysis.tree)) if _fits(analysis, path, glob)}
+
+
 def _fits(analysis: Analysis, path: int, glob: str | None) -> bool:
     """Whether a call path, or the name of its region, is what was asked for."""
     return glob is None or matches(glob, analysis.tree.label(path)) or matches(glob, analysis.tree.name(path))

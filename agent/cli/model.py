@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,12 @@ from .options import JOBS, OVER_RANKS_OF_SUMS, nothing_fits, over_ranks_of, spli
 from .output import json_text, layout, own_file, say, show, show_json
 
 if TYPE_CHECKING:
+    from quipu.modeling.analysis import Analysis
     from quipu.modeling.pmnf.options import Options
 
 # So many call paths are more than a person reads.
 _MANY = 60
+_LOOPS = 20
 
 
 def command(
@@ -44,6 +47,11 @@ def command(
     force: bool = typer.Option(False, "--force", help="Write over a file that is no file of models."),
     jobs: str = typer.Option("1", "--jobs", "-j", metavar="N|mpi", help=JOBS),
     noise: bool = typer.Option(False, "--noise", help="Also how far repetitions are from each other."),
+    loops: bool = typer.Option(
+        False,
+        "--loops",
+        help="Instead: how often the loops of call paths are executed, those with most of a metric first.",
+    ),
     selector: str = typer.Option(
         "evidence",
         "--selector",
@@ -74,13 +82,14 @@ def command(
 
     how = over_ranks_of(over_ranks)
     options = _options(selector)
-    write = None
-    if output is not None:
-        write = own_file(output, _is_models, "file of models", force, [experiment_path])
+    write = None if output is None else own_file(output, _is_models, "file of models", force, [experiment_path])
     with parallel.jobs(jobs) as workers:
         if workers is None:
             return
         analysis, experiment = load_both(experiment_path, how, options)
+        if loops:
+            _show_loops(analysis, split_names(metric) or ["instructions"], path, top or _LOOPS, as_json)
+            return
         names = metrics_of(analysis, split_names(metric))
         observed = behaviour(experiment, analysis, names) if experiment is not None else {}
     if noise and experiment is None:
@@ -116,6 +125,32 @@ def command(
         say("no model fits --metric" if metric else "there are no models")
     further = 0 if largest is None else len(largest) - (top or 0)
     _say_left_out(hidden, further, names[0], top is None and len({node for node, _ in placed}) > _MANY)
+
+
+def _show_loops(analysis: Analysis, names: Sequence[str], path: str | None, top: int, as_json: bool) -> None:
+    from quipu.report.json_views import loops_json
+    from quipu.report.loop_views import loop_rows
+    from quipu.report.model_views import model_facts, paths_that_fit
+    from quipu.report.terminal import head, tables
+
+    if len(names) > 1:
+        raise UsageError("--loops shows one metric: give one to --metric")
+    chosen = None if path is None else paths_that_fit(analysis, path)
+    if chosen is not None and not chosen:
+        raise nothing_fits(path)
+    rows = loop_rows(analysis, names[0], chosen)
+    if not rows:
+        raise UsageError(
+            f"--loops: the measurements do not say how often loops did {names[0]}; compile with the wrappers, measure "
+            "three points or more, and choose one of blocks, instructions, flops, loads, stores and their bytes"
+        )
+    if as_json:
+        show_json(loops_json(analysis.name, names[0], rows))
+        return
+    room = layout()
+    show([head(analysis.name, model_facts(analysis, False), [], room), tables.loop_table(rows[:top], names[0], room)])
+    if len(rows) > top:
+        say(f"{counted(len(rows) - top, 'further loop is', 'further loops are')} not shown (--top)")
 
 
 def _say_left_out(hidden: int, further: int, metric: str, many: bool) -> None:

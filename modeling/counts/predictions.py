@@ -9,13 +9,24 @@ from functools import cached_property
 
 import numpy as np
 
+from ..class_vectors import Place
 from ..experiment import Experiment, FloatArray
 from ..pmnf.model import Prediction
 from .program import Model, fit
-from .vectors import vectors_of
+from .vectors import Vectors, vectors_of
 
 _LOWEST, _MIDDLE, _HIGHEST = 0.05, 0.5, 0.95
 _FEWEST = 3  # configurations that laws need
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A class of a call path. each: of the metric, per execution; model: of the executions, summed over the ranks."""
+
+    path: int
+    place: Place
+    each: float
+    model: Model
 
 
 @dataclass(eq=False)
@@ -38,19 +49,40 @@ class CountModels:
         )
 
     @cached_property
+    def _vectors(self) -> Vectors:
+        return vectors_of(self.experiment, self.metrics, self._ranks_of(self.experiment.points))
+
+    @cached_property
+    def _found(self) -> list[Model]:
+        experiment, vectors = self.experiment, self._vectors
+        names = list(experiment.parameters)
+        return fit(experiment.points, names, vectors.counts, self.ranks, experiment.grids, vectors.within)
+
+    @cached_property
     def models(self) -> dict[str, list[Model]]:
         """What is known of each metric, per call path; counts are sums over the ranks."""
-        experiment = self.experiment
-        vectors = vectors_of(experiment, self.metrics, self._ranks_of(experiment.points))
-        names = list(experiment.parameters)
-        found = fit(experiment.points, names, vectors.counts, self.ranks, experiment.grids, vectors.within)
+        found = self._found
         nothing = Model(found[0].program, ())
         return {
             name: [
                 Model.total((each, found[number]) for each, number in parts) if parts else nothing for parts in of_paths
             ]
-            for name, of_paths in vectors.parts.items()
+            for name, of_paths in self._vectors.parts.items()
         }
+
+    def loops(self, metric: str) -> list[Loop]:
+        """Return the loops that have some of a metric; those at the same line with the same law are one."""
+        classes = self._vectors.classes
+        if classes is None or metric not in classes.effort:
+            return []
+        together: dict[tuple[object, ...], Loop] = {}
+        rows = zip(classes.callpath.tolist(), classes.places, classes.effort[metric].tolist(), strict=True)
+        for (path, place, each), model in zip(rows, self._found, strict=False):
+            if each and model.parts:
+                key = (path, place, model.parts)
+                known = together.get(key)
+                together[key] = Loop(path, place, each + (known.each if known else 0.0), model)
+        return list(together.values())
 
     def predict(self, point: Mapping[str, float], metric: str) -> tuple[Prediction, ...]:
         """Return the predictions of a metric per call path, combined over ranks as the experiment does it.

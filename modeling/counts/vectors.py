@@ -21,12 +21,14 @@ class Vectors:
     """Counts summed over the ranks, each (configurations,).
 
     within: for each vector others that it may be a multiple of: visits of its call path and its callers, and the class
-    around it. parts: metric → for each call path the vectors that add up to it, and how many times each.
+    around it. parts: metric → for each call path the vectors that add up to it, and how many times each. classes: those
+    whose rows are the first vectors, None if there are none.
     """
 
     counts: list[FloatArray] = field(default_factory=list)
     within: list[tuple[int, ...]] = field(default_factory=list)
     parts: dict[str, list[list[tuple[float, int]]]] = field(default_factory=dict)
+    classes: ClassVectors | None = None
 
 
 def vectors_of(experiment: Experiment, metrics: Collection[str], ranks: FloatArray) -> Vectors:
@@ -44,6 +46,7 @@ def vectors_of(experiment: Experiment, metrics: Collection[str], ranks: FloatArr
         share = ranks / classes.ranks if experiment.over_ranks == "mean" else np.ones(len(ranks))
         counts = classes.counts * share
         result.counts.extend(counts)
+        result.classes = classes
         known = [name for name in metrics if name in classes.effort]
         explained = {name: _explained(measured[name], classes, counts, classes.effort[name]) for name in known}
         for name in known:
@@ -52,8 +55,8 @@ def vectors_of(experiment: Experiment, metrics: Collection[str], ranks: FloatArr
             ):
                 if explained[name][path] and each:
                     result.parts[name][path].append((each, row))
-    owner = classes.callpath.tolist() if classes is not None and result.counts else []
-    outer = classes.within.tolist() if classes is not None and result.counts else []
+    owner = result.classes.callpath.tolist() if result.classes is not None else []
+    outer = result.classes.within.tolist() if result.classes is not None else []
     visits: dict[int, int] = {}
     for name, values in measured.items():
         for path in range(paths):

@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ..loop_views import LoopRow
 from ..text import (
     START_AND_END,
     beyond_text,
@@ -55,6 +56,22 @@ def change_table(rows: Sequence[ChangeRow], layout: Layout) -> RenderableType:
     """Return where behaviour changes: call path, metric, the values between which it does, models on both sides."""
     texts = [(path_text(row.path), row.metric, row.between, row.below, row.above) for row in rows]
     return elastic(("call path", "metric", "changes", "below", "above"), texts, (0, 3, 4), (), layout)
+
+
+def loop_table(rows: Sequence[LoopRow], metric: str, layout: Layout) -> RenderableType:
+    """Return loops: share of a metric, call path, source line, loops around it, and how often it is executed."""
+    texts = [
+        (
+            percent(row.share),
+            path_text(row.path),
+            row.place,
+            str(row.depth),
+            ("" if row.exact else "≈ ") + row.executions,
+        )
+        for row in rows
+    ]
+    headings = (f"share of {metric}", "call path", "line", "depth", "executions, all ranks together")
+    return elastic(headings, texts, (1, 4), (0, 3), layout)
 
 
 def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> RenderableType:
