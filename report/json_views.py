@@ -279,8 +279,8 @@ def noise_json(rows: Sequence[NoiseRow]) -> dict[str, Any]:
 def loops_json(title: str, metric: str, rows: Sequence[LoopRow]) -> dict[str, Any]:
     """Return the loops of an experiment: "title", "metric" and "loops".
 
-    Each: "path", "place" (file:line), "depth" (loops around it), "share" (of the metric at the largest values measured),
-    "executions" (a formula, all ranks together), "exact" (it reproduces all runs).
+    Each: "path", "place" (file:line), "depth" (loops around it), "share" (of the metric at the largest values
+    measured), "executions" (a formula, all ranks together), "exact" (it reproduces all runs).
     """
     entries = [_entry(row, "path place depth share executions exact") for row in rows]
     return document_json("loop-list", title, metric=metric, loops=entries)

@@ -10,6 +10,8 @@ from pathlib import PurePath
 from quipu.modeling.analysis import Analysis
 from quipu.modeling.counts.predictions import CountModels
 
+from .views import steps
+
 
 @dataclass(frozen=True)
 class LoopRow:
@@ -19,7 +21,7 @@ class LoopRow:
     program at the largest values measured; executions: all ranks together, as a formula; exact: it reproduces all runs.
     """
 
-    path: str
+    path: tuple[str, ...]
     place: str
     depth: int
     share: float
@@ -41,7 +43,7 @@ def loop_rows(analysis: Analysis, metric: str, paths: Collection[int] | None) ->
     ordered = sorted((entry for entry in amounts if entry[1] > 0), key=lambda entry: -entry[1])
     return [
         LoopRow(
-            analysis.tree.label(loop.path),
+            steps(analysis.tree, loop.path),
             f"{PurePath(loop.place.file).name}:{loop.place.line}" if loop.place.file else loop.place.function,
             loop.place.depth,
             amount / total,

@@ -123,14 +123,12 @@ def comparable(lines: list[str]) -> list[str]:
 
 
 def without_quality(lines: list[str]) -> Iterator[str]:
-    """Yield lines; of the quality of a measurement, which may go on in indented lines, only that it is there."""
+    """Yield lines but the quality of a measurement, which a run of milliseconds lacks; indented lines go on with it."""
     inside = False
     for line in lines:
         inside = line.startswith("quality ") or (inside and line.startswith(" "))
         if not inside:
             yield line
-        elif line.startswith("quality "):
-            yield "quality #"
 
 
 def missing(shown: str, output: str) -> list[str]:

@@ -136,7 +136,7 @@ def _show_loops(analysis: Analysis, names: Sequence[str], path: str | None, top:
     if len(names) > 1:
         raise UsageError("--loops shows one metric: give one to --metric")
     chosen = None if path is None else paths_that_fit(analysis, path)
-    if chosen is not None and not chosen:
+    if path is not None and not chosen:
         raise nothing_fits(path)
     rows = loop_rows(analysis, names[0], chosen)
     if not rows:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .distribution import Distribution
 from .factors import Factor, Floats
-from .laws import ONE, Laws, Place, coefficient_bits, structure_bits
+from .laws import ONE, Laws, Place, coefficient_bits, product_text, structure_bits
 from .prices import PRICES
 from .products import WINDOW
 
@@ -160,8 +160,8 @@ def exact_sums(counts: Floats, terms: Terms, numbers: Mapping[str, int], unit: f
         return Distribution.mixture([(1.0, Distribution(np.maximum(values, 0.0), weights))])
 
     _, solution, products = kept[0]
-    parts = ["·".join((f"{c:.12g}", *(f.name for f in own))) for c, own in zip(solution, products, strict=True)]
-    return Laws(kept[0][0] - math.log2(weights.sum()), " + ".join(parts), True, predict)
+    parts = tuple((c, product_text(own)) for c, own in zip(solution, products, strict=True))
+    return Laws(kept[0][0] - math.log2(weights.sum()), parts, True, predict)
 
 
 def _parallel(scaled: Floats, thirds: Floats) -> list[tuple[tuple[int, int], int]]:

@@ -50,6 +50,11 @@ class Factor:
     kind: str = ""
     number: float = 0.0
 
+    @property
+    def text(self) -> str:
+        """The factor in a formula, which does not say what extent divides a size."""
+        return self.name.split("[")[0] if self.kind == "divided size" else self.name
+
 
 @dataclass(frozen=True, eq=False)
 class Axes:
@@ -205,11 +210,11 @@ def _of_size(name: str, size: Floats, measured: int) -> Iterator[Factor]:
         yield _factor("size root", f"{name}^(1/{root})", size ** (1 / root))
     for shift in (*_SHIFTS, *_FAR_SHIFTS):
         if shift:
-            yield _factor("size form", f"({name} {shift:+d})", size + shift, number=_bits_of(shift))
+            yield _factor("size form", f"({name} {_plus(shift)})", size + shift, number=_bits_of(shift))
     for half in (-3, -1, 1, 3):
-        yield _factor("half form", f"({name} {half / 2:+g})", size + half / 2, number=_bits_of(half))
+        yield _factor("half form", f"({name} {_plus(half / 2)})", size + half / 2, number=_bits_of(half))
     for power, shift in itertools.product((2, 3), (-1, 1, -2, 2, -4, 4, -8, 8)):
-        yield _factor("power form", f"({name}^{power} {shift:+d})", size**power + shift, number=_bits_of(shift))
+        yield _factor("power form", f"({name}^{power} {_plus(shift)})", size**power + shift, number=_bits_of(shift))
     yield from _logarithms(name, size)
     yield from _levels(name, size, measured)
 
@@ -220,17 +225,21 @@ def _of_parts(name: str, size: Floats, letter: str, extent: Floats, covered: fro
     for slope, shift in (*itertools.product(_SHIFTS, (0, -1, 1, -2, 2)), *((slope, 0) for slope in _FAR_SLOPES)):
         if slope:
             number = _bits_of(slope) + 2 * _bits_of(shift)
-            text = f"({name} {_signed(slope, letter)}{f' {shift:+d}' if shift else ''})"
+            text = f"({name} {_signed(slope, letter)}{f' {_plus(shift)}' if shift else ''})"
             yield _factor("divided form", text, size + slope * extent + shift, covered, number=number)
     for shift in _SHIFTS:  # the size is that of a part
         if shift:
             values = size * extent + shift
-            yield _factor("joined form", f"({name}·{letter} {shift:+d})", values, covered, number=_bits_of(shift))
+            yield _factor("joined form", f"({name}·{letter} {_plus(shift)})", values, covered, number=_bits_of(shift))
     yield _factor("part", f"floor({name}/{letter})", np.floor(size / extent + 1e-9), number=1.0)
     largest = np.ceil(size / extent - 1e-9)
     for shift in _SHIFTS:
         text = f"ceil({name}/{letter})"
-        yield _factor("part", f"({text} {shift:+d})" if shift else text, largest + shift, number=_bits_of(shift))
+        yield _factor("part", f"({text} {_plus(shift)})" if shift else text, largest + shift, number=_bits_of(shift))
+
+
+def _plus(number: float) -> str:
+    return f"{'+' if number > 0 else '-'} {abs(number):g}"
 
 
 def _signed(slope: int, letter: str) -> str:
@@ -258,4 +267,4 @@ def _levels(name: str, size: Floats, measured: int) -> Iterator[Factor]:
             m = size / 2.0 ** (np.floor(top + 1e-9) - level)
             values += np.where(top >= level, np.maximum(m + shift, 0.0) ** power, 0.0)
         number = first + power + _bits_of(shift)
-        yield _factor("levels", f"levels(m={2**first}..{name}, (m {shift:+d})^{power})", values, number=number)
+        yield _factor("levels", f"levels(m={2**first}..{name}, (m {_plus(shift)})^{power})", values, number=number)

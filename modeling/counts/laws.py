@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,11 @@ _MOST_LAWS = 400
 _MOST_CHOICES, _FEWEST_CHOICES = 600, 12  # of members of the classes of a product, times factors that nobody saw
 _DENOMINATORS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512, 1024])
 _NO_RATIONAL = 40.0  # bits of a coefficient that is no small rational
+
+
+def product_text(factors: Iterable[Factor]) -> str:
+    """Return a product of factors as text."""
+    return "·".join(factor.text for factor in factors)
 
 
 def structure_bits(factors: Sequence[Factor], dimensions: int) -> float:
@@ -52,20 +57,37 @@ Predict = Callable[[Place], Distribution]
 
 @dataclass(frozen=True, eq=False)
 class Laws:
-    """All laws of one vector: their bits together, the likeliest as text, and what they predict at a target."""
+    """All laws of one vector: their bits together, and what they predict at a target.
+
+    terms: coefficients and products of the likeliest; a product that is 1 has no text.
+    """
 
     bits: float
-    text: str
+    terms: tuple[tuple[float, str], ...]
     exact: bool
     predict: Predict
     noise: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The likeliest law as a formula."""
+        return formula(self.terms)
 
     def scaled(self, factor: float) -> Laws:
         """Return the laws of a multiple of the counts."""
         if factor == 1:
             return self
-        text = f"{factor:.12g}·({self.text})"
-        return Laws(self.bits, text, self.exact, lambda place: self.predict(place).scaled(factor), self.noise)
+        terms = tuple((factor * coefficient, product) for coefficient, product in self.terms)
+        return Laws(self.bits, terms, self.exact, lambda place: self.predict(place).scaled(factor), self.noise)
+
+
+def formula(terms: Iterable[tuple[float, str]]) -> str:
+    """Return a sum of multiples of products as text."""
+    together: dict[str, float] = {}
+    for coefficient, product in terms:
+        together[product] = together.get(product, 0.0) + coefficient
+    texts = [product if c == 1 and product else f"{c:.12g}·{product}".rstrip("·") for product, c in together.items()]
+    return " + ".join(texts).replace("+ -", "- ") or "0"
 
 
 def mixture(laws: Sequence[Laws], softness: float = 1.0) -> Laws:
@@ -80,7 +102,7 @@ def mixture(laws: Sequence[Laws], softness: float = 1.0) -> Laws:
     def predict(place: Place) -> Distribution:
         return Distribution.mixture((weight, entry.predict(place)) for weight, entry in parts)
 
-    return Laws(bits, best.text, best.exact, predict, best.noise)
+    return Laws(bits, best.terms, best.exact, predict, best.noise)
 
 
 def coefficient_bits(values: Floats, error: float = 1e-9) -> Floats:
@@ -133,7 +155,7 @@ def exact_laws(
         return Distribution.mixture([(1.0, Distribution(values, weights))])
 
     coefficient, members = laws[keep[0]]
-    return Laws(total, "·".join((f"{coefficient:.12g}", *(member.name for member in members))), True, predict)
+    return Laws(total, ((coefficient, product_text(members)),), True, predict)
 
 
 def alternatives(

@@ -14,7 +14,7 @@ from ..process_grid import ProcessGrid
 from .distribution import Distribution
 from .exact_sums import Terms, exact_sums
 from .factors import Axes, Floats, axes_of, factors_of, hidden_of, indicators_of
-from .laws import ONE, Laws, Place, exact_laws, mixture
+from .laws import ONE, Laws, Place, exact_laws, formula, mixture
 from .products import Library
 from .sums import Column, columns_of, sum_laws, terms_of
 
@@ -56,7 +56,7 @@ class Model:
     @property
     def text(self) -> str:
         """The likeliest laws as a formula."""
-        return " + ".join(law.scaled(factor).text for law, factor in self._laws) or "0"
+        return formula(term for law, factor in self._laws for term in law.scaled(factor).terms)
 
     @property
     def _laws(self) -> list[tuple[Laws, float]]:
@@ -218,7 +218,7 @@ def _primitive(vector: Floats) -> tuple[Floats, float]:
 def _laws(counts: Floats, grid: _Grid, unit: float) -> Laws:
     """Return the laws of counts that are not all 0 under one grid. unit: their greatest common divisor."""
     if not counts.any():
-        return Laws(1.0, "0", True, lambda place: Distribution(0.0))
+        return Laws(1.0, (), True, lambda place: Distribution(0.0))
     raw = float(np.log2(1.0 + counts).sum())
     exact = _exact(counts, grid, unit)
     if exact is not None and exact.bits < max(_DEAR, 0.3 * raw):
@@ -261,12 +261,15 @@ def _conditional(counts: Floats, grid: _Grid) -> Laws | None:
         return Distribution.mixture((weight, known.scaled(float(place.values[number]))) for weight, number in held)
 
     name = min(fitting, key=lambda condition: condition.bits).name
-    return Laws(laws.bits + best, f"({laws.text})·{name}", laws.exact, predict, laws.noise)
+    terms = tuple((coefficient, f"{product}·{name}".lstrip("·")) for coefficient, product in laws.terms)
+    return Laws(laws.bits + best, terms, laws.exact, predict, laws.noise)
 
 
 def _unknown(counts: Floats, raw: float) -> Laws:
     top = float(counts.max())
-    return Laws(raw + 30, "not known", False, lambda place: Distribution(np.array([0.3 * top, top, 3 * top])), 1.0)
+    return Laws(
+        raw + 30, ((1.0, "not known"),), False, lambda place: Distribution(np.array([0.3 * top, top, 3 * top])), 1.0
+    )
 
 
 def _divide(distinct: Mapping[bytes, Floats], around: Mapping[bytes, Iterable[bytes]], grid: _Grid) -> None:
@@ -290,8 +293,8 @@ def _multiple(each: Laws, other: bytes, grid: _Grid, more: float) -> Laws:
     def predict(place: Place) -> Distribution:
         return grid.laws[other].predict(place).times(each.predict(place))
 
-    text = f"({each.text})·({grid.laws[other].text})"
-    return Laws(each.bits + more, text, False, predict, grid.laws[other].noise)
+    terms = ((1.0, f"({each.text})·({grid.laws[other].text})"),)
+    return Laws(each.bits + more, terms, False, predict, grid.laws[other].noise)
 
 
 def _combine(distinct: Mapping[bytes, Floats], grid: _Grid) -> None:

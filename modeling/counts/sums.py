@@ -251,9 +251,9 @@ def _solved(
             price += float(coefficient_bits(solution, 1e-6).sum())
         else:
             price += float(np.log2(1.0 + np.abs(solution) / deviation).sum() + data.bits(np.array(variance)))
-        text = " + ".join(f"{c:.6g}·{columns[k].name}" for c, k in zip(solution, members, strict=True))
+        parts = tuple((float(c), columns[k].name) for c, k in zip(solution, members, strict=True))
         noise = 0.0 if exact else math.sqrt(variance)
-        found.append(Laws(price, text, exact, _ahead(columns, members, solution, inverse * variance, noise), noise))
+        found.append(Laws(price, parts, exact, _ahead(columns, members, solution, inverse * variance, noise), noise))
     return found
 
 

@@ -103,8 +103,8 @@ def test_the_quality_of_a_measurement_may_differ() -> None:
     alone = "quality  2 ranks on 8 processors, others used 0.1, a processor for each rank\n"
     loaded = "quality  2 ranks on 2 processors, others used 1.4 at most,\n         0 of 2 runs alone\n"
     assert missing(head + alone, head + loaded) == missing(head + loaded, head + alone) == []
-    assert missing(head + alone, head) == ["quality #"]
-    assert missing(head, head + alone) == ["+ quality #"]
+    assert missing(head + alone, head) == []  # a run of milliseconds has no such line
+    assert missing(head, head + alone) == []
 
 
 def test_outputs_are_written_where_they_belong() -> None:

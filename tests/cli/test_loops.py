@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`quipu model --loops`: the loops of call paths and how often they run."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from .conftest import Quipu
+from .runs import write_experiment
+
+CORPUS = Path(__file__).resolve().parents[2] / "benchmarks" / "data" / "programs"
+
+
+@pytest.fixture(scope="module")
+def stencil(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("corpus")
+    with tarfile.open(CORPUS / "prk_Stencil.tar.xz") as archive:
+        archive.extractall(folder)
+    return str(folder / "prk_Stencil" / "runs")
+
+
+def test_loops_with_most_of_a_metric_come_first(quipu_here: Quipu, stencil: str) -> None:
+    found = json.loads(quipu_here("model", stencil, "--loops", "--metric", "flops", "--json").out)
+    assert (found["format"], found["metric"]) == ("quipu-loop-list", "flops")
+    first = found["loops"][0]
+    assert first["path"] == ["main"]
+    assert first["place"].startswith("stencil.c:")
+    assert first["depth"] == 3
+    assert first["share"] > 0.5
+    assert first["executions"].endswith("(n - 4)·(n - 4)")
+    assert first["exact"] is True
+    assert [loop["share"] for loop in found["loops"]] == sorted(
+        (loop["share"] for loop in found["loops"]), reverse=True
+    )
+    assert sum(loop["share"] for loop in found["loops"]) == pytest.approx(1.0)
+
+
+def test_a_table_of_few_says_how_many_there_are(quipu_here: Quipu, stencil: str) -> None:
+    done = quipu_here("model", stencil, "--loops", "--top", "2", "--path", "main")
+    assert done.out.count("stencil.c:") == 2
+    assert "executions, all ranks together" in done.out
+    assert "further loops are not shown (--top)" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--metric", "time"], "--loops: the measurements do not say how often loops did time"),
+        (["--metric", "flops,blocks"], "--loops shows one metric"),
+        (["--path", "nowhere"], "nowhere"),
+    ],
+)
+def test_what_has_no_loops_is_one_error(quipu_here: Quipu, stencil: str, options: list[str], message: str) -> None:
+    done = quipu_here("model", stencil, "--loops", *options)
+    assert done.code and message in done.err
+
+
+def test_measurements_without_loops_say_so(quipu_here: Quipu, tmp_path: Path) -> None:
+    done = quipu_here("model", str(write_experiment(tmp_path / "heat", 1)), "--loops", "--metric", "blocks")
+    assert done.code and "compile with the wrappers" in done.err
