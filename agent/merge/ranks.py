@@ -157,6 +157,9 @@ def judge(
     return Judgement(tuple(problems), tuple(missing.values()), partial or bool(missing) or unseen > 0 or bool(pids))
 
 
+_CALLED = {"prterun": "mpirun", "orterun": "mpirun"}  # what mpirun of Open MPI becomes
+
+
 def _problems_of_mpi(profile: ProcessProfile, metadata: RunMetadata) -> tuple[str, ...]:
     """Return why MPI of a process was not counted, or why its job is not that of the launch."""
     attributes = profile.attributes
@@ -164,6 +167,7 @@ def _problems_of_mpi(profile: ProcessProfile, metadata: RunMetadata) -> tuple[st
     size, launched = whole_number(attributes.get("ranks", ""), 9), metadata.launcher.get("ranks")
     if "mpi_library" not in attributes:
         if launcher := attributes.get("other_launcher"):
+            launcher = _CALLED.get(launcher, launcher)
             found.append(
                 f"{launcher}, which Quipu did not start, made it a rank of a job: MPI was not counted. Give the "
                 "launcher to quipu run, or call it by its name instead of its path"

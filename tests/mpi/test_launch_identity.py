@@ -77,7 +77,10 @@ def visits(archive: RunArchive, region: str) -> list[int]:
 
 BEHIND = {
     "env": ("env", "X=1"),
-    "env without variables": ("env", "-i", f"PATH={os.environ['PATH']}", *(f"{k}={v}" for k, v in LAUNCH.items())),
+    "env without variables": (
+        *("env", "-i", f"PATH={os.environ['PATH']}", "HOME=/tmp"),  # Open MPI 5 does not start without a home
+        *(f"{name}={value}" for name, value in LAUNCH.items()),
+    ),
     "timeout": ("timeout", "-k", "5", "100"),
     "nice": ("nice", "-n", "1"),
     "nohup": ("nohup",),
