@@ -118,15 +118,18 @@ def as_shown(output: str, before: str) -> str:
 
 def comparable(lines: list[str]) -> list[str]:
     """Return the lines without what is another in every run: times and what follows from them, widths, order."""
-    plain = (re.sub(r"[│├└─…]+", " ", _MEASURED.sub("#", line)) for line in without_quality(lines))
+    plain = (re.sub(r"[│├└─…]+", " ", _MEASURED.sub("#", line)) for line in without_cost(lines))
     return sorted(" ".join(line.split()) for line in plain if line.strip())
 
 
-def without_quality(lines: list[str]) -> Iterator[str]:
-    """Yield lines but the quality of a measurement, which a run of milliseconds lacks; indented lines go on with it."""
+def without_cost(lines: list[str]) -> Iterator[str]:
+    """Yield lines but how good a measurement is and what it cost, whose parts depend on what else the machine does.
+
+    They may go on in indented lines. A run of milliseconds has none.
+    """
     inside = False
     for line in lines:
-        inside = line.startswith("quality ") or (inside and line.startswith(" "))
+        inside = line.startswith(("quality ", "measuring ")) or (inside and line.startswith(" "))
         if not inside:
             yield line
 

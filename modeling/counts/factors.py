@@ -155,6 +155,8 @@ def _of_grid(axes: Axes) -> Iterator[Factor]:
         yield _factor("sums", "sum[pd > 1]", (extents > 1).sum(axis=0).astype(np.float64))
         around = np.prod(3 * extents - 2, axis=0) - p  # neighbours, those across corners too
         yield _factor("neighbours", "(prod(3pd - 2) - p)", around, every, number=1.0, basic=True)
+        owned = np.prod(2 * extents - 1, axis=0) - p  # the same where the lower rank owns what two or more share
+        yield _factor("neighbours", "(prod(2pd - 1) - p)", owned, every, number=1.0, basic=True)
         if dimensions > 2:
             pairs = sum((extents[a] * extents[b] for a, b in itertools.combinations(range(dimensions), 2)), 0 * p)
             yield _factor("sums", "sum(pd·pe)", pairs, every, number=2.0)

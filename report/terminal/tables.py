@@ -12,7 +12,6 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..loop_views import LoopRow
 from ..text import (
     START_AND_END,
     beyond_text,
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from quipu.modeling.diagnosis import Diagnosis
     from quipu.modeling.rates import PathRates, Rates
     from quipu.modeling.refine.selection import RegionSelection
+
+    from ..loop_views import LoopRow
 
 _GAP = 2
 
