@@ -4,23 +4,19 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 
 import pytest
+from programs_corpus import programs, unpack
 
 from .conftest import Quipu
 from .runs import write_experiment
 
-CORPUS = Path(__file__).resolve().parents[2] / "benchmarks" / "data" / "programs"
-
 
 @pytest.fixture(scope="module")
 def stencil(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("corpus")
-    with tarfile.open(CORPUS / "prk_Stencil.tar.xz") as archive:
-        archive.extractall(folder)
-    return str(folder / "prk_Stencil" / "runs")
+    (program,) = programs(["prk_Stencil"])
+    return str(unpack(program, tmp_path_factory.mktemp("corpus")) / "runs")
 
 
 def test_loops_with_most_of_a_metric_come_first(quipu_here: Quipu, stencil: str) -> None:

@@ -4,26 +4,22 @@
 from __future__ import annotations
 
 import shutil
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from programs_corpus import programs, unpack
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.class_vectors import ClassVectors
 from quipu.modeling.counts.predictions import count_models
 from quipu.modeling.experiment import Experiment
 
-CORPUS = Path(__file__).resolve().parents[3] / "benchmarks" / "data" / "programs"
-
 
 @pytest.fixture(scope="module")
 def stencil(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("corpus")
-    with tarfile.open(CORPUS / "prk_Stencil.tar.xz") as archive:
-        archive.extractall(folder)
-    return folder / "prk_Stencil"
+    (program,) = programs(["prk_Stencil"])
+    return unpack(program, tmp_path_factory.mktemp("corpus"))
 
 
 def classes_of(experiment: Experiment) -> ClassVectors:
