@@ -87,11 +87,11 @@ class Terms:
             kept = [(bits, chosen, float(lead[at] / column[at])) for bits, chosen, column in members[:_ALTERNATIVES]]
             more = [
                 (
-                    bits + sum(extra.bits for extra in some),
+                    structure_bits((*chosen, *some), self.dimensions),
                     (*chosen, *some),
-                    scale / math.prod(e.values[0] for e in some),
+                    scale / math.prod(extra.values[0] for extra in some),
                 )
-                for (bits, chosen, scale), some in itertools.product(kept, self._extras)
+                for (_, chosen, scale), some in itertools.product(kept, self._extras)
             ]
             more.sort(key=lambda entry: entry[0])
             total = more[0][0] - math.log2(sum(2.0 ** (more[0][0] - bits) for bits, _, _ in more))
