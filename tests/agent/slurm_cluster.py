@@ -78,6 +78,11 @@ class Cluster:
         """End the controller as a crash would, and wait until it is gone."""
         self._end("slurmctld.pid", signal.SIGKILL)
 
+    def restart_controller(self) -> None:
+        """Start the controller in some seconds; again if it does not answer, as after a crash in between."""
+        start = f"slurmctld -f {self.configuration}; sleep 3; scontrol ping | grep -q UP && break"
+        subprocess.Popen(("sh", "-c", f"sleep 3; for attempt in $(seq 20); do {start}; done"), env=self.environment)
+
     def control(self, *words: str) -> str:
         """Run scontrol."""
         return self._run("scontrol", *words)
@@ -135,6 +140,12 @@ _MUNGE = {"key-file": "key", "socket": "socket", "log-file": "log", "pid-file": 
 
 
 def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """Return a port that nothing listens on, below those that the system gives to other programs.
+
+    A controller that starts again needs the same port: another program must not have got it meanwhile.
+    """
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", secrets.randbelow(first // 2) + first // 2))
+            return int(listener.getsockname()[1])

@@ -141,8 +141,7 @@ class Meddler(Silent):
     def kill_controller(self) -> None:
         self.cluster.save_jobs()  # jobs that the controller forgets: test_jobs.py
         self.cluster.kill_controller()
-        command = f"sleep 3; exec slurmctld -f {self.cluster.configuration}"
-        subprocess.Popen(("sh", "-c", command), env=self.cluster.environment)
+        self.cluster.restart_controller()
 
 
 def complete(campaign: Campaign) -> list[float]:
