@@ -38,6 +38,7 @@ _MEASURED = re.compile(
     r"\d{4}-\d\d-\d\dT\S+"  # a date
     r"|[+-]?\d+(?:\.\d+)?\s?(?:ns|µs|ms|s|h|%|×)(?!\w)"  # time, share, ratio
     r"|[+-]?\d+\.\d+(?:e[+-]?\d+)?|[+-]?\d+e[+-]?\d+"  # coefficients
+    r"|(?<=\.h:)\d+"  # a line of the C++ library
 )
 
 
@@ -117,7 +118,7 @@ def as_shown(output: str, before: str) -> str:
 
 
 def comparable(lines: list[str]) -> list[str]:
-    """Return the lines without what is another in every run: times and what follows from them, widths, order."""
+    """Return the lines without what is another in every run or with another compiler: times and what follows from them, widths, order."""
     plain = (re.sub(r"[│├└─…]+", " ", _MEASURED.sub("#", line)) for line in without_cost(lines))
     return sorted(" ".join(line.split()) for line in plain if line.strip())
 
