@@ -151,8 +151,10 @@ def ranking_json(title: str, point: dict[str, float], view: RankingView, quality
     )
 
 
-def search_json(title: str, search: Search, budget: Budget) -> dict[str, Any]:
+def search_json(title: str, search: Search, budget: Budget, counting: dict[str, Any] | None) -> dict[str, Any]:
     """Return suggested runs: "budget", "spent" and "whole" in core hours, "target", "candidates", "suggestions".
+
+    "counting": the count-only run that comes first (`deciding_text.counting_json`), null if none is needed.
 
     Each suggestion: "point", "repetition", "core_hours", "gain" (the share by which the variance of the prediction is
     expected to shrink; null if the strategy does not know), "reason".
@@ -165,6 +167,7 @@ def search_json(title: str, search: Search, budget: Budget) -> dict[str, Any]:
         whole=search.whole,
         target=dict(zip(search.state.parameters, search.state.target.tolist(), strict=True)),
         candidates=len(search.state.candidates),
+        counting=counting,
         suggestions=[
             {
                 "point": search.point(one),

@@ -18,6 +18,7 @@ from quipu.modeling.pmnf.model import Model
 from quipu.modeling.printable import counted
 from quipu.modeling.refine.selection import RegionSelection
 
+from .deciding_text import deciding_notes
 from .formats.fnmatch import matches
 from .text import (
     OPEN_INTERVAL,
@@ -180,6 +181,7 @@ def ranking_view(
             ends = (whole.lower, whole.upper, evaluation.beyond)
             outside.insert(0, RankedRow(("start and end",), whole.value, math.nan, "", *ends, "sum", marked))
     notes = extrapolation_notes(analysis, point, metric)
+    notes += deciding_notes(analysis.counts, point, [metric])
     if not evaluation.metric.is_effort:
         notes += oversubscription_notes(analysis)
     if metric == "time":

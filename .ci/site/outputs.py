@@ -118,7 +118,7 @@ def as_shown(output: str, before: str) -> str:
 
 
 def comparable(lines: list[str]) -> list[str]:
-    """Return the lines without what is another in every run or with another compiler: times and what follows from them, widths, order."""
+    """Return the lines without what depends on the run or on the compiler: times and what follows, widths, order."""
     plain = (re.sub(r"[│├└─…]+", " ", _MEASURED.sub("#", line)) for line in without_cost(lines))
     return sorted(" ".join(line.split()) for line in plain if line.strip())
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 from quipu.modeling.process_grid import ProcessGrid, telling
+from quipu.modeling.rank_numbers import rank_counts
 
 from ..merge.experiment import scan_runs
 from ..merge.process_grids import process_grids
-from .counts.points import rank_counts, ranks_parameter
+from .counts.points import ranks_parameter
 from .file import Campaign
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,19 +54,23 @@ def command(
     cpf, cpf2 (cheapest points first with 4 or 2 repetitions), gpr, hybrid, bayes (Gaussian processes), single, random,
     grid and full.
 
+    Counts come first: where several formulas fit the counts of all runs and disagree at the target, a note names the
+    run that decides. It only counts (quipu run --counts), so it may use fewer processors than ranks.
+
     \b
     Example: quipu suggest heat --budget 10% --target p=1024,n=6000 --values p=1,2,4,8,16 --values n=100,200,400,800
     """
+    from quipu.modeling.counts.predictions import count_models
     from quipu.modeling.design import STRATEGIES
     from quipu.modeling.design.program import Budget, all_measured, search
     from quipu.modeling.design.space import search_space
     from quipu.modeling.errors import UsageError
     from quipu.modeling.printable import counted
     from quipu.modeling.priors.rank_parameters import rank_parameters
+    from quipu.report.deciding_text import COUNTS, counting_json, deciding_notes
     from quipu.report.json_views import search_json
     from quipu.report.model_views import oversubscription_notes
     from quipu.report.terminal import head, tables
-    from quipu.report.text import core_hours, number, percent, quality_fact
 
     from .kept_models import analyze_once
     from .measurements import load, or_target
@@ -75,7 +79,8 @@ def command(
         raise UsageError(f"--strategy {strategy!r}: choose one of {', '.join(STRATEGIES)}")
     with _naming("budget"):
         limit = Budget.parse(budget)
-    measured = load(experiment).of_time
+    everything = load(experiment)
+    measured = everything.of_time
     target = or_target(target, experiment)
     point = point_of("--target", target, measured.parameters, ranks={ranks} if ranks else rank_parameters(measured))
     given = parse_values("--values", values, measured.parameters)
@@ -90,32 +95,43 @@ def command(
         chooser = STRATEGIES[strategy]()
         found = search(measured, analysis, candidates, point, chooser, limit, batch, ranks or None, repetitions)
         notes = [*oversubscription_notes(analysis), *notes]
+    counts = count_models(everything)
     if as_json:
-        show_json(search_json(measured.name, found, limit))
+        show_json(search_json(measured.name, found, limit, counting_json(counts, point)))
         return
+    notes = [*deciding_notes(counts, point, COUNTS), *notes]
+    room = layout()
+    table = [tables.search_table(found, room)] if found.suggestions else []
+    show([head(measured.name, _facts(measured.quality, found, limit, point), notes, room), *table])
+    if (found.state.counts >= found.state.repetitions).all():
+        name = next((one for at, one in enumerate(columns) if at != found.state.ranks), measured.parameters[0])
+        more = ",".join(f"{value:.15g}" for value in _more_values(columns[name]))
+        runs = counted(found.state.repetitions, "run", "runs")
+        say(f"all points of the search space have their {runs}: give further values, such as --values {name}={more}")
+    elif not found.suggestions:
+        _say_budget(found, limit)
+
+
+def _facts(quality: str, found: Search, limit: Budget, point: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Return the target, and what was spent of the budget and for what, as lines of the head."""
+    from quipu.modeling.printable import counted
+    from quipu.report.text import core_hours, number, percent, quality_fact
+
     allowed = limit.hours(found.whole)
     runs = counted(found.state.repetitions, "run", "runs")
     known = int(found.state.counts.astype(bool).sum())
     cost = core_hours(sum(one.cost for one in found.suggestions))
     shown = [
-        *quality_fact(measured.quality),
+        *quality_fact(quality),
         ("target", ", ".join(f"{name}={number(value)}" for name, value in point.items())),
-        ("search space", f"{counted(len(candidates), 'point', 'points')}, {known} of them measured"),
+        ("search space", f"{counted(len(found.state.candidates), 'point', 'points')}, {known} of them measured"),
         ("all of it", f"{core_hours(found.whole)} for {runs} of each point"),
         ("budget", f"{core_hours(allowed)}, {percent(allowed / found.whole)} of all of it"),
         ("used so far", f"{core_hours(found.spent)}, {percent(found.spent / allowed)} of the budget"),
     ]
     if found.suggestions:
         shown.append(("suggested", f"{counted(len(found.suggestions), 'run', 'runs')}, {cost}"))
-    room = layout()
-    table = [tables.search_table(found, room)] if found.suggestions else []
-    show([head(measured.name, shown, notes, room), *table])
-    if (found.state.counts >= found.state.repetitions).all():
-        name = next((one for at, one in enumerate(columns) if at != found.state.ranks), measured.parameters[0])
-        more = ",".join(f"{value:.15g}" for value in _more_values(columns[name]))
-        say(f"all points of the search space have their {runs}: give further values, such as --values {name}={more}")
-    elif not found.suggestions:
-        _say_budget(found, limit)
+    return shown
 
 
 @contextmanager

@@ -13,14 +13,14 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .distribution import Distribution
 from .factors import Factor, Floats
-from .laws import ONE, Laws, Place, coefficient_bits, product_text, structure_bits
+from .laws import ONE, Case, Laws, Place, coefficient_bits, product_text, structure_bits
 from .prices import PRICES
 from .products import WINDOW
 
@@ -159,9 +159,17 @@ def exact_sums(counts: Floats, terms: Terms, numbers: Mapping[str, int], unit: f
         values = (coefficients * place.values[places].prod(axis=2)).sum(axis=1)
         return Distribution.mixture([(1.0, Distribution(np.maximum(values, 0.0), weights))])
 
-    _, solution, products = kept[0]
-    parts = tuple((c, product_text(own)) for c, own in zip(solution, products, strict=True))
-    return Laws(kept[0][0] - math.log2(weights.sum()), parts, True, predict)
+    def value(row: int, place: Place) -> float:
+        return float(coefficients[row] @ place.values[places[row]].prod(axis=1))
+
+    def terms_of(row: int) -> tuple[tuple[float, str], ...]:
+        _, solution, products = kept[row]
+        return tuple((c, product_text(own)) for c, own in zip(solution, products, strict=True))
+
+    def cases() -> list[Case]:
+        return [Case(float(weight), terms_of(row), partial(value, row)) for row, weight in enumerate(weights)]
+
+    return Laws(kept[0][0] - math.log2(weights.sum()), terms_of(0), True, predict, cases=cases)
 
 
 def _parallel(scaled: Floats, thirds: Floats) -> list[tuple[tuple[int, int], int]]:

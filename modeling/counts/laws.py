@@ -6,7 +6,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ ONE = "1"  # the name of the factor that changes nothing
 _UNKNOWN_CONDITION = 12.0  # bits of counts that are 0 where no condition of the grammar says so
 _MOST_MEMBERS = 12  # of a class that are told apart
 _MOST_LAWS = 400
+_MOST_CASES = 24  # laws of a vector that are told apart one by one
 _MOST_CHOICES, _FEWEST_CHOICES = 600, 12  # of members of the classes of a product, times factors that nobody saw
 _DENOMINATORS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512, 1024])
 _NO_RATIONAL = 40.0  # bits of a coefficient that is no small rational
@@ -27,7 +29,10 @@ _NO_RATIONAL = 40.0  # bits of a coefficient that is no small rational
 
 def product_text(factors: Iterable[Factor]) -> str:
     """Return a product of factors as text."""
-    return "·".join(factor.text for factor in factors)
+    powers: dict[str, int] = {}
+    for factor in factors:
+        powers[factor.text] = powers.get(factor.text, 0) + 1
+    return "·".join(text if power == 1 or text[0] == "[" else f"{text}^{power}" for text, power in powers.items())
 
 
 def structure_bits(factors: Sequence[Factor], dimensions: int) -> float:
@@ -53,20 +58,38 @@ class Place:
 
 
 Predict = Callable[[Place], Distribution]
+Terms = tuple[tuple[float, str], ...]
+"""Coefficients and products; a product that is 1 has no text."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One of the laws that explain a vector. weight: of all of the vector, 1 together; noise: its relative error."""
+
+    weight: float
+    terms: Terms
+    value: Callable[[Place], float]
+    noise: float = 0.0
+
+    def scaled(self, factor: float, weight: float = 1.0) -> Case:
+        """Return the law of a multiple of the counts, its weight multiplied by another."""
+        terms = tuple((factor * coefficient, product) for coefficient, product in self.terms)
+        return Case(weight * self.weight, terms, lambda place: factor * self.value(place), self.noise)
 
 
 @dataclass(frozen=True, eq=False)
 class Laws:
     """All laws of one vector: their bits together, and what they predict at a target.
 
-    terms: coefficients and products of the likeliest; a product that is 1 has no text.
+    terms: of the likeliest. cases: makes the single laws, None if there is one.
     """
 
     bits: float
-    terms: tuple[tuple[float, str], ...]
+    terms: Terms
     exact: bool
     predict: Predict
     noise: float = 0.0
+    cases: Callable[[], Sequence[Case]] | None = None
 
     @property
     def text(self) -> str:
@@ -78,14 +101,42 @@ class Laws:
         if factor == 1:
             return self
         terms = tuple((factor * coefficient, product) for coefficient, product in self.terms)
-        return Laws(self.bits, terms, self.exact, lambda place: self.predict(place).scaled(factor), self.noise)
+        return Laws(
+            self.bits,
+            terms,
+            self.exact,
+            lambda place: self.predict(place).scaled(factor),
+            self.noise,
+            lambda: [case.scaled(factor) for case in self.each()],
+        )
+
+    def each(self) -> Sequence[Case]:
+        """Return the likeliest of the single laws."""
+        if self.cases is None:
+            return [Case(1.0, self.terms, lambda place: self.predict(place).quantile(0.5), self.noise)]
+        return likeliest(self.cases())
+
+
+def likeliest(cases: Iterable[Case]) -> list[Case]:
+    """Return the likeliest of some laws, the weights 1 together."""
+    kept = sorted(cases, key=lambda case: -case.weight)[:_MOST_CASES]
+    total = sum(case.weight for case in kept)
+    return [replace(case, weight=case.weight / total) for case in kept]
+
+
+def times(one: Case, other: Case) -> Case:
+    """Return the product of two laws that are independent."""
+    terms = tuple((a * b, "·".join(text for text in (x, y) if text)) for a, x in one.terms for b, y in other.terms)
+    noise = max(one.noise, other.noise)
+    return Case(one.weight * other.weight, terms, lambda place: one.value(place) * other.value(place), noise)
 
 
 def formula(terms: Iterable[tuple[float, str]]) -> str:
     """Return a sum of multiples of products as text."""
     together: dict[str, float] = {}
     for coefficient, product in terms:
-        together[product] = together.get(product, 0.0) + coefficient
+        name = "" if product == ONE else product
+        together[name] = together.get(name, 0.0) + coefficient
     texts = [product if c == 1 and product else f"{c:.12g}·{product}".rstrip("·") for product, c in together.items()]
     return " + ".join(texts).replace("+ -", "- ") or "0"
 
@@ -102,7 +153,10 @@ def mixture(laws: Sequence[Laws], softness: float = 1.0) -> Laws:
     def predict(place: Place) -> Distribution:
         return Distribution.mixture((weight, entry.predict(place)) for weight, entry in parts)
 
-    return Laws(bits, best.terms, best.exact, predict, best.noise)
+    def cases() -> list[Case]:
+        return [case.scaled(1.0, weight) for weight, entry in parts for case in entry.each()]
+
+    return Laws(bits, best.terms, best.exact, predict, best.noise, cases)
 
 
 def coefficient_bits(values: Floats, error: float = 1e-9) -> Floats:
@@ -154,8 +208,20 @@ def exact_laws(
         values = coefficients * place.values[chosen].prod(axis=1)
         return Distribution.mixture([(1.0, Distribution(values, weights))])
 
-    coefficient, members = laws[keep[0]]
-    return Laws(total, ((coefficient, product_text(members)),), True, predict)
+    def value(row: int, place: Place) -> float:
+        return float(coefficients[row] * place.values[chosen[row]].prod())
+
+    def terms(k: int) -> Terms:
+        coefficient, members = laws[k]
+        return ((coefficient, product_text(members)),)
+
+    def cases() -> list[Case]:
+        return [
+            Case(float(weight), terms(k), partial(value, row))
+            for row, (weight, k) in enumerate(zip(weights, keep, strict=True))
+        ]
+
+    return Laws(total, terms(keep[0]), True, predict, cases=cases)
 
 
 def alternatives(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,10 +12,12 @@ import numpy as np
 from ..class_vectors import Place
 from ..experiment import Experiment, FloatArray
 from ..pmnf.model import Prediction
+from .deciding import Deciding, deciding
 from .program import Model, fit
 from .vectors import Vectors, vectors_of
 
 _LOWEST, _MIDDLE, _HIGHEST = 0.05, 0.5, 0.95
+_WORK = ("instructions", "blocks", "visits")  # what a run costs, the first that is known
 _FEWEST = 3  # configurations that laws need
 
 
@@ -100,13 +102,28 @@ class CountModels:
             result.append(Prediction(middle, lower, upper, beyond))
         return tuple(result)
 
+    def deciding(self, point: Mapping[str, float], metric: str) -> Deciding | None:
+        """Return what decides between the laws of a metric that disagree at a point; None if they agree there."""
+        names = list(self.experiment.parameters)
+        place = tuple(float(point[name]) for name in names)
+        work = next((name for name in _WORK if name in self.models), metric)
+        ranks = None if self.ranks is None else names.index(self.ranks)
+        found = deciding(self.models[metric], self.models[work], self.experiment.points, place, ranks)
+        if found is None:
+            return None
+        share = 1.0 / float(self._ranks_of(np.array([place]))[0])
+        first, second = ((share * value, self._per_rank(law)) for value, law in found.laws)
+        return replace(found, laws=(first, second))
+
     def is_exact(self, metric: str, path: int) -> bool:
         """Return whether the likeliest law of a call path reproduces all that was counted."""
         return self.models[metric][path].exact
 
     def text(self, metric: str, path: int) -> str:
         """Return the likeliest law of a call path as a formula."""
-        law = self.models[metric][path].text
+        return self._per_rank(self.models[metric][path].text)
+
+    def _per_rank(self, law: str) -> str:
         mean = self.experiment.over_ranks == "mean" and self.ranks is not None
         return f"({law})/{self.ranks}" if mean and law != "0" else law
 

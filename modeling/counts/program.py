@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from ..process_grid import ProcessGrid
 from .distribution import Distribution
 from .exact_sums import Terms, exact_sums
 from .factors import Axes, Floats, axes_of, factors_of, hidden_of, indicators_of
-from .laws import ONE, Laws, Place, exact_laws, formula, mixture
+from .laws import ONE, Case, Laws, Place, exact_laws, formula, mixture, times
 from .products import Library
 from .sums import Column, columns_of, sum_laws, terms_of
 
@@ -146,7 +147,7 @@ class Program:
         """Return what a sum of multiples of vectors is at a point."""
         asked = (tuple(parts), point)
         if asked not in self._known:
-            shares = [(self.grids[d], weight) for d, weight in self._shares(parts)]
+            shares = [(self.grids[d], weight) for d, weight in self.shares(parts)]
             found = [
                 (weight, Distribution.together((factor, grid.predict(key, point)) for key, factor in parts))
                 for grid, weight in shares
@@ -156,9 +157,9 @@ class Program:
 
     def leading(self, parts: Sequence[tuple[bytes, float]]) -> _Grid:
         """Return the likeliest grid of a sum of vectors."""
-        return self.grids[max(self._shares(parts), key=lambda entry: entry[1])[0]]
+        return self.grids[max(self.shares(parts), key=lambda entry: entry[1])[0]]
 
-    def _shares(self, parts: Sequence[tuple[bytes, float]]) -> list[tuple[int, float]]:
+    def shares(self, parts: Sequence[tuple[bytes, float]]) -> list[tuple[int, float]]:
         """Return the grids of a sum and their weights: those of the program, less what its counts speak against."""
         against = dict.fromkeys(self.grids, 0.0)
         for key, _ in parts:
@@ -260,9 +261,20 @@ def _conditional(counts: Floats, grid: _Grid) -> Laws | None:
         known = laws.predict(place)
         return Distribution.mixture((weight, known.scaled(float(place.values[number]))) for weight, number in held)
 
+    def cases() -> list[Case]:
+        return [
+            times(case, Case(weight, ((1.0, condition.name),), partial(_condition, grid.numbers[condition.name])))
+            for case in laws.each()
+            for condition, (weight, _) in zip(fitting, held, strict=True)
+        ]
+
     name = min(fitting, key=lambda condition: condition.bits).name
     terms = tuple((coefficient, f"{product}·{name}".lstrip("·")) for coefficient, product in laws.terms)
-    return Laws(laws.bits + best, terms, laws.exact, predict, laws.noise)
+    return Laws(laws.bits + best, terms, laws.exact, predict, laws.noise, cases)
+
+
+def _condition(number: int, place: Place) -> float:
+    return float(place.values[number])
 
 
 def _unknown(counts: Floats, raw: float) -> Laws:
@@ -293,8 +305,11 @@ def _multiple(each: Laws, other: bytes, grid: _Grid, more: float) -> Laws:
     def predict(place: Place) -> Distribution:
         return grid.laws[other].predict(place).times(each.predict(place))
 
+    def cases() -> list[Case]:
+        return [times(one, another) for one in each.each() for another in grid.laws[other].each()]
+
     terms = ((1.0, f"({each.text})·({grid.laws[other].text})"),)
-    return Laws(each.bits + more, terms, False, predict, grid.laws[other].noise)
+    return Laws(each.bits + more, terms, False, predict, grid.laws[other].noise, cases)
 
 
 def _combine(distinct: Mapping[bytes, Floats], grid: _Grid) -> None:
@@ -307,8 +322,8 @@ def _combine(distinct: Mapping[bytes, Floats], grid: _Grid) -> None:
         return
     more = math.log2(len(explained))
     columns = [
-        Column(f"({grid.laws[key].text})", more + grid.laws[key].bits / 4, distinct[key], grid.laws[key].predict)
-        for key in explained
+        Column(f"({law.text})", more + law.bits / 4, distinct[key], law.predict, law.each)
+        for key, law in ((key, grid.laws[key]) for key in explained)
     ]
     for key, vector in distinct.items():
         law = grid.laws[key]

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .distribution import Distribution
 from .factors import Axes, Factor, Floats
-from .laws import Laws, Place, Predict, coefficient_bits, mixture
+from .laws import Case, Laws, Place, Predict, coefficient_bits, likeliest, mixture
 from .products import EXACT
 
 SOFTNESS = 3.0  # weights of laws with errors, which are not independent, are 2^(-bits / SOFTNESS)
@@ -37,12 +37,13 @@ _WEIGHTS = np.array([0.1, 0.15, 0.15, 0.2, 0.15, 0.15, 0.1])
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A term. values: (measured,); predict: what it is elsewhere; bits: of its structure."""
+    """A term. values: (measured,); bits: of its structure; predict: what it is elsewhere; cases: makes its forms."""
 
     name: str
     bits: float
     values: Floats
     predict: Predict
+    cases: Callable[[], Sequence[Case]]
 
 
 def terms_of(axes: Axes) -> list[Factor]:
@@ -75,7 +76,18 @@ def _column(members: list[Factor], numbers: Mapping[str, int]) -> Column:
     scales = np.array([lead.values[at] / member.values[at] for member in members])
     weights = np.array([2.0 ** (lead.bits - member.bits) for member in members])
     chosen = np.array([numbers[member.name] for member in members])
-    return Column(lead.name, bits, lead.values, lambda place: Distribution(place.values[chosen] * scales, weights))
+
+    def cases() -> list[Case]:
+        every = zip(weights.tolist(), scales.tolist(), members, chosen.tolist(), strict=True)
+        return [Case(weight, ((scale, member.name),), partial(_value, scale, k)) for weight, scale, member, k in every]
+
+    return Column(
+        lead.name, bits, lead.values, lambda place: Distribution(place.values[chosen] * scales, weights), cases
+    )
+
+
+def _value(scale: float, number: int, place: Place) -> float:
+    return scale * float(place.values[number])
 
 
 def _size_terms(axes: Axes) -> list[Factor]:
@@ -253,8 +265,24 @@ def _solved(
             price += float(np.log2(1.0 + np.abs(solution) / deviation).sum() + data.bits(np.array(variance)))
         parts = tuple((float(c), columns[k].name) for c, k in zip(solution, members, strict=True))
         noise = 0.0 if exact else math.sqrt(variance)
-        found.append(Laws(price, parts, exact, _ahead(columns, members, solution, inverse * variance, noise), noise))
+        ahead = _ahead(columns, members, solution, inverse * variance, noise)
+        found.append(Laws(price, parts, exact, ahead, noise, partial(_cases, columns, members, solution, noise)))
     return found
+
+
+def _cases(columns: Sequence[Column], members: Sequence[int], solution: Floats, noise: float) -> list[Case]:
+    """Return the laws that a sum of columns stands for."""
+    found = [Case(1.0, (), lambda place: 0.0, noise)]
+    for k, coefficient in zip(members, solution.tolist(), strict=True):
+        own = [case.scaled(coefficient) for case in likeliest(columns[k].cases())]
+        found = likeliest(_plus(one, other) for one in found for other in own)
+    return found
+
+
+def _plus(one: Case, other: Case) -> Case:
+    """Return the sum of two laws that are independent."""
+    terms, noise = one.terms + other.terms, max(one.noise, other.noise)
+    return Case(one.weight * other.weight, terms, lambda place: one.value(place) + other.value(place), noise)
 
 
 def _ahead(

@@ -13,7 +13,6 @@ from ..file import PLACEHOLDER, Campaign
 from ..points import Point
 
 _RANK_OPTIONS = ("-n", "-np", "--np", "--ntasks")
-_LARGEST_ROOT = 3
 _BEYOND = 2
 """How many sizes beyond the declared ones are there to try."""
 
@@ -27,32 +26,6 @@ def ranks_parameter(campaign: Campaign) -> str | None:
             return found.group(1)
     named = [campaign.grid.parameter] if campaign.grid is not None else []
     return next((name for name in (*named, *RANK_NAMES) if name in campaign.parameters), None)
-
-
-def rank_counts(declared: Sequence[float], target: float) -> list[int]:
-    """Return the numbers of ranks beyond the declared ones at which to count, ascending, with the target as the last.
-
-    They continue the declared ones: by their factor if they have one; where these are squares or cubes of whole numbers
-    and the target is one, too, the roots are doubled; else the numbers are doubled.
-    """
-    known, last = sorted({round(value) for value in declared if value >= 1}), math.floor(target)
-    if not known or last <= known[-1]:
-        return []
-    factors = {b / a for a, b in pairwise(known)}
-    root = _common_root([*known, last])
-    result: list[int] = []
-    value = known[-1]
-    factor = factors.pop() if len(factors) == 1 else 0.0
-    while True:
-        if factor >= 2 and factor.is_integer():
-            value = round(value * factor)
-        elif root > 1 and len(known) > 1:
-            value = (2 * round(value ** (1 / root))) ** root
-        else:
-            value = 2 ** math.floor(math.log2(value) + 1)
-        if value >= last:
-            return [*result, last]
-        result.append(value)
 
 
 def sizes(campaign: Campaign, ranks: str) -> tuple[list[Point], int]:
@@ -81,14 +54,6 @@ def point_of(campaign: Campaign, ranks: str, number: int, others: Point) -> Poin
     """Return the point with a number of ranks and values of the other parameters."""
     place = campaign.parameters.index(ranks)
     return (*others[:place], number, *others[place:])
-
-
-def _common_root(values: Sequence[int]) -> int:
-    """Return 2 if all are squares of whole numbers, 3 if cubes, else 1."""
-    for root in range(2, _LARGEST_ROOT + 1):
-        if all(round(value ** (1 / root)) ** root == value for value in values):
-            return root
-    return 1
 
 
 def _next(declared: Sequence[float], value: float) -> float:

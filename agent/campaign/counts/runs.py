@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import psutil
 from quipu.modeling.printable import counted
+from quipu.modeling.rank_numbers import rank_counts
 from quipu.report.text import duration
 
 from ...archive.metadata import RunMetadata
@@ -23,7 +24,7 @@ from ..outdated import FOLDER, move_runs
 from ..repetition import LaunchOptions
 from ..task import Execution, Outcome, Progress, Task
 from .costs import LEAST_SECONDS, Cost, Costs
-from .points import point_of, rank_counts, ranks_parameter, sizes
+from .points import point_of, ranks_parameter, sizes
 from .simulated import SIMULATOR, simulated_campaign, simulates
 
 _TRIES = 2

@@ -14,7 +14,7 @@ from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.run import RunArchive
 from quipu.agent.campaign.campaign import CampaignResult, Here, run_campaign
 from quipu.agent.campaign.counts.costs import Cost, Costs
-from quipu.agent.campaign.counts.points import rank_counts, ranks_parameter, sizes
+from quipu.agent.campaign.counts.points import ranks_parameter, sizes
 from quipu.agent.campaign.counts.runs import CountRuns
 from quipu.agent.campaign.file import read_campaign
 from quipu.agent.campaign.plan import plan_of
@@ -23,6 +23,7 @@ from quipu.agent.campaign.task import Silent
 from quipu.agent.merge.experiment import find_runs, load_experiment
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.errors import FormatError, MeasurementError
+from quipu.modeling.rank_numbers import rank_counts
 
 HEAT = """
 [experiment]

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Formulas of counts that disagree at a point, and the run that decides, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from quipu.modeling.counts.deciding import Deciding
+from quipu.modeling.counts.predictions import CountModels
+
+from .text import percent, quantity
+
+COUNTS = ("instructions", "blocks", "visits", "bytes_sent", "messages_sent")
+"""Counts that predictions of time rest on."""
+_STEPS = 2  # of a call path that are shown
+
+
+def deciding_notes(counts: CountModels | None, point: Mapping[str, float], metrics: Iterable[str]) -> list[str]:
+    """Return what decides between the formulas of counts that disagree at a point; none if they agree.
+
+    Of several metrics, that whose formulas are apart most.
+    """
+    found = furthest(counts, point, metrics)
+    if counts is None or found is None:
+        return []
+    metric, decides = found
+    experiment = counts.experiment
+    first, second = (f"{quantity(value, experiment.metrics[metric].unit)} by {law}" for value, law in decides.laws)
+    path = experiment.tree.ancestry(decides.path)
+    name = "->".join(["…"] * (len(path) > _STEPS) + [experiment.tree.name(step) for step in path[-_STEPS:]])
+    apart = f"several formulas fit all runs: here {metric} of {name} is {first}, or {second}"
+    if decides.point is None:
+        return [f"{apart}. No run with less than half of the work at this point decides"]
+    run = deciding_run(counts, decides.point)
+    return [f"{apart}. A run that only counts decides, with {percent(decides.work)} of the work at this point: {run}"]
+
+
+def furthest(
+    counts: CountModels | None, point: Mapping[str, float], metrics: Iterable[str]
+) -> tuple[str, Deciding] | None:
+    """Return the metric whose formulas are apart most at a point, and what decides; None if all agree."""
+    if counts is None:
+        return None
+    found = ((metric, counts.deciding(point, metric)) for metric in metrics if metric in counts.metrics)
+    known = [(metric, decides) for metric, decides in found if decides is not None]
+    return max(known, key=lambda entry: (entry[1].point is not None, entry[1].apart), default=None)
+
+
+def deciding_run(counts: CountModels, point: Sequence[float]) -> str:
+    """Return the command that makes a count-only run at a point."""
+    names = list(counts.experiment.parameters)
+    given = " ".join(f"--param {name}={value:.15g}" for name, value in zip(names, point, strict=True))
+    launch = "" if counts.ranks is None else f"mpirun -n {point[names.index(counts.ranks)]:.15g} "
+    return f"quipu run --counts {given} -o {counts.experiment.name} -- {launch}PROGRAM"
+
+
+def counting_json(counts: CountModels | None, point: Mapping[str, float]) -> dict[str, Any] | None:
+    """Return the count-only run that decides between formulas at a point: "metric", "path", "point", "work", "command".
+
+    work: as a share of that at the point. None if all formulas agree, or if no run decides.
+    """
+    found = furthest(counts, point, COUNTS)
+    if counts is None or found is None or found[1].point is None:
+        return None
+    metric, decides = found
+    return {
+        "metric": metric,
+        "path": [counts.experiment.tree.name(step) for step in counts.experiment.tree.ancestry(decides.path)],
+        "point": dict(zip(counts.experiment.parameters, found[1].point, strict=True)),
+        "work": decides.work,
+        "command": deciding_run(counts, found[1].point),
+    }
