@@ -279,14 +279,16 @@ def noise_json(rows: Sequence[NoiseRow]) -> dict[str, Any]:
     return {"noise": [_entry(row, "path metric range=level low high worst at=place warning") for row in rows]}
 
 
-def loops_json(title: str, metric: str, rows: Sequence[LoopRow]) -> dict[str, Any]:
-    """Return the loops of an experiment: "title", "metric" and "loops".
+def loops_json(title: str, metric: str, rows: Sequence[LoopRow], point: Mapping[str, float] | None) -> dict[str, Any]:
+    """Return the loops of an experiment: "title", "metric", "point" and "loops".
 
-    Each: "path", "place" (file:line), "depth" (loops around it), "share" (of the metric at the largest values
-    measured), "executions" (a formula, all ranks together), "exact" (it reproduces all runs).
+    Each: "path", "place" (file:line), "depth" (loops around it), "share" (of the metric at the point; without one at
+    the largest values measured), "executions" (a formula, all ranks together), "exact" (it reproduces all runs); with a
+    point also "value", "low" and "high" (predicted executions and their 90 % interval).
     """
-    entries = [_entry(row, "path place depth share executions exact") for row in rows]
-    return document_json("loop-list", title, metric=metric, loops=entries)
+    keys = "path place depth share executions exact" + " value low high" * (point is not None)
+    at = None if point is None else dict(point)
+    return document_json("loop-list", title, metric=metric, point=at, loops=[_entry(row, keys) for row in rows])
 
 
 def source_json(source: SourceListing, pattern: str | None, inlined: bool = False) -> dict[str, Any]:

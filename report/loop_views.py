@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -18,7 +18,8 @@ class LoopRow:
     """A loop, or the blocks of a function that none is around.
 
     path: call path; place: file and line where it does most; depth: loops around it; share: of the metric of the
-    program at the largest values measured; executions: all ranks together, as a formula; exact: it reproduces all runs.
+    program at a point; executions: all ranks together, as a formula; exact: it reproduces all runs. value, low, high:
+    predicted executions at the point and their 90 % interval.
     """
 
     path: tuple[str, ...]
@@ -27,20 +28,29 @@ class LoopRow:
     share: float
     executions: str
     exact: bool
+    value: float
+    low: float
+    high: float
 
 
-def loop_rows(analysis: Analysis, metric: str, paths: Collection[int] | None) -> list[LoopRow]:
+def loop_rows(
+    analysis: Analysis, metric: str, paths: Collection[int] | None, at: Mapping[str, float] | None = None
+) -> list[LoopRow]:
     """Return the loops with most of a metric first; paths: of which call paths, None: of all.
+
+    at: the point of shares and predictions; None: the largest values measured.
 
     Empty if the measurements say nothing of loops, or the loops have none of the metric.
     """
     counts = analysis.counts
     if not isinstance(counts, CountModels) or not counts.loops(metric):
         return []
-    point = [max(column) for column in zip(*counts.experiment.points.tolist(), strict=True)]
-    amounts = [(loop, loop.each * loop.model.at(point).quantile(0.5)) for loop in counts.loops(metric)]
-    total = sum(amount for _, amount in amounts)
-    ordered = sorted((entry for entry in amounts if entry[1] > 0), key=lambda entry: -entry[1])
+    largest = counts.experiment.points.max(axis=0).tolist()
+    point = largest if at is None else [at[name] for name in counts.experiment.parameters]
+    known = [(loop, loop.model.at(point)) for loop in counts.loops(metric)]
+    amounts = [(loop, executions, loop.each * executions.quantile(0.5)) for loop, executions in known]
+    total = sum(amount for _, _, amount in amounts)
+    ordered = sorted((entry for entry in amounts if entry[2] > 0), key=lambda entry: -entry[2])
     return [
         LoopRow(
             steps(analysis.tree, loop.path),
@@ -49,7 +59,10 @@ def loop_rows(analysis: Analysis, metric: str, paths: Collection[int] | None) ->
             amount / total,
             loop.model.text,
             loop.model.exact,
+            executions.quantile(0.5),
+            max(executions.quantile(0.05), 0.0),
+            executions.quantile(0.95),
         )
-        for loop, amount in ordered
+        for loop, executions, amount in ordered
         if paths is None or loop.path in paths
     ]

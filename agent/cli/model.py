@@ -12,7 +12,7 @@ import typer
 from quipu.modeling.errors import UsageError
 from quipu.modeling.printable import counted
 
-from .options import JOBS, OVER_RANKS_OF_SUMS, nothing_fits, over_ranks_of, split_names
+from .options import JOBS, OVER_RANKS_OF_SUMS, nothing_fits, over_ranks_of, point_of, split_names
 from .output import json_text, layout, own_file, say, show, show_json
 
 if TYPE_CHECKING:
@@ -52,6 +52,9 @@ def command(
         "--loops",
         help="Instead: how often the loops of call paths are executed, those with most of a metric first.",
     ),
+    at: list[str] = typer.Option(
+        [], "--at", metavar="NAME=NUMBER,...", help="With --loops: how often they are executed at this point."
+    ),
     selector: str = typer.Option(
         "evidence",
         "--selector",
@@ -78,7 +81,7 @@ def command(
     )
     from quipu.report.terminal import head, tables
 
-    from .measurements import load_both
+    from .measurements import load_both, ranks_of
 
     how = over_ranks_of(over_ranks)
     options = _options(selector)
@@ -87,8 +90,9 @@ def command(
         if workers is None:
             return
         analysis, experiment = load_both(experiment_path, how, options)
-        if loops:
-            _show_loops(analysis, split_names(metric) or ["instructions"], path, top or _LOOPS, as_json)
+        if loops or at:
+            point = point_of("--at", at, analysis.parameters, ranks=ranks_of(analysis, experiment)) if at else None
+            _show_loops(analysis, split_names(metric) or ["instructions"], path, top or _LOOPS, as_json, point, loops)
             return
         names = metrics_of(analysis, split_names(metric))
         observed = behaviour(experiment, analysis, names) if experiment is not None else {}
@@ -127,28 +131,43 @@ def command(
     _say_left_out(hidden, further, names[0], top is None and len({node for node, _ in placed}) > _MANY)
 
 
-def _show_loops(analysis: Analysis, names: Sequence[str], path: str | None, top: int, as_json: bool) -> None:
+def _show_loops(
+    analysis: Analysis,
+    names: Sequence[str],
+    path: str | None,
+    top: int,
+    as_json: bool,
+    point: dict[str, float] | None,
+    loops: bool,
+) -> None:
     from quipu.report.json_views import loops_json
     from quipu.report.loop_views import loop_rows
     from quipu.report.model_views import model_facts, paths_that_fit
     from quipu.report.terminal import head, tables
+    from quipu.report.text import point_text
 
+    if not loops:
+        raise UsageError("--at needs --loops; quipu predict shows call paths at a point")
     if len(names) > 1:
         raise UsageError("--loops shows one metric: give one to --metric")
     chosen = None if path is None else paths_that_fit(analysis, path)
     if path is not None and not chosen:
         raise nothing_fits(path)
-    rows = loop_rows(analysis, names[0], chosen)
+    rows = loop_rows(analysis, names[0], chosen, point)
     if not rows:
         raise UsageError(
             f"--loops: the measurements do not say how often loops did {names[0]}; compile with the wrappers, measure "
             "three points or more, and choose one of blocks, instructions, flops, loads, stores and their bytes"
         )
     if as_json:
-        show_json(loops_json(analysis.name, names[0], rows))
+        show_json(loops_json(analysis.name, names[0], rows, point))
         return
     room = layout()
-    show([head(analysis.name, model_facts(analysis, False), [], room), tables.loop_table(rows[:top], names[0], room)])
+    facts = model_facts(analysis, False)
+    if point is not None:
+        facts.append(("point", point_text(list(point), point.values())))
+    table = tables.loop_table(rows[:top], names[0], room, point is not None)
+    show([head(analysis.name, facts, [], room), table])
     if len(rows) > top:
         say(f"{counted(len(rows) - top, 'further loop is', 'further loops are')} not shown (--top)")
 

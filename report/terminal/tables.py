@@ -59,20 +59,29 @@ def change_table(rows: Sequence[ChangeRow], layout: Layout) -> RenderableType:
     return elastic(("call path", "metric", "changes", "below", "above"), texts, (0, 3, 4), (), layout)
 
 
-def loop_table(rows: Sequence[LoopRow], metric: str, layout: Layout) -> RenderableType:
-    """Return loops: share of a metric, call path, source line, loops around it, and how often it is executed."""
+def loop_table(rows: Sequence[LoopRow], metric: str, layout: Layout, predicted: bool = False) -> RenderableType:
+    """Return loops: share of a metric, call path, source line, loops around it, and how often it is executed.
+
+    predicted: with the predicted executions and their interval before the formula.
+    """
     texts = [
         (
             percent(row.share),
             path_text(row.path),
             row.place,
             str(row.depth),
+            *((quantity(row.value), interval_text(row.low, row.high, "1")) if predicted else ()),
             ("" if row.exact else "≈ ") + row.executions,
         )
         for row in rows
     ]
-    headings = (f"share of {metric}", "call path", "line", "depth", "executions, all ranks together")
-    return elastic(headings, texts, (1, 4), (0, 3), layout)
+    numbers = (
+        ("executions", "90 % interval", "formula, all ranks together")
+        if predicted
+        else ("executions, all ranks together",)
+    )
+    headings = (f"share of {metric}", "call path", "line", "depth", *numbers)
+    return elastic(headings, texts, (1, len(headings) - 1), (0, 3, 4) if predicted else (0, 3), layout)
 
 
 def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> RenderableType:

@@ -42,9 +42,21 @@ def test_a_table_of_few_says_how_many_there_are(quipu_here: Quipu, stencil: str)
     assert "further loops are not shown (--top)" in done.err
 
 
+def test_executions_are_predicted_at_a_point(quipu_here: Quipu, stencil: str) -> None:
+    asked = ("model", stencil, "--loops", "--metric", "flops", "--at", "p=16,n=1000")
+    found = json.loads(quipu_here(*asked, "--json").out)
+    assert found["point"] == {"p": 16, "n": 1000}
+    first = found["loops"][0]
+    assert first["low"] <= first["value"] <= first["high"]
+    assert round(first["value"]) % 996**2 == 0  # a multiple of (n - 4)^2
+    shown = quipu_here(*asked)
+    assert "executions  90 % interval" in shown.out and "point" in shown.out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["--at", "p=4"], "--at: no value for n"),
         (["--metric", "time"], "--loops: the measurements do not say how often loops did time"),
         (["--metric", "flops,blocks"], "--loops shows one metric"),
         (["--path", "nowhere"], "nowhere"),
