@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from class_counts import assert_classes_equal_metrics
 from example_programs import COMPILED, Program, campaign_arguments, make
 from quipu.agent.archive.read import read_archive
 from quipu.agent.archive.run import RunArchive
@@ -77,6 +78,12 @@ def test_bytes_and_messages_are_those_of_the_formulas(campaign: Campaign) -> Non
                     assert total[:, column].sum() == totals[name], (run.path, operation, name)
             stated += total.sum()
         assert stated == sum(values.sum() for values in counted.values())  # nothing is undocumented
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_classes_of_blocks_add_up_to_the_metrics(campaigns: Campaigns, name: str) -> None:
+    for run in find_runs(campaigns[name].runs):
+        assert_classes_equal_metrics(read_archive(run.path))
 
 
 def largest_term(model: Model, experiment: Experiment) -> Term | None:

@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 import pytest
+from class_counts import assert_classes_equal_metrics
+from quipu.agent.archive.metadata import RunMetadata
+from quipu.agent.archive.read import read_archive
+from quipu.agent.merge.run import merge_run
 
 from .conftest import ENDS_WITH, INSTALLED_LLVMS
 from .random_programs import random_program
@@ -39,6 +43,9 @@ def test_random_programs(workshop, llvm: str, seed: int) -> None:
     fast = workshop.run(workshop.build(source, level, "-w", name="fast"))
     assert (fast.stdout, fast.returncode) == (exact.stdout, exact.returncode)
     assert counts(fast) == counts(exact)
+    raw = fast.profile.path.parent
+    run = merge_run(raw, workshop.folder / "runs", RunMetadata(exit_code=0))
+    assert_classes_equal_metrics(read_archive(run.path))
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3"])
