@@ -2,40 +2,198 @@
 """Executions of count classes per call path: counters of all ranks, added up by what the pass says of them.
 
 executions(call path, class) = sum of share × row over the terms of the class, where row 0 is the visits and row i the
-counter i of the function, modulo 2^64. Each program or library is read once; ranks that counted the same rows on the
-same call paths share the work of finding out which class each belongs to.
+counter i of the function, modulo 2^64. Processes whose counters are arranged alike on the same call paths share the
+work of finding out which class each count belongs to; what is left is a multiplication and an addition per term.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.experiment import CallTree, IntArray
 from quipu.modeling.metrics import WEIGHTED
 
-from ..archive.run import ClassCounts, CountClass, SourceLine
+from ..archive.run import ClassCounts, CountClass, RunArchive, SourceLine
+from ..profile.counters import CounterEntries, KeptCounters
+from ..profile.ranks import WantsCounters
 from ..profile.reader import ProcessProfile
-from ..source.classes import CountedFunction, SourcePrograms
-from .shard import OUTSIDE
-
-if TYPE_CHECKING:
-    from ..archive.run import RunArchive
+from ..source.classes import CountedFunction, SourcePrograms, files_of
+from .unify import unify_trees
 
 Words = NDArray[np.uint64]
 _LARGEST = np.uint64((1 << 63) - 1)
-_MOST_PLANS = 64  # that are kept: ranks of a program are of few kinds
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCells:
+    """Executions of classes over some ranks.
+
+    callpath, number (of the class, counted through all `functions`): int64, sorted, each pair once; total, lowest and
+    highest (of a rank): uint64. ranks: how many there are; names: metrics of the weights; problems: texts.
+    """
+
+    functions: tuple[CountedFunction, ...]
+    callpath: IntArray
+    number: IntArray
+    total: Words
+    lowest: Words
+    highest: Words
+    ranks: int
+    names: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    def moved(self, paths: IntArray) -> ClassCells:
+        """Return the same for another call tree. paths: per call path its number there, -1: it is left out."""
+        callpath = paths[self.callpath]
+        order = np.lexsort((self.number, callpath))
+        return self._of(order[callpath[order] >= 0], callpath)
+
+    def joined(self, other: ClassCells) -> ClassCells:
+        """Return these with those of other ranks in the same call tree."""
+        problems = tuple(dict.fromkeys((*self.problems, *other.problems)))
+        ranks = self.ranks + other.ranks
+        if self.names and other.names and self.names != other.names:
+            other = other._of(np.zeros(0, dtype=np.int64), other.callpath)
+        known = {function.origin: number for number, function in enumerate(self.functions)}
+        functions = list(self.functions)
+        of_other = np.zeros(len(other.functions), dtype=np.int64)
+        for index, function in enumerate(other.functions):
+            of_other[index] = known.setdefault(function.origin, len(functions))
+            if of_other[index] == len(functions):
+                functions.append(function)
+        first, first_of_other = _first_classes(functions), _first_classes(other.functions)
+        function_of_class = np.repeat(np.arange(len(other.functions)), np.diff(first_of_other))
+        shift = first[of_other] - first_of_other[:-1]
+        moved = other.number + shift[function_of_class[other.number]]
+        own_key, its_key = _keys(self.callpath, self.number), _keys(other.callpath, moved)
+        key = np.union1d(own_key, its_key)
+        own, its = self._spread(own_key, key), other._spread(its_key, key)
+        lowest = np.minimum(own[1], its[1])
+        if not self.ranks or not other.ranks:
+            lowest = own[1] if self.ranks else its[1]
+        return ClassCells(
+            functions=tuple(functions),
+            callpath=key >> 32,
+            number=key & 0xFFFFFFFF,
+            total=own[0] + its[0],
+            lowest=lowest,
+            highest=np.maximum(own[2], its[2]),
+            ranks=ranks,
+            names=self.names or other.names,
+            problems=problems,
+        )
+
+    def result(self) -> ClassCounts | None:
+        """Return the executions as an archive has them; None if no program describes any class."""
+        if not self.callpath.size:
+            return None
+        first = _first_classes(self.functions)
+        used, number = np.unique(self.number, return_inverse=True)
+        renumbered = np.full(int(first[-1]) + 1, -1, dtype=np.int64)  # the last one stands for -1
+        renumbered[used] = np.arange(used.size)
+        lines: dict[SourceLine, int] = {}
+        classes: list[CountClass] = []
+        place_class, place_line, effort = [], [], []
+        for function, begin in zip(self.functions, first.tolist(), strict=False):
+            for index, entry in enumerate(function.classes):
+                if renumbered[begin + index] >= 0:
+                    within = entry.within + begin if entry.within >= 0 else -1
+                    classes.append(replace(entry, within=int(renumbered[within])))
+            of_line = np.array([lines.setdefault(line, len(lines)) for line in function.lines], dtype=np.int64)
+            here = renumbered[function.place_class + begin]
+            place_class.append(here[here >= 0])
+            place_line.append(of_line[function.place_line[here >= 0]])
+            effort.append(function.effort[here >= 0])
+        table = np.concatenate([np.zeros((0, WEIGHTED), dtype=np.uint64), *effort]).view(np.int64)
+        return ClassCounts(
+            callpath=self.callpath,
+            number=number,
+            total=np.minimum(self.total, _LARGEST).astype(np.int64),
+            lowest=self.lowest.astype(np.int64),
+            highest=self.highest.astype(np.int64),
+            classes=tuple(classes),
+            place_class=np.concatenate(place_class),
+            place_line=np.concatenate(place_line),
+            lines=tuple(lines),
+            effort=dict(zip(self.names, np.ascontiguousarray(table.T), strict=True)),
+        )
+
+    def _of(self, rows: IntArray, callpath: IntArray) -> ClassCells:
+        columns = {name: getattr(self, name)[rows] for name in ("number", "total", "lowest", "highest")}
+        return replace(self, callpath=callpath[rows], **columns)
+
+    def _spread(self, own: IntArray, key: IntArray) -> list[Words]:
+        """Return total, lowest and highest for each key, 0 for those that are not here."""
+        place = np.searchsorted(key, own)
+        wide = []
+        for column in (self.total, self.lowest, self.highest):
+            wide.append(np.zeros(key.size, dtype=np.uint64))
+            wide[-1][place] = column
+        return wide
+
+
+def joined_classes(parts: Iterable[tuple[ClassCells | None, IntArray]]) -> ClassCells | None:
+    """Return the cells of several parts of the ranks together; None if none of them has any.
+
+    With each part: the number of each of its call paths in the tree of the result, -1: it is left out.
+    """
+    found: ClassCells | None = None
+    for cells, paths in parts:
+        if cells is not None:
+            moved = cells.moved(paths)
+            found = moved if found is None else found.joined(moved)
+    return found
+
+
+def places_in(tree: CallTree, own: CallTree) -> IntArray:
+    """Return the number in a tree of each call path of another one, -1 for those that it does not have."""
+    whole, (there, here) = unify_trees([tree, own])
+    place = np.full(len(whole), -1, dtype=np.int64)
+    place[there] = np.arange(len(tree))
+    return place[here]
+
+
+def with_classes(archive: RunArchive, cells: ClassCells | None) -> RunArchive:
+    """Return a run that is about to be written with the executions of its classes. Problems are among its own.
+
+    cells: with call paths of its tree; None: no program describes any.
+    """
+    if cells is None:
+        return archive
+    metadata = replace(archive.metadata, problems=(*archive.metadata.problems, *cells.problems))
+    return replace(archive, classes=cells.result(), metadata=metadata)
+
+
+def _first_classes(functions: Sequence[CountedFunction]) -> IntArray:
+    """Return the number of the first class of each function, and how many classes there are."""
+    return np.cumsum([0, *(len(function.classes) for function in functions)], dtype=np.int64)
+
+
+def _keys(callpath: IntArray, number: IntArray) -> IntArray:
+    return (callpath << 32) + number
+
+
+@dataclass(frozen=True, eq=False)
+class _Arrangement:
+    """How the counts of some processes are arranged. function: of each region, its number or -1."""
+
+    files: tuple[str, ...]
+    written_since: frozenset[str]
+    kept: KeptCounters
+    entries: CounterEntries
+    function: IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """How the entries of a process become executions of classes: gathered, times share, added up from `begin` on."""
+    """How the counts of a process become executions of classes: gathered, times share, added up from `begin` on."""
 
+    arrangement: _Arrangement
+    path: IntArray
     entry: IntArray
     share: Words
     begin: IntArray
@@ -46,171 +204,166 @@ class _Plan:
         return np.add.reduceat(values[self.entry] * self.share, self.begin) if self.begin.size else values[:0]
 
 
-class ClassSums:
-    """Adds up the executions of classes, rank by rank."""
+@dataclass(frozen=True, eq=False)
+class _Process:
+    """A process whose programs describe classes. index: among those that were added; arrangement: None: no counters."""
 
-    def __init__(self, tree: CallTree, programs: SourcePrograms) -> None:
-        """tree: the call paths of the run."""
-        self._programs = programs
-        self._tree = tree
-        self._paths = {
-            (int(parent), tree.regions[region].name): path
-            for path, (parent, region) in enumerate(zip(tree.parent.tolist(), tree.region.tolist(), strict=True))
-        }
-        self._functions: list[CountedFunction] = []
-        self._numbers: dict[int, int] = {}
-        self._first = [0]  # the number of the first class of each function, and how many there are
-        self._plans: dict[bytes, _Plan] = {}
+    index: int
+    rank: int
+    arrangement: _Arrangement | None
+    value: Words
+
+
+class CountedProcesses:
+    """The counters of processes in order of rank, until their call paths are known."""
+
+    def __init__(self) -> None:
+        """Start without processes."""
+        self._programs = SourcePrograms()
+        self._added = 0
+        self._processes: list[_Process] = []
+        self._arrangements: list[_Arrangement] = []
+        self._functions: dict[tuple[str, int], int] = {}
+        self._described: list[CountedFunction] = []
         self._names: tuple[str, ...] = ()
-        self._key = np.zeros(0, dtype=np.int64)  # call path × 2^32 + class
-        self._total, self._lowest, self._highest = (np.zeros(0, dtype=np.uint64) for _ in range(3))
-        self._ranks = 0
 
-    def add_rank(self, profiles: Iterable[ProcessProfile]) -> None:
-        """Take in the processes of one rank; those whose counters were not kept say nothing."""
-        pieces = [self._of_process(profile) for profile in profiles]
-        known = [piece for piece in pieces if piece is not None]
-        key, values = self._key[:0], self._total[:0]
-        if len(known) == 1:
-            ((key, values),) = known
-        elif known:
-            key = np.concatenate([piece[0] for piece in known])
-            values = np.concatenate([piece[1] for piece in known])
-            key, inverse = np.unique(key, return_inverse=True)
-            values, parts = np.zeros(key.size, dtype=np.uint64), values
-            np.add.at(values, inverse, parts)
-        values = np.where(values > _LARGEST, np.uint64(0), values)  # a killed process may lack some of its counters
-        if not np.array_equal(key, self._key):
-            self._widen(key)
-            place = np.searchsorted(self._key, key)
-            values, parts = np.zeros(self._key.size, dtype=np.uint64), values
-            values[place] = parts
-        self._total += values
-        self._lowest = np.minimum(self._lowest, values) if self._ranks else values
-        self._highest = np.maximum(self._highest, values)
-        self._ranks += 1
+    @property
+    def wants(self) -> WantsCounters:
+        """Which profiles are to be read with their counters."""
+        return self._programs.have_classes
 
-    def result(self) -> ClassCounts | None:
-        """Return the executions of all classes; None if no program describes any."""
-        if not self._key.size:
-            return None
-        self._key, number = self._key, self._key & 0xFFFFFFFF
-        used, number = np.unique(number, return_inverse=True)
-        renumbered = np.full(self._first[-1] + 1, -1, dtype=np.int64)  # the last one stands for -1
-        renumbered[used] = np.arange(used.size)
-        lines: dict[SourceLine, int] = {}
-        classes: list[CountClass] = []
-        place_class, place_line, effort = [], [], []
-        for function, first in zip(self._functions, self._first, strict=False):
-            for index, entry in enumerate(function.classes):
-                if renumbered[first + index] >= 0:
-                    within = entry.within + first if entry.within >= 0 else -1
-                    classes.append(replace(entry, within=int(renumbered[within])))
-            of_line = np.array([lines.setdefault(line, len(lines)) for line in function.lines], dtype=np.int64)
-            here = renumbered[function.place_class + first]
-            place_class.append(here[here >= 0])
-            place_line.append(of_line[function.place_line[here >= 0]])
-            effort.append(function.effort[here >= 0])
-        table = np.concatenate([np.zeros((0, WEIGHTED), dtype=np.uint64), *effort]).view(np.int64)
-        return ClassCounts(
-            callpath=self._key >> 32,
-            number=number,
-            total=np.minimum(self._total, _LARGEST).astype(np.int64),
-            lowest=self._lowest.astype(np.int64),
-            highest=self._highest.astype(np.int64),
-            classes=tuple(classes),
-            place_class=np.concatenate(place_class),
-            place_line=np.concatenate(place_line),
-            lines=tuple(lines),
-            effort=dict(zip(self._names, np.ascontiguousarray(table.T), strict=True)),
-        )
-
-    def _widen(self, key: IntArray) -> None:
-        """Make room for classes that no rank before had executed."""
-        wider = np.union1d(self._key, key)
-        place = np.searchsorted(wider, self._key)
-        for name in ("_total", "_lowest", "_highest"):
-            values = np.zeros(wider.size, dtype=np.uint64)
-            values[place] = getattr(self, name)
-            setattr(self, name, values)
-        self._key = wider
-
-    def _of_process(self, profile: ProcessProfile) -> tuple[IntArray, Words] | None:
-        """Return the keys, ascending, and executions of one process."""
+    def add(self, rank: int, profile: ProcessProfile) -> None:
+        """Take in the next process; all processes of a rank follow each other."""
+        index, self._added = self._added, self._added + 1
+        if not self._programs.have_classes(profile.attributes):
+            return
         kept = profile.counters
         if kept is None or len(kept.names) != WEIGHTED or (self._names and kept.names != self._names):
-            return None
+            self._processes.append(_Process(index, rank, None, np.zeros(0, dtype=np.uint64)))
+            return
         self._names = kept.names
-        function = np.full(len(kept.regions), -1, dtype=np.int64)
-        for index, (region, weights) in enumerate(zip(kept.regions, kept.weights, strict=True)):
+        self._processes.append(_Process(index, rank, self._arrangement(profile, kept), kept.value))
+
+    def cells(self, paths: Sequence[IntArray]) -> ClassCells | None:
+        """Return the executions of all ranks; None if no program describes classes.
+
+        paths: of each process that was added, the call path of each node.
+        """
+        if not self._processes:
+            return None
+        first = _first_classes(self._described)
+        plans: list[_Plan] = []
+        key, total = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
+        lowest = highest = total
+        ranks = 0
+        for _, group in groupby(self._processes, key=lambda process: process.rank):
+            pieces = []
+            for process in group:
+                if process.arrangement is not None:
+                    plan = _plan_of(process.arrangement, paths[process.index], self._described, first, plans)
+                    pieces.append((plan.key, plan.executions(process.value)))
+            here, values = _added_up(pieces)
+            values = np.where(values > _LARGEST, np.uint64(0), values)  # a killed process may lack some counters
+            if here is not key and not np.array_equal(here, key):
+                wider = np.union1d(key, here)
+                total, lowest, highest = (_widened(column, key, wider) for column in (total, lowest, highest))
+                values, key = _widened(values, here, wider), wider
+            total = total + values
+            lowest = np.minimum(lowest, values) if ranks else values
+            highest = np.maximum(highest, values)
+            ranks += 1
+        return ClassCells(
+            functions=tuple(self._described),
+            callpath=key >> 32,
+            number=key & 0xFFFFFFFF,
+            total=total,
+            lowest=lowest,
+            highest=highest,
+            ranks=ranks,
+            names=self._names,
+            problems=tuple(self._programs.problems),
+        )
+
+    def _arrangement(self, profile: ProcessProfile, kept: KeptCounters) -> _Arrangement:
+        """Return how the counts of a process are arranged: as those of an earlier one, if there is one like it."""
+        files = files_of(profile.attributes)
+        changed = self._programs.written_since(profile.attributes, profile.started_epoch_ns)
+        for known in reversed(self._arrangements):
+            if (known.files, known.written_since) == (files, changed) and kept.is_arranged_as(known.kept):
+                return known
+        entries = kept.entries()
+        function = np.full(len(entries.regions), -1, dtype=np.int64)
+        for index, (region, weights) in enumerate(zip(entries.regions, entries.weights, strict=True)):
             named = (region.name, region.file, region.line)
-            found = self._programs.find(profile.attributes, profile.started_epoch_ns, named, weights)
+            found = self._programs.find(profile.attributes, changed, named, weights)
             if found is not None:
-                function[index] = self._number(found)
-        path = self._path_of_nodes(profile)
-        asked = (function[kept.region], path[kept.node], kept.row)
-        known = sha256(np.concatenate(asked).tobytes()).digest()
-        if known not in self._plans:
-            if len(self._plans) == _MOST_PLANS:
-                self._plans.pop(next(iter(self._plans)))
-            self._plans[known] = self._planned(*asked)
-        plan = self._plans[known]
-        return plan.key, plan.executions(kept.value)
-
-    def _number(self, function: CountedFunction) -> int:
-        number = self._numbers.setdefault(id(function), len(self._functions))
-        if number == len(self._functions):
-            self._functions.append(function)
-            self._first.append(self._first[-1] + len(function.classes))
-        return number
-
-    def _planned(self, function: IntArray, path: IntArray, row: IntArray) -> _Plan:
-        """Return which terms of which classes the entries of a process are for."""
-        entries, shares, keys = [], [], []
-        use = np.flatnonzero((function >= 0) & (path >= 0))
-        order = use[np.argsort(function[use], kind="stable")]
-        bounds = np.searchsorted(function[order], np.arange(len(self._functions) + 1))
-        for number in np.flatnonzero(np.diff(bounds)).tolist():
-            described, here = self._functions[number], order[bounds[number] : bounds[number + 1]]
-            by_row = np.argsort(described.term_row, kind="stable")
-            sorted_rows = described.term_row[by_row]
-            first = np.searchsorted(sorted_rows, row[here])
-            length = np.searchsorted(sorted_rows, row[here] + 1) - first
-            entry = np.repeat(here, length)
-            term = np.arange(entry.size) - np.repeat(np.cumsum(length) - length, length) + np.repeat(first, length)
-            term = by_row[term]
-            entries.append(entry)
-            shares.append(described.share[term])
-            keys.append((path[entry] << 32) + self._first[number] + described.term_class[term])
-        if not entries:
-            nothing = np.zeros(0, dtype=np.int64)
-            return _Plan(nothing, np.zeros(0, dtype=np.uint64), nothing, nothing)
-        entry, share, key = np.concatenate(entries), np.concatenate(shares), np.concatenate(keys)
-        order = np.argsort(key, kind="stable")
-        key = key[order]
-        begin = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
-        return _Plan(entry[order], share[order], begin, key[begin])
-
-    def _path_of_nodes(self, profile: ProcessProfile) -> IntArray:
-        """Return the call path of each node, -1 for those that the tree does not have."""
-        path: list[int] = []
-        for parent, region in zip(profile.parent.tolist(), profile.region.tolist(), strict=True):
-            above = path[parent] if parent >= 0 and profile.region[parent] != 0 else -1
-            name = profile.regions[region].name if region else OUTSIDE.name
-            path.append(self._paths.get((above, name), -1))
-        return np.array(path, dtype=np.int64)
+                function[index] = self._functions.setdefault(found.origin, len(self._described))
+                if function[index] == len(self._described):
+                    self._described.append(found)
+        made = _Arrangement(files, changed, replace(kept, value=kept.value[:0]), entries, function)
+        self._arrangements.append(made)
+        return made
 
 
-def with_classes(
-    archive: RunArchive, profiles: Iterable[tuple[int, ProcessProfile]], programs: SourcePrograms
-) -> RunArchive:
-    """Return a run that is about to be written with the executions of its classes, if its programs describe them.
+def _plan_of(
+    arrangement: _Arrangement,
+    path_of_node: IntArray,
+    described: Sequence[CountedFunction],
+    first: IntArray,
+    plans: list[_Plan],
+) -> _Plan:
+    """Return which terms of which classes the counts of a process are for: a known plan, or one that is added to them.
 
-    profiles: rank and profile, in order of rank, of all that the run is made of, read with their counters. What is
-    missing is among its problems.
+    first: as `_first_classes` of `described` returns it.
     """
-    sums = ClassSums(archive.tree, programs)
-    for _, group in groupby(profiles, key=lambda entry: entry[0]):
-        sums.add_rank(profile for _, profile in group)
-    metadata = replace(archive.metadata, problems=(*archive.metadata.problems, *programs.problems))
-    return replace(archive, classes=sums.result(), metadata=metadata)
+    for known in reversed(plans):
+        if known.arrangement is arrangement and np.array_equal(known.path, path_of_node):
+            return known
+    found = arrangement.entries
+    function, path = arrangement.function[found.region], path_of_node[found.node]
+    entries, shares, keys = [], [], []
+    use = np.flatnonzero(function >= 0)
+    order = use[np.argsort(function[use], kind="stable")]
+    bounds = np.searchsorted(function[order], np.arange(len(described) + 1))
+    for number in np.flatnonzero(np.diff(bounds)).tolist():
+        own, here = described[number], order[bounds[number] : bounds[number + 1]]
+        by_row = np.argsort(own.term_row, kind="stable")
+        sorted_rows = own.term_row[by_row]
+        begin = np.searchsorted(sorted_rows, found.row[here])
+        length = np.searchsorted(sorted_rows, found.row[here] + 1) - begin
+        entry = np.repeat(here, length)
+        term = np.arange(entry.size) - np.repeat(np.cumsum(length) - length, length) + np.repeat(begin, length)
+        term = by_row[term]
+        entries.append(found.source[entry])
+        shares.append(own.share[term])
+        keys.append(_keys(path[entry], first[number] + own.term_class[term]))
+    nothing = np.zeros(0, dtype=np.int64)
+    key = np.concatenate([nothing, *keys])
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    begin = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: key.size])
+    share = np.concatenate([nothing.astype(np.uint64), *shares])
+    entry = np.concatenate([nothing, *entries])
+    made = _Plan(arrangement, path_of_node, entry[order], share[order], begin, key[begin])
+    plans.append(made)
+    return made
+
+
+def _added_up(pieces: Sequence[tuple[IntArray, Words]]) -> tuple[IntArray, Words]:
+    """Return the keys of the processes of a rank, ascending, and their executions together."""
+    if len(pieces) == 1:
+        return pieces[0]
+    none = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
+    key = np.concatenate([none[0], *(piece[0] for piece in pieces)])
+    parts = np.concatenate([none[1], *(piece[1] for piece in pieces)])
+    key, inverse = np.unique(key, return_inverse=True)
+    values = np.zeros(key.size, dtype=np.uint64)
+    np.add.at(values, inverse, parts)
+    return key, values
+
+
+def _widened(values: Words, key: IntArray, wider: IntArray) -> Words:
+    """Return values with room for more keys."""
+    result = np.zeros(wider.size, dtype=np.uint64)
+    result[np.searchsorted(wider, key)] = values
+    return result

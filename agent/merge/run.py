@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
-from quipu.modeling.experiment import Metric
+from quipu.modeling.experiment import CallTree, Metric
 from quipu.modeling.limits import whole_number
 from quipu.modeling.parallel import ALONE, Workers
 from quipu.modeling.progress import steps
@@ -25,10 +25,9 @@ from ..archive.run_json import keeps_no_time
 from ..archive.write import write_archive
 from ..launch.jobs import jobs_of, with_jobs
 from ..launch.raw_folder import LAUNCH_FILE, RawFolder, read_launch, read_raw_folder
-from ..profile.ranks import split_ranks
 from ..profile.reader import ProcessProfile, ProfileState, read_profile
 from ..source.classes import SourcePrograms
-from .classes import with_classes
+from .classes import ClassCells, joined_classes, places_in, with_classes
 from .communication import communication_of
 from .concurrency import threads_at_once
 from .counted_run import CountedRun, counted_run
@@ -40,7 +39,7 @@ from .programs import with_modules, with_programs
 from .ranks import RankedProcess, assign_ranks, judge
 from .reduced import read_reduced
 from .reduced_run import costs_of_ranks, run_of
-from .shard import Joining, Source, read_shard, shards_of
+from .shard import Joining, Source, read_classes_of_shard, read_shard, shards_of
 
 COLUMN_RANKS = 256
 # Raw folders of what was left out of a run are called so, and after the run.
@@ -77,13 +76,11 @@ def merge_run(
     if not raw.profiles:
         trouble = "".join(f"\n  {text}" for text in raw.problems)
         raise MeasurementError(f"{raw_dir}: holds no usable profile of a process{trouble}")
-    programs = SourcePrograms()
     archive = combine(raw, metadata, workers, column_ranks)
     fingerprint = with_modules(archive.metadata.fingerprint, archive.tree.regions)
     archive = replace(archive, metadata=replace(archive.metadata, fingerprint=fingerprint))
     archive = with_counters(archive, counted_by(metadata, raw_dir, archive.tree, raw.profiles))
     archive = with_flat_profile(archive, _with_addresses(raw.profiles))
-    archive = with_classes(archive, _with_counters(assign_ranks(raw.profiles, raw.rank_files), programs), programs)
     try:
         archive = write_archive(archive, destination)
     except OSError as error:
@@ -102,28 +99,6 @@ def merge_run(
 def merge_command(raw_dir: Path, destination: Path) -> str:
     """Return what a user types to merge a raw folder later."""
     return shlex.join(["quipu", "merge", str(raw_dir), "-o", str(destination)])
-
-
-def _with_counters(
-    processes: Iterable[RankedProcess], programs: SourcePrograms
-) -> Iterator[tuple[int, ProcessProfile]]:
-    """Yield rank and profile of the processes whose programs describe classes, whole, one after the other."""
-    last: Path | None = None
-    ranks: tuple[ProcessProfile, ...] = ()
-    for process in processes:
-        head = process.profile
-        if not programs.have_classes(head.attributes):
-            continue
-        if head.path != last:
-            last = head.path
-            try:
-                ranks = split_ranks(read_profile(last, wants_counters=lambda attributes: True))
-            except FormatError:
-                ranks = ()  # it is among the problems of the merge already
-        wanted = int(head.location[0]) if head.location.size else None
-        for profile in ranks:
-            if wanted is None or (profile.location.size and int(profile.location[0]) == wanted):
-                yield process.rank, profile
 
 
 def _with_addresses(heads: Iterable[ProcessProfile]) -> Iterator[ProcessProfile]:
@@ -185,7 +160,9 @@ def combine(
     limit = column_ranks_wanted() if column_ranks is None else column_ranks
     found, costs, doubts = _reduced(raw, processes, ranks <= limit)
     if found is None:
-        found, processes, costs = _from_profiles(processes, ends, metrics, workers, ranks <= limit)
+        found, classes, processes, costs = _from_profiles(processes, ends, metrics, workers, ranks <= limit)
+    else:
+        classes = _classes_of(processes, ends, found.tree, workers)
     judgement = judge(processes, raw.rank_files, foreign, metadata)
     communication, strange = communication_of(processes)
     told = (*metadata.problems, *raw.problems, *judgement.problems)
@@ -211,7 +188,7 @@ def combine(
         counts_only=keeps_no_time(found.metrics),
     )
     tables = found.tree, found.values, found.statistics
-    return RunArchive(complete, *tables, tuple(records), communication=communication)
+    return with_classes(RunArchive(complete, *tables, tuple(records), communication=communication), classes)
 
 
 def _numbers_of(processes: Iterable[RankedProcess], attribute: str) -> tuple[int, ...]:
@@ -267,8 +244,8 @@ def _from_profiles(
     metrics: tuple[Metric, ...],
     workers: Workers,
     columns: bool,
-) -> tuple[CountedRun, list[RankedProcess], list[Mapping[str, float]]]:
-    """Return the run of all profiles, the processes with problems of their call paths, what measuring cost."""
+) -> tuple[CountedRun, ClassCells | None, list[RankedProcess], list[Mapping[str, float]]]:
+    """Return the run of all profiles, its classes, processes with problems of their call paths, what measuring cost."""
     sources = [_source(process, end) for process, end in zip(processes, ends, strict=True)]
     tasks = list(shards_of(sources, metrics, columns))
     joining = Joining()
@@ -284,7 +261,23 @@ def _from_profiles(
         for process, (problems, damaged) in zip(processes, read, strict=True)
     ]
     tree, statistics = joining.result
-    return counted_run(metrics, tree, joining.values(), statistics), judged, costs
+    found = counted_run(metrics, tree, joining.values(), statistics)
+    classes = joined_classes([(joining.classes, places_in(found.tree, tree))])
+    return found, classes, judged, costs
+
+
+def _classes_of(
+    processes: Iterable[RankedProcess], ends: Iterable[End], tree: CallTree, workers: Workers
+) -> ClassCells | None:
+    """Return the classes of a run whose call paths are known already: from the counters in the profiles."""
+    programs = SourcePrograms()
+    sources = [
+        _source(process, end)
+        for process, end in zip(processes, ends, strict=True)
+        if programs.have_classes(process.profile.attributes)
+    ]
+    shards = workers.map(read_classes_of_shard, list(shards_of(sources, (), columns=False)) if sources else [])
+    return joined_classes((cells, places_in(tree, own)) for own, cells in shards)
 
 
 def thinned(nodes: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:

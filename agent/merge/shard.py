@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from ..archive.run import RunValues
 from ..archive.tables import concatenated
 from ..profile.ranks import read_rank
 from ..profile.reader import ProcessProfile
+from .classes import ClassCells, CountedProcesses, joined_classes
 from .functions import with_functions
 from .last_moments import End, until_the_end
 from .native import wall_times
@@ -60,6 +61,7 @@ class Shard:
     """What some ranks counted. values: None unless asked for.
 
     read: per profile its problems, and whether it is damaged. costs: what measuring each cost (overhead.costs_of).
+    classes: None if no program describes any.
     """
 
     tree: CallTree
@@ -67,6 +69,7 @@ class Shard:
     values: RunValues | None
     read: tuple[tuple[tuple[str, ...], bool], ...]
     costs: tuple[Mapping[str, float], ...]
+    classes: ClassCells | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +94,15 @@ def read_shard(task: ShardTask) -> Shard:
     table = RegionTable()
     forests, kept, ranks, costs = [], [], [], []
     read: list[tuple[tuple[str, ...], bool]] = []
+    counted = CountedProcesses()
     for source in task.sources:
         try:
-            profile = with_functions(until_the_end(read_rank(source.path, source.location), source.end))
+            profile = read_rank(source.path, source.location, counted.wants)
         except FormatError as error:
             read.append(((f"{error}; it was left out",), True))
             continue
+        counted.add(source.rank, profile)
+        profile = with_functions(until_the_end(replace(profile, counters=None), source.end))
         read.append((profile.problems, profile.damaged))
         costs.append(costs_of(profile))
         forests.append(forest_of(profile, table))
@@ -113,7 +119,27 @@ def read_shard(task: ShardTask) -> Shard:
         slots += [(rank, first + thread) for thread in range(known.size)]
     values = combined(rows, slots, task.metrics)
     statistics = cells_of(values, task.metrics, np.array(sorted({*ranks}), dtype=np.int64), len(tree))
-    return Shard(tree, statistics, values if task.columns else None, tuple(read), tuple(costs))
+    values_kept = values if task.columns else None
+    return Shard(tree, statistics, values_kept, tuple(read), tuple(costs), counted.cells(paths))
+
+
+def read_classes_of_shard(task: ShardTask) -> tuple[CallTree, ClassCells | None]:
+    """Read what the profiles of a shard say of count classes, and the call tree of that, and nothing else.
+
+    A profile that cannot be read is left out.
+    """
+    table = RegionTable()
+    forests = []
+    counted = CountedProcesses()
+    for source in task.sources:
+        try:
+            profile = read_rank(source.path, source.location, counted.wants)
+        except FormatError:
+            continue  # it is among the problems of the merge already
+        counted.add(source.rank, profile)
+        forests.append(forest_of(profile, table))
+    tree, paths = unify(forests, table)
+    return tree, counted.cells(paths)
 
 
 def forest_of(profile: ProcessProfile, table: RegionTable) -> Forest:
@@ -193,17 +219,19 @@ class Joining:
         """Start with no ranks."""
         self._joined: tuple[CallTree, RankCells] | None = None
         self._values: list[RunValues] = []
+        self.classes: ClassCells | None = None
 
     def add(self, shard: Shard) -> None:
         """Take in the ranks that follow."""
         values = [] if shard.values is None else [shard.values]
         if self._joined is None:
-            self._joined, self._values = (shard.tree, shard.statistics), values
+            self._joined, self._values, self.classes = (shard.tree, shard.statistics), values, shard.classes
             return
         before, statistics = self._joined
         tree, (old, new) = unify_trees([before, shard.tree])
         statistics = statistics.moved(old, len(tree)).joined(shard.statistics.moved(new, len(tree)))
         self._joined = tree, statistics
+        self.classes = joined_classes([(self.classes, old), (shard.classes, new)])
         self._values = [_moved(entry, old) for entry in self._values] + [_moved(entry, new) for entry in values]
 
     @property

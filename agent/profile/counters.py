@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of call paths kept from a profile, to split effort by source line when ranks have been added up."""
+"""Counters of call paths kept from a profile, to find the executions of count classes."""
 
 from __future__ import annotations
 
@@ -11,79 +11,139 @@ from numpy.typing import NDArray
 from quipu.modeling.experiment import IntArray, Metric, Region
 
 from ..layout import LAYOUT
-from .effort import Counters, Weights, counters_of_owners
-from .nodes import NodeArrays
+from .effort import Counters, Weights, counted_values, rows_of_owners
+from .nodes import NodeArrays, distinct
 
 _ROW_BITS = 32
 _MOST_COUNTERS = LAYOUT.numbers["MOST_COUNTERS"]
 
+Words = NDArray[np.uint64]
+
 
 @dataclass(frozen=True, eq=False)
-class KeptCounters:
+class CounterEntries:
     """What was counted at each node, by the region that counted it.
 
     node (where the effort is: quiet regions count for their callers), region (index into `regions`), row (0: visits,
-    then counters): int64 of shape (entries,); value: uint64 (entries,). weights: of each region, uint64 (rows,
-    metrics), for the metrics `names`.
+    then counters), source (index into `KeptCounters.value`): int64 of shape (entries,). weights: of each region, uint64
+    (rows, metrics).
     """
 
     node: IntArray
     region: IntArray
     row: IntArray
-    value: NDArray[np.uint64]
+    source: IntArray
     regions: tuple[Region, ...]
-    weights: tuple[NDArray[np.uint64], ...]
+    weights: tuple[Words, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class KeptCounters:
+    """Visits and counters of a process, and how they are arranged, which is the same in many processes of a run.
+
+    value: uint64, the visits of all nodes of the file, then their counters, then 0. Per node of the file, int64: place
+    (the node of the profile where the effort is), number (index into `regions`), owner (as in NodeArrays). counters:
+    node and row of each counter, without values. weights: with the same numbers of regions. names: metrics of the
+    weights.
+    """
+
+    value: Words
+    place: IntArray
+    number: IntArray
+    owner: IntArray
+    counters: Counters
+    weights: Weights
+    regions: tuple[Region | None, ...]
     names: tuple[str, ...]
+
+    def is_arranged_as(self, other: KeptCounters) -> bool:
+        """Return whether all but the values are the same."""
+        pairs = (
+            (self.place, other.place),
+            (self.number, other.number),
+            (self.owner, other.owner),
+            (self.counters.node, other.counters.node),
+            (self.counters.row, other.counters.row),
+            (self.weights.key, other.weights.key),
+            (self.weights.values, other.weights.values),
+        )
+        return (
+            (self.names, self.weights.metric) == (other.names, other.weights.metric)
+            and all(np.array_equal(own, its) for own, its in pairs)
+            and self.regions == other.regions
+        )
 
     def of_nodes(self, position: IntArray) -> KeptCounters:
         """Return what belongs to some of the nodes. position: per node its new index, -1: left out."""
-        keep = position[self.node] >= 0
-        node = position[self.node[keep]]
-        return replace(self, node=node, region=self.region[keep], row=self.row[keep], value=self.value[keep])
+        keep = position[self.place] >= 0
+        renumbered = np.where(keep, np.cumsum(keep) - 1, -1)
+        owner = self.owner[keep]
+        kept = keep[self.counters.node]
+        return replace(
+            self,
+            value=self.value[np.concatenate((keep, kept, [True]))],
+            place=position[self.place[keep]],
+            number=self.number[keep],
+            owner=np.where(owner >= 0, renumbered[owner], -1),
+            counters=replace(self.counters, node=renumbered[self.counters.node[kept]], row=self.counters.row[kept]),
+        )
+
+    def entries(self) -> CounterEntries:
+        """Return the counts of the regions that have weights, those of each in the order of visits, counters."""
+        number, counters = self.number, self.counters
+        weighted, first = np.unique(self.weights.key >> _ROW_BITS, return_index=True)
+        rows = np.diff(np.append(first, self.weights.key.size))
+        place = np.full(len(self.regions), -1, dtype=np.int64)
+        regions: list[Region] = []
+        weights: list[Words] = []
+        for which, begin, count in zip(weighted.tolist(), first.tolist(), rows.tolist(), strict=True):
+            entry = self.regions[which]
+            row = self.weights.key[begin : begin + count] - (which << _ROW_BITS)
+            if entry is not None and int(row[-1]) <= _MOST_COUNTERS + 1:
+                place[which] = len(regions)
+                regions.append(entry)
+                weights.append(np.zeros((int(row[-1]) + 1, self.weights.values.shape[1]), dtype=np.uint64))
+                weights[-1][row] = self.weights.values[begin : begin + count]
+        inner, inner_row, inner_source = rows_of_owners(self.owner, counters, self.weights, number)
+        visited = np.flatnonzero((place[number] >= 0) & (self.owner < 0))
+        used = np.flatnonzero(place[number[counters.node]] >= 0)
+        inside = place[number[inner]] >= 0
+        node = np.concatenate((visited, counters.node[used], inner[inside]))
+        inside_row = self.weights.key[inner_row[inside]] % (1 << _ROW_BITS)
+        return CounterEntries(
+            node=self.place[node],
+            region=place[number[node]],
+            row=np.concatenate((np.zeros(visited.size, dtype=np.int64), counters.row[used], inside_row)),
+            source=np.concatenate((visited, number.size + used, inner_source[inside])),
+            regions=tuple(regions),
+            weights=tuple(weights),
+        )
 
 
 def keep_counters(
     nodes: NodeArrays,
     counters: Counters,
     tables: Sequence[Weights],
-    owner: IntArray,
+    place: IntArray,
     known: Mapping[int, Region],
     metrics: Sequence[Metric],
 ) -> KeptCounters | None:
     """Return the counters of the regions in the first table of weights of effort; None if there are none.
 
-    nodes, counters, tables: before quiet regions were folded; owner: per node the index of where its effort is after.
+    nodes, counters, tables: before quiet regions were folded; place: per node the index of where its effort is after.
     """
     names = [metric.name for metric in metrics]
     table = next((table for table in tables if names[table.metric] != "visits"), None)
     if table is None or "visits" not in names:
         return None
-    ids, number = np.unique(nodes.region, return_inverse=True)
-    weighted, first = np.unique(table.key >> _ROW_BITS, return_index=True)
-    rows = np.diff(np.append(first, table.key.size))
-    place = np.full(ids.size, -1, dtype=np.int64)
-    regions: list[Region] = []
-    weights: list[NDArray[np.uint64]] = []
-    for which, begin, count in zip(weighted.tolist(), first.tolist(), rows.tolist(), strict=True):
-        entry = known.get(int(ids[which]))
-        row = table.key[begin : begin + count] - (which << _ROW_BITS)
-        if entry is not None and int(row[-1]) <= _MOST_COUNTERS + 1:
-            place[which] = len(regions)
-            regions.append(entry)
-            weights.append(np.zeros((int(row[-1]) + 1, table.values.shape[1]), dtype=np.uint64))
-            weights[-1][row] = table.values[begin : begin + count]
-    visits = nodes.counts[:, names.index("visits")]
-    inner, _ = counters_of_owners(nodes, counters, table, number, visits)
-    visited = np.flatnonzero((place[number] >= 0) & (nodes.owner < 0))
-    used = place[number[counters.node]] >= 0
-    inside = place[number[inner.node]] >= 0
-    node = np.concatenate((visited, counters.node[used], inner.node[inside]))
+    ids = distinct(nodes.region)
     return KeptCounters(
-        node=owner[node],
-        region=place[number[node]],
-        row=np.concatenate((np.zeros(visited.size, dtype=np.int64), counters.row[used], inner.row[inside])),
-        value=np.concatenate((visits[visited], counters.value[used], inner.value[inside])),
-        regions=tuple(regions),
-        weights=tuple(weights),
+        value=counted_values(nodes.counts[:, names.index("visits")], counters),
+        place=place,
+        number=np.searchsorted(ids, nodes.region),
+        owner=nodes.owner,
+        counters=replace(counters, value=counters.value[:0]),
+        weights=table,
+        regions=tuple(known.get(number) for number in ids.tolist()),
         names=tuple(names[table.metric : table.metric + table.values.shape[1]]),
     )

@@ -67,7 +67,8 @@ def add_effort(
         entry, row = _rows(table, number[found.node] * _ROWS + found.row)
         weighted[entry] = True
         visited, first = _rows(table, np.where(nodes.owner < 0, number, -1) * _ROWS)
-        scopes, scope_row = counters_of_owners(nodes, found, table, number, visits)
+        inner, inner_row, source = rows_of_owners(nodes.owner, found, table, number)
+        inner_count = counted_values(visits, found)[source] if source.size else visits[:0]
         starts = np.flatnonzero(np.diff(found.node[entry], prepend=-1))
         for column in range(table.values.shape[1]):
             total = counts[:, table.metric + column]
@@ -75,8 +76,8 @@ def add_effort(
             if starts.size:
                 terms = found.value[entry] * table.values[row, column]
                 total[found.node[entry][starts]] += np.add.reduceat(terms, starts)
-            if scopes.value.size:
-                np.add.at(total, scopes.node, scopes.value * table.values[scope_row, column])
+            if source.size:
+                np.add.at(total, inner, inner_count * table.values[inner_row, column])
         is_weighted[table.metric : table.metric + table.values.shape[1]] = True
     unused = int(np.count_nonzero(found.value[~weighted]))
     if unused:
@@ -84,27 +85,34 @@ def add_effort(
     return replace(nodes, counts=counts), is_weighted
 
 
-def counters_of_owners(
-    nodes: NodeArrays, found: Counters, table: Weights, number: IntArray, visits: Words
-) -> tuple[Counters, IntArray]:
-    """Return what the visits and counters of owners are for the nodes that count with them, and the rows of the table.
+def counted_values(visits: Words, found: Counters) -> Words:
+    """Return the visits of all nodes, then all counters, then 0: `rows_of_owners` has indices into this."""
+    return np.concatenate((visits, found.value, np.zeros(1, dtype=np.uint64)))
 
-    Only rows that the table has: a function with many counters may have many others in it, each in few of them.
+
+def rows_of_owners(
+    owner: IntArray, found: Counters, table: Weights, number: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the nodes that count with an owner, once for each row of their region in the table.
+
+    owner, number: of each node, the number of its region in the table. With each node: the row of the table, and where
+    its count is among `counted_values`. Only rows that the table has: a function with many counters may have many
+    others in it, each in few of them.
     """
-    inner = np.flatnonzero(nodes.owner >= 0)
+    inner = np.flatnonzero(owner >= 0)
     begin = np.searchsorted(table.key, number[inner] * _ROWS)
     length = np.searchsorted(table.key, (number[inner] + 1) * _ROWS) - begin
     node = np.repeat(inner, length)
     row = np.arange(node.size) + np.repeat(begin - (np.cumsum(length) - length), length)
     counter = table.key[row] % _ROWS - 1  # 0: the visits of the owner
-    owner = nodes.owner[node]
-    first = np.searchsorted(found.node, owner)
-    place = np.minimum(first + counter - 1, max(found.value.size - 1, 0))
-    value = np.where(counter == 0, visits[owner], np.uint64(0))
-    if found.value.size:
-        counted = (counter > 0) & (found.node[place] == owner) & (found.row[place] == counter)
-        value = np.where(counted, found.value[place], value)
-    return Counters(node, counter + 1, value), row
+    nowhere = owner.size + found.node.size
+    source = np.where(counter == 0, owner[node], nowhere)
+    if found.node.size:
+        place = np.searchsorted(found.node, owner[node]) + counter - 1
+        place = np.minimum(place, found.node.size - 1)
+        counted = (counter > 0) & (found.node[place] == owner[node]) & (found.row[place] == counter)
+        source = np.where(counted, owner.size + place, source)
+    return node, row, source
 
 
 def fold_left_out(nodes: NodeArrays, left_out: Set[int], metrics: Sequence[Metric]) -> tuple[NodeArrays, IntArray]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +12,8 @@ import numpy as np
 
 from .nodes import NO_THREADS
 from .reader import ProcessProfile, read_profile
+
+WantsCounters = Callable[[Mapping[str, str]], bool]
 
 
 def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
@@ -57,11 +60,16 @@ def without_nodes(rank: ProcessProfile) -> ProcessProfile:
     return replace(rank, regions={}, parent=nothing, region=nothing, location=rank.location[:1], values={}, pairs=pairs)
 
 
-def read_rank(path: Path, location: int | None) -> ProcessProfile:
-    """Read the profile of a process, or of one of the ranks that share it. Raises FormatError."""
-    return read_profile(path) if location is None else _ranks_of(path)[location]
+def read_rank(path: Path, location: int | None, wants_counters: WantsCounters) -> ProcessProfile:
+    """Read the profile of a process, or of one of the ranks that share it. Raises FormatError.
+
+    wants_counters: as in `read_profile`.
+    """
+    if location is None:
+        return read_profile(path, wants_counters=wants_counters)
+    return _ranks_of(path, wants_counters)[location]
 
 
 @lru_cache(1)
-def _ranks_of(path: Path) -> dict[int, ProcessProfile]:
-    return {int(rank.location[0]): rank for rank in split_ranks(read_profile(path))}
+def _ranks_of(path: Path, wants_counters: WantsCounters) -> dict[int, ProcessProfile]:
+    return {int(rank.location[0]): rank for rank in split_ranks(read_profile(path, wants_counters=wants_counters))}

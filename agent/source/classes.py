@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -37,9 +37,11 @@ class CountedFunction:
 
     Each term adds share × row to the executions of a class. term_class, term_row: int64 of shape (terms,), by class;
     share: uint64 (terms,), modulo 2^64. Each place is a line where a class does something. place_class, place_line
-    (index into `lines`): int64 (places,), by class; effort: uint64 (places, WEIGHTED), of one execution.
+    (index into `lines`): int64 (places,), by class; effort: uint64 (places, WEIGHTED), of one execution. origin: the
+    file and the number of the entry, which no other function has.
     """
 
+    origin: tuple[str, int]
     counters: int
     classes: tuple[CountClass, ...]
     lines: tuple[SourceLine, ...]
@@ -109,6 +111,11 @@ def counted_functions(path: Path) -> Mapping[RegionKey, Sequence[_Described]]:
     return found
 
 
+@lru_cache(64)  # programs and libraries of a run
+def _counted_functions(path: Path, version: tuple[int, ...]) -> Mapping[RegionKey, Sequence[_Described]]:
+    return counted_functions(path)
+
+
 _Functions = list[tuple[str, str, str]]
 _Class = tuple[int, Count, list[int], list[str], list[Annotated[list[int], msgspec.Meta(min_length=2)]]]
 
@@ -143,6 +150,7 @@ def _function(path: Path, number: int, entry: _Entry) -> CountedFunction:
     if any(not -1 <= member[0] < len(members) for member in members):
         raise damaged(path, number)
     return CountedFunction(
+        origin=(str(path), number),
         counters=entry.counters,
         classes=tuple(CountClass(member[0], member[1], tuple(member[3])) for member in members),
         lines=tuple(numbers),
@@ -161,7 +169,7 @@ def _line(function: tuple[str, str, str], line: int) -> SourceLine:
 
 
 class SourcePrograms:
-    """The programs and libraries of a run and what they say of classes; each file is read once.
+    """The programs and libraries of a run and what they say of classes. A file is read again only if it has changed.
 
     problems: texts about files that could not be used.
     """
@@ -169,29 +177,25 @@ class SourcePrograms:
     def __init__(self) -> None:
         """Know no file yet."""
         self._files: dict[str, Mapping[RegionKey, Sequence[_Described]]] = {}
-        self._found: dict[tuple[tuple[str, ...], RegionKey, bytes], tuple[str, CountedFunction] | None] = {}
+        self._changed: dict[str, int | None] = {}  # when each file was written, ns since 1970
         self.problems: dict[str, None] = {}
 
     def have_classes(self, attributes: Mapping[str, str]) -> bool:
-        """Whether a file that a process ran describes classes. attributes: those of its profile."""
+        """Return whether a file that a process ran describes classes. attributes: of its profile."""
         return any(self._functions(path) for path in files_of(attributes))
 
+    def written_since(self, attributes: Mapping[str, str], started_ns: int) -> frozenset[str]:
+        """Return which files of a process were written after its start (ns since 1970): they are other ones."""
+        return frozenset(path for path in files_of(attributes) if self._is_changed(path, started_ns))
+
     def find(
-        self, attributes: Mapping[str, str], started_ns: int, key: RegionKey, weights: Words
+        self, attributes: Mapping[str, str], written_since: frozenset[str], key: RegionKey, weights: Words
     ) -> CountedFunction | None:
         """Return the classes of a region of a process: those that add up to its weights.
 
-        started_ns: when the process began, ns since 1970. A file that was written later is another one.
+        written_since: what the function of this name returns.
         """
-        paths = files_of(attributes)
-        asked = (paths, key, weights.tobytes())
-        if asked not in self._found:
-            self._found[asked] = self._sought(paths, key, weights)
-        found = self._found[asked]
-        return None if found is None or self._is_changed(found[0], started_ns) else found[1]
-
-    def _sought(self, paths: Sequence[str], key: RegionKey, weights: Words) -> tuple[str, CountedFunction] | None:
-        for path in paths:
+        for path in files_of(attributes):
             for described in self._functions(path).get(key, []):
                 if described.entry.counters + 1 != weights.shape[0]:
                     continue
@@ -201,27 +205,34 @@ class SourcePrograms:
                     self.problems[f"no counts of loops: {error}"] = None
                     continue
                 if np.array_equal(function.weights, weights):
-                    return path, function
+                    if path not in written_since:
+                        return function
+                    self.problems[f"no counts of loops of {path}: it was changed since it ran"] = None
+                    return None
         return None
 
     def _functions(self, path: str) -> Mapping[RegionKey, Sequence[_Described]]:
         if path not in self._files:
             try:
-                self._files[path] = counted_functions(Path(path))
+                found = Path(path).stat()
+                version = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+                self._files[path] = _counted_functions(Path(path), version)
+            except OSError:
+                self._files[path] = {}
             except FormatError as error:
                 self._files[path] = {}
-                if "holds no section" not in str(error) and Path(path).exists():
+                if "holds no section" not in str(error):
                     self.problems[f"no counts of loops: {error}"] = None
         return self._files[path]
 
     def _is_changed(self, path: str, started_ns: int) -> bool:
-        try:
-            changed = Path(path).stat().st_mtime_ns > started_ns + _SKEW_NS
-        except OSError:
-            changed = True
-        if changed:
-            self.problems[f"no counts of loops of {path}: it was changed since it ran"] = None
-        return changed
+        if path not in self._changed:
+            try:
+                self._changed[path] = Path(path).stat().st_mtime_ns
+            except OSError:
+                self._changed[path] = None
+        changed = self._changed[path]
+        return changed is None or changed > started_ns + _SKEW_NS
 
 
 def files_of(attributes: Mapping[str, str]) -> tuple[str, ...]:

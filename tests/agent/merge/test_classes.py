@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from class_counts import assert_classes_equal_metrics
 from fact_program import build
 from profile_writer import Node, Profile, Weights
-from quipu.agent.archive.class_tables import read_source
+from quipu.agent.archive.class_tables import read_classes, read_source
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive
 from quipu.agent.archive.run import RunArchive, SourceEffort, SourceLine
 from quipu.agent.merge.run import merge_run
+from quipu.agent.merge.shard import RANKS_OF_A_SHARD
 from quipu.agent.source.classes import SourcePrograms, counted_functions
 from quipu.modeling.errors import FormatError
 
@@ -61,9 +63,9 @@ TINY = function("tiny", 1, line("tiny", 7, [0, *row(1, 2)], [1, *row(1, 1)]), at
 
 
 def written(folder: Path, program: Path, rank: int = 0, *, weights: list[list[int]] | None = None) -> None:
-    """Write the profile of a rank: main (once) → solve (4 times, counters 10 and 20 × rank) → tiny, which is quiet."""
+    """Write the profile of a rank: main (once) → solve (4 times, counters 10, 20 × (rank mod 3)) → tiny (quiet)."""
     visits = [0, 1, 4, 6]
-    counters: list[tuple[int, ...]] = [(), (), (10, 20 * rank), (5,)]
+    counters: list[tuple[int, ...]] = [(), (), (10, 20 * (rank % 3)), (5,)]
     Profile(
         nodes=[Node(i + 1, i, i, (visits[i], *([0] * (len(METRICS) - 1))), counters=counters[i]) for i in range(4)],
         regions={
@@ -119,6 +121,46 @@ def test_lines_of_all_ranks_on_their_call_paths(tmp_path: Path, program: Path) -
         sums = np.bincount(source.callpath, source.metrics[name].astype(np.float64), minlength=len(archive.tree))
         assert sums.tolist() == archive.statistics[name].sum.tolist()
     assert archive.metadata.problems == ()
+
+
+def test_ranks_of_several_shards(tmp_path: Path, program: Path) -> None:
+    """Ranks of the second shard run a program of which the first knows nothing, the last rank the one of the first."""
+    other = tmp_path / "other"
+    other.mkdir()
+    weights = [row(1, 5), row(2, 7), row(0)]
+    lines = line("solve", 10, [0, *row(1, 5)], [1, *row(2, 7)])
+    second = build(other, MAIN + "\n" + function("solve", 2, lines) + "\n" + TINY + "\n")
+    ranks = RANKS_OF_A_SHARD + 3
+    for rank in range(ranks):
+        if RANKS_OF_A_SHARD <= rank < ranks - 1:
+            written(tmp_path / "raw", second, rank, weights=weights)
+        else:
+            written(tmp_path / "raw", program, rank)
+    archive, _ = merged(tmp_path, ranks)
+    assert_classes_equal_metrics(archive)
+    counts = read_classes(archive.path, archive.metadata, archive.tree)
+    assert counts is not None
+    found = sorted(
+        (archive.tree.name(path), *row)
+        for path, *row in zip(
+            *(column.tolist() for column in (counts.callpath, counts.lowest, counts.highest, counts.total)), strict=True
+        )
+    )
+    of_first = [rank for rank in range(ranks) if not RANKS_OF_A_SHARD <= rank < ranks - 1]
+    assert found == [
+        ("main", 0, 1, 2),
+        ("main", 0, 1, ranks - 2),
+        ("solve", 0, 4, 4 * 2),
+        ("solve", 0, 4, 4 * (ranks - 2)),
+        ("solve", 0, 5, 5 * 2),
+        ("solve", 0, 5, 5 * (ranks - 2)),
+        ("solve", 0, 6, 6 * 2),
+        ("solve", 0, 6, 6 * (ranks - 2)),
+        ("solve", 0, 10, 10 * 2),
+        ("solve", 0, 10, 10 * (ranks - 2)),
+        ("solve", 0, 10, 10 * (ranks - 2)),
+        ("solve", 0, 40, sum(20 * (rank % 3) for rank in of_first)),
+    ]
 
 
 def test_what_counts_outside_of_all_regions(tmp_path: Path, program: Path) -> None:
@@ -217,7 +259,7 @@ def test_damaged_classes_name_their_entry(tmp_path: Path, changes: dict[str, Any
     program = build(tmp_path, MAIN + "\n" + function("f", 1, line("f", 1, [1, *row(1)]), **changes) + "\n")
     programs = SourcePrograms()
     weights = np.array([row(), row(1)], dtype=np.int64).view(np.uint64)
-    assert programs.find({"program": str(program)}, 1 << 62, ("f", "/src/a.c", 1), weights) is None
+    assert programs.find({"program": str(program)}, frozenset(), ("f", "/src/a.c", 1), weights) is None
     (problem,) = programs.problems
     assert "section .quipu.facts, entry 2, is damaged" in problem
 
@@ -226,10 +268,10 @@ def test_libraries_are_asked_as_well(tmp_path: Path, program: Path) -> None:
     programs = SourcePrograms()
     attributes = {"program": "/bin/true", f"library:{program}": "", "library:relative.so": ""}
     assert programs.have_classes(attributes)
-    started = program.stat().st_mtime_ns + 1
+    assert programs.written_since(attributes, program.stat().st_mtime_ns + 1) == frozenset()
     weights = np.array([row(3, 30)], dtype=np.int64).view(np.uint64)
-    found = programs.find(attributes, started, ("main", "/src/a.c", 1), weights)
+    found = programs.find(attributes, frozenset(), ("main", "/src/a.c", 1), weights)
     assert found is not None
     assert found.lines == (SourceLine("main()", "main", "/src/a.c", 2),)
-    assert programs.find(attributes, started, ("main", "/src/a.c", 2), weights) is None
+    assert programs.find(attributes, frozenset(), ("main", "/src/a.c", 2), weights) is None
     assert list(programs.problems) == []
