@@ -133,7 +133,7 @@ def read_classes_of_shard(task: ShardTask) -> tuple[CallTree, ClassCells | None]
     counted = CountedProcesses()
     for source in task.sources:
         try:
-            profile = read_rank(source.path, source.location, counted.wants)
+            profile = read_rank(source.path, source.location, counted.wants, values=False)
         except FormatError:
             continue  # it is among the problems of the merge already
         counted.add(source.rank, profile)

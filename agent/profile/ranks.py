@@ -60,16 +60,17 @@ def without_nodes(rank: ProcessProfile) -> ProcessProfile:
     return replace(rank, regions={}, parent=nothing, region=nothing, location=rank.location[:1], values={}, pairs=pairs)
 
 
-def read_rank(path: Path, location: int | None, wants_counters: WantsCounters) -> ProcessProfile:
+def read_rank(path: Path, location: int | None, wants_counters: WantsCounters, values: bool = True) -> ProcessProfile:
     """Read the profile of a process, or of one of the ranks that share it. Raises FormatError.
 
-    wants_counters: as in `read_profile`.
+    wants_counters, values: as in `read_profile`.
     """
     if location is None:
-        return read_profile(path, wants_counters=wants_counters)
-    return _ranks_of(path, wants_counters)[location]
+        return read_profile(path, wants_counters=wants_counters, values=values)
+    return _ranks_of(path, wants_counters, values)[location]
 
 
 @lru_cache(1)
-def _ranks_of(path: Path, wants_counters: WantsCounters) -> dict[int, ProcessProfile]:
-    return {int(rank.location[0]): rank for rank in split_ranks(read_profile(path, wants_counters=wants_counters))}
+def _ranks_of(path: Path, wants_counters: WantsCounters, values: bool) -> dict[int, ProcessProfile]:
+    whole = read_profile(path, wants_counters=wants_counters, values=values)
+    return {int(rank.location[0]): rank for rank in split_ranks(whole)}

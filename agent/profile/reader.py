@@ -113,10 +113,12 @@ def read_profile(
     path: Path | str,
     call_paths: bool = True,
     wants_counters: Callable[[Mapping[str, str]], bool] = lambda attributes: False,
+    values: bool = True,
 ) -> ProcessProfile:
     """Read one raw profile; without `call_paths` only its header and its texts, as if it had none.
 
-    wants_counters: whether, given its attributes, to keep the counters of nodes.
+    wants_counters: whether, given its attributes, to keep the counters of nodes. values: whether to find the values of
+    nodes; without, `values` is empty and `pairs` are 0.
 
     Raises FormatError naming the file if it is not a profile of this version or its header cannot be believed;
     lesser damage, also what does not fit its checksum, is named in `problems`. Never allocates more than in
@@ -142,13 +144,17 @@ def read_profile(
     counters = read_counters(chunks[ChunkType.COUNTERS], nodes, problems)
     weights = read_weights(chunks[ChunkType.WEIGHTS], nodes, len(header.metrics), problems)
     read = nodes
-    nodes, is_weighted = add_effort(read, counters, weights, header.metrics, problems)
-    nodes = with_events(nodes, read, counters, texts.without_hook, header.metrics)
-    nodes, index = fold_left_out(nodes, texts.left_out, (*header.metrics, *EVENTS))
+    counts = None
+    if values:
+        nodes, is_weighted = add_effort(read, counters, weights, header.metrics, problems)
+        nodes = with_events(nodes, read, counters, texts.without_hook, header.metrics)
+        nodes, index = fold_left_out(nodes, texts.left_out, (*header.metrics, *EVENTS))
+        counts = signed(nodes.counts[:, : -len(EVENTS)], is_weighted, problems)
+    else:
+        nodes, index = fold_left_out(read, texts.left_out, ())
     kept = None
     if wants_counters(texts.attributes):
         kept = keep_counters(read, counters, weights, index, texts.regions, header.metrics)
-    counts = signed(nodes.counts[:, : -len(EVENTS)], is_weighted, problems)
     threads = replace(threads, node=np.where(threads.node >= 0, index[threads.node], -1)) if index.size else threads
     addresses = read_addresses(chunks[ChunkType.ADDRESSES], header.metrics, texts.attributes, problems)
     whole = _assemble(path, header, nodes, counts, threads, texts, problems)
@@ -191,7 +197,7 @@ def _assemble(
     path: Path,
     header: _Header,
     nodes: NodeArrays,
-    counts: NDArray[np.int64],
+    counts: NDArray[np.int64] | None,
     threads: ActiveThreads,
     texts: ProfileTexts,
     problems: list[str],
@@ -203,7 +209,10 @@ def _assemble(
     damaged = bool(problems)
     seconds_per_tick = _calibrate(header, clock, problems)
     values: dict[str, NDArray[np.int64] | NDArray[np.float64]] = {}
+    pairs = np.zeros(nodes.id.size, dtype=np.uint64) if counts is None else nodes.counts[:, -len(EVENTS)]
     for column, metric in enumerate(header.metrics):
+        if counts is None:
+            break
         if metric.unit != "s":
             values[metric.name] = counts[:, column]
         elif clock is not Clock.NONE:
@@ -243,7 +252,7 @@ def _assemble(
         location=nodes.location,
         values=values,
         residuals=tuple(texts.residuals),
-        pairs=nodes.counts[:, -len(EVENTS)],
+        pairs=pairs,
         threads=threads,
         problems=tuple(problems),
         damaged=damaged,

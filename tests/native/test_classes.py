@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
+import classes as benchmark
 import numpy as np
 import pytest
 from patience import PATIENCE
@@ -15,6 +17,8 @@ from quipu.agent.archive.read import read_archive
 from quipu.agent.archive.run import RunArchive, SourceEffort
 from quipu.agent.installation import native_file
 from quipu.agent.merge.run import merge_run
+from quipu.agent.source.classes import counted_functions
+from quipu.agent.source.functions import static_functions
 
 from .conftest import PROGRAMS
 
@@ -92,6 +96,18 @@ def test_lines_of_shared_libraries(workshop) -> None:
     )
     _, source = measure(folder, folder / "whole")
     assert effort(source, "flops")[("part", 3)] == 100
+
+
+def test_the_benchmark_takes_classes_and_nothing_else_out_of_a_program(workshop) -> None:
+    program = workshop.folder / "whole"
+    shutil.copy2(workshop.build("inlined.cpp", "-O2", "-g"), program)  # other tests have the same file
+    functions, loaded = static_functions(program), benchmark.loaded(program)
+    assert counted_functions(program)
+    without = benchmark.without_classes(program)
+    assert not counted_functions(without)
+    assert static_functions(without) == functions
+    assert benchmark.loaded(without) == loaded
+    assert without.stat().st_size < program.stat().st_size
 
 
 @pytest.mark.parametrize("clock", ["tsc", "monotonic", "none"])
