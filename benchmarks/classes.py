@@ -196,7 +196,7 @@ def raw_folder(folder: Path, is_mpi: bool) -> tuple[Path, Path]:
     environment = {**os.environ, **YIELDING}
     if is_mpi:
         settings = (f"LD_PRELOAD={mpi_library('mpicc')}", f"QUIPU_DIR={raw}", "QUIPU_MPI_REDUCE=1")
-        command = ["mpirun", "-n", str(RANKS), "env", *settings, program]
+        command = ["mpirun", "-n", str(RANKS), "env", *settings, str(program)]
         subprocess.run(command, check=True, capture_output=True, env=environment)
         if not list(raw.glob("reduced-*")):
             sys.exit("classes: the ranks did not reduce in MPI_Finalize")
