@@ -73,4 +73,11 @@ void name_of_file(const void *address, char *name, size_t size) {
         snprintf(name, size, "%s", search.name);
 }
 
+bool are_in_one_library(const void *code, const void *other) {
+    const auto number = reinterpret_cast<uintptr_t>(other);
+    Search search = {reinterpret_cast<uintptr_t>(code), {}, ""};
+    dl_iterate_phdr(look, &search);
+    return *search.name && number >= search.range.begin && number < search.range.end;
+}
+
 } // namespace quipu

@@ -39,7 +39,7 @@ enum Event {
 };
 enum Endpoint { scope_begin = 1, scope_end = 2 };
 enum ThreadKind { thread_worker = 2 };
-enum TaskFlag { task_initial = 1, task_explicit = 4 };
+enum TaskFlag { task_initial = 1, task_explicit = 4, task_target = 8 };
 /* Others tell of events that end a detached task, and of dependences: what runs stays the same. */
 enum TaskStatus { task_complete = 1, task_yield = 2, task_cancel = 3, task_detach = 4, task_switch = 7 };
 enum SyncRegion {
@@ -47,7 +47,8 @@ enum SyncRegion {
     sync_taskwait = 5,
     sync_taskgroup = 6,
     sync_reduction = 7,
-    sync_barrier_implicit_parallel = 9
+    sync_barrier_implicit_parallel = 9,
+    sync_barrier_teams = 10
 };
 enum Mutex { mutex_lock = 1, mutex_nest_lock = 3, mutex_critical = 5, mutex_atomic = 6, mutex_ordered = 7 };
 
@@ -103,6 +104,7 @@ struct Team {
     Member *members;
 };
 
+const void *library_code;    /* of the OpenMP library */
 Team *spare;                 /* under the lock */
 thread_local Member *at_end; /* this thread waits at the end of a parallel region, if not null */
 
@@ -276,9 +278,16 @@ uint32_t level_of(const Node *path) {
     return level < levels ? level : levels - 1;
 }
 
-void on_parallel_begin(Data *task, const TaskFrame *, Data *region, unsigned size, int, const void *) {
+/* Whether the library makes a parallel region for itself: libomp has a team of threads that run target tasks. */
+bool is_of_library(const void *code) {
+    const quipu_thread *thread = quipu_current;
+    const bool outside = !thread || thread->top == own(thread)->frames;
+    return outside && are_in_one_library(library_code, code);
+}
+
+void on_parallel_begin(Data *task, const TaskFrame *, Data *region, unsigned size, int, const void *code) {
     go_back_to(task);
-    Team *team = take_team(size ? size : 1);
+    Team *team = is_of_library(code) ? nullptr : take_team(size ? size : 1);
     if (team) {
         Node *path = quipu_here();
         team->level = level_of(path);
@@ -299,8 +308,11 @@ void on_parallel_end(Data *region, Data *, int, const void *) {
     spare = team;
 }
 
+/* The initial tasks of a league (teams) are members of its region: no region is entered for them, because what each runs
+ * is a parallel region of its own. */
 void on_implicit_task(int endpoint, Data *region, Data *task, unsigned, unsigned index, int flags) {
-    if (flags & task_initial)
+    const bool initial = flags & task_initial;
+    if (initial && index == 0)
         return;
     if (endpoint == scope_end) {
         if (index == 0 && task->pointer) {
@@ -322,7 +334,7 @@ void on_implicit_task(int endpoint, Data *region, Data *task, unsigned, unsigned
         return;
     Member *member = &team->members[index];
     quipu_frame *base = index == 0 ? nullptr : quipu_attach(path);
-    quipu_frame *entered = quipu_enter(&parallel[team->level]);
+    quipu_frame *entered = initial ? nullptr : quipu_enter(&parallel[team->level]);
     if (!quipu_here()) /* not measured, as the threads of simulated ranks */
         return;
     member->frame = base ? base : entered;
@@ -340,12 +352,13 @@ void on_sync_region_wait(int kind, int endpoint, Data *, Data *task, const void 
         at_end = nullptr; /* how long it waited has been written down */
     else if (endpoint == scope_end)
         leave(region);
-    if (endpoint != scope_begin)
+    const bool is_barrier = kind != sync_taskwait && kind != sync_taskgroup;
+    const bool of_nobody = is_barrier && task && !task->pointer; /* a team of the library itself */
+    if (endpoint != scope_begin || of_nobody)
         return;
     quipu_enter(region);
-    auto *member = kind == sync_barrier_implicit_parallel && task && !is_explicit(task)
-                       ? static_cast<Member *>(task->pointer)
-                       : nullptr;
+    const bool ends_region = kind == sync_barrier_implicit_parallel || kind == sync_barrier_teams;
+    auto *member = ends_region && task && !is_explicit(task) ? static_cast<Member *>(task->pointer) : nullptr;
     if (!member || member->first)
         return;
     member->barrier = quipu_here();
@@ -356,7 +369,7 @@ void on_sync_region_wait(int kind, int endpoint, Data *, Data *task, const void 
 }
 
 void on_task_create(Data *, const TaskFrame *, Data *task, int flags, int, const void *) {
-    if (flags & task_explicit)
+    if (flags & (task_explicit | task_target))
         mark(task, quipu_here());
 }
 
@@ -386,6 +399,7 @@ int initialize(Lookup lookup, int, Data *) {
     auto set = reinterpret_cast<SetCallback>(lookup("ompt_set_callback"));
     if (!set)
         return 0;
+    library_code = reinterpret_cast<const void *>(lookup);
     set(event_thread_begin, reinterpret_cast<Callback>(on_thread_begin));
     set(event_parallel_begin, reinterpret_cast<Callback>(on_parallel_begin));
     set(event_parallel_end, reinterpret_cast<Callback>(on_parallel_end));

@@ -260,6 +260,9 @@ void describe_functions();
  * the program, or none, or was asked for before. Under the lock; valid until the next call. */
 const char *new_library_of(const void *address);
 
+/* Whether both are code of one library; not of the program itself. */
+bool are_in_one_library(const void *code, const void *other);
+
 /* The name of the library or program that holds `address`, for a person. */
 void name_of_file(const void *address, char *name, size_t size);
 

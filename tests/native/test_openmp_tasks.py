@@ -116,6 +116,7 @@ def test_random_programs(workshop: Workshop, seed: int) -> None:
             run = workshop.run(program, OMP_NUM_THREADS=threads, OMP_CANCELLATION=cancellation)
             check_times(run, time.monotonic() - start)
             assert visits(run, "work") == int(run.stdout)
+            assert {path[0] for path in run.tree if path} == {"main"}
             assert max(len(path) for path in run.tree) < 60
 
 
