@@ -272,7 +272,7 @@ def _classes_of(
     """Return the classes of a run whose call paths are known already: from the counters in the profiles."""
     programs = SourcePrograms()
     sources = [
-        _source(process, end)
+        replace(_source(process, end), head=process.profile)
         for process, end in zip(processes, ends, strict=True)
         if programs.have_classes(process.profile.attributes)
     ]

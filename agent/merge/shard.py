@@ -15,6 +15,7 @@ from quipu.modeling.experiment import CallTree, IntArray, Metric, Region, Region
 
 from ..archive.run import RunValues
 from ..archive.tables import concatenated
+from ..profile.alike import AlikeProfiles
 from ..profile.ranks import read_rank
 from ..profile.reader import ProcessProfile
 from .classes import ClassCells, CountedProcesses, joined_classes
@@ -38,13 +39,14 @@ Values = NDArray[np.int64] | NDArray[np.float64]
 class Source:
     """Where the call paths of a process are. location: of a rank that shares its profile with others.
 
-    end: how the process ended, if not by itself.
+    end: how the process ended, if not by itself. head: its profile without call paths, if a reader can use it.
     """
 
     rank: int
     path: Path
     location: int | None = None
     end: End | None = None
+    head: ProcessProfile | None = None
 
 
 @dataclass(frozen=True)
@@ -129,17 +131,27 @@ def read_classes_of_shard(task: ShardTask) -> tuple[CallTree, ClassCells | None]
     A profile that cannot be read is left out.
     """
     table = RegionTable()
-    forests = []
+    forests: list[Forest] = []
+    known: dict[int, int] = {}  # by the arrays of the call tree, which profiles that are alike share
+    number: list[int] = []
+    kept: list[ProcessProfile] = []  # so that no other array gets the place of theirs
     counted = CountedProcesses()
+    alike = AlikeProfiles(counted.wants)
     for source in task.sources:
         try:
-            profile = read_rank(source.path, source.location, counted.wants, values=False)
+            if source.location is None and source.head is not None:
+                profile = alike.read(source.head)
+            else:
+                profile = read_rank(source.path, source.location, counted.wants, values=False)
         except FormatError:
             continue  # it is among the problems of the merge already
         counted.add(source.rank, profile)
-        forests.append(forest_of(profile, table))
+        number.append(known.setdefault(id(profile.region), len(forests)))
+        if number[-1] == len(forests):
+            forests.append(forest_of(profile, table))
+            kept.append(profile)
     tree, paths = unify(forests, table)
-    return tree, counted.cells(paths)
+    return tree, counted.cells([paths[index] for index in number])
 
 
 def forest_of(profile: ProcessProfile, table: RegionTable) -> Forest:

@@ -69,7 +69,7 @@ class KeptCounters:
         )
         return (
             (self.names, self.weights.metric) == (other.names, other.weights.metric)
-            and all(np.array_equal(own, its) for own, its in pairs)
+            and all(own is its or np.array_equal(own, its) for own, its in pairs)
             and self.regions == other.regions
         )
 

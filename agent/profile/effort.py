@@ -176,13 +176,26 @@ def _rows(table: Weights, key: IntArray) -> tuple[IntArray, IntArray]:
     return found, place[found]
 
 
-def read_counters(chunks: Sequence[Chunk], nodes: NodeArrays, problems: list[str]) -> Counters:
-    """Return the counters of all nodes, those of a node together."""
-    words, ends = _words(chunks)
+@dataclass(frozen=True, eq=False)
+class CounterPlaces:
+    """Where the records of counters are among the words of all their chunks.
+
+    head: of each record, used or not; node, row, value: of each counter that belongs to a node, those of a node
+    together: its position among the nodes, its row of the weights (from 1), and where its value is.
+    """
+
+    head: IntArray
+    node: IntArray
+    row: IntArray
+    value: IntArray
+
+
+def counter_places(words: Words, ends: IntArray, nodes: NodeArrays, problems: list[str]) -> CounterPlaces:
+    """Return where the counters of all nodes are. words, ends: as `words_of` returns them."""
     headers = words.view(_COUNTERS)
     count = headers["count"].astype(np.int64)
-    start = _records(words.size, ends, 1 + count, problems)
-    start = start[words[start] != 0]  # room that was never filled
+    head = _records(words.size, ends, 1 + count, problems)
+    start = head[words[head] != 0]  # room that was never filled
     ids, first = np.unique(headers["node"][start].astype(np.int64), return_index=True)
     place = np.searchsorted(nodes.id, ids)
     known = place < nodes.id.size
@@ -195,14 +208,20 @@ def read_counters(chunks: Sequence[Chunk], nodes: NodeArrays, problems: list[str
     start, node = start[first[known]], place[known]
     length = count[start]
     row = np.arange(int(length.sum())) - np.repeat(np.cumsum(length) - length, length)
-    value = words[np.repeat(start + 1, length) + row]
-    return Counters(np.repeat(node, length), row + 1, value)
+    return CounterPlaces(head, np.repeat(node, length), row + 1, np.repeat(start + 1, length) + row)
+
+
+def read_counters(chunks: Sequence[Chunk], nodes: NodeArrays, problems: list[str]) -> Counters:
+    """Return the counters of all nodes, those of a node together."""
+    words, ends = words_of(chunks)
+    places = counter_places(words, ends, nodes, problems)
+    return Counters(places.node, places.row, words[places.value])
 
 
 def read_weights(chunks: Sequence[Chunk], nodes: NodeArrays, metric_count: int, problems: list[str]) -> list[Weights]:
     """Return the weights of the regions of the nodes, numbered in ascending order, one table per range of metrics."""
     regions = distinct(nodes.region)
-    words, ends = _words(chunks)
+    words, ends = words_of(chunks)
     head = _WEIGHTS.itemsize // _WORD
     padded = np.concatenate((words, np.zeros(head, dtype=np.uint64)))
     headers = np.ndarray(words.size, _WEIGHTS, padded, strides=(_WORD,))  # those that would begin at each word
@@ -241,7 +260,7 @@ def _table(
     return Weights(metric, key, words[begin[:, None] + np.arange(width)])
 
 
-def _words(chunks: Sequence[Chunk]) -> tuple[Words, IntArray]:
+def words_of(chunks: Sequence[Chunk]) -> tuple[Words, IntArray]:
     """Return the contents of the chunks as one array of 64-bit words, and where each chunk ends in it."""
     pieces = [np.frombuffer(chunk.content, dtype="<u8", count=len(chunk.content) // _WORD) for chunk in chunks]
     ends = np.cumsum([piece.size for piece in pieces], dtype=np.int64)

@@ -56,10 +56,15 @@ class ActiveThreads:
 NO_THREADS = ActiveThreads(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64))
 
 
+def node_layout(node_size: int, metric_count: int) -> np.dtype[np.void]:
+    """Return the type of a node's record."""
+    beyond = node_size - FIXED_SIZE - 8 * metric_count
+    return np.dtype([*_NODE, ("counts", "<u8", (metric_count,)), ("beyond", f"V{beyond}")])
+
+
 def read_nodes(chunks: Sequence[Chunk], node_size: int, metric_count: int, problems: list[str]) -> NodeArrays:
     """Return the nodes of all chunks; nodes whose place in the tree is unknown are left out with a problem."""
-    beyond = node_size - FIXED_SIZE - 8 * metric_count
-    layout = np.dtype([*_NODE, ("counts", "<u8", (metric_count,)), ("beyond", f"V{beyond}")])
+    layout = node_layout(node_size, metric_count)
     pieces = [np.zeros(0, dtype=layout)]
     locations = [np.zeros(0, dtype=np.int64)]
     addresses = [np.zeros(0, dtype=np.uint64)]

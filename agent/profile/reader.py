@@ -23,7 +23,7 @@ from quipu.modeling.limits import reading, without_waiting
 from ..layout import LAYOUT
 from .addresses import SampledAddresses, read_addresses
 from .chunks import LARGEST as LARGEST_CHUNK
-from .chunks import ChunkType, Seal, filled_bytes, is_intact, read_chunks
+from .chunks import Chunk, ChunkType, Seal, filled_bytes, is_intact, read_chunks
 from .counters import KeptCounters, keep_counters
 from .effort import add_effort, fold_left_out, read_counters, read_weights, signed
 from .nodes import FIXED_SIZE, ActiveThreads, NodeArrays, distinct, read_nodes, read_threads
@@ -68,7 +68,8 @@ class ProcessProfile:
     damaged: parts of the file could not be used, so that numbers are missing.
     location_attributes: by location; those that have any are ranks (profile_ranks.py).
     pairs: how often each node was entered and left, which is less than its visits where they are known otherwise.
-    counters: those of the nodes, if they were asked for. addresses: where samples were taken, if they were kept.
+    counters: those of the nodes, if they were asked for. names: digest of all regions of the file and their ids.
+    addresses: where samples were taken, if they were kept.
     """
 
     path: Path
@@ -96,16 +97,20 @@ class ProcessProfile:
     damaged: bool
     location_attributes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     counters: KeptCounters | None = None
+    names: bytes = b""
     addresses: SampledAddresses | None = None
 
 
 @dataclass(frozen=True)
-class _Header:
+class ProfileHeader:
+    """The header of a profile. fields: its record, by name; seal: of a process that ended by itself."""
+
     fields: np.void
     metrics: tuple[Metric, ...]
     seal: Seal | None
 
     def number(self, name: str) -> int:
+        """Return a field that is a number."""
         return int(self.fields[name])
 
 
@@ -126,16 +131,7 @@ def read_profile(
     """
     path = Path(path)
     problems: list[str] = []
-    try:
-        with open(path, "rb", buffering=0, opener=without_waiting) as file:
-            size = os.fstat(file.fileno()).st_size
-            header = _read_header(path, file, size, problems)
-            first, chunk_size = header.number("header_size"), header.number("chunk_size")
-            wanted = None if call_paths else _TEXT
-            with reading(path, filled_bytes(file.fileno())):
-                chunks = read_chunks(file, first, size, chunk_size, header.seal, problems, wanted)
-    except OSError as error:
-        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+    header, chunks = read_parts(path, None if call_paths else _TEXT, problems)
     texts = ProfileTexts()
     for chunk in chunks[ChunkType.TEXT]:
         texts.parse(chunk.content, problems)
@@ -161,7 +157,22 @@ def read_profile(
     return replace(whole, counters=kept, addresses=addresses)
 
 
-def _read_header(path: Path, file: BinaryIO, size: int, problems: list[str]) -> _Header:
+def read_parts(
+    path: Path, wanted: frozenset[ChunkType] | None, problems: list[str]
+) -> tuple[ProfileHeader, Mapping[ChunkType, list[Chunk]]]:
+    """Return the header of a profile and its chunks of the wanted types (None: all). Raises as `read_profile`."""
+    try:
+        with open(path, "rb", buffering=0, opener=without_waiting) as file:
+            size = os.fstat(file.fileno()).st_size
+            header = _read_header(path, file, size, problems)
+            first, chunk_size = header.number("header_size"), header.number("chunk_size")
+            with reading(path, filled_bytes(file.fileno())):
+                return header, read_chunks(file, first, size, chunk_size, header.seal, problems, wanted)
+    except OSError as error:
+        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+
+
+def _read_header(path: Path, file: BinaryIO, size: int, problems: list[str]) -> ProfileHeader:
     raw = file.read(_HEADER.itemsize)
     if raw[: len(_MAGIC)] != _MAGIC:
         raise FormatError(path, "is not a Quipu profile (it does not begin with QUIPUPRF)")
@@ -190,12 +201,12 @@ def _read_header(path: Path, file: BinaryIO, size: int, problems: list[str]) -> 
     if seal is not None and not is_intact(raw, _HEADER):
         problems.append("the header does not fit its checksum: it is damaged, and metrics and times may be wrong")
         seal = Seal(0)
-    return _Header(fields, metrics, seal)
+    return ProfileHeader(fields, metrics, seal)
 
 
 def _assemble(
     path: Path,
-    header: _Header,
+    header: ProfileHeader,
     nodes: NodeArrays,
     counts: NDArray[np.int64] | None,
     threads: ActiveThreads,
@@ -257,10 +268,11 @@ def _assemble(
         problems=tuple(problems),
         damaged=damaged,
         location_attributes=texts.location_attributes,
+        names=texts.names,
     )
 
 
-def _calibrate(header: _Header, clock: Clock, problems: list[str]) -> float:
+def _calibrate(header: ProfileHeader, clock: Clock, problems: list[str]) -> float:
     """Return seconds per tick of the time counters; NaN (and a problem) if the header does not say."""
     if clock is Clock.NONE:
         return float("nan")

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, cast
 
@@ -29,23 +31,30 @@ _NUMBERS = re.compile(r"(?:[0-9]{1,20} )*[0-9]{1,20}", re.ASCII)
 
 def parse_metric_table(path: Path, table: bytes, count: int) -> tuple[Metric, ...]:
     """Return the `count` metrics of a profile header; FormatError if the table says otherwise."""
-    text = table.split(b"\0", 1)[0].decode("utf-8", "replace")
-    lines = [line for line in text.split("\n") if line]
+    try:
+        return _metrics(table.split(b"\0", 1)[0], count)
+    except ValueError as error:
+        raise FormatError(path, f"is damaged: {error}") from error
+
+
+@lru_cache(16)  # all processes of a run mostly have the same
+def _metrics(table: bytes, count: int) -> tuple[Metric, ...]:
+    lines = [line for line in table.decode("utf-8", "replace").split("\n") if line]
     if len(lines) != count or not lines:
-        raise FormatError(path, f"is damaged: the header promises {count} metrics and describes {len(lines)}")
+        raise ValueError(f"the header promises {count} metrics and describes {len(lines)}")
     metrics = []
     for line in lines:
         fields = line.split("\t")
         if len(fields) != 5 or fields[2] not in ("effort", "cost") or fields[3] not in ("sum", "max"):
-            raise FormatError(path, f"is damaged: metric entry {line[:60]!r}")
+            raise ValueError(f"metric entry {line[:60]!r}")
         name, unit, kind, over, description = fields
         if not name.isidentifier() or name in RESERVED:
-            raise FormatError(path, f"is damaged: metric name {name[:60]!r}")
+            raise ValueError(f"metric name {name[:60]!r}")
         metrics.append(
             Metric(name, unit, cast(Literal["effort", "cost"], kind), cast(Literal["sum", "max"], over), description)
         )
     if len({metric.name for metric in metrics}) != count:
-        raise FormatError(path, "is damaged: a metric is described twice")
+        raise ValueError("a metric is described twice")
     return tuple(metrics)
 
 
@@ -71,6 +80,12 @@ class ProfileTexts:
         self.location_attributes: dict[int, dict[str, str]] = {}
         self.locations: dict[int, str] = {}
         self.residuals: list[ResidualCounts] = []
+        self._digest = hashlib.blake2b(digest_size=16)
+
+    @property
+    def names(self) -> bytes:
+        """A digest of the records of regions, as they are in the file."""
+        return self._digest.digest()
 
     def parse(self, chunk: bytes, problems: list[str]) -> None:
         """Take in the records of one text chunk; stops with a problem where the chunk stops making sense."""
@@ -83,6 +98,8 @@ class ProfileTexts:
             if start + length > len(chunk):
                 problems.append("a text record is longer than its chunk: the rest of the chunk is left out")
                 return
+            if kind == REGION:
+                self._digest.update(chunk[offset : start + length])
             text = chunk[start : start + length].decode("utf-8", "replace").replace("\0", "\ufffd")
             if not self._take(kind, number, text):
                 problems.append(f"a text record makes no sense and was left out: {text[:60]!r}")
