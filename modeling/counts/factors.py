@@ -26,10 +26,11 @@ Floats = NDArray[np.float64]
 
 _SHIFTS = (-4, -3, -2, -1, 0, 1, 2, 3, 4)  # constants of linear forms
 _FAR_SHIFTS = (-32, -24, -16, -12, -10, -8, -7, -6, -5, 5, 6, 7, 8, 10, 12, 16, 24, 32)  # the same, of sizes alone
+_PAIRS = ((2, 1), (3, 2))  # a·N - b pairs of a point and itself or a neighbour: on one side, on both
 _FAR_SLOPES = (-8, -6, -5, 5, 6, 8, 10, 12, 16)  # of extents in forms without a constant
 _STEP = 3.0  # bits of where a condition begins to hold, if not with two
 _NONE: frozenset[int] = frozenset()
-GRID = frozenset({"extent", "edges", "neighbours", "ring", "sums"})
+GRID = frozenset({"extent", "edges", "neighbours", "line", "ring", "sums"})
 """Kinds of factors that are functions of the process grid and count ranks, or pairs of them."""
 
 
@@ -116,13 +117,28 @@ def _factor(
 
 def factors_of(axes: Axes) -> list[Factor]:
     """Return all factors of the grammar over these columns; their probabilities 2^-bits add up to 1."""
-    return normalized([*_of_grid(axes), *_of_sizes(axes)])
+    found = normalized([*_of_grid(axes), *_of_sizes(axes)])
+    return [*found, *_lines(axes, found)]
 
 
 def normalized(factors: Sequence[Factor]) -> list[Factor]:
     """Return factors whose probabilities add up to 1: a grammar with more factors pays more for each."""
     total = math.log2(sum(2.0**-factor.bits for factor in factors)) if factors else 0.0
     return [replace(factor, bits=factor.bits + total) for factor in factors]
+
+
+def _lines(axes: Axes, factors: Sequence[Factor]) -> Iterator[Factor]:
+    """Yield pairs of neighbours along one dimension: products as one factor, at the price of their factors."""
+    named = {factor.name: factor for factor in factors}
+    letters = [axes.extent_name(d) for d in range(len(axes.extents))]
+    for letter in letters:
+        parts = [named.get(f"({letter} - 1)"), *(named.get(own) for own in letters if own != letter)]
+        known = [part for part in parts if part is not None]
+        if len(known) == len(parts) > 1:
+            bits = sum(part.bits for part in known) + PRICES["factor"] * (len(known) - 1)
+            values = np.prod([part.values for part in known], axis=0)
+            name = "·".join(part.name for part in known)
+            yield Factor(name, bits, values, frozenset(range(len(letters))), True, "line")
 
 
 def _of_grid(axes: Axes) -> Iterator[Factor]:
@@ -215,6 +231,8 @@ def _of_size(name: str, size: Floats, measured: int) -> Iterator[Factor]:
             yield _factor("size form", f"({name} {_plus(shift)})", size + shift, number=_bits_of(shift))
     for half in (-3, -1, 1, 3):
         yield _factor("half form", f"({name} {_plus(half / 2)})", size + half / 2, number=_bits_of(half))
+    for width, less in _PAIRS:
+        yield _factor("pairs", f"({width}·{name} - {less})", width * size - less)
     for power, shift in itertools.product((2, 3), (-1, 1, -2, 2, -4, 4, -8, 8)):
         yield _factor("power form", f"({name}^{power} {_plus(shift)})", size**power + shift, number=_bits_of(shift))
     yield from _logarithms(name, size)
@@ -233,6 +251,9 @@ def _of_parts(name: str, size: Floats, letter: str, extent: Floats, covered: fro
         if shift:
             values = size * extent + shift
             yield _factor("joined form", f"({name}·{letter} {_plus(shift)})", values, covered, number=_bits_of(shift))
+    for width, less in _PAIRS:
+        yield _factor("pairs", f"({width}·{name}·{letter} - {less})", width * size * extent - less, covered)
+        yield _factor("pairs", f"({width}·{name} - {less}·{letter})", width * size - less * extent, covered)
     yield _factor("part", f"floor({name}/{letter})", np.floor(size / extent + 1e-9), number=1.0)
     largest = np.ceil(size / extent - 1e-9)
     for shift in _SHIFTS:

@@ -10,6 +10,7 @@ PRICES = {
     "divided form": 4.8,  # N + b·P_d + c
     "joined form": 6.6,  # N·P_d + c: N is the size of a part
     "half form": 8.0,  # N + c/2
+    "pairs": 6.0,  # 3·N - 2: points and their neighbours
     "power form": 7.0,  # N^k + c
     "size root": 7.0,  # N^(1/k)
     "1/size": 9.0,
