@@ -65,7 +65,7 @@ class Terms:
     hidden: Sequence[Factor]
     dimensions: int
     measured: int
-    _tables: dict[bytes, tuple[list[Term], Floats]] = field(default_factory=dict)
+    _tables: dict[bytes, tuple[list[Term], Floats, NDArray[np.bool_]]] = field(default_factory=dict)
 
     @cached_property
     def every(self) -> list[Term]:
@@ -103,13 +103,23 @@ class Terms:
         counts = range(len(self.hidden) + 1)
         return [some for count in counts for some in itertools.combinations(self.hidden, count)]
 
-    def on(self, support: NDArray[np.bool_]) -> tuple[list[Term], Floats]:
-        """Return the terms that are 0 wherever nothing was counted, and their columns where something was."""
+    @cached_property
+    def _columns(self) -> Floats:
+        return np.array([term.column for term in self.every]).reshape(len(self.every), self.measured)
+
+    @cached_property
+    def _basic(self) -> NDArray[np.bool_]:
+        return np.array([term.basic for term in self.every], dtype=bool)
+
+    def on(self, support: NDArray[np.bool_]) -> tuple[list[Term], Floats, NDArray[np.bool_]]:
+        """Return the terms that are 0 wherever nothing was counted, their columns where something was, and which are
+        basic.
+        """
         key = support.tobytes()
         if key not in self._tables:
-            chosen = [term for term in self.every if not term.column[~support].any()]
-            table = np.array([term.column[support] for term in chosen]).reshape(len(chosen), int(support.sum()))
-            self._tables[key] = chosen, table
+            rows = np.flatnonzero(~self._columns[:, ~support].any(axis=1))
+            chosen = [self.every[row] for row in rows.tolist()]
+            self._tables[key] = chosen, self._columns[np.ix_(rows, support)], self._basic[rows]
         return self._tables[key]
 
 
@@ -126,14 +136,14 @@ def exact_sums(counts: Floats, terms: Terms, numbers: Mapping[str, int], unit: f
     numbers: of all factors, by name; unit: of the counts, of which a coefficient may be a simple multiple.
     """
     support = counts > 0
-    chosen, table = terms.on(support)
+    chosen, table, basic = terms.on(support)
     distinct = len(set(counts[support].tolist()))
     if len(chosen) < 2 or distinct < _FEWEST[2]:
         return None
     scaled = table / counts[support]
     found: list[tuple[int, ...]] = [pair for pair, _ in _parallel(scaled, scaled[:0])]
     if not found and distinct >= _FEWEST[3]:
-        own = np.flatnonzero([term.basic for term in chosen])[:_MOST_OF_THREE]
+        own = np.flatnonzero(basic)[:_MOST_OF_THREE]
         few = scaled[own]
         for pair, third in _parallel(few, few[:_MOST_THIRD]):
             if third not in pair:

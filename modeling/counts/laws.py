@@ -230,11 +230,12 @@ def alternatives(
     """Yield all products that reproduce counts: coefficient, factors, and bits beyond those of these."""
     support = library.support
     one = np.ones(support.size)
+    fitting = [factor for factor in indicators if np.array_equal(factor.values != 0, support)]
     for classes in library.find(counts[support]):
         for members in _choices(classes, (*hidden, *library.unseen)):
             column = np.prod([member.values for member in members], axis=0) if members else one
             coefficient = float(counts[support][0] / column[support][0])
-            for condition, more in _conditions(column, support, indicators):
+            for condition, more in _conditions(column, support, fitting):
                 yield coefficient, (*members, *condition), more
 
 
@@ -248,13 +249,13 @@ def _choices(classes: tuple[FactorClass, ...], hidden: Sequence[Factor]) -> list
 
 
 def _conditions(
-    column: Floats, support: NDArray[np.bool_], indicators: Sequence[Factor]
+    column: Floats, support: NDArray[np.bool_], fitting: Sequence[Factor]
 ) -> list[tuple[tuple[Factor, ...], float]]:
-    """Return conditions that make a product 0 exactly where nothing was counted; none, and bits, if there are none."""
+    """Return conditions that make a product 0 exactly where nothing was counted; none, and bits, if there are none.
+
+    fitting: conditions that hold where something was counted, and nowhere else.
+    """
     empty = ~support
     if not empty.any() or np.abs(column[empty]).max() <= EXACT * float(column[support].max()):
         return [((), 0.0)]
-    fitting: list[tuple[tuple[Factor, ...], float]] = [
-        ((factor,), 0.0) for factor in indicators if not factor.values[empty].any() and factor.values[support].all()
-    ]
-    return fitting or [((), _UNKNOWN_CONDITION)]
+    return [((factor,), 0.0) for factor in fitting] or [((), _UNKNOWN_CONDITION)]

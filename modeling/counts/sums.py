@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,6 +190,12 @@ class _Data:
         return np.asarray(np.maximum(float(np.log2(self.size).sum()) + spread, 0.0))
 
 
+@lru_cache(8)
+def _pairs(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return all pairs of so many columns."""
+    return np.triu_indices(count, 1)
+
+
 def _sets(table: Floats, bits: Floats, data: _Data, exact_only: bool) -> list[NDArray[np.int64]]:
     """Return the sets of one, two and three columns that are worth solving, each of shape (sets, terms)."""
     measured = data.counts.size
@@ -210,19 +216,18 @@ def _sets(table: Floats, bits: Floats, data: _Data, exact_only: bool) -> list[ND
         sets.append(best[np.isfinite(single[best])][:, None])
     if measured <= _FEWEST[2] or len(bits) < 2:
         return sets
-    gram = scaled @ scaled.T
+    one, two = _pairs(len(bits))
+    gram = (scaled @ scaled.T)[one, two]
     apart = 1 - gram**2
-    np.fill_diagonal(apart, 0.0)
     with np.errstate(all="ignore"):
-        share = (first[:, None] - gram * first) / apart
-        left = square - share * first[:, None] - share.T * first
-        double = bits[:, None] + bits + price(left, 2) + _NEGATIVE * ((share < 0).astype(float) + (share.T < 0))
+        share, other = (first[one] - gram * first[two]) / apart, (first[two] - gram * first[one]) / apart
+        left = square - share * first[one] - other * first[two]
+        double = bits[one] + bits[two] + price(left, 2) + _NEGATIVE * ((share < 0).astype(float) + (other < 0))
     double[~(apart > 1e-8) | ~np.isfinite(double)] = np.inf
-    double[np.tril_indices(len(bits))] = np.inf
-    flat = double.ravel()
-    few = np.argpartition(flat, min(_PAIRS, flat.size - 1))[:_PAIRS]
-    few = few[np.argsort(flat[few])]
-    pairs = np.array([divmod(int(at), len(bits)) for at in few if np.isfinite(flat[at])], dtype=np.int64).reshape(-1, 2)
+    few = np.argpartition(double, min(_PAIRS, double.size - 1))[:_PAIRS]
+    few = few[np.argsort(double[few])]
+    few = few[np.isfinite(double[few])]
+    pairs = np.stack([one[few], two[few]], axis=1)
     sets.append(pairs)
     if measured > _FEWEST[3]:
         triples = set()
@@ -245,27 +250,28 @@ def _solved(
     """Solve sets of columns (sets, terms) and weigh them."""
     counts, size = data.counts, data.size
     measured, terms = counts.size, chosen.shape[1]
+    if not len(chosen):
+        return []
+    inverses = np.linalg.pinv(table[chosen].transpose(0, 2, 1))
+    solutions = inverses @ (counts / size)
+    laws = (solutions[:, :, None] * table[chosen]).sum(axis=1) * size
+    with np.errstate(all="ignore"):
+        off = np.where((laws > 0) & (counts > 0), np.log(np.maximum(laws, 1e-9) / size), (laws - counts) / size)
+    variances = np.maximum((off**2).sum(axis=1) / max(measured - terms, 0.5), data.floor)
+    reproduced = (np.abs(laws - counts).max(axis=1) <= 10 * EXACT * counts.max()) & (data.distinct > terms + 1)
     found = []
-    for members in chosen.tolist():
-        a = table[members].T
-        solution, *_ = np.linalg.lstsq(a, counts / size, rcond=None)
-        with np.errstate(all="ignore"):
-            law = solution @ np.array([columns[k].values for k in members])
-            off = np.where((law > 0) & (counts > 0), np.log(np.maximum(law, 1e-9) / size), (law - counts) / size)
-        exact = bool(np.abs(law - counts).max() <= 10 * EXACT * counts.max()) and data.distinct > terms + 1
-        if exact_only and not exact:
-            continue
-        variance = max(float((off**2).sum()) / max(measured - terms, 0.5), data.floor)
-        inverse = np.linalg.pinv(a.T @ a, hermitian=True)
-        deviation = np.sqrt(np.maximum(np.diag(inverse) * variance, 1e-300))
+    for at in np.flatnonzero(reproduced) if exact_only else range(len(chosen)):
+        members, solution, variance, exact = chosen[at].tolist(), solutions[at], variances[at], bool(reproduced[at])
+        covariance = inverses[at] @ inverses[at].T * variance
+        deviation = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
         price = sum(columns[k].bits for k in members) + 2.0 * terms + _NEGATIVE * int((solution < 0).sum())
         if exact:
             price += float(coefficient_bits(solution, 1e-6).sum())
         else:
-            price += float(np.log2(1.0 + np.abs(solution) / deviation).sum() + data.bits(np.array(variance)))
+            price += float(np.log2(1.0 + np.abs(solution) / deviation).sum() + data.bits(variance))
         parts = tuple((float(c), columns[k].name) for c, k in zip(solution, members, strict=True))
         noise = 0.0 if exact else math.sqrt(variance)
-        ahead = _ahead(columns, members, solution, inverse * variance, noise)
+        ahead = _ahead(columns, members, solution, covariance, noise)
         found.append(Laws(price, parts, exact, ahead, noise, partial(_cases, columns, members, solution, noise)))
     return found
 

@@ -84,6 +84,21 @@ def test_loops_of_a_divided_domain_need_no_rounding() -> None:
         assert value(model, 64, 100) == pytest.approx((count(64, 100),) * 3, rel=1e-9)
 
 
+def test_matrices_of_stencils() -> None:
+    """Of points and their neighbours across corners too: all, those of one rank, those below; faces of one direction."""
+    points = [*itertools.product((1.0, 2.0, 4.0), (8.0, 12.0, 16.0, 20.0)), (8.0, 8.0), (16.0, 8.0), (32.0, 8.0)]
+    counts: list[Count] = [
+        lambda p, n: math.prod(3 * n * e - 2 for e in balanced(p, 3)),
+        lambda p, n: 50 * math.prod(3 * n * e - 2 for e in balanced(p, 3)),
+        lambda p, n: p * (3 * n - 2) ** 3,
+        lambda p, n: math.prod(2 * n * e - 1 for e in balanced(p, 3)),
+        lambda p, n: 12 * (n + 2) ** 2 * (p - p // balanced(p, 3)[0]),
+    ]
+    for model, count in zip(models(counts, points), counts, strict=True):
+        assert model.exact
+        assert value(model, 64, 32)[0] == pytest.approx(count(64, 32), rel=1e-9)
+
+
 def test_what_the_measurements_do_not_say_is_in_the_interval() -> None:
     """At 1, 2 and 4 ranks grids of two and three dimensions are the same: both are predicted."""
     counts = [faces(2), faces(3)]
