@@ -381,16 +381,19 @@ class Experiment:
         """Configurations all of whose runs were made while others used processors; shape (configurations,)."""
         if self.loaded is None:
             return np.zeros(self.configurations, dtype=bool)
-        known = self._measured_runs
+        known = self.measured_runs
         return np.asarray((self.loaded | ~known).all(axis=1) & known.any(axis=1), dtype=bool)
 
     @cached_property
-    def _measured_runs(self) -> NDArray[np.bool_]:
-        """Which repetitions there are, shape (configurations, repetitions)."""
-        shape = next(iter(self.values.values())).shape[1:] if self.values else (self.configurations, 0)
-        known = np.zeros(shape, dtype=bool)
+    def measured_runs(self) -> NDArray[np.bool_]:
+        """Which repetitions any metric has, shape (configurations, repetitions).
+
+        Metrics of imported files may have different numbers of repetitions.
+        """
+        repetitions = max((values.shape[2] for values in self.values.values()), default=0)
+        known = np.zeros((self.configurations, repetitions), dtype=bool)
         for values in self.values.values():
-            known |= np.isfinite(values).any(axis=0)
+            known[:, : values.shape[2]] |= np.isfinite(values).any(axis=0)
         return known
 
     @cached_property

@@ -208,7 +208,7 @@ def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
     totals = experiment.program(name)
     outside = np.nansum(with_all_repetitions(values)[experiment.tree.start_and_end], axis=0)
     measured = np.count_nonzero(~np.isnan(values), axis=0) > 0
-    runs = np.any([np.isfinite(own).any(axis=0) for own in experiment.values.values()], axis=0).sum(axis=1)
+    runs = experiment.measured_runs.sum(axis=1)
     rows = []
     for where, point in enumerate(experiment.points):
         known = totals[where][measured[where]]

@@ -87,3 +87,22 @@ def test_numbers_are_written_in_ascii_without_separators(quipu_here: Quipu, tmp_
         answer = quipu_here("predict", "t.txt", "--at", f"p={number}")
         assert (answer.code, answer.out) == (2, "")
         assert answer.err.endswith("is no finite number; write 4, 0.5 or 1e6, up to 1e300\n")
+
+
+def test_metrics_have_different_numbers_of_repetitions(quipu_here: Quipu, tmp_path: Path) -> None:
+    """Extra-P's files may repeat time more often than counts; the row of a configuration has all repetitions."""
+    lines = ["PARAMETER p", "POINTS 2 4 8 16 32", "REGION main->f", "METRIC time"]
+    lines += [f"DATA {p} {p + 0.1} {p + 0.2}" for p in (2, 4, 8, 16, 32)]
+    lines += ["METRIC bytes_sent", *(f"DATA {8 * p}" for p in (2, 4, 8, 16, 32))]
+    (tmp_path / "t.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    shown = quipu_here("show", "t.txt", "--at", "p=16", "--metric", "time,bytes_sent")
+    assert shown.code == 0 and "median of 3 repetitions" in shown.out
+    assert ["16", "3", "16.1", "s", "1.2%"] in [line.split() for line in shown.out.splitlines()]
+    assert "128 B" in shown.out
+    for command in (
+        ["model", "t.txt", "--noise"],
+        ["predict", "t.txt", "--at", "p=64"],
+        ["report", "t.txt", "--at", "p=64", "-o", "t.html"],
+        ["diff", "t.txt", "t.txt"],
+    ):
+        assert quipu_here(*command).code == 0, command
