@@ -17,7 +17,7 @@ from ..archive.run_json import read_json
 class LaunchedJob:
     """A launcher that the command started, as job-<number>.json holds it.
 
-    settings: variables that Quipu added.
+    settings: variables that Quipu added. refused: why its ranks are not measured as such.
     """
 
     family: str
@@ -25,6 +25,7 @@ class LaunchedJob:
     ranks: Count | None
     argv: tuple[str, ...]
     settings: Mapping[str, str] = field(default_factory=dict)
+    refused: str = ""
 
 
 def jobs_of(raw: Path) -> list[LaunchedJob]:
@@ -34,7 +35,16 @@ def jobs_of(raw: Path) -> list[LaunchedJob]:
 
 
 def with_jobs(metadata: RunMetadata, jobs: Sequence[LaunchedJob]) -> RunMetadata:
-    """Return the metadata of a run with the launchers that its command started."""
+    """Return the metadata of a run with the launchers that its command started.
+
+    The run is partial if the ranks of one of them were not measured as such.
+    """
+    refused = [job for job in jobs if job.refused]
+    if refused:
+        texts = dict.fromkeys(f"{job.argv[0]}: its ranks are not measured as such: {job.refused}" for job in refused)
+        launcher = {**metadata.launcher, "refused": [list(job.argv) for job in refused]}
+        metadata = replace(metadata, partial=True, launcher=launcher, problems=(*metadata.problems, *texts))
+    jobs = [job for job in jobs if not job.refused]
     if not jobs:
         return metadata
     ranks = [job.ranks for job in jobs]

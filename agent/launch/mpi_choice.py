@@ -18,6 +18,7 @@ from .launchers.detect import is_launcher
 
 Plan = Callable[[Mapping[str, str]], LaunchPlan]
 _OF_LAUNCHER = {"openmpi": OPEN_MPI, "mpich": MPICH, "smpi": SMPI}  # a batch system's srun belongs to none
+NOTHING_STARTED = " (nothing was started)"
 _DEBIAN = {OPEN_MPI: ".openmpi", MPICH: ".mpich"}
 
 
@@ -66,7 +67,7 @@ def library_for(launcher: str, plan: LaunchPlan, environment: Mapping[str, str])
         if family is not None and found != family:
             raise MeasurementError(
                 f"{program} was built for {found}, and {launcher} belongs to {family}: each process would run alone. "
-                f"{_other_launcher(found)}, or build the program for {family} (nothing was started)"
+                f"{_other_launcher(found)}, or build the program for {family}{NOTHING_STARTED}"
             )
         family = found
     installation = _installation(launcher, family, environment)
@@ -74,7 +75,7 @@ def library_for(launcher: str, plan: LaunchPlan, environment: Mapping[str, str])
         if installation.interface not in (found, None):
             raise MeasurementError(
                 f"{program} was built for {found}, and {installation.mpicc} belongs to {installation}: name the mpicc "
-                f"of {found} in QUIPU_MPICC (nothing was started)"
+                f"of {found} in QUIPU_MPICC{NOTHING_STARTED}"
             )
     return mpi_library(installation)
 

@@ -22,7 +22,7 @@ from quipu.modeling.prefix import NATIVE
 
 from .launchers import LaunchPlan, LaunchRequest, plan_launch
 from .launchers.detect import is_launcher
-from .mpi_choice import with_mpi
+from .mpi_choice import NOTHING_STARTED, with_mpi
 from .processors import own_cores
 
 FOLDER = "launchers"
@@ -74,12 +74,27 @@ def main(arguments: Sequence[str]) -> int:
             plan = _planned(tuple(argv), Path(shim), environment)
             argv, started = list(plan.argv), {**environment, **plan.environment}
         except (QuipuError, OSError) as error:
-            print(f"quipu: {name}: the ranks of this launch are not measured as such: {error}", file=sys.stderr)
+            reason = str(error).removesuffix(NOTHING_STARTED)
+            print(f"quipu: {name}: the ranks of this launch are not measured as such: {reason}", file=sys.stderr)
+            started = {**environment, **_for_unmeasured(argv, reason)}
     try:
         os.execvpe(argv[0], argv, started)
     except OSError as error:
         print(f"quipu: {argv[0]}: {error.strerror}", file=sys.stderr)
     return 127
+
+
+def _for_unmeasured(argv: Sequence[str], reason: str) -> dict[str, str]:
+    """Note a launch whose ranks are not measured as such, and return the variable by which its ranks notice that."""
+    raw = Path(os.environ["QUIPU_DIR"])
+    try:
+        _, descriptor = _new_job(raw)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump({"family": "none", "version": "", "ranks": None, "argv": argv, "refused": reason}, file)
+    except OSError as error:
+        print(f"quipu: {raw}: {error.strerror}", file=sys.stderr)
+    parent = os.environ.get("QUIPU_PARENT")
+    return {"QUIPU_PARENT": parent} if parent else {}
 
 
 def _outer_environment() -> dict[str, str]:

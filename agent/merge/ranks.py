@@ -157,7 +157,15 @@ def judge(
     return Judgement(tuple(problems), tuple(missing.values()), partial or bool(missing) or unseen > 0 or bool(pids))
 
 
-_CALLED = {"prterun": "mpirun", "orterun": "mpirun"}  # what mpirun of Open MPI becomes
+# processes that start ranks, and the command that users call (names of processes have 15 characters)
+_CALLED = {
+    "prterun": "mpirun",
+    "orterun": "mpirun",
+    "orted": "mpirun",
+    "prted": "mpirun",
+    "hydra_pmi_proxy": "mpiexec",
+    "slurmstepd": "srun",
+}
 
 
 def _problems_of_mpi(profile: ProcessProfile, metadata: RunMetadata) -> tuple[str, ...]:
@@ -169,8 +177,10 @@ def _problems_of_mpi(profile: ProcessProfile, metadata: RunMetadata) -> tuple[st
         if launcher := attributes.get("other_launcher"):
             launcher = _CALLED.get(launcher, launcher)
             found.append(
-                f"{launcher}, which Quipu did not start, made it a rank of a job: MPI was not counted. Give the "
-                "launcher to quipu run, or call it by its name instead of its path"
+                f"{launcher}, which Quipu did not start, made it a rank of a job: MPI was not counted"
+                if metadata.launcher.get("refused")  # another problem says why
+                else f"{launcher}, which Quipu did not start, made it a rank of a job: MPI was not counted. Give the "
+                "launcher to quipu run, or call it by its name and without a change of PATH before it"
             )
     elif attributes.get("spawned") != "1" and size and isinstance(launched, int) and 0 < launched < size:
         found.append(

@@ -130,6 +130,18 @@ def test_a_launcher_that_nobody_sees_makes_the_run_partial(folder: Path, tmp_pat
     assert visits(archive, "share") == [3, 3]
 
 
+def test_a_launcher_of_another_mpi_in_a_script_makes_the_run_partial(folder: Path, tmp_path: Path) -> None:
+    """The program runs as without Quipu, each process alone; the run names the launch and the reason."""
+    command = ["sh", "-c", f"mpirun{MPICH} -n 2 ./job"]
+    expected = rf"mpirun{MPICH}: its ranks are not measured as such: job was built for Open MPI, .* belongs to MPICH"
+    with pytest.raises(RunFailed, match=expected) as failure:
+        measured(folder, tmp_path, command)
+    assert "nothing was started" not in str(failure.value) and "by its name" not in str(failure.value)
+    archive = failure.value.archive
+    assert archive is not None and archive.metadata.partial
+    assert visits(archive, "share") == [3, 3]
+
+
 def test_a_measurement_inside_of_a_job_is_partial(folder: Path, tmp_path: Path) -> None:
     """mpirun starts quipu run twice: each measures one rank of a job of two."""
     command = ["mpirun", "-n", "2", str(native_file("quipu")), "run", "-o", str(tmp_path / "runs"), "--", "./job"]
