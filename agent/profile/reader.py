@@ -174,6 +174,12 @@ def read_parts(
 
 def _read_header(path: Path, file: BinaryIO, size: int, problems: list[str]) -> ProfileHeader:
     raw = file.read(_HEADER.itemsize)
+    if not raw.strip(b"\0"):
+        raise FormatError(
+            path,
+            "is empty: its process is not measured (the disk was full, the system did not allow to write, or the "
+            "process ended at its very start)",
+        )
     if raw[: len(_MAGIC)] != _MAGIC:
         raise FormatError(path, "is not a Quipu profile (it does not begin with QUIPUPRF)")
     if len(raw) < _HEADER.itemsize:

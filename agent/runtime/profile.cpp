@@ -35,7 +35,7 @@ bool Profile::create(const char *folder, uint64_t most, uint32_t node_size, uint
     }
     if (!mapped) {
         say("quipu: cannot write %s: %s; this process is not measured\n", file.name(), strerror(failure));
-        file.remove();
+        file.leave_empty();
         return false;
     }
     size = sizeof(quipu_profile_header);

@@ -39,6 +39,7 @@ class ProfileFile {
     int grow(uint64_t from, size_t bytes);
     /* In the child of a fork, which has a file of its own. */
     QUIPU_BARE void forget();
+    void leave_empty();
     void remove();
     const char *name() const { return path; }
 

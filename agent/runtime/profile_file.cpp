@@ -109,6 +109,15 @@ QUIPU_BARE void ProfileFile::forget() {
     path[0] = '\0';
 }
 
+/* An empty file tells the merge that a process was not measured. */
+void ProfileFile::leave_empty() {
+    const int place = descriptor();
+    if (place < 0)
+        return;
+    [[maybe_unused]] const int truncated = ftruncate(place, 0);
+    forget();
+}
+
 void ProfileFile::remove() {
     unlink(path);
     forget();

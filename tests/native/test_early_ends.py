@@ -107,3 +107,11 @@ def test_a_run_that_failed_names_the_process(workshop, tmp_path: Path) -> None:
     told = failure.value.archive.metadata.problems
     assert told[0] == "ends was killed by SIGKILL"
     assert told[1].startswith("rank 0 ended before the program could finish, process ") and "(ends)" in told[1]
+
+
+def test_a_process_that_cannot_write_its_profile_makes_the_run_partial(workshop, tmp_path: Path) -> None:
+    """The first process is measured, the second may write no file."""
+    with pytest.raises(RunFailed, match=r"is empty: its process is not measured") as failure:
+        launched(workshop, tmp_path, "bash", "-c", "./ends; ulimit -f 1; ./ends")
+    assert failure.value.archive is not None
+    assert visits(failure.value.archive) == 5

@@ -70,8 +70,8 @@ def test_many_chunks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "does not begin with QUIPUPRF"),
-        (bytes(8192), "does not begin with QUIPUPRF"),
+        (b"", "is empty: its process is not measured"),
+        (bytes(8192), "is empty: its process is not measured"),
         (b"QUIPUPRF" + bytes(100), "truncated"),
         (rank_profile(0, version=1).bytes(), "version 1"),
         (rank_profile(0, state=9).bytes(), "unknown state"),
