@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,14 +74,15 @@ def fit_columns(
     parameters: Sequence[str] = (),
     categorical: Sequence[str] = (),
     spacing: Mapping[str, str] | None = None,
+    place: Callable[[int], str] = "row {}".format,
     **options: object,
 ) -> tuple[ColumnModel, FloatArray, FloatArray, tuple[str, ...]]:
     """Fit a model of a column of a table; return it with the rows (N, d) and times (N,) that were used, and notes.
 
     columns: arrays or lists by name, or a data frame. parameters: columns to use; none: all but the target.
     categorical: those without an order; columns of texts always are. spacing: "uniform" or "geometric" by parameter.
-    options: of `TensorModel`. Rows with missing values, or whose time is not positive and finite, are left out with a
-    note. Raises ModelingError for what cannot be modeled.
+    place: how notes and errors name a row, by its number from 0. options: of `TensorModel`. Rows with missing values,
+    or whose time is not positive and finite, are left out with a note. Raises ModelingError for what cannot be modeled.
     """
     names = tuple(dict.fromkeys(parameters)) or tuple(name for name in map(str, columns) if name != target)
     spacing = spacing or {}
@@ -93,10 +94,10 @@ def fit_columns(
         raise ModelingError(f"there is no column beside the target {target!r}: a model needs parameters")
     if outside := [name for name in (*categorical, *spacing) if name not in names]:
         raise ModelingError(f"column {outside[0]!r} is not among the parameters: {', '.join(names)}")
-    times = _coded(target, columns[target], None)
+    times = _coded(target, columns[target], None, place)
     levels = {name: _levels(name, columns[name]) for name in names if not isinstance(columns[name], np.ndarray)}
     x = np.column_stack([_coded(name, columns[name], levels.get(name)) for name in names])
-    good, notes = _usable(x, times, names, target)
+    good, notes = _usable(x, times, names, target, place)
     x, times = x[good], times[good]
     if wrong := too_large(x):
         raise ModelingError(
@@ -107,10 +108,10 @@ def fit_columns(
         if (count := len(np.unique(x[:, at]))) > MOST_CATEGORIES:
             raise ModelingError(f"categorical column {names[at]!r} has {count} values: at most {MOST_CATEGORIES}")
     places = [spacing.get(name, "auto") for name in names]
-    for name, place in spacing.items():
+    for name, grid in spacing.items():
         if names.index(name) in unordered:
-            raise ModelingError(f"column {name!r} is categorical, so without an order: it can have no {place} spacing")
-        if place == "geometric" and x[:, names.index(name)].min() <= 0:
+            raise ModelingError(f"column {name!r} is categorical, so without an order: it can have no {grid} spacing")
+        if grid == "geometric" and x[:, names.index(name)].min() <= 0:
             raise ModelingError(f"column {name!r} has values that are not positive: no geometric spacing")
     model = TensorModel(categorical=tuple(unordered), spacing=places, **options)  # type: ignore[arg-type]
     try:
@@ -168,16 +169,25 @@ def _unordered_note(name: str) -> str:
 
 
 def _usable(
-    x: FloatArray, times: FloatArray, names: Sequence[str], target: str
+    x: FloatArray,
+    times: FloatArray,
+    names: Sequence[str],
+    target: str,
+    place: Callable[[int], str] = "row {}".format,
 ) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
     complete = np.isfinite(x).all(axis=1)
     positive = np.isfinite(times) & (times > 0)
     notes = []
     if count := int(np.sum(~complete)):
-        worst = names[int(np.argmin(np.isfinite(x).all(axis=0)))]
-        notes.append(f"{counted(count, 'row is', 'rows are')} left out: no number in some parameter (such as {worst})")
+        row = int(np.argmin(complete))
+        worst = names[int(np.argmin(np.isfinite(x[row])))]
+        left_out = f"{counted(count, 'row is', 'rows are')} left out"
+        notes.append(f"{left_out}: no number in some parameter (such as {worst} in {place(row)})")
     if count := int(np.sum(complete & ~positive)):
-        notes.append(f"{counted(count, 'row is', 'rows are')} left out: {target} is not positive and finite")
+        row = int(np.argmax(complete & ~positive))
+        example = f"{place(row)} has " + ("none" if np.isnan(times[row]) else f"{times[row]:g}")
+        left_out = f"{counted(count, 'row is', 'rows are')} left out"
+        notes.append(f"{left_out}: {target} is not positive and finite ({example})")
     good = complete & positive
     if np.sum(good) < 2:
         raise ModelingError(
@@ -209,7 +219,9 @@ def _levels(name: str, column: Column) -> tuple[str, ...]:
     return found
 
 
-def _coded(name: str, column: Column, levels: Sequence[str] | None) -> FloatArray:
+def _coded(
+    name: str, column: Column, levels: Sequence[str] | None, place: Callable[[int], str] = "row {}".format
+) -> FloatArray:
     """Return a column as numbers: codes of texts, `UNKNOWN` for a text that no level is, NaN for none."""
     if levels is not None:
         codes = {level: float(code) for code, level in enumerate(levels)}
@@ -217,8 +229,9 @@ def _coded(name: str, column: Column, levels: Sequence[str] | None) -> FloatArra
         return np.array([codes.get(value, UNKNOWN) if value else np.nan for value in texts], dtype=np.float64)
     if isinstance(column, np.ndarray):
         return np.asarray(column, dtype=np.float64)
-    wrong = next((value for value in column if value and not _is_number(value)), "")
-    raise ModelingError(f"column {name!r} must hold numbers, not texts such as {wrong!r}")
+    wrong = next(((row, value) for row, value in enumerate(column) if value and not _is_number(value)), None)
+    example = f" such as {wrong[1]!r} in {place(wrong[0])}" if wrong else ""
+    raise ModelingError(f"column {name!r} must hold numbers, not texts{example}")
 
 
 def _is_number(text: str) -> bool:

@@ -35,7 +35,7 @@ def table(tmp_path: Path) -> Path:
 def fit(quipu: Quipu, table: Path) -> None:
     answer = quipu("tensor", "fit", table, "--target", "time_s", "--budget", "0.02", "-o", "m.json")
     assert answer.code == 0, answer.err
-    assert "1 row is left out: no number in some parameter (such as n)" in answer.out
+    assert "1 row is left out: no number in some parameter (such as n in line 2)" in answer.out
 
 
 def test_from_a_table_to_the_best_configuration(quipu_here: Quipu, table: Path, tmp_path: Path) -> None:

@@ -132,3 +132,34 @@ def test_texts_after_a_million_bytes_of_numbers(quipu_here: Quipu, tmp_path: Pat
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     code, said, document = fit(quipu_here, tmp_path / "t.csv")
     assert (code, document["rows"]) == (0, 600_001), said
+
+
+@pytest.mark.parametrize(
+    ("last", "code", "words"),
+    [
+        ("40,8,new,-0.5", 0, "1 row is left out: Zeit is not positive and finite (line 26 has -0.5)"),
+        ("40,8,new,inf", 0, "Zeit is not positive and finite (line 26 has inf)"),
+        ("40,8,new,", 0, "Zeit is not positive and finite (line 26 has none)"),
+        ("4_0,8,new,1", 0, "Maß holds '4_0' (line 26), which is no number and taken as missing"),
+        ("Maß,p,layout,Zeit", 0, "Zeit holds 'Zeit' (line 26), which is no number and taken as missing"),
+        ("40,8,new", 1, "t.csv:26: '40,8,new' has 3 values, and the first line names 4 columns"),
+        ("40,8,new,1,2", 1, "t.csv:26: '40,8,new,1,2' has 5 values, and the first line names 4 columns"),
+    ],
+)
+def test_a_wrong_line_is_named(quipu_here: Quipu, tmp_path: Path, last: str, code: int, words: str) -> None:
+    table = written(tmp_path / "t.csv", lambda x: f"{x:.3f}", ",")
+    with table.open("a", encoding="utf-8") as file:
+        file.write(last + "\n")
+    found, said, document = fit(quipu_here, table)
+    notes = document.get("notes", [])
+    assert isinstance(notes, list)
+    assert found == code and words in " | ".join((said, *notes))
+
+
+def test_a_comment_before_the_names_and_dates(quipu_here: Quipu, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("# by hand\nn,Zeit\n1,2\n", encoding="utf-8")
+    assert "t.csv:2: 'n,Zeit' has 2 values, and the first line names 1 column" in fit(quipu_here, tmp_path / "t.csv")[1]
+    (tmp_path / "t.csv").write_text("day,n,Zeit\n2024-01-01,1,2\n2024-01-02,2,4\n", encoding="utf-8")
+    said = fit(quipu_here, tmp_path / "t.csv")[1]
+    assert "t.csv:2: column 'day' holds '2024-01-01' (date32[day])" in said and "--parameters" in said
+    assert fit(quipu_here, written(tmp_path / "t.csv", lambda x: f"{x:.3f}", ";", '"sep=;"\n'))[0] == 0

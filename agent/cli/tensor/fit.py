@@ -60,6 +60,7 @@ def command(
             names_of(parameters),
             names_of(categorical),
             both[0] | both[1],
+            table.place,
             loss=loss,
             time_budget=budget,
             random_state=seed,

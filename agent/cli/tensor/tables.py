@@ -8,12 +8,13 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quipu.modeling.errors import FormatError
+from quipu.modeling.printable import counted
 
 from ..quoting import in_quotes
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 ROW_BYTES = 24
 """Memory for a value: as read, and as the models take it."""
 _MARKS = (",", ";", "\t")
-_SEPARATOR = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
+_SEPARATOR = re.compile(r'(?:sep=(.)|"sep=(.)")\r?\n?', re.IGNORECASE)
 # What data frames call a column without a name: pandas.read_csv, and DataFrame.to_parquet.
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
 # Numbers as float() does not read them: a decimal comma, groups of three digits, the exponent of Fortran.
@@ -37,13 +38,14 @@ _SHOWN = 40
 class Table:
     """A table: columns by name, and notes on the columns that were left out or that hold texts among numbers.
 
-    quality: of the measurement, in one line; "" if it is not known.
+    quality: of the measurement, in one line; "" if it is not known. place: names a row by its number from 0.
     Numbers are arrays with NaN where they are missing, texts are lists with "".
     """
 
     columns: dict[str, Column]
     notes: tuple[str, ...] = ()
     quality: str = ""
+    place: Callable[[int], str] = "row {}".format
 
 
 def read_table(source: Path, names: Collection[str] = ()) -> Table:
@@ -87,7 +89,7 @@ def _csv(source: Path, names: Collection[str]) -> Table:
         head = body.split("\n", 1)[0]
         if not head.strip():
             raise FormatError(source, "is empty: a line of column names and lines of values are needed")
-        mark = given[1] if given else max(_MARKS, key=head.count)
+        mark = (given[1] or given[2]) if given else max(_MARKS, key=head.count)
         owned = pa.BufferOutputStream()  # memory that a thread of Arrow lets go of without the interpreter
         owned.write(body.encode())
         buffer = owned.getvalue()
@@ -99,14 +101,15 @@ def _csv(source: Path, names: Collection[str]) -> Table:
                 convert_options=arrow.ConvertOptions(strings_can_be_null=True, column_types=types),
             )
 
+        lines = _Lines(body, mark, 1 if given else 0)
         try:
             table = read(None)
         except pa.ArrowInvalid as error:
             if "conversion error" not in str(error):
-                raise
+                raise lines.uneven(source) or error from None
             columns = next(csv.reader(io.StringIO(body), delimiter=mark))
             table = read(dict.fromkeys(columns, pa.string()))  # texts that come after a million bytes of numbers
-        return _table(source, table, names, _Lines(body, mark, 1 if given else 0))
+        return _table(source, table, names, lines)
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,27 @@ class _Lines:
         for place, _ in enumerate(line for line in reader if line):
             if place == row + 1:
                 return reader.line_num + self.before
+        return None
+
+    def place(self, row: int) -> str:
+        """Return "line 7" for a row of values, counted from 0."""
+        line = self.of(row)
+        return f"row {row}" if line is None else f"line {line}"
+
+    def uneven(self, source: Path) -> FormatError | None:
+        """Return the error of the first line that has not as many values as the first line has names."""
+        reader = csv.reader(io.StringIO(self.text, newline=""), delimiter=self.mark)
+        lines = ((reader.line_num + self.before, line) for line in reader if line)
+        try:
+            _, names = next(lines)
+            for number, line in lines:
+                if len(line) != len(names):
+                    values = counted(len(line), "value", "values")
+                    columns = counted(len(names), "column", "columns")
+                    shown = _short(self.mark.join(line))
+                    return FormatError(source, f"{shown} has {values}, and the first line names {columns}", number)
+        except (csv.Error, StopIteration):
+            pass
         return None
 
 
@@ -158,7 +182,7 @@ def _table(source: Path, table: Any, names: Collection[str], lines: _Lines | Non
             notes += note
     if not columns:
         raise FormatError(source, "has no column with a name: the first line must hold the names of the columns")
-    return Table(columns, tuple(notes))
+    return Table(columns, tuple(notes)) if lines is None else Table(columns, tuple(notes), place=lines.place)
 
 
 def _ordinal(headings: list[str], at: int) -> str:
@@ -183,7 +207,13 @@ def _column(source: Path, name: str, column: Any, is_name: bool, lines: _Lines |
         if is_name and any(map(_way, texts)):
             return texts, []
         return _numbers_or_texts(source, name, texts, lines)
-    raise FormatError(source, f"column {name!r} holds {kind}: numbers or texts are needed")
+    row, value = next((row, one.as_py()) for row, one in enumerate(column) if one.is_valid)
+    raise FormatError(
+        source,
+        f"column {name!r} holds {_short(str(value))} ({kind}): numbers or texts are needed; to leave the column out, "
+        "name the others in --parameters",
+        _line(lines, row),
+    )
 
 
 def _numbers_or_texts(source: Path, name: str, texts: list[str], lines: _Lines | None) -> tuple[Column, list[str]]:
@@ -207,11 +237,12 @@ def _numbers_or_texts(source: Path, name: str, texts: list[str], lines: _Lines |
             f"for a column of names, add --categorical {in_quotes(name)}",
             _line(lines, other[0]),
         )
+    row = int(wrong[0]) if len(wrong) else 0
+    where = f" (line {line})" if len(wrong) and (line := _line(lines, row)) else ""
     if len(wrong) * 10 <= given.sum():
-        return numbers, []
+        note = f"{name} holds {_short(texts[row])}{where}, which is no number and taken as missing"
+        return numbers, [note] if len(wrong) else []
     if len(wrong) < given.sum():
-        row = int(wrong[0])
-        where = f" (line {line})" if (line := _line(lines, row)) else ""
         return texts, [f"{name} holds texts such as {_short(texts[row])}{where} among numbers: all are names"]
     return texts, []
 

@@ -62,7 +62,7 @@ def test_columns_of_a_frame() -> None:
     model, x, _, notes = fit_columns(data, "seconds", names, time_budget=0.01)
     assert model.levels == {"layout": ("col", "row")}
     assert len(x) == 15
-    assert notes[0].startswith("1 row is left out: no number in some parameter (such as ranks)")
+    assert notes[0].startswith("1 row is left out: no number in some parameter (such as ranks in row 2)")
     assert np.isnan(model.matrix(data)[2, 1])
     with pytest.raises(ModelingError, match=r"column 'note' holds Timestamp.* in row 0: numbers or texts are needed"):
         fit_columns(data, "seconds", time_budget=0.01)

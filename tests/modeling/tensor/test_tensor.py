@@ -281,8 +281,8 @@ def test_bad_rows_are_left_out_with_a_note() -> None:
     columns["time_s"][5:8] = (0.0, -1.0, np.inf)
     model, x, _, notes = fit_columns(columns, "time_s", time_budget=0.01)
     assert len(x) == 52
-    assert "5 rows are left out: no number in some parameter (such as n)" in notes[0]
-    assert "3 rows are left out: time_s is not positive and finite" in notes[1]
+    assert "5 rows are left out: no number in some parameter (such as n in row 0)" in notes[0]
+    assert "3 rows are left out: time_s is not positive and finite (row 5 has 0)" in notes[1]
     assert model.categorical == ("solver",)
 
 
