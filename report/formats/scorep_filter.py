@@ -168,7 +168,7 @@ def format_filter(names: Iterable[str], comments: Iterable[str] = (), compiler: 
 
     Those of the names that are no linker names (`demangled`) choose by the names that people read. compiler: whose
     linker names the filter has, see `patterns_for`. Names are sorted and escaped; each of `comments` becomes a line of
-    the header. Raises UsageError for a name that no filter file can hold (a line break or NUL inside).
+    the header. Raises UsageError for an empty name, which no filter file can hold.
     """
     header = [MARK, *(f"# {line}" for comment in comments for line in comment.splitlines())]
     given = set(names)
@@ -195,15 +195,15 @@ def _shown(character: str) -> str:
     """Return a character of a pattern as a filter file has it; one that could steer a terminal fits as any would."""
     if character in " \t#":
         return "\\" + character
-    if printable(character) == character:
+    if printable(character) == character and character not in "\n\0":
         return character
     return "?" * (1 if "\udc80" <= character <= "\udcff" else len(character.encode("utf-8", "surrogatepass")))
 
 
 def _checked(pattern: str) -> str:
     """Return a pattern as a filter file has it. Raises UsageError for what none can hold."""
-    if not pattern or any(character in pattern for character in "\n\0"):
-        raise UsageError(f"region name {pattern!r}: a filter file cannot hold an empty name, a line break or a NUL")
+    if not pattern:
+        raise UsageError("a region has an empty name: a filter file cannot hold it")
     if pattern in KEYWORDS:
         return "\\" + pattern
     text = "".join(map(_shown, pattern))

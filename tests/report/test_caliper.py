@@ -132,6 +132,16 @@ def test_hatchet_sees_ranks_apart_and_so_do_we(tmp_path: Path) -> None:
         assert (read.parameters, read.points.tolist()) == (("p",), [[3.0]])
 
 
+def test_no_text_steers_a_terminal() -> None:
+    """Names of metrics, units, and what is said of the run come from files of strangers."""
+    steering = "m\x1b[31m\x07\u202e"
+    tree = CallTree((Region("main", "main"),), np.array([0]), np.array([-1]))
+    metric = Metric(steering, steering)
+    text = caliper_text(tree, [metric], [Sample("", {steering: np.array([1.0])})], {"quipu.title": steering})
+    assert text.isascii() and all(character.isprintable() for character in text.replace("\n", ""))
+    assert "m?[31m??" in text
+
+
 def test_what_caliper_combined_over_ranks_is_made_exclusive(tmp_path: Path) -> None:
     path = tmp_path / "app.cali"
     path.write_text(HEAD + BODY.format(3.0, 8), encoding="utf-8")

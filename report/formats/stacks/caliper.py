@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from quipu.modeling.experiment import CallTree, FloatArray, Metric
-from quipu.modeling.printable import one_line
+from quipu.modeling.printable import one_line, printable
 
 from .weighted import Sample, WeightedStacks
 
@@ -130,4 +130,4 @@ def _joined(parts: Iterable[object]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=").replace("\n", "\\n")
+    return printable(text).replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=").replace("\n", "\\n")
