@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import os
 import shutil
 import socket
@@ -351,13 +352,18 @@ def _finish(
     try:
         write_launch(raw, metadata)
     except OSError as error:
-        if not any(raw.glob(_PROFILES)):  # there was no room for them either
+        advice = "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "correct this"
+        if not raw.exists():
+            raise MeasurementError(
+                f"{experiment}: its raw folder was removed while the program ran, and with it what was measured"
+            ) from error
+        if not any(path.stat().st_size for path in raw.glob(_PROFILES)):  # there was no room for them either
             shutil.rmtree(raw, ignore_errors=True)
             raise MeasurementError(
-                f"{experiment}: {error.strerror or error}: nothing was measured; make room"
+                f"{experiment}: {error.strerror or error}: nothing was measured; {advice}"
             ) from error
         raise MeasurementError(
-            f"{raw}: {error.strerror or error}. The raw profiles stay there; make room and merge them with: "
+            f"{raw}: {error.strerror or error}. The raw profiles stay there; {advice} and merge them with: "
             f"{merge_command(raw, experiment)}"
         ) from error
     if not any(raw.glob(_PROFILES)):

@@ -171,6 +171,11 @@ def test_a_disk_that_is_full_at_the_end_says_what_is_left(
     assert written[0].exists() == profile
 
 
+def test_a_raw_folder_that_is_removed_during_the_run(installed: Path) -> None:
+    with pytest.raises(MeasurementError, match=r"runs: its raw folder was removed while the program ran"):
+        run(["rm", "-rf", "runs"], {}, None, "runs", PLAIN)
+
+
 def test_a_crash_says_what_it_may_be_of(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def with_advice(request: LaunchRequest) -> LaunchPlan:
         return replace(plan_launch(request), if_it_crashes="give it more stack")
