@@ -3,11 +3,14 @@
 
     make bench-kills
 
-Kills all ranks of a run with SIGKILL (tests/mpi/killing.py) between 0 and 2 s after the work began. Every second run
-works on without a pause, the others sit in one function when they are killed; both with and without node agent. The
-last line is one JSON object: `runs`, `merged` (bound: all), `complete` (bound: all): runs in which nothing is missing
-but what was on its way and at most the last second of time; `operations` counted; `missing_seconds`: the most time
-that was missing of a rank.
+1. Kills all ranks of a run with SIGKILL (tests/mpi/killing.py) between 0 and 2 s after the work began. Every second run
+works on without a pause, the others sit in one function when they are killed; both with and without node agent.
+2. Kills `quipu refine` by SIGKILL or SIGTERM after random times, and repeats the command until it ends well.
+
+The last line is one JSON object: `runs`, `merged` (bound: all), `complete` (bound: all): runs in which nothing is
+missing but what was on its way and at most the last second of time; `operations` counted; `missing_seconds`: the most
+time that was missing of a rank. Of refinements: `refinements`, `refined` (bound: all): those that ended well; `kills`;
+`lost` (bound: 0): complete runs that a kill removed or replaced, and raw profiles that no run was made of.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import signal
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -22,14 +27,43 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "mpi"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "shared"))
 
+from killed_refine import declare, lost_in, runs_in
 from killing import Killed, compile_endless, killed_run
+from quipu.agent.installation import native_file
 from quipu.mpi_wrap import mpi_library
+
+MOST_KILLS = 200  # of one refinement
+LONGEST = 1.5  # seconds until a refinement is killed: some builds and runs
+
+
+def refinement(folder: Path, moments: random.Random) -> tuple[bool, int, int]:
+    """Return whether a refinement that is killed again and again ends well, how many kills, and what was lost."""
+    file, lost = declare(folder), 0
+    kept: dict[str, int] = {}
+    command = [str(native_file("quipu")), "refine", str(file)]
+    for kills in range(MOST_KILLS):
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                said = process.communicate(timeout=moments.uniform(0.2, LONGEST))[1]
+            except subprocess.TimeoutExpired:
+                process.send_signal(moments.choice((signal.SIGKILL, signal.SIGTERM)))
+                said = process.communicate()[1]
+        found = runs_in(folder / "cycle") if (folder / "cycle").is_dir() else {}
+        lost += sum(found.get(name) != number for name, number in kept.items())
+        kept = found
+        if process.returncode == 0:
+            return True, kills, lost + len(lost_in(folder / "cycle"))
+        if process.returncode not in (-signal.SIGKILL, -signal.SIGTERM, 143) and "still runs" not in said:
+            print(f"refinement: exit code {process.returncode}: {said}", flush=True)
+            return False, kills, lost
+    return False, MOST_KILLS, lost
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1, help="of the moments")
+    parser.add_argument("--refinements", type=int, default=10)
     arguments = parser.parse_args()
     moments = random.Random(arguments.seed)
     library = mpi_library()
@@ -50,12 +84,21 @@ def main() -> None:
             found.append(ranks)
             if not all(rank.complete for rank in ranks):
                 print(f"run {number}: {ranks}", flush=True)
+    refined, kills, lost = 0, 0, 0
+    for _ in range(arguments.refinements):
+        with tempfile.TemporaryDirectory() as name:
+            ended, killed, gone = refinement(Path(name), moments)
+        refined, kills, lost = refined + ended, kills + killed, lost + gone
     result = {
         "runs": arguments.runs,
         "merged": merged,
         "complete": sum(all(rank.complete for rank in ranks) for ranks in found),
         "operations": sum(rank.visits for ranks in found for rank in ranks),
         "missing_seconds": round(max((rank.lived - rank.seconds for ranks in found for rank in ranks), default=0.0), 6),
+        "refinements": arguments.refinements,
+        "refined": refined,
+        "kills": kills,
+        "lost": lost,
     }
     print(json.dumps(result))
 

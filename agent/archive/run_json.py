@@ -52,7 +52,12 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, content: Mapping[str, Any], durable: bool = False) -> None:
-    """Write a JSON file by atomic replacement, so that no reader ever sees half of it.
+    """Write a JSON file as `write_text` does."""
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n", durable)
+
+
+def write_text(path: Path, text: str, durable: bool = False) -> None:
+    """Write a text file by atomic replacement, so that no reader ever sees half of it.
 
     Bytes of file names that are no UTF-8 (os.fsdecode) are written as escapes of JSON, and read as they were.
     durable: also wait until it is on the disk.
@@ -60,8 +65,7 @@ def write_json(path: Path, content: Mapping[str, Any], durable: bool = False) ->
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:
-            json.dump(content, file, indent=1, ensure_ascii=False)
-            file.write("\n")
+            file.write(text)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())

@@ -13,6 +13,7 @@ from quipu.modeling.errors import MeasurementError
 from ..launch.process import Ending, run_process
 from ..source.modules import modules
 from .file import PLACEHOLDER, Campaign
+from .left_behind import at_work
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -24,7 +25,8 @@ def build(campaign: Campaign, variables: Mapping[str, str] = _NOTHING) -> float:
     of_all_points = {name: value for name, value in campaign.environment.items() if not PLACEHOLDER.search(value)}
     environment = {**os.environ, **of_all_points, **variables}
     try:
-        ending = run_process(("sh", "-c", campaign.build), environment, folder=campaign.path.parent)
+        with at_work(campaign.directory) as marks:
+            ending = run_process(("sh", "-c", campaign.build), {**environment, **marks}, folder=campaign.path.parent)
     except OSError as error:
         raise MeasurementError(f"{campaign.path}: build: sh: {error.strerror or error}") from error
     if ending.text:

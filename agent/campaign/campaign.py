@@ -20,7 +20,7 @@ from quipu.report.formats import read_filter
 
 from ..archive.metadata import RunMetadata
 from ..archive.run import RunArchive
-from ..launch.raw_folder import PREFIX, RankFile, read_launch, read_rank_file
+from ..launch.raw_folder import PREFIX, read_launch, read_rank_file, still_runs
 from ..merge.declared import write_declared
 from ..merge.experiment import scan_runs, why_incomplete
 from ..merge.merged import merged_as
@@ -31,6 +31,7 @@ from .counts.runs import CountRuns
 from .counts.simulated import build_simulated
 from .file import Campaign
 from .full_disk import full_disk
+from .left_behind import end_left_behind
 from .outdated import put_aside
 from .oversubscription import oversubscription_warning
 from .points import Point
@@ -71,9 +72,9 @@ class CampaignResult:
 
     @property
     def exit_code(self) -> int:
-        """0 if the experiment is complete, 130 after an interruption, else 1."""
+        """0 if the experiment is complete, 130 (SIGINT) or 143 (SIGTERM) after an interruption, else 1."""
         if self.interrupted:
-            return 130
+            return self.outcomes[-1].exit_code if self.outcomes else 130
         return 1 if self.failed or self.not_started else 0
 
 
@@ -134,6 +135,7 @@ def run_campaign(
     except OSError as error:
         raise MeasurementError(f"{directory}: cannot hold the experiment: {error.strerror or error}") from error
     with locked(directory):
+        end_left_behind(directory, progress)
         execution.collect(directory)
         recover(directory, progress, execution.busy(directory))
         how = _options(campaign, options, progress)
@@ -254,7 +256,7 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
 def measured(campaign: Campaign, task: Task, options: LaunchOptions, launch: Launch) -> Outcome:
     """Do one run; return what became of it. Raises EnvironmentProblem."""
     began = time.monotonic()
-    path, text, interrupted = None, "", False
+    path, text, interrupted, code = None, "", False, 130
     try:
         how = task.options(campaign, options)
         command = campaign.command_at(task.point, task.repetition)
@@ -263,10 +265,10 @@ def measured(campaign: Campaign, task: Task, options: LaunchOptions, launch: Lau
         raise
     except QuipuError as error:
         text = str(error)
-        interrupted = isinstance(error, RunInterrupted)
+        interrupted, code = isinstance(error, RunInterrupted), error.exit_code
         if isinstance(error, RunFailed) and error.archive is not None:
             path = error.archive.path
-    return Outcome(task, time.monotonic() - began, path, text, interrupted)
+    return Outcome(task, time.monotonic() - began, path, text, interrupted, exit_code=code)
 
 
 def remaining(campaign: Campaign, progress: Progress) -> tuple[list[Task], int]:
@@ -358,19 +360,10 @@ def _expect_no_rank(raw: Path) -> None:
             rank = read_rank_file(path)
         except FormatError:
             continue  # the merge reports it
-        if rank.host == socket.gethostname() and _runs_since(rank, path.stat().st_mtime):
+        if still_runs(rank, raw):
             raise _StillRunning(
                 f"{raw}: rank {rank.rank} of an interrupted run still runs (process {rank.pid}); wait for it or end it"
             )
-
-
-def _runs_since(rank: RankFile, written: float) -> bool:
-    """Whether the process of a rank runs, and is not a later one with the same number."""
-    try:
-        process = psutil.Process(rank.pid)
-        return bool(process.create_time() <= written + 1.0 and process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.Error:
-        return False
 
 
 def _other_campaign(path: Path, descriptor: int) -> str:

@@ -29,7 +29,7 @@ from quipu.report.formats import format_filter, parse_filter
 from quipu.report.formats.extrap import format_json
 
 from ..archive.metadata import configuration_name
-from ..archive.run_json import read_json, write_json
+from ..archive.run_json import read_json, write_json, write_text
 from ..launch.process import run_process
 from ..merge.experiment import StoredRun, load_experiment
 from ..source.callgraph import call_graph
@@ -37,6 +37,7 @@ from .baseline import Baseline, Plain, measure_baseline
 from .build import BUILD_ALL, build
 from .campaign import CampaignResult, Here, Launch, locked, run_campaign
 from .file import Campaign
+from .left_behind import end_left_behind
 from .overhead import RECORDINGS, Overhead, error_of, matters, overhead, root_of, start_and_end, within_budget
 from .points import Point
 from .refine_file import RefinePlan
@@ -160,8 +161,10 @@ def refine(
         campaign.directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MeasurementError(f"{campaign.directory}: cannot hold it: {error.strerror or error}") from error
+    progress = progress or Silent()
     with locked(campaign.directory):
-        cycle = _Cycle(campaign, plan, progress or Silent(), measuring or Measuring())
+        end_left_behind(campaign.directory, progress)
+        cycle = _Cycle(campaign, plan, progress, measuring or Measuring())
         return cycle.run(done or (lambda iteration: None))
 
 
@@ -301,7 +304,7 @@ class _Cycle:
             return None
         only = self.part(f"{RECORDING}.filter")
         if not only.exists():
-            only.write_text(format_filter([root], ["start and end of the recording"]), encoding="utf-8")
+            write_text(only, format_filter([root], ["start and end of the recording"]))
         variables = {"QUIPU_FILTER": str(only.absolute()), **_COMPILED}
         return start_and_end(self.runs_of(RECORDING, variables, (cheapest,), RECORDINGS), plain)
 
@@ -331,7 +334,7 @@ class _Cycle:
         """Build with a selection and run all points; return the iteration."""
         filter_file = self.filter_file(number)
         comments = [f"iteration {number} of {self.campaign.name}: {len(chosen.names)} regions"]
-        filter_file.write_text(format_filter(sorted(chosen.names), comments), encoding="utf-8")
+        write_text(filter_file, format_filter(sorted(chosen.names), comments))
         compiled = self.plan.filtering == "compile"
         if compiled:
             self.instrument(number)
@@ -342,7 +345,7 @@ class _Cycle:
         if compiled:
             self.expect_selected(chosen, measured)
         written = format_json(load_experiment(measured.directory), False)
-        self.part(f"iteration-{number}.json").write_text(written.text, encoding="utf-8")
+        write_text(self.part(f"iteration-{number}.json"), written.text)
         return measured
 
     def measured(self, some: Campaign) -> None:

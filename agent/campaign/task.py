@@ -43,7 +43,7 @@ class Outcome:
     """What became of a task: its archive, or the error.
 
     interrupted: the user stopped it. goes_on: only the campaign was stopped, and the run goes on as a job. replaced: it
-    failed, and a run of a larger size takes its place.
+    failed, and a run of a larger size takes its place. exit_code: of an interruption, 130 by SIGINT and 143 by SIGTERM.
     """
 
     task: Task
@@ -53,6 +53,7 @@ class Outcome:
     interrupted: bool = False
     goes_on: bool = False
     replaced: bool = False
+    exit_code: int = 130
 
 
 class Progress(Protocol):

@@ -104,17 +104,15 @@ def _expect_raw(folder: Path) -> None:
 
 def _expect_ended(raw: Path) -> None:
     """Raise MeasurementError if processes of a run still write to its raw folder, which the merge would remove."""
-    import socket
-
-    from ..launch.raw_folder import process_exists, read_rank_file
+    from ..launch.raw_folder import read_rank_file, still_runs
 
     for path in sorted(raw.glob("rank-*.json")):
         try:
             rank = read_rank_file(path)
         except FormatError:
             continue  # the merge will say it
-        if rank.host == socket.gethostname() and process_exists(rank.pid):
+        if still_runs(rank, raw):
             raise MeasurementError(
-                f"{raw}: rank {rank.rank} (process {rank.pid}) seems to be still at work: wait for it or end it; "
-                "if that is another process by now, use --force"
+                f"{raw}: rank {rank.rank} (process {rank.pid}) is still at work: wait for it or end it; "
+                "--force merges what it counted until now"
             )

@@ -94,6 +94,23 @@ def process_exists(pid: int) -> bool:
     return True
 
 
+def still_runs(rank: RankFile, raw: Path) -> bool:
+    """Whether the process of a rank runs on this host and writes to this raw folder.
+
+    Another process may have its number by now. Times would not tell: the clock may have been set since.
+    """
+    if rank.host != socket.gethostname() or not process_exists(rank.pid):
+        return False
+    try:
+        variables = Path(f"/proc/{rank.pid}/environ").read_bytes().split(b"\0")
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # of another user, or no /proc
+    folders = [entry.partition(b"=")[2] for entry in variables if entry.startswith(b"QUIPU_DIR=")]
+    return any(Path(os.fsdecode(folder)).name == raw.name for folder in folders)
+
+
 def write_launch(raw: Path, metadata: RunMetadata) -> None:
     """Store what is known of a run beside its profiles, so that it can be merged later by anyone."""
     content = to_json(metadata, LAUNCH_FORMAT)

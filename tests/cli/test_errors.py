@@ -140,14 +140,20 @@ def test_a_damaged_archive_names_its_file(quipu: Quipu, heat: Path, tmp_path: Pa
 def test_a_run_that_is_at_work_is_not_merged(quipu_here: Quipu, tmp_path: Path) -> None:
     raw = tmp_path / ".raw-x"
     raw.mkdir()
-    rank = {"rank": 3, "ranks": 4, "pid": os.getpid(), "host": socket.gethostname(), "affinity": [0], "program": "./x"}
-    (raw / "rank-3.json").write_text(json.dumps(rank), encoding="utf-8")
-    answer = quipu_here("merge", raw)
-    assert answer.code == 1
-    assert f"rank 3 (process {os.getpid()}) seems to be still at work" in answer.err
-    forced = quipu_here("merge", raw, "--force")
-    assert forced.code == 1
-    assert "launch.json: is missing" in forced.err
+    rank = {"rank": 3, "ranks": 4, "host": socket.gethostname(), "affinity": [0], "program": "./x"}
+    environment = {**os.environ, "QUIPU_DIR": str(raw)}
+    with subprocess.Popen(["sleep", "1000"], env=environment) as process:
+        (raw / "rank-3.json").write_text(json.dumps({**rank, "pid": process.pid}), encoding="utf-8")
+        answer = quipu_here("merge", raw)
+        assert answer.code == 1
+        assert f"rank 3 (process {process.pid}) is still at work" in answer.err
+        forced = quipu_here("merge", raw, "--force")
+        assert forced.code == 1
+        assert "launch.json: is missing" in forced.err
+        process.kill()
+    for pid in (process.pid, os.getpid()):  # it ended, and its number is that of another process
+        (raw / "rank-3.json").write_text(json.dumps({**rank, "pid": pid}), encoding="utf-8")
+        assert "launch.json: is missing" in quipu_here("merge", raw).err
 
 
 def test_an_experiment_is_no_raw_folder(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -45,8 +46,9 @@ class Bench:
         self.commands.append(text)
         self.options.append(options)
         how = next((how for part, how in self.bad.items() if part in text), "well")
-        if how == "interrupt":
-            raise RunInterrupted("stopped by SIGINT", Ending(-2, 1.0, stopped_by=2))
+        if how in ("SIGINT", "SIGTERM"):
+            number = signal.Signals[how]
+            raise RunInterrupted(f"stopped by {how}", Ending(-number, 1.0, stopped_by=number))
         if how == "fail":
             raise MeasurementError("the program is broken")
         raw = self.folder / "raw"
@@ -161,9 +163,10 @@ def test_partial_runs_are_kept_and_repeated_once_per_invocation(tmp_path: Path) 
     assert sum(run.metadata.complete for run in runs) == 8
 
 
-def test_an_interruption_stops_the_campaign(tmp_path: Path) -> None:
-    result = go(tmp_path, Bench(tmp_path, {"-n 2": "interrupt"}))
-    assert (result.interrupted, result.exit_code, result.not_started) == (True, 130, 5)
+@pytest.mark.parametrize(("by", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_an_interruption_stops_the_campaign(tmp_path: Path, by: str, code: int) -> None:
+    result = go(tmp_path, Bench(tmp_path, {"-n 2": by}))
+    assert (result.interrupted, result.exit_code, result.not_started) == (True, code, 5)
 
 
 def test_a_missing_part_of_quipu_ends_it_at_once(tmp_path: Path) -> None:
@@ -235,11 +238,14 @@ def test_the_raw_folder_of_a_living_run_is_left_alone(tmp_path: Path) -> None:
 def test_ranks_that_still_run_are_an_error(tmp_path: Path) -> None:
     raw = left_over(tmp_path, dead_process())
     host = os.uname().nodename
+    with subprocess.Popen(["sleep", "1000"], env={**os.environ, "QUIPU_DIR": str(raw)}) as process:
+        (raw / "rank-0.json").write_text(json.dumps({"rank": 0, "pid": process.pid, "host": host}))
+        os.utime(raw / "rank-0.json", (1.0, 1.0))  # the clock was set since
+        with pytest.raises(MeasurementError, match="rank 0 of an interrupted run still runs"):
+            go(tmp_path, Bench(tmp_path))
+        process.kill()
     (raw / "rank-0.json").write_text(json.dumps({"rank": 0, "pid": os.getpid(), "host": host}))
-    with pytest.raises(MeasurementError, match="rank 0 of an interrupted run still runs"):
-        go(tmp_path, Bench(tmp_path))
-    os.utime(raw / "rank-0.json", (1.0, 1.0))  # a later process with the same number
-    assert go(tmp_path, Bench(tmp_path)).exit_code == 0
+    assert go(tmp_path, Bench(tmp_path)).exit_code == 0  # a later process has the number
 
 
 def test_raw_folders_that_hold_nothing_usable_are_told_and_left(tmp_path: Path) -> None:

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign leaves in its folder if SIGKILL ends it: builds and plain runs that go on, and files half written.
+
+The next campaign there ends and removes them: two builds at once would spoil the program. Measured runs are not
+ended: what they count is merged (`recover`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+from ..launch.process import GRACE
+from .task import Progress
+
+AT_WORK = ".at-work"
+"""File in the folder of a campaign while a build or a plain run lasts: the session of its processes."""
+MARK = "QUIPU_CAMPAIGN"
+"""Variable of these processes: the folder of the campaign."""
+
+_BEGUN = re.compile(r"\.[a-z0-9-]+\.(json|filter)\.\d+")  # as archive.run_json.write_text calls them
+
+
+@contextmanager
+def at_work(directory: Path) -> Iterator[Mapping[str, str]]:
+    """Yield variables for processes that must not outlive a campaign in this folder, and note that they may run."""
+    path = directory / AT_WORK
+    noted = False
+    with suppress(OSError):  # the folder of a build without a campaign, or a full disk
+        path.write_text(str(os.getsid(0)), encoding="ascii")
+        noted = True
+    try:
+        yield {MARK: str(directory.absolute())}
+    finally:
+        if noted:
+            path.unlink(missing_ok=True)
+
+
+def end_left_behind(directory: Path, progress: Progress) -> None:
+    """End the processes that a killed campaign left behind in this folder, and remove files that it had begun.
+
+    Processes that began a session, such as servers of compilers, stay. Call it with the lock of the folder.
+    """
+    for begun in directory.iterdir():
+        if _BEGUN.fullmatch(begun.name):
+            begun.unlink(missing_ok=True)
+    path = directory / AT_WORK
+    try:
+        session = int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return
+    found = [process for process in psutil.process_iter() if _is_left(process, session, str(directory.absolute()))]
+    if found:
+        numbers = ", ".join(str(process.pid) for process in found)
+        progress.note(f"ending what a killed command left at work here: process {numbers}")
+    for process in found:
+        with suppress(psutil.Error):
+            process.terminate()
+    _, alive = psutil.wait_procs(found, GRACE)
+    for process in alive:
+        with suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(alive, GRACE)
+    path.unlink(missing_ok=True)
+
+
+def _is_left(process: psutil.Process, session: int, directory: str) -> bool:
+    try:
+        return os.getsid(process.pid) == session and process.environ().get(MARK) == directory
+    except (psutil.Error, OSError):
+        return False
