@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shlex
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -67,7 +69,39 @@ def merge_run(
     Raises MeasurementError if no process left a profile or the archive cannot be written (it says how to merge
     later), FormatError if the raw folder or its launch.json cannot be read.
     """
-    raw_dir, destination = Path(raw_dir), Path(destination)
+    with _alone(Path(raw_dir)):
+        return _merge(Path(raw_dir), Path(destination), metadata, keep_raw, workers, column_ranks)
+
+
+@contextmanager
+def _alone(raw_dir: Path) -> Iterator[None]:
+    """Hold the lock of a raw folder. Raises MeasurementError if another process merges it: it would be two runs."""
+    try:
+        descriptor = os.open(raw_dir, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        yield  # the merge says what is wrong with it
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise MeasurementError(f"{raw_dir}: another process merges it: wait for that") from error
+    except OSError:
+        pass  # a file system without locks
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _merge(
+    raw_dir: Path,
+    destination: Path,
+    metadata: RunMetadata | None,
+    keep_raw: bool,
+    workers: Workers,
+    column_ranks: int | None,
+) -> RunArchive:
     if metadata is None:
         metadata = read_launch(raw_dir).metadata
     metadata = with_jobs(metadata, jobs_of(raw_dir))

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 from pathlib import Path
 
+import pytest
 from killed_command import killed_before
 from profile_writer import rank_profile
 from quipu.agent.archive.metadata import RunMetadata
@@ -13,6 +16,7 @@ from quipu.agent.archive.read import read_archive
 from quipu.agent.launch.raw_folder import write_launch
 from quipu.agent.merge.experiment import find_runs
 from quipu.agent.merge.run import merge_run
+from quipu.modeling.errors import MeasurementError
 
 METADATA = RunMetadata({"p": 2}, command=("./app",), started="2026-01-01T00:00:00.000+00:00", exit_code=0, ranks=2)
 MOST_CHANGES = 60
@@ -49,3 +53,17 @@ def test_a_merge_killed_at_any_moment_loses_nothing_and_counts_nothing_twice(tmp
             assert changes > 10  # it was killed before each of these
             return
     raise AssertionError("the merge changes more files than expected")
+
+
+def test_two_merges_at_once_make_one_run(tmp_path: Path) -> None:
+    raw = tmp_path / ".raw-p=2-1"
+    raw.mkdir()
+    rank_profile(0).write(raw)
+    write_launch(raw, METADATA)
+    descriptor = os.open(raw, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with pytest.raises(MeasurementError, match="another process merges it"):
+        merge_run(raw, tmp_path)
+    os.close(descriptor)
+    merge_run(raw, tmp_path)
+    assert len(find_runs(tmp_path)) == 1 and not raw.exists()
