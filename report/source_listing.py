@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -159,7 +160,7 @@ class _SourceTexts:
             if not path.is_absolute() or not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
                 self.notes += [f"{near(file)}: the source is not there"] if file else []
                 return []
-            if path.stat().st_mtime > self._started:
+            if self._started < path.stat().st_mtime <= time.time():  # not if the clock was set back since
                 self.notes.append(f"{near(file)} was changed after the run: its text may not fit the numbers")
             return path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError as error:

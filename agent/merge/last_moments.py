@@ -19,13 +19,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 import numpy as np
+from quipu.modeling.experiment import FloatArray
 
 from ..archive.metadata import RunMetadata
 from ..profile.reader import Clock, ProcessProfile, ProfileState
 
 _UNKNOWN = "it is not known when it ended: time after its latest event is missing"
-_WENT_ON = "it went on after the end of the launch: its counts contain that, its time was reduced to the time before"
+_CLOCKS_DISAGREE = "its clock and that of the launch do not agree: its times were reduced to the length of the run"
+_WENT_ON = (
+    "it counted for longer than the launch lasted: it went on after the end of the launch, or its clock jumped; its "
+    "times were reduced to the time before the end"
+)
 _CLOCKS_DIFFER = 0.01  # of a time: counted in ticks, and by the system
+_MOMENT = 0.1  # seconds: what lies between the readings of two clocks at one moment
 _LATEST = 1 << 63
 
 
@@ -64,9 +70,10 @@ def launch_end(metadata: RunMetadata) -> LaunchEnd:
     """Return when the launch ended, as far as that is known."""
     began, host = metadata.launcher.get("began_ns"), metadata.launcher.get("host")
     simulated = metadata.launcher.get("family") == "smpi"  # time of its own, which may be longer
-    if not simulated and metadata.seconds is not None and _is_moment(began) and isinstance(host, str):
-        return LaunchEnd(_epoch_of_end(metadata), host, began + int(metadata.seconds * 1e9))
-    return LaunchEnd(_epoch_of_end(metadata))
+    seconds = None if simulated or metadata.seconds is None else max(0.0, metadata.seconds)
+    if seconds is not None and _is_moment(began) and isinstance(host, str):
+        return LaunchEnd(_epoch_of_end(metadata), host, began + int(seconds * 1e9), seconds)
+    return LaunchEnd(_epoch_of_end(metadata), seconds=seconds)
 
 
 def _epoch_of_end(metadata: RunMetadata) -> int | None:
@@ -82,11 +89,19 @@ def _epoch_of_end(metadata: RunMetadata) -> int | None:
 
 @dataclass(frozen=True)
 class LaunchEnd:
-    """When a launch ended, as far as that is known: ns since 1970 (epoch), and of CLOCK_MONOTONIC of its host (at)."""
+    """When a launch ended, as far as that is known: ns since 1970 (epoch), and of CLOCK_MONOTONIC of its host (at).
+
+    seconds: how long it lasted.
+    """
 
     epoch: int | None = None
     host: str = ""
     at: int | None = None
+    seconds: float | None = None
+
+    def is_exceeded_by(self, seconds: float) -> bool:
+        """Whether no process of the launch can have lasted so long."""
+        return self.seconds is not None and seconds > self.seconds * (1 + _CLOCKS_DIFFER) + _MOMENT
 
 
 NOT_KNOWN = LaunchEnd()
@@ -97,12 +112,13 @@ class End:
     """How a process ended, in ns of CLOCK_MONOTONIC of its host.
 
     killed: it did not end by itself. at: when it ended then; None: not known. launch: when the launch ended, before
-    which all that counts has happened; None: not known.
+    which all that counts has happened; None: not known. longest: seconds that the launch lasted; None: not known.
     """
 
     killed: bool = False
     at: int | None = None
     launch: int | None = None
+    longest: float | None = None
 
 
 def ends_of(
@@ -114,18 +130,21 @@ def ends_of(
     process lasts longer than the launch, which may end before its background processes.
     """
     begins: dict[tuple[str, int], list[ProcessProfile]] = defaultdict(list)
-    for profile in sorted(profiles, key=lambda profile: profile.started_epoch_ns):
+    for profile in sorted(profiles, key=lambda profile: profile.stage):
         begins[profile.attributes.get("host", ""), profile.pid].append(profile)
     result: list[End] = []
     for profile in profiles:
         host = profile.attributes.get("host", "")
         limit = launch.at if host == launch.host else None
-        later = [other for other in begins[host, profile.pid] if other.started_epoch_ns > profile.started_epoch_ns]
+        later = [other for other in begins[host, profile.pid] if other.stage > profile.stage]
+        if later and limit is not None and profile.start_ns <= later[0].start_ns:
+            limit = min(limit, later[0].start_ns)  # its numbers ended there
         if profile.state is ProfileState.ENDED:
-            result.append(End(launch=limit))
+            result.append(End(launch=limit, longest=launch.seconds))
         else:
             at = later[0].start_ns if later else _end_of(profile, hosts.get(host), launch)
-            result.append(End(True, at if at is None or limit is None else min(at, limit), limit))
+            at = at if at is None or limit is None else min(at, limit)
+            result.append(End(True, at, limit, launch.seconds))
     return tuple(result)
 
 
@@ -136,31 +155,63 @@ def until_the_end(profile: ProcessProfile, end: End | None) -> ProcessProfile:
     """
     if end is None:
         return profile
-    profile = _within(profile, end.launch)
+    profile = _within(profile, end)
     if not end.killed or not _needs_end(profile):
         return profile
-    if end.at is None:
+    lived = _lived(profile, end.at, end.longest)
+    if lived is None:
         return replace(profile, problems=(*profile.problems, _UNKNOWN))
-    return _until(profile, end.at)
+    return _until(profile, lived)
 
 
-def _within(profile: ProcessProfile, launch_end_ns: int | None) -> ProcessProfile:
-    """Return the profile with times reduced in proportion where a thread counted longer than the launch lasted."""
-    if launch_end_ns is None or profile.clock is Clock.NONE or "time" not in profile.values or not profile.parent.size:
+def _lived(profile: ProcessProfile, end_ns: int | None, longest: float | None) -> float | None:
+    """Return the seconds from the start of a process to a moment; None if that cannot be, as clocks disagree."""
+    if end_ns is None:
+        return None
+    lived = (end_ns - profile.start_ns) * 1e-9
+    if longest is None:
+        return max(0.0, lived)
+    return lived if -_MOMENT <= lived <= longest * (1 + _CLOCKS_DIFFER) + _MOMENT else None
+
+
+def _within(profile: ProcessProfile, end: End) -> ProcessProfile:
+    """Return the profile with times reduced where a thread counted longer than the launch lasted."""
+    if profile.clock is Clock.NONE or "time" not in profile.values or not profile.parent.size:
         return profile
-    lived = max(0.0, (launch_end_ns - profile.start_ns) * 1e-9)
+    lived, problem = _lived(profile, end.launch, end.longest), _WENT_ON
+    if lived is None:
+        lived, problem = end.longest, _CLOCKS_DISAGREE
+    if lived is None:
+        return profile
+    lived = max(0.0, lived)
     time = profile.values["time"].astype(np.float64)
-    counted = np.bincount(profile.location, weights=np.nan_to_num(time))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.where(counted > lived * (1 + _CLOCKS_DIFFER), lived / counted, 1.0)
-    if (factor == 1).all():
+    share = np.ones(time.size)
+    for location in np.unique(profile.location).tolist():
+        nodes = np.flatnonzero(profile.location == location)
+        share[nodes] = _share_within(np.nan_to_num(time[nodes]), lived)
+    if (share == 1).all():
         return profile
     times = {
-        metric.name: profile.values[metric.name] * factor[profile.location]
+        metric.name: profile.values[metric.name] * share
         for metric in profile.metrics
         if metric.unit == "s" and not metric.is_effort
     }
-    return replace(profile, values={**profile.values, **times}, problems=(*profile.problems, _WENT_ON))
+    return replace(profile, values={**profile.values, **times}, problems=(*profile.problems, problem))
+
+
+def _share_within(time: FloatArray, lived: float) -> FloatArray:
+    """Return the share of each call path of a thread that remains if they may have so many seconds together.
+
+    The longest are reduced, all to the same time: a clock that jumped makes one of them too long.
+    """
+    if time.sum() <= lived * (1 + _CLOCKS_DIFFER):
+        return np.ones(time.size)
+    ascending = np.sort(time)
+    before = np.concatenate([[0.0], np.cumsum(ascending)[:-1]])
+    levels = (lived - before) / np.arange(time.size, 0, -1)  # if all from there on have the same
+    level = max(0.0, float(levels[np.argmax(levels <= ascending)]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(time > level, level / time, 1.0)
 
 
 def _needs_end(profile: ProcessProfile) -> bool:
@@ -178,12 +229,15 @@ def _end_of(profile: ProcessProfile, host: HostEnds | None, launch: LaunchEnd) -
     return None if launch.epoch is None else profile.start_ns + launch.epoch - profile.started_epoch_ns
 
 
-def _until(profile: ProcessProfile, end_ns: int) -> ProcessProfile:
-    """Return the profile with the time from the latest event of each thread to `end_ns` on its active call path."""
-    lived = (end_ns - profile.start_ns) * 1e-9
+def _until(profile: ProcessProfile, lived: float) -> ProcessProfile:
+    """Return the profile with the time from the latest event of each thread to its end on its active call path.
+
+    lived: seconds of the process. No thread has more, whatever its clock did.
+    """
     time = profile.values["time"].astype(np.float64)
+    threads = np.bincount(profile.location, weights=np.nan_to_num(time))
     for node, last in zip(profile.threads.node.tolist(), profile.threads.last.tolist(), strict=True):
         if node >= 0:
             counted = max(0, last - profile.start_ticks) * profile.seconds_per_tick
-            time[node] += max(0.0, lived - counted)
+            time[node] += max(0.0, lived - max(counted, threads[profile.location[node]]))
     return replace(profile, values={**profile.values, "time": time})

@@ -64,24 +64,27 @@ def assign_ranks(profiles: Iterable[ProcessProfile], files: Iterable[RankFile]) 
             by_process.setdefault((host, profile.pid), number)
         else:
             unknown.append(profile)
-    unknown.sort(key=lambda profile: (profile.started_epoch_ns, profile.pid))
-    rest = []
-    for profile in unknown:  # parents begin before their children
-        host, parent = profile.attributes.get("host", ""), whole_number(profile.attributes.get("forked_from", ""))
-        rank = by_process.get((host, profile.pid))
-        if rank is None and parent is not None:
-            rank = by_process.get((host, parent))
-        if rank is None:
-            rest.append(profile)
-            continue
-        by_process.setdefault((host, profile.pid), rank)
-        known.append(RankedProcess(rank, host, profile))
+    rest = sorted(unknown, key=lambda profile: (profile.start_ns, profile.pid))
+    found = True
+    while found:  # a child may seem to begin before its parent, if a clock was set
+        found, unknown, rest = False, rest, []
+        for profile in unknown:
+            host, parent = profile.attributes.get("host", ""), whole_number(profile.attributes.get("forked_from", ""))
+            rank = by_process.get((host, profile.pid))
+            if rank is None and parent is not None:
+                rank = by_process.get((host, parent))
+            if rank is None:
+                rest.append(profile)
+                continue
+            by_process.setdefault((host, profile.pid), rank)
+            known.append(RankedProcess(rank, host, profile))
+            found = True
     if not any(profile.profile.attributes.get("ranks") for profile in known):
         following = max((process.rank for process in known), default=-1) + 1
         rest.sort(key=lambda profile: (profile.attributes.get("host", ""), profile.pid, profile.path.name))
         for number, profile in enumerate(rest, start=following):
             known.append(RankedProcess(number, profile.attributes.get("host", ""), profile))
-    return sorted(known, key=lambda p: (p.rank, p.profile.started_epoch_ns, p.profile.pid, p.profile.path.name))
+    return sorted(known, key=lambda p: (p.rank, p.profile.start_ns, p.profile.pid, p.profile.path.name))
 
 
 def judge(
@@ -196,7 +199,7 @@ def _replaced(processes: Iterable[RankedProcess]) -> set[int]:
     for process in processes:
         key = process.host, process.profile.pid
         known = latest.setdefault(key, process.profile)
-        if process.profile.started_epoch_ns > known.started_epoch_ns:
+        if process.profile.stage > known.stage:
             latest[key] = process.profile
     kept = {id(profile) for profile in latest.values()}
     return {id(process.profile) for process in processes} - kept

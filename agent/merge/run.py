@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 from quipu.modeling.experiment import CallTree, Metric
 from quipu.modeling.limits import whole_number
@@ -34,7 +35,7 @@ from .communication import communication_of
 from .concurrency import threads_at_once
 from .counted_run import CountedRun, counted_run
 from .counters import counted_by, with_counters, with_flat_profile
-from .last_moments import End, ends_by_host, ends_of, launch_end
+from .last_moments import End, LaunchEnd, ends_by_host, ends_of, launch_end
 from .node_ranks import with_ranks
 from .overhead import totals
 from .programs import with_modules, with_programs
@@ -48,6 +49,11 @@ COLUMN_RANKS = 256
 LEFT_OUT = ".left-out-"
 _END_UNSEEN = "it is not known how the program ended: what had started it was ended first"
 _NODE_SAMPLES = 20_000  # samples of all nodes together that go into an archive
+
+
+_LONGER_THAN_THE_RUN = (
+    "clocks do not agree: times of ranks are longer than the run, so that the profiles of the processes were merged"
+)
 
 
 def merge_run(
@@ -192,7 +198,7 @@ def combine(
     metrics, conflicts = common_metrics(raw.profiles)
     ranks = len({process.rank for process in processes})
     limit = column_ranks_wanted() if column_ranks is None else column_ranks
-    found, costs, doubts = _reduced(raw, processes, ranks <= limit)
+    found, costs, doubts = _reduced(raw, processes, ranks <= limit, launch_end(metadata))
     if found is None:
         found, classes, processes, costs = _from_profiles(processes, ends, metrics, workers, ranks <= limit)
     else:
@@ -246,7 +252,7 @@ def column_ranks_wanted() -> int:
 
 
 def _reduced(
-    raw: RawFolder, processes: list[RankedProcess], columns: bool
+    raw: RawFolder, processes: list[RankedProcess], columns: bool, launch: LaunchEnd
 ) -> tuple[CountedRun | None, list[Mapping[str, float]], list[str]]:
     """Return the run of the reduction over MPI, if there is one, it is whole, and it holds what is wanted.
 
@@ -263,6 +269,9 @@ def _reduced(
     found = run_of(reduced, processes)
     if found is None:
         return None, [], []
+    time = found.statistics.get("time")
+    if time is not None and launch.is_exceeded_by(float(np.nanmax(time.max, initial=0.0))):
+        return None, [], [_LONGER_THAN_THE_RUN]
     return (found if columns else replace(found, values=None)), costs_of_ranks(reduced, processes), []
 
 

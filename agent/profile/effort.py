@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.experiment import IntArray, Metric
+from quipu.modeling.printable import counted
 
 from ..layout import LAYOUT
 from .chunks import Chunk
@@ -147,6 +148,19 @@ def fold_left_out(nodes: NodeArrays, left_out: Set[int], metrics: Sequence[Metri
         nodes.untimed[keep],
     )
     return kept, index
+
+
+def without_negative_times(counts: Words, metrics: Sequence[Metric]) -> tuple[Words, list[str]]:
+    """Return counts (nodes, metrics) with 0 for times below zero, and a note if there were any.
+
+    Times are differences of a clock, as unsigned numbers: one that went back makes them wrap around.
+    """
+    times = np.array([metric.unit == "s" and not metric.is_effort for metric in metrics], dtype=bool)
+    negative = (counts > _LARGEST) & times
+    if not negative.any():
+        return counts, []
+    many = counted(int(negative.any(axis=1).sum()), "call path has a time", "call paths have times")
+    return np.where(negative, np.uint64(0), counts), [f"the clock went back: {many} below zero, taken as 0"]
 
 
 def signed(counts: Words, is_weighted: NDArray[np.bool_], problems: list[str]) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ from .addresses import SampledAddresses, read_addresses
 from .chunks import LARGEST as LARGEST_CHUNK
 from .chunks import Chunk, ChunkType, Seal, filled_bytes, is_intact, read_chunks
 from .counters import KeptCounters, keep_counters
-from .effort import add_effort, fold_left_out, read_counters, read_weights, signed
+from .effort import add_effort, fold_left_out, read_counters, read_weights, signed, without_negative_times
 from .nodes import FIXED_SIZE, ActiveThreads, NodeArrays, distinct, read_nodes, read_threads
 from .overhead import EVENTS, OVERHEAD, are_mpi, event_costs, seconds_of_nodes, with_events
 from .text import ProfileTexts, ResidualCounts, parse_metric_table
@@ -100,6 +100,15 @@ class ProcessProfile:
     names: bytes = b""
     addresses: SampledAddresses | None = None
 
+    @property
+    def stage(self) -> int:
+        """How many programs had this process number before in the same folder, by the name of the file.
+
+        A process that calls exec keeps its number. Clocks do not tell: they may have been set in between.
+        """
+        number = self.path.name.removesuffix(".quipu").rpartition(f"-{self.pid}-")[2]
+        return int(number) if number.isdecimal() and len(number) < 6 else 0
+
 
 @dataclass(frozen=True)
 class ProfileHeader:
@@ -140,12 +149,13 @@ def read_profile(
     counters = read_counters(chunks[ChunkType.COUNTERS], nodes, problems)
     weights = read_weights(chunks[ChunkType.WEIGHTS], nodes, len(header.metrics), problems)
     read = nodes
-    counts = None
+    counts, notes = None, []
     if values:
         nodes, is_weighted = add_effort(read, counters, weights, header.metrics, problems)
         nodes = with_events(nodes, read, counters, texts.without_hook, header.metrics)
         nodes, index = fold_left_out(nodes, texts.left_out, (*header.metrics, *EVENTS))
-        counts = signed(nodes.counts[:, : -len(EVENTS)], is_weighted, problems)
+        counts, notes = without_negative_times(nodes.counts[:, : -len(EVENTS)], header.metrics)
+        counts = signed(counts, is_weighted, problems)
     else:
         nodes, index = fold_left_out(read, texts.left_out, ())
     kept = None
@@ -153,7 +163,7 @@ def read_profile(
         kept = keep_counters(read, counters, weights, index, texts.regions, header.metrics)
     threads = replace(threads, node=np.where(threads.node >= 0, index[threads.node], -1)) if index.size else threads
     addresses = read_addresses(chunks[ChunkType.ADDRESSES], header.metrics, texts.attributes, problems)
-    whole = _assemble(path, header, nodes, counts, threads, texts, problems)
+    whole = _assemble(path, header, nodes, counts, threads, texts, problems, notes)
     return replace(whole, counters=kept, addresses=addresses)
 
 
@@ -218,12 +228,14 @@ def _assemble(
     threads: ActiveThreads,
     texts: ProfileTexts,
     problems: list[str],
+    notes: list[str],
 ) -> ProcessProfile:
     clock = Clock(header.number("clock"))
     regions = texts.regions_for(distinct(nodes.region), problems)
     of_residuals = {number for entry in texts.residuals for number in entry.regions}
     regions |= {number: texts.regions[number] for number in of_residuals if number in texts.regions}
     damaged = bool(problems)
+    problems += notes
     seconds_per_tick = _calibrate(header, clock, problems)
     values: dict[str, NDArray[np.int64] | NDArray[np.float64]] = {}
     pairs = np.zeros(nodes.id.size, dtype=np.uint64) if counts is None else nodes.counts[:, -len(EVENTS)]

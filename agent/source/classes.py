@@ -8,6 +8,7 @@ metric.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -232,6 +233,8 @@ class SourcePrograms:
             except OSError:
                 self._changed[path] = None
         changed = self._changed[path]
+        if changed is not None and changed > time.time_ns() + _SKEW_NS:
+            return False  # written in the future: the clock was set back since
         return changed is None or changed > started_ns + _SKEW_NS
 
 

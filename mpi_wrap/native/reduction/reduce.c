@@ -171,6 +171,8 @@ static double value_of(const struct quipu_work *work, uint32_t metric, uint32_t 
     }
     if (!work->is_time[metric])
         return (double)value;
+    if (value >> 63) /* the clock went back */
+        value = 0;
     return work->mine->seconds_per_tick > 0 ? (double)value * work->mine->seconds_per_tick : NAN;
 }
 

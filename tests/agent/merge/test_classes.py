@@ -178,13 +178,24 @@ def test_what_counts_outside_of_all_regions(tmp_path: Path, program: Path) -> No
 
 
 def test_a_program_that_was_built_again_is_told_and_left_out(tmp_path: Path, program: Path) -> None:
+    hour_ago = program.stat().st_mtime_ns - 3600 * 10**9
+    os.utime(program, ns=(hour_ago, hour_ago))
     written(tmp_path / "raw", program)
-    later = program.stat().st_mtime_ns + 10**10
+    later = hour_ago + 10**10
     os.utime(program, ns=(later, later))
     archive, source = merged(tmp_path)
     assert source is None
     assert archive.metadata.problems == (f"no counts of loops of {program}: it was changed since it ran",)
     assert archive.metadata.complete
+
+
+def test_a_clock_that_was_set_back_changes_no_program(tmp_path: Path, program: Path) -> None:
+    """The program seems to be written after the run, and in the future."""
+    written(tmp_path / "raw", program)
+    later = program.stat().st_mtime_ns + 3600 * 10**9
+    os.utime(program, ns=(later, later))
+    archive, source = merged(tmp_path)
+    assert source is not None and not archive.metadata.problems
 
 
 def test_lines_that_do_not_add_up_to_the_weights_are_of_another_program(tmp_path: Path, program: Path) -> None:

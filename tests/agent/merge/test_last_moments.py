@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from profile_writer import Profile, Thread, rank_profile
+from profile_writer import Node, Profile, Thread, rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.launch.raw_folder import read_raw_folder
 from quipu.agent.merge.last_moments import HostEnds, LaunchEnd, ends_by_host, ends_of, launch_end, until_the_end
@@ -96,7 +96,10 @@ def test_an_unknown_end_is_told(tmp_path: Path) -> None:
 def test_a_program_that_was_replaced_by_exec_ended_when_the_next_began(tmp_path: Path) -> None:
     first = read(tmp_path, killed())
     later = 7 * SECOND
-    second = replace(first, started_epoch_ns=first.started_epoch_ns + later, start_ns=first.start_ns + later)
+    path = first.path.with_name(first.path.name.replace(".quipu", "-1.quipu"))
+    before = first.started_epoch_ns - later  # the time of day was set back in between
+    second = replace(first, path=path, started_epoch_ns=before, start_ns=first.start_ns + later)
+    assert (first.stage, second.stage) == (0, 1)
     found = with_time_to_the_end([first, second], {"n1": HostEnds({100: START + 10 * SECOND})}, None)
     assert seconds(found[0])[2] == 3  # from 4 s to 7 s
 
@@ -127,7 +130,7 @@ def test_what_agents_wrote_is_not_trusted() -> None:
 
 @pytest.mark.parametrize("started", ["", "yesterday", "9999-12-31T23:59:59+00:00"])
 def test_a_launch_without_an_end(started: str) -> None:
-    assert launch_end(RunMetadata({}, started=started, seconds=1e300)) == LaunchEnd()
+    assert launch_end(RunMetadata({}, started=started, seconds=1e300)) == LaunchEnd(seconds=1e300)
     assert launch_end(RunMetadata({}, started="2026-01-01T00:00:00+00:00")) == LaunchEnd()
 
 
@@ -168,5 +171,34 @@ def test_no_process_has_more_time_than_the_launch(tmp_path: Path, state: int) ->
 
 def test_the_launch_of_a_simulation_does_not_bound_simulated_time() -> None:
     facts = {"host": "n1", "began_ns": START}
-    assert launch_end(RunMetadata({}, seconds=1.0, launcher=facts)) == LaunchEnd(None, "n1", START + SECOND)
+    assert launch_end(RunMetadata({}, seconds=1.0, launcher=facts)) == LaunchEnd(None, "n1", START + SECOND, 1.0)
     assert launch_end(RunMetadata({}, seconds=1.0, launcher={**facts, "family": "smpi"})) == LaunchEnd()
+
+
+def test_a_clock_that_went_back_makes_no_negative_time(tmp_path: Path) -> None:
+    """The difference of unsigned ticks wraps around."""
+    nodes = [Node(1, 0, 0, (0, 0, 0, 0)), Node(2, 1, 1, (1, 500, 3, 0)), Node(3, 2, 2, (7, (1 << 64) - 400, 5, 0))]
+    profile = read(tmp_path, rank_profile(0, nodes=nodes))
+    assert seconds(replace(profile, values={"time": profile.values["time"] * 1e6}))[1:] == [0.5, 0.0]
+    assert profile.problems == ("the clock went back: 1 call path has a time below zero, taken as 0",)
+    assert not profile.damaged and profile.values["visits"].tolist() == [0, 1, 7]
+
+
+@pytest.mark.parametrize("host", ["n1", "n2"])
+def test_a_clock_that_jumped_ahead_makes_no_time_beyond_the_run(tmp_path: Path, host: str) -> None:
+    """Also of a process on another host than the launch: the call path with the jump is reduced, the others stay."""
+    nodes = [Node(1, 0, 0, (0, 0, 0, 0)), Node(2, 1, 1, (1, SECOND, 3, 0)), Node(3, 2, 2, (7, 3600 * SECOND, 5, 0))]
+    profile = read(tmp_path, rank_profile(0, nodes=nodes, clock=1, nanoseconds=(START, START + 3601 * SECOND)))
+    launch = LaunchEnd(None, host, START + 4 * SECOND, 4.0)
+    (end,) = ends_of([profile], {}, launch)
+    profile = until_the_end(profile, end)
+    assert seconds(profile) == [0, 1, 3]
+    assert "its clock" in profile.problems[0] and "reduced" in profile.problems[0]
+
+
+def test_a_start_that_cannot_be_bounds_times_by_the_length_of_the_run(tmp_path: Path) -> None:
+    """The clock of the process was an hour ahead."""
+    begun = START + 3600 * SECOND
+    profile = read(tmp_path, rank_profile(0, clock=1, nanoseconds=(begun, begun + SECOND)))
+    (end,) = ends_of([profile], {}, LaunchEnd(None, "n1", START + 4 * SECOND, 4.0))
+    assert until_the_end(profile, end).values["time"].tolist() == profile.values["time"].tolist()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from quipu.agent.launch.raw_folder import read_raw_folder
 from quipu.agent.merge.reduced import read_reduced
 from quipu.agent.merge.run import combine
 from quipu.modeling.errors import FormatError
-from reduced_writer import ID, RANKS, Section, packed, whole_rank, write_reduced
+from reduced_writer import ID, RANKS, Section, packed, reduced_rank, sections, whole_rank, write_reduced
 
 METADATA = RunMetadata({"p": 2}, exit_code=0)
 
@@ -75,6 +76,19 @@ def test_a_file_that_makes_no_sense_is_an_error(tmp_path: Path, columns: bool, t
     with pytest.raises(FormatError, match=r"reduced-.* (is damaged|has version)"):
         read_reduced(path)
     assert "the profiles of the processes were merged instead" in of(tmp_path, columns).metadata.problems[0]
+
+
+def test_times_longer_than_the_run_are_read_from_the_profiles(tmp_path: Path) -> None:
+    """A clock jumped; a merge of profiles bounds their times."""
+    ranks = [reduced_rank(rank) for rank in range(RANKS)]
+    for profile in ranks:
+        node = profile.nodes[2]
+        profile.nodes = [*profile.nodes[:2], replace(node, values=(10, 10**10, *node.values[2:])), *profile.nodes[3:]]
+        profile.write(tmp_path)
+    (tmp_path / f"reduced-{ID}.quipu").write_bytes(packed(sections(False, ranks)))
+    assert not combine(read_raw_folder(tmp_path), replace(METADATA, seconds=10.0), column_ranks=0).metadata.problems
+    found = combine(read_raw_folder(tmp_path), replace(METADATA, seconds=1.0), column_ranks=0)
+    assert found.metadata.problems[0].startswith("clocks do not agree: times of ranks are longer than the run")
 
 
 def test_numbers_beyond_the_range_are_read_from_the_profiles(tmp_path: Path) -> None:
