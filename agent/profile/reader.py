@@ -149,13 +149,14 @@ def read_profile(
     counters = read_counters(chunks[ChunkType.COUNTERS], nodes, problems)
     weights = read_weights(chunks[ChunkType.WEIGHTS], nodes, len(header.metrics), problems)
     read = nodes
-    counts, notes = None, []
+    counts: NDArray[np.int64] | None = None
+    notes: list[str] = []
     if values:
         nodes, is_weighted = add_effort(read, counters, weights, header.metrics, problems)
         nodes = with_events(nodes, read, counters, texts.without_hook, header.metrics)
         nodes, index = fold_left_out(nodes, texts.left_out, (*header.metrics, *EVENTS))
-        counts, notes = without_negative_times(nodes.counts[:, : -len(EVENTS)], header.metrics)
-        counts = signed(counts, is_weighted, problems)
+        words, notes = without_negative_times(nodes.counts[:, : -len(EVENTS)], header.metrics)
+        counts = signed(words, is_weighted, problems)
     else:
         nodes, index = fold_left_out(read, texts.left_out, ())
     kept = None
