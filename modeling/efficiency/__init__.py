@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The efficiency hierarchy of the POP methodology: what a parallel program makes of the processors that it holds."""
+
+from __future__ import annotations
+
+from ..run_times import RunTimes, Scopes
+from .factors import HIERARCHY, Factor, Factors, parallel_factors
+from .losses import Losses, losses
+from .prediction import predicted_factors, predicted_work
+from .scaling import Scaling, computation_factors, scalings, work_of
+
+__all__ = [
+    "HIERARCHY",
+    "Factor",
+    "Factors",
+    "Losses",
+    "RunTimes",
+    "Scaling",
+    "Scopes",
+    "computation_factors",
+    "losses",
+    "parallel_factors",
+    "predicted_factors",
+    "predicted_work",
+    "scalings",
+    "work_of",
+]

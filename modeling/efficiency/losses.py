@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which call paths lose the time that a run takes beyond that of an ideal one: parts that add up exactly.
+
+With T the elapsed time, r the rank with most time outside of MPI, and means over all ranks (or threads):
+
+    T - ideal = sum over call paths of
+        load balance     time of r less the mean over ranks, outside of MPI
+        communication    time of r in MPI (what r ends earlier than the last rank has no call path)
+        threads          mean wall time outside of MPI less the useful time of a thread
+        computation      useful time less that of the reference, per processor
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..experiment import FloatArray
+from ..run_times import RunTimes
+from .scaling import Scaling, weight
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """Seconds of the elapsed time of a run that call paths lose, exclusive, shape (call paths,).
+
+    rank: the slowest rank outside of MPI. elapsed: seconds. rest: seconds that no call path loses: the slowest rank
+    ends before the last one.
+    """
+
+    rank: int
+    elapsed: float
+    load_balance: FloatArray
+    communication: FloatArray
+    threads: FloatArray
+    computation: FloatArray
+    rest: float
+
+    @property
+    def total(self) -> FloatArray:
+        """Seconds that each call path loses, shape (call paths,)."""
+        return self.load_balance + self.communication + self.threads + self.computation
+
+    @property
+    def lost(self) -> float:
+        """The part of the elapsed time that is lost: 1 less the global efficiency."""
+        return (float(self.total.sum()) + self.rest) / self.elapsed if self.elapsed > 0.0 else 0.0
+
+    @property
+    def largest(self) -> list[int]:
+        """Call paths that lose time, the largest loss first."""
+        total = self.total
+        return [int(path) for path in np.argsort(-total, kind="stable") if total[path] > 0.0]
+
+
+def losses(run: RunTimes, scaling: Scaling) -> Losses | None:
+    """Return what call paths of a run lose; None where the times of single ranks are not known."""
+    rank = run.slowest
+    if rank is None or run.time.values is None:
+        return None
+    own, mean = run.time.values[:, rank], run.time.mean
+    wall = np.where(run.mpi, 0.0, mean)
+    useful = np.where(run.useful_paths, mean if run.thread_time is None else run.thread_time, 0.0) / run.threads
+    reference = scaling.reference
+    before = reference.time.mean if reference.thread_time is None else reference.thread_time
+    before = np.where(reference.useful_paths, before, 0.0) * reference.ranks
+    expected = weight(scaling.kind, run.processors) / weight(scaling.kind, reference.processors)
+    ideal = before * expected / run.processors
+    elapsed = float(run.elapsed.low[-1])
+    return Losses(
+        rank,
+        elapsed,
+        np.where(run.mpi, 0.0, own - mean),
+        np.where(run.mpi, own, 0.0),
+        wall - useful,
+        useful - ideal,
+        elapsed - float(own.sum()),
+    )

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Efficiencies at a point that need not have been measured, from models of time and effort.
+
+The models of the mean over ranks give the mean of useful time; models of the slowest rank (that with most time outside
+of MPI, in each run) give the largest, and the elapsed time: what this rank computes and what it spends in MPI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..evaluation import Evaluation
+from ..experiment import CallTree, FloatArray
+from ..run_times import RunTimes
+from .bounds import at_most_one, exact, ratio, total
+from .factors import NOT_SEPARATED, Factors, openmp_factors
+from .scaling import Work
+
+
+def predicted_factors(
+    like: RunTimes, mean: Mapping[str, Evaluation], slowest: Mapping[str, Evaluation], threads: int
+) -> Factors:
+    """Return the parallel efficiency of each scope at a point, and its factors.
+
+    like: a run of the experiment, which says what call paths are. mean, slowest: metric → its models at the point, of
+    the mean over ranks and of the slowest rank. Without models of waiting, or where waiting was not separated,
+    serialization and transfer are not there; without models of `thread_time` ranks have one thread.
+    """
+    useful = _scopes(like.tree, mean["time"], like.useful_paths)
+    most = _scopes(like.tree, slowest["time"], ~like.mpi)
+    transfers = _scopes(like.tree, slowest["time"], like.mpi)
+    elapsed = total(most, transfers)
+    of_ranks = {
+        "load_balance": at_most_one(ratio(_scopes(like.tree, mean["time"], ~like.mpi), most)),
+        "communication": at_most_one(_share(most, transfers)),
+        "parallel": at_most_one(ratio(_scopes(like.tree, mean["time"], ~like.mpi), elapsed)),
+    }
+    values = dict(of_ranks)
+    if "thread_time" in mean and threads > 1:
+        useful = _scopes(like.tree, mean["thread_time"], like.useful_paths) / threads
+        values = {"parallel": at_most_one(ratio(useful, elapsed))}
+        if like.mpi.any():
+            values |= {f"mpi_{name}": factor for name, factor in of_ranks.items()}
+            values |= openmp_factors(values)
+    missing = {}
+    if like.mpi.any():
+        if like.waits_separated and "wait_time" in slowest:
+            waiting = np.minimum(_scopes(like.tree, slowest["wait_time"], like.mpi), transfers)
+            ideal = total(most, waiting)
+            values["serialization"] = at_most_one(_share(most, waiting))
+            values["transfer"] = at_most_one(ratio(exact(ideal[0]), exact(elapsed[0])))
+        else:
+            missing = dict.fromkeys(("serialization", "transfer"), NOT_SEPARATED)
+    return Factors(values, missing)
+
+
+def predicted_work(like: RunTimes, mean: Mapping[str, Evaluation], ranks: int, threads: int) -> Work:
+    """Return the work of all processors at a point, from models of the mean over ranks."""
+    times = mean["thread_time"] if "thread_time" in mean and threads > 1 else mean["time"]
+    counts = {
+        name: ranks * _scopes(like.tree, evaluation, like.useful_paths)
+        for name, evaluation in mean.items()
+        if evaluation.metric.unit != "s"
+    }
+    return Work(ranks * threads, ranks * _scopes(like.tree, times, like.useful_paths), counts)
+
+
+def _share(part: FloatArray, rest: FloatArray) -> FloatArray:
+    """Return part / (part + rest), whose errors are those of rest / part."""
+    other = ratio(rest, part)
+    return 1.0 / (1.0 + other[[0, 2, 1]])
+
+
+def _scopes(tree: CallTree, evaluation: Evaluation, paths: NDArray[np.bool_]) -> FloatArray:
+    """Return the sum of predictions at some call paths over each scope; what is no part of the program is left out."""
+    parts = np.array([(one.value, one.lower, one.upper) for one in evaluation.exclusive]).reshape(-1, 3).T
+    chosen = paths & ~tree.start_and_end & np.isfinite(parts[0])
+    value, low, high = np.where(chosen, parts, 0.0)
+    sums = [np.append(tree.inclusive(one), one.sum()) for one in (value, (value - low) ** 2, (high - value) ** 2)]
+    return np.stack([sums[0], np.maximum(sums[0] - np.sqrt(sums[1]), 0.0), sums[0] + np.sqrt(sums[2])])
