@@ -37,6 +37,7 @@ GROUPS = {
     },
     "Look": {
         "show": "Show the call tree of a run with its metrics.",
+        "efficiency": "Show the efficiency hierarchy (POP), and what loses time.",
         "report": "Write the report, one HTML file.",
         "diff": "Compare two runs or experiments.",
     },
@@ -84,6 +85,7 @@ READ_EXPERIMENTS = frozenset(
         "suggest",
         "filter",
         "report",
+        "efficiency",
         "export",
         "rates",
         "show",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from quipu.modeling.experiment import Experiment, FloatArray
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray
 
 from ..archive.read import read_archive
 from .experiment import StoredRun
@@ -27,12 +27,17 @@ def times_by_rank(runs: Sequence[StoredRun], experiment: Experiment) -> dict[tup
         archive = read_archive(run.path)
         if archive.values is None or "time" not in archive.values.metrics:
             continue
-        _, (own, there) = unify_trees([experiment.tree, archive.tree])
-        place = np.full(int(max(own.max(), there.max())) + 1, -1)
-        place[own] = np.arange(len(own))
-        path = place[there[archive.values.callpath]]
+        path = places_in(experiment.tree, archive.tree)[archive.values.callpath]
         kept = (path >= 0) & ~experiment.tree.start_and_end[path]
         seconds = np.zeros((len(experiment.tree), metadata.ranks))
         np.add.at(seconds, (path[kept], archive.values.rank[kept]), np.nan_to_num(archive.values.metrics["time"][kept]))
         found[point] = seconds
     return found
+
+
+def places_in(tree: CallTree, other: CallTree) -> IntArray:
+    """Return where each call path of another tree is in a tree, -1: it is not there."""
+    _, (own, there) = unify_trees([tree, other])
+    place = np.full(int(max(own.max(initial=-1), there.max(initial=-1))) + 1, -1)
+    place[own] = np.arange(len(own))
+    return place[there]

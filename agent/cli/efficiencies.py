@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The efficiencies of an experiment, measured and predicted, as a view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from quipu.modeling.analysis import Analysis
+from quipu.modeling.efficiency import RunTimes, Scaling, computation_factors, losses, parallel_factors, scalings
+from quipu.modeling.efficiency.prediction import predicted_factors, predicted_work
+from quipu.modeling.efficiency.scaling import amount, kind_of, reference_at, size_at, work_of
+from quipu.modeling.errors import FormatError, MeasurementError
+from quipu.modeling.evaluation import Evaluation, evaluate
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray
+from quipu.modeling.run_times import EFFORTS
+from quipu.report.efficiency_views import (
+    EfficiencyColumn,
+    EfficiencyView,
+    efficiency_notes,
+    reference_text,
+)
+from quipu.report.model_views import extrapolation_notes
+from quipu.report.text import point_text
+
+from ..merge.efficiency_times import efficiency_times, slowest_ranks
+from ..merge.experiment import StoredRun, find_runs
+from .kept_models import analyze_once
+from .measurements import is_of_others, load
+
+Place = tuple[tuple[str, float], ...]
+_TIMES = ("time", "thread_time", "wait_time")
+
+
+def efficiency_view(
+    source: Path, target: Mapping[str, float] | None = None, scaling: str = "auto", ideal_network: Path | None = None
+) -> EfficiencyView:
+    """Return the efficiencies of an experiment or a run, and with a target those that models predict there.
+
+    Raises FormatError for measurements of other tools, MeasurementError if no run kept time.
+    """
+    if is_of_others(source):
+        raise FormatError(source, "has no times of ranks: efficiencies need run archives of quipu run")
+    experiment = load(source).of_time
+    stored = find_runs(source)
+    runs = efficiency_times(stored, experiment.tree)
+    if not runs:
+        raise MeasurementError(f"{source}: no complete run kept time, which efficiencies are made of; measure one")
+    ideal = {} if ideal_network is None else _ideal(ideal_network, experiment.tree)
+    chosen = _representatives(runs)
+    found = dict(zip(map(_place, chosen), scalings(chosen, scaling), strict=True))
+    columns = [_measured(run, found[_place(run)], ideal.get(_place(run))) for run in chosen]
+    notes = list(experiment.notes)
+    if target:
+        column, doubts = _predicted(experiment, stored, runs, target, scaling)
+        columns, notes = [*columns, column], [*notes, *doubts]
+    return EfficiencyView(
+        experiment.name,
+        experiment.tree,
+        tuple(columns),
+        tuple(_measured(run, found[_place(run)], ideal.get(_place(run))) for run in runs),
+        losses(chosen[-1], found[_place(chosen[-1])]),
+        experiment.quality,
+        (*notes, *efficiency_notes(columns)),
+    )
+
+
+def _place(run: RunTimes) -> Place:
+    return tuple(sorted((name, float(value)) for name, value in run.point.items()))
+
+
+def _representatives(runs: Sequence[RunTimes]) -> list[RunTimes]:
+    """Return the run of median elapsed time of each configuration, those of most processors last."""
+    alike: dict[Place, list[RunTimes]] = {}
+    for run in runs:
+        alike.setdefault(_place(run), []).append(run)
+    median = [sorted(own, key=lambda run: float(run.elapsed.low[-1]))[(len(own) - 1) // 2] for own in alike.values()]
+    return sorted(median, key=lambda run: (run.processors, tuple(run.point.values())))
+
+
+def _ideal(folder: Path, tree: CallTree) -> dict[Place, FloatArray]:
+    """Return the elapsed seconds of each scope on an ideal network, by configuration."""
+    runs = efficiency_times(find_runs(folder), tree)
+    return {_place(run): run.elapsed.low for run in _representatives(runs)}
+
+
+def _measured(run: RunTimes, scaling: Scaling, ideal: FloatArray | None) -> EfficiencyColumn:
+    factors = parallel_factors(run, ideal)
+    computation = computation_factors(work_of(run), work_of(scaling.reference), scaling.kind)
+    return EfficiencyColumn(
+        run.point,
+        run.ranks,
+        run.threads,
+        float(run.elapsed.low[-1]),
+        factors.joined(computation),
+        scaling.kind,
+        reference_text(scaling.reference) if scaling.kind != "none" else "",
+        run,
+    )
+
+
+def _predicted(
+    experiment: Experiment,
+    stored: Sequence[StoredRun],
+    runs: Sequence[RunTimes],
+    target: Mapping[str, float],
+    wanted: str,
+) -> tuple[EfficiencyColumn, list[str]]:
+    """Return the efficiencies that models predict at a point, and notes on how far it is beyond the measurements.
+
+    Raises MeasurementError if single ranks are not known.
+    """
+    slow = slowest_ranks(stored, runs, experiment)
+    if slow is None:
+        raise MeasurementError(
+            f"{experiment.name}: predicted efficiencies need the values of single ranks, which the archives do not "
+            "have: measure with quipu run --rank-columns N, for N ranks or more"
+        )
+    analysis, of_slowest = analyze_once(experiment), analyze_once(slow)
+    metrics = [name for name in (*_TIMES, *EFFORTS) if name in analysis.exclusive]
+
+    def models_at(point: Mapping[str, float], of: Analysis = analysis) -> dict[str, Evaluation]:
+        return {name: evaluate(of, point, name) for name in metrics if name in of.exclusive}
+
+    like, mean = runs[-1], models_at(target)
+    ranks, threads = size_at(runs, target)
+    work = predicted_work(like, mean, ranks, threads)
+    reference = reference_at(runs, target)
+    if isinstance(reference, RunTimes):
+        before, place = work_of(reference), reference_text(reference)
+    else:
+        size = size_at(runs, reference)
+        before = predicted_work(like, models_at(reference), *size)
+        place = f"{point_text(tuple(reference), reference.values())} (predicted)"
+    kind = kind_of(wanted, amount(work), amount(before), work.processors / before.processors)
+    factors = predicted_factors(like, mean, models_at(target, of_slowest), threads)
+    factors = factors.joined(computation_factors(work, before, kind))
+    elapsed = float(mean["time"].total.value)
+    column = EfficiencyColumn(target, ranks, threads, elapsed, factors, kind, place)
+    return column, extrapolation_notes(analysis, target)

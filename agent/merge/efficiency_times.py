@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The times that efficiencies are made of, read from run archives."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray, RegionKind
+from quipu.modeling.run_times import CYCLES, EFFORTS, INSTRUCTIONS, RankColumns, RunTimes
+
+from ..archive.metadata import RunMetadata
+from ..archive.read import read_archive
+from ..archive.run import RankStatistics, RunArchive
+from .experiment import StoredRun
+from .rank_times import places_in
+from .shard import THREAD_TIME, THREADS
+
+_SEPARATING = ("all", "sample")
+
+
+def efficiency_times(runs: Sequence[StoredRun], tree: CallTree) -> list[RunTimes]:
+    """Return the times of the complete runs that kept time, by call paths of the tree of their experiment."""
+    kept = [run for run in runs if run.metadata.complete and not run.metadata.counts_only]
+    return [run_times(read_archive(run.path), tree) for run in kept]
+
+
+def run_times(archive: RunArchive, tree: CallTree) -> RunTimes:
+    """Return the times of one run, by call paths of this tree."""
+    metadata, statistics = archive.metadata, archive.statistics
+    place = places_in(tree, archive.tree)
+    threads = _threads(archive)
+    several = threads > 1 and THREAD_TIME in statistics
+    hosts = {host: number for number, host in enumerate(sorted({rank.host for rank in archive.ranks}))}
+    node = np.zeros(metadata.ranks, dtype=np.int64)
+    for record in archive.ranks:
+        if record.rank < metadata.ranks:
+            node[record.rank] = hosts[record.host]
+    sums = {
+        name: _placed(np.nan_to_num(statistics[name].sum), place, tree)
+        for name in ("visits", *INSTRUCTIONS, CYCLES)
+        if name in statistics
+    }
+    return RunTimes(
+        name=archive.path.name,
+        point=dict(metadata.parameters),
+        repetition=metadata.repetition,
+        ranks=metadata.ranks,
+        threads=threads,
+        tree=tree,
+        time=_columns(archive, "time", place, tree),
+        wait=_columns(archive, "wait_time", place, tree),
+        effort=next(
+            (_columns(archive, name, place, tree) for name in EFFORTS if name in sums and sums[name].any()), None
+        ),
+        useful=_of_threads(archive, place, tree) if several else None,
+        thread_time=_placed(np.nan_to_num(statistics[THREAD_TIME].mean), place, tree) if several else None,
+        sums=sums,
+        node=node,
+        waits_separated=_separated(metadata),
+    )
+
+
+def slowest_ranks(runs: Sequence[StoredRun], times: Sequence[RunTimes], experiment: Experiment) -> Experiment | None:
+    """Return an experiment with the values of the rank that has most time outside of MPI, in each run.
+
+    times: of these runs, in this order. None where the values of single ranks are not known.
+    """
+    kept = [run for run in runs if run.metadata.complete and not run.metadata.counts_only]
+    if any(run.slowest is None for run in times):
+        return None
+    points = {tuple(point): at for at, point in enumerate(experiment.points.tolist())}
+    values = {name: np.full(known.shape, np.nan) for name, known in experiment.values.items()}
+    taken: dict[int, int] = defaultdict(int)
+    for stored, run in zip(kept, times, strict=True):
+        where = points[tuple(float(run.point[name]) for name in experiment.parameters)]
+        count, taken[where] = taken[where], taken[where] + 1
+        archive = read_archive(stored.path)
+        assert archive.values is not None and run.slowest is not None
+        place = places_in(experiment.tree, archive.tree)[archive.values.callpath]
+        rows = (archive.values.rank == run.slowest) & (place >= 0)
+        for name, column in values.items():
+            if name not in archive.values.metrics:
+                continue
+            own = np.zeros(len(experiment.tree))
+            join = np.maximum if experiment.metric(name).over_locations == "max" else np.add
+            join.at(own, place[rows], np.nan_to_num(archive.values.metrics[name][rows].astype(np.float64)))
+            column[:, where, count] = own
+    return replace(experiment, values=values, excess={}, largest={}, rank_times=None, classes=None, timed=None)
+
+
+def _threads(archive: RunArchive) -> int:
+    """Return how many threads a rank has: of its largest OpenMP team, or those that ran at once."""
+    if THREADS in archive.statistics:
+        kinds = np.array([region.kind is RegionKind.OPENMP for region in archive.tree.regions], dtype=bool)
+        teams = np.nan_to_num(archive.statistics[THREADS].max)[kinds[archive.tree.region]]
+        if teams.size:
+            return max(1, int(teams.max()))
+    return archive.metadata.threads
+
+
+def _separated(metadata: RunMetadata) -> bool:
+    """Whether the waiting in collective operations was measured."""
+    how = "" if metadata.fingerprint is None else metadata.fingerprint.facts.get("--mpi-wait", "")
+    return how in _SEPARATING or (metadata.launcher.get("family") == "smpi" and how not in ("", "off"))
+
+
+def _columns(archive: RunArchive, name: str, place: IntArray, tree: CallTree) -> RankColumns:
+    """Return a metric by rank, or its statistics if the archive has no more; 0 where it was not measured."""
+    metadata, known = archive.metadata, archive.statistics.get(name)
+    if known is None:
+        return RankColumns.of_ranks(np.zeros((len(tree), metadata.ranks)))
+    if archive.values is None:
+        return _of_statistics(known, place, tree)
+    result = np.zeros((len(tree), metadata.ranks))
+    path = place[archive.values.callpath]
+    kept = path >= 0
+    values = np.nan_to_num(archive.values.metrics[name][kept].astype(np.float64))
+    np.add.at(result, (path[kept], archive.values.rank[kept]), values)
+    result[tree.start_and_end] = 0.0
+    return RankColumns.of_ranks(result)
+
+
+def _of_statistics(known: RankStatistics, place: IntArray, tree: CallTree) -> RankColumns:
+    ranks = np.full(len(tree), -1)
+    ranks[place[place >= 0]] = known.max_rank[place >= 0]
+    ranks[tree.start_and_end] = -1
+    mean, least, most = (_placed(np.nan_to_num(one), place, tree) for one in (known.mean, known.min, known.max))
+    return RankColumns(None, mean, least, most, ranks)
+
+
+def _of_threads(archive: RunArchive, place: IntArray, tree: CallTree) -> FloatArray | None:
+    """Return the seconds of each thread outside of MPI and OpenMP, shape (call paths, ranks × threads)."""
+    if archive.values is None:
+        return None
+    kinds = np.array([region.kind.value for region in tree.regions], dtype=np.int64)[tree.region]
+    useful = ~np.isin(kinds, (RegionKind.MPI.value, RegionKind.OPENMP.value)) & ~tree.start_and_end
+    locations = np.stack([archive.values.rank, archive.values.thread])
+    columns, column = np.unique(locations, axis=1, return_inverse=True)
+    path = place[archive.values.callpath]
+    kept: NDArray[np.bool_] = (path >= 0) & useful[path]
+    result = np.zeros((len(tree), columns.shape[1]))
+    seconds = np.nan_to_num(archive.values.metrics[THREAD_TIME][kept])
+    np.add.at(result, (path[kept], column.reshape(-1)[kept]), seconds)
+    return result
+
+
+def _placed(values: FloatArray, place: IntArray, tree: CallTree) -> FloatArray:
+    """Return values of the call paths of a run by those of its experiment, 0 for what is no part of the program."""
+    result = np.zeros(len(tree))
+    result[place[place >= 0]] = values[place >= 0]
+    result[tree.start_and_end] = 0.0
+    return result

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Efficiencies of an experiment as rows for every kind of output: the program, call paths, what loses the time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from quipu.modeling.efficiency import HIERARCHY, Factors, Losses, RunTimes
+from quipu.modeling.experiment import CallTree
+from quipu.modeling.printable import counted
+
+from .formats.fnmatch import matches
+from .json_views import document_json, json_number, path_json
+from .text import point_text
+from .views import steps
+
+GOOD, POOR = 0.8, 0.6
+"""From the first on an efficiency is good (as POP says), below the second it is poor."""
+HOW_TO_SEPARATE = (
+    "serialization and transfer are not separated: waiting in collective operations was not measured; measure with "
+    "quipu run --mpi-wait all, or give a simulation with --ideal-network"
+)
+NO_COUNTERS = "IPC and frequency are not separated: measure with quipu run --counters cycles,instructions"
+BOUNDS = (
+    "single ranks of {} are not known: load balance and communication efficiency are between bounds "
+    "(quipu run --rank-columns keeps the ranks)"
+)
+_INSIDE_HYBRID = ("load_balance", "communication")  # of all threads, which those of MPI and OpenMP multiply to
+
+
+@dataclass(frozen=True, eq=False)
+class EfficiencyColumn:
+    """One configuration, measured or predicted.
+
+    run: the measured run, None if it is predicted. scaling: "strong", "weak" or "none", relative to the run or the
+    point in `reference`. elapsed: seconds.
+    """
+
+    point: Mapping[str, float]
+    ranks: int
+    threads: int
+    elapsed: float
+    factors: Factors
+    scaling: str
+    reference: str
+    run: RunTimes | None = None
+
+    @property
+    def heading(self) -> str:
+        """The configuration as a heading of a column."""
+        return point_text(tuple(self.point), self.point.values())
+
+
+@dataclass(frozen=True, eq=False)
+class EfficiencyView:
+    """The efficiencies of an experiment.
+
+    columns: one per configuration, then predicted ones. repetitions: every run. losses: what call paths lose in the
+    last measured configuration; None where single ranks are not known.
+    """
+
+    title: str
+    tree: CallTree
+    columns: tuple[EfficiencyColumn, ...]
+    repetitions: tuple[EfficiencyColumn, ...] = ()
+    losses: Losses | None = None
+    quality: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def last(self) -> EfficiencyColumn:
+        """The last measured configuration."""
+        return [column for column in self.columns if column.run is not None][-1]
+
+
+@dataclass(frozen=True)
+class FactorRow:
+    """One factor in a table: how deep it is in the hierarchy, its title, and (value, low, high) of each column."""
+
+    name: str
+    title: str
+    depth: int
+    values: tuple[tuple[float, float, float], ...]
+
+
+def factor_rows(columns: Sequence[EfficiencyColumn], scope: int = -1) -> list[FactorRow]:
+    """Return the factors of a scope that any column has, in the order of the hierarchy. Scope -1: the program."""
+    hybrid = any("mpi_parallel" in column.factors.values for column in columns)
+    parents = {factor.name: factor.parent for factor in HIERARCHY}
+    if hybrid:
+        parents |= {
+            "serialization": "mpi_communication",
+            "transfer": "mpi_communication",
+            "work_balance": "mpi_load_balance",
+        }
+    rows = []
+    for factor in HIERARCHY:
+        values = tuple(column.factors.of(factor.name, scope) for column in columns)
+        if all(math.isnan(value) for value, _, _ in values) or (hybrid and factor.name in _INSIDE_HYBRID):
+            continue
+        depth, parent = 0, parents[factor.name]
+        while parent is not None:
+            depth, parent = depth + 1, parents[parent]
+        rows.append(FactorRow(factor.name, factor.title, depth, values))
+    return rows
+
+
+def scopes_that_fit(tree: CallTree, pattern: str) -> list[int]:
+    """Return the call paths whose last region, or whose whole text, fits a pattern."""
+    return [
+        path
+        for path in range(len(tree))
+        if not tree.start_and_end[path] and (matches(pattern, tree.name(path)) or matches(pattern, tree.label(path)))
+    ]
+
+
+def efficiency_notes(columns: Sequence[EfficiencyColumn]) -> list[str]:
+    """Return what could not be determined, and how to get it."""
+    notes = []
+    if any(column.factors.missing for column in columns):
+        notes.append(HOW_TO_SEPARATE)
+    if any("rate" in column.factors.values and column.scaling != "none" for column in columns):
+        notes.append(NO_COUNTERS)
+    bounded = [column.run.name for column in columns if column.run is not None and column.run.slowest is None]
+    if bounded:
+        notes.append(BOUNDS.format(bounded[0] if len(bounded) == 1 else f"{len(bounded)} runs"))
+    return notes
+
+
+def scaling_fact(columns: Sequence[EfficiencyColumn]) -> list[tuple[str, str]]:
+    """Return which scaling it is, and relative to which run, of the last configuration that has one."""
+    found = [column for column in columns if column.scaling != "none"]
+    return [("scaling", f"{found[-1].scaling}, relative to {found[-1].reference}")] if found else []
+
+
+def efficiency_json(view: EfficiencyView) -> dict[str, Any]:
+    """Return the document of `quipu efficiency --json`."""
+    paths = [path for path in range(len(view.tree)) if not view.tree.start_and_end[path]]
+    losses = view.losses
+    return document_json(
+        "efficiency",
+        view.title,
+        quality=view.quality,
+        notes=list(view.notes),
+        configurations=[_column_json(column) for column in view.columns],
+        runs=[_column_json(column) for column in view.repetitions],
+        call_paths=[
+            {
+                **path_json(view.tree, path),
+                "configurations": [_factors_json(column.factors, path) for column in view.columns],
+            }
+            for path in paths
+        ],
+        losses=None
+        if losses is None
+        else {
+            "configuration": view.columns.index(view.last),
+            "slowest_rank": losses.rank,
+            "elapsed": json_number(losses.elapsed),
+            "rest": json_number(losses.rest),
+            "call_paths": [
+                {"id": path, "path": list(steps(view.tree, path)), **loss_parts(losses, path)}
+                for path in losses.largest
+            ],
+        },
+    )
+
+
+def loss_parts(losses: Losses, path: int) -> dict[str, float | int | None]:
+    """Return the seconds that a call path loses, by the factor that they are a loss of, and together."""
+    parts = (losses.load_balance, losses.communication, losses.threads, losses.computation, losses.total)
+    names = ("load_balance", "communication", "threads", "computation", "total")
+    return {name: json_number(float(part[path])) for name, part in zip(names, parts, strict=True)}
+
+
+def _column_json(column: EfficiencyColumn) -> dict[str, Any]:
+    return {
+        "point": {name: json_number(value) for name, value in column.point.items()},
+        "run": None if column.run is None else column.run.name,
+        "repetition": None if column.run is None else column.run.repetition,
+        "ranks": column.ranks,
+        "threads": column.threads,
+        "elapsed": json_number(column.elapsed),
+        "predicted": column.run is None,
+        "scaling": column.scaling,
+        "reference": column.reference,
+        "factors": _factors_json(column.factors, -1),
+        "missing": dict(column.factors.missing),
+    }
+
+
+def _factors_json(factors: Factors, scope: int) -> dict[str, Any]:
+    found = {}
+    for name in factors.values:
+        value, low, high = factors.of(name, scope)
+        if not math.isnan(value):
+            found[name] = {"value": json_number(value), "low": json_number(low), "high": json_number(high)}
+    return found
+
+
+def reference_text(run: RunTimes) -> str:
+    """Return the run that others are compared with, as text: its configuration and processors."""
+    place = point_text(tuple(run.point), run.point.values())
+    return f"{place} ({counted(run.processors, 'processor', 'processors')})"

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Efficiencies as tables: the factors of each configuration, coloured, and the call paths that lose the time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from quipu.modeling.experiment import CallTree
+from quipu.modeling.printable import counted
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ..efficiency_views import GOOD, POOR, EfficiencyColumn, EfficiencyView, FactorRow
+from ..text import path_text, percent, quantity
+from ..views import steps
+from .columns import elastic
+from .glyphs import Layout, clean
+from .names import shorten
+
+_GAP = 2
+_INDENT = "  "
+_APART = 5e-4  # an interval that is narrower is not shown
+
+
+def factor_table(columns: Sequence[EfficiencyColumn], rows: Sequence[FactorRow], layout: Layout) -> RenderableType:
+    """Return a table of factors: a line for each, a column for each configuration, those of most processors last.
+
+    Where there is no room for all configurations, the first ones are left out, which a line below the table says.
+    """
+    titles = [_INDENT * row.depth + row.title for row in rows]
+    cells = [[_cell(value) for value in row.values] for row in rows]
+    headings = [[*column.heading.split(", "), _size(column), _time(column)] for column in columns]
+    room = layout.width - max([len("processors"), *map(cell_len, titles)])
+    shown: list[int] = []
+    for at in reversed(range(len(columns))):
+        width = max([*map(cell_len, headings[at]), *(cell_len(row[at]) for row in cells)])
+        if shown and room < width + _GAP:
+            break
+        room -= width + _GAP
+        shown.insert(0, at)
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)
+    table.add_column("", no_wrap=True)
+    for at in shown:
+        heading = "\n".join(clean(line, layout.glyphs) for line in headings[at])
+        table.add_column(heading, justify="right", no_wrap=True)
+    for title, row, texts in zip(titles, rows, cells, strict=True):
+        values = [Text(clean(texts[at], layout.glyphs), style=style_of(row.values[at][0])) for at in shown]
+        table.add_row(Text(title, style="bold" if row.depth < 2 else ""), *values)
+    if len(shown) == len(columns):
+        return table
+    left = len(columns) - len(shown)
+    line = f"no room for: {left} configuration{'s' if left > 1 else ''} (a wider terminal or --json has all)"
+    return Group(table, Text(line, style="dim"))
+
+
+def loss_tables(view: EfficiencyView, top: int, layout: Layout) -> list[RenderableType]:
+    """Return how much of the elapsed time is lost, and the call paths that lose it, the largest loss first."""
+    losses = view.losses
+    if losses is None or losses.lost < _APART:
+        return []
+    rows: list[tuple[str, ...]] = []
+    shown = [path for path in losses.largest[:top] if losses.total[path] >= _APART * losses.elapsed]
+    for path in shown:
+        parts = (losses.load_balance, losses.communication, losses.threads, losses.computation)
+        region = view.tree.region_of(path)
+        place = f"{region.file.rsplit('/', 1)[-1]}:{region.line}" if region.file else ""
+        shares = [_share(float(part[path]) / losses.elapsed) for part in parts]
+        lost = percent(float(losses.total[path]) / losses.elapsed)
+        rows.append((path_text(steps(view.tree, path)), lost, *shares, place))
+    slowest = f", rank {losses.rank} has most outside of MPI" if view.last.ranks > 1 else ""
+    line = f"lost at {view.last.heading}: {percent(losses.lost)} of {quantity(losses.elapsed, 's')}{slowest}"
+    headings = ("call path", "lost", "load balance", "communication", "threads", "computation", "at")
+    table = elastic(headings, rows, (0,), (1, 2, 3, 4, 5), layout, (6,))
+    return [Text(clean(line, layout.glyphs), style="bold"), table]
+
+
+def scope_heading(tree: CallTree, scope: int, layout: Layout) -> RenderableType:
+    """Return the call path that a table is of."""
+    return Text(shorten(clean(path_text(steps(tree, scope)), layout.glyphs), layout.width, layout.glyphs), style="bold")
+
+
+def style_of(value: float) -> str:
+    """Return the style of an efficiency: good, in between, poor."""
+    if math.isnan(value):
+        return "dim"
+    return "green" if value >= GOOD else "yellow" if value >= POOR else "red"
+
+
+def _cell(value: tuple[float, float, float]) -> str:
+    middle, low, high = value
+    if math.isnan(middle) or high - low < _APART or math.isnan(high - low):
+        return percent(middle)
+    return f"{percent(middle)} ({percent(low)} .. {percent(high)})"
+
+
+def _size(column: EfficiencyColumn) -> str:
+    ranks = counted(column.ranks, "rank", "ranks")
+    return f"{ranks} × {column.threads}" if column.threads > 1 else ranks
+
+
+def _time(column: EfficiencyColumn) -> str:
+    return f"{quantity(column.elapsed, 's')}{' predicted' if column.run is None else ''}"
+
+
+def _share(value: float) -> str:
+    return percent(value) if abs(value) >= _APART else ""
