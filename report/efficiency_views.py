@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from quipu.modeling.efficiency import HIERARCHY, Factors, Losses, RunTimes
+from quipu.modeling.efficiency import HIERARCHY, Factor, Factors, Losses, RunTimes
 from quipu.modeling.experiment import CallTree
 from quipu.modeling.printable import counted
 
@@ -19,6 +19,9 @@ from .views import steps
 
 GOOD, POOR = 0.8, 0.6
 """From the first on an efficiency is good (as POP says), below the second it is poor."""
+_MOST_COLUMNS = 8  # of the page
+_MOST_LOSSES = 4
+_WORTH = 0.01  # parts of the elapsed time that are worth an item
 HOW_TO_SEPARATE = (
     "serialization and transfer are not separated: waiting in collective operations was not measured; measure with "
     "quipu run --mpi-wait all, or give a simulation with --ideal-network"
@@ -28,6 +31,10 @@ BOUNDS = (
     "single ranks of {} are not known: load balance and communication efficiency are between bounds "
     "(quipu run --rank-columns keeps the ranks)"
 )
+_OF_HYBRID = {
+    **dict.fromkeys(("serialization", "transfer"), "mpi_communication"),
+    "work_balance": "mpi_load_balance",
+}
 _INSIDE_HYBRID = ("load_balance", "communication")  # of all threads, which those of MPI and OpenMP multiply to
 
 
@@ -87,24 +94,29 @@ class FactorRow:
 
 
 def factor_rows(columns: Sequence[EfficiencyColumn], scope: int = -1) -> list[FactorRow]:
-    """Return the factors of a scope that any column has, in the order of the hierarchy. Scope -1: the program."""
+    """Return the factors of a scope that any column has, each above those that it is made of. Scope -1: the program.
+
+    Without several configurations to compare there is no computation scalability.
+    """
     hybrid = any("mpi_parallel" in column.factors.values for column in columns)
-    parents = {factor.name: factor.parent for factor in HIERARCHY}
-    if hybrid:
-        parents |= {
-            "serialization": "mpi_communication",
-            "transfer": "mpi_communication",
-            "work_balance": "mpi_load_balance",
-        }
-    rows = []
+    moved = _OF_HYBRID if hybrid else {}
+    below: dict[str | None, list[Factor]] = {}
     for factor in HIERARCHY:
+        below.setdefault(moved.get(factor.name, factor.parent), []).append(factor)
+    compared = any(column.scaling != "none" for column in columns)
+    rows: list[FactorRow] = []
+
+    def add(factor: Factor, depth: int) -> None:
         values = tuple(column.factors.of(factor.name, scope) for column in columns)
-        if all(math.isnan(value) for value, _, _ in values) or (hybrid and factor.name in _INSIDE_HYBRID):
-            continue
-        depth, parent = 0, parents[factor.name]
-        while parent is not None:
-            depth, parent = depth + 1, parents[parent]
-        rows.append(FactorRow(factor.name, factor.title, depth, values))
+        known = any(not math.isnan(value) for value, _, _ in values)
+        if known and not (hybrid and factor.name in _INSIDE_HYBRID):
+            rows.append(FactorRow(factor.name, factor.title, depth, values))
+        for part in below.get(factor.name, ()):
+            add(part, depth + 1)
+
+    for factor in below[None if compared else "global"]:
+        if compared or factor.name != "computation":
+            add(factor, 0)
     return rows
 
 
@@ -167,6 +179,46 @@ def efficiency_json(view: EfficiencyView) -> dict[str, Any]:
             ],
         },
     )
+
+
+def efficiency_data(view: EfficiencyView | None) -> dict[str, Any] | None:
+    """Return the efficiencies for the page: "headings" and "rows" of a table, and what loses most time ("lost").
+
+    None where all runs have one processor, or there is no view.
+
+    rows: "title", "depth", "values", one for each heading. lost: null where single ranks are not known; "at", "share"
+    of the elapsed time, "slowest" (null for one rank), "paths": "path", "share", "most": the factor it loses most of.
+    """
+    if view is None or all(column.ranks * column.threads == 1 for column in view.columns):
+        return None
+    columns = view.columns[-_MOST_COLUMNS:]
+    found, lost = view.losses, None
+    if found is not None and found.elapsed > 0.0:
+        largest = [path for path in found.largest[:_MOST_LOSSES] if found.total[path] >= _WORTH * found.elapsed]
+        parts = {
+            path: {name: x or 0.0 for name, x in loss_parts(found, path).items() if name != "total"} for path in largest
+        }
+        lost = {
+            "at": view.last.heading,
+            "share": json_number(found.lost),
+            "slowest": found.rank if view.last.ranks > 1 else None,
+            "paths": [
+                {
+                    "path": path,
+                    "share": json_number(float(found.total[path]) / found.elapsed),
+                    "most": max(parts[path], key=lambda name: parts[path][name]),
+                }
+                for path in largest
+            ],
+        }
+    return {
+        "headings": [column.heading for column in columns],
+        "rows": [
+            {"title": row.title, "depth": row.depth, "values": [json_number(value) for value, _, _ in row.values]}
+            for row in factor_rows(columns)
+        ],
+        "lost": lost,
+    }
 
 
 def loss_parts(losses: Losses, path: int) -> dict[str, float | int | None]:

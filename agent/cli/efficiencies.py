@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from quipu.modeling.analysis import Analysis
@@ -41,19 +42,29 @@ def efficiency_view(
     """
     if is_of_others(source):
         raise FormatError(source, "has no times of ranks: efficiencies need run archives of quipu run")
-    experiment = load(source).of_time
-    stored = find_runs(source)
+    experiment, stored = load(source).of_time, find_runs(source)
+    view = measured_view(experiment, stored, scaling, ideal_network)
+    if view is None:
+        raise MeasurementError(f"{source}: no complete run kept time, which efficiencies are made of; measure one")
+    notes = [*experiment.notes, *view.notes]
+    if not target:
+        return replace(view, notes=tuple(notes))
+    runs = [column.run for column in view.repetitions if column.run is not None]
+    column, doubts = _predicted(experiment, stored, runs, target, scaling)
+    return replace(view, columns=(*view.columns, column), notes=(*notes, *doubts))
+
+
+def measured_view(
+    experiment: Experiment, stored: Sequence[StoredRun], scaling: str = "auto", ideal_network: Path | None = None
+) -> EfficiencyView | None:
+    """Return the measured efficiencies of the runs of an experiment; None if no run kept time."""
     runs = efficiency_times(stored, experiment.tree)
     if not runs:
-        raise MeasurementError(f"{source}: no complete run kept time, which efficiencies are made of; measure one")
+        return None
     ideal = {} if ideal_network is None else _ideal(ideal_network, experiment.tree)
     chosen = _representatives(runs)
     found = dict(zip(map(_place, chosen), scalings(chosen, scaling), strict=True))
     columns = [_measured(run, found[_place(run)], ideal.get(_place(run))) for run in chosen]
-    notes = list(experiment.notes)
-    if target:
-        column, doubts = _predicted(experiment, stored, runs, target, scaling)
-        columns, notes = [*columns, column], [*notes, *doubts]
     return EfficiencyView(
         experiment.name,
         experiment.tree,
@@ -61,7 +72,7 @@ def efficiency_view(
         tuple(_measured(run, found[_place(run)], ideal.get(_place(run))) for run in runs),
         losses(chosen[-1], found[_place(chosen[-1])]),
         experiment.quality,
-        (*notes, *efficiency_notes(columns)),
+        tuple(efficiency_notes(columns)),
     )
 
 

@@ -71,6 +71,7 @@ def command(
     from ..installation import quipu_version
     from ..merge.experiment import find_runs
     from ..merge.rank_times import times_by_rank
+    from .efficiencies import measured_view
     from .kept_models import analyze_once
     from .measurements import is_of_others, load, or_target
 
@@ -108,6 +109,7 @@ def command(
         against=before,
         communication=_communication(runs, data.parameters),
         ranks=times_by_rank(runs, data),
+        efficiency=measured_view(data, runs),
         subtitle=_subtitle(data),
         footer=f"Quipu {quipu_version()}. Values of ranks: {over}.",
     )

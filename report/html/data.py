@@ -14,7 +14,8 @@ combined);
 "models" ("absent": [parameter, value] at which they are 0; "summed": their form in sums); "products" (lists of factors,
 which the terms of models and changes name by number: the many hypotheses of a program are made of few products);
 "communication" (list: configuration, ranks, step: ranks per block, unknown: bytes, cells: [sending block, receiving
-block, bytes, messages]); "ranks" (report/rank_views.py); "refinement" (null, or its budget and iterations);
+block, bytes, messages]); "ranks" (report/rank_views.py); "efficiency" (null, or as
+in report/efficiency_views.py); "refinement" (null, or its budget and iterations);
 "noise" and "changes" (report/behaviour.py). Values of a call path are one number if they are the same everywhere, null
 if nothing was measured, else a list over configurations of one number, null, or the list of repetitions (null: not
 measured).
@@ -41,6 +42,7 @@ from quipu.modeling.slowest_rank import most_dominating
 
 from ..behaviour import behaviour_data
 from ..communication_views import Pairs, communication_data
+from ..efficiency_views import EfficiencyView, efficiency_data
 from ..json_views import json_number, metric_json, region_json
 from ..rank_views import rank_data
 from ..refinement_views import RefinementPanel, refinement_data
@@ -64,6 +66,7 @@ def report_data(
     refinement: RefinementPanel | None = None,
     communication: Mapping[tuple[float, ...], tuple[Pairs, int]] | None = None,
     ranks: Mapping[tuple[float, ...], FloatArray] | None = None,
+    efficiency: EfficiencyView | None = None,
 ) -> dict[str, Any]:
     """Return the data of a report. `target`: where ranking and diagnosis start; what it lacks is that of `scale_of`."""
     order = np.lexsort(experiment.points.T[::-1]) if experiment.parameters else np.arange(experiment.configurations)
@@ -100,6 +103,7 @@ def report_data(
         "against": None if against is None else _against(against, order),
         "communication": communication_data(communication or {}, points),
         "ranks": rank_data(ranks or {}, points),
+        "efficiency": efficiency_data(efficiency),
         "refinement": refinement_data(refinement),
         "noise": beside["noise"],
         "changes": [_change(entry, products) for entry in beside["changes"]],

@@ -21,6 +21,7 @@ from quipu.modeling.printable import printable
 from quipu.modeling.priors.slowdown import Slowdown
 
 from ..communication_views import Pairs
+from ..efficiency_views import EfficiencyView
 from ..kernel_views import KernelPanel
 from ..model_views import diagnosis_facts
 from ..refinement_views import RefinementPanel
@@ -49,6 +50,7 @@ _SCRIPTS = (
     "matrix.js",
     "ranks.js",
     "accuracy.js",
+    "efficiency.js",
     "overview.js",
     "export.js",
     "main.js",
@@ -76,6 +78,7 @@ def html_report(
     against: Experiment | None = None,
     communication: Mapping[tuple[float, ...], tuple[Pairs, int]] | None = None,
     ranks: Mapping[tuple[float, ...], FloatArray] | None = None,
+    efficiency: EfficiencyView | None = None,
     subtitle: str = "",
     footer: str = "",
 ) -> str:
@@ -86,11 +89,11 @@ def html_report(
     than effort; None leaves the diagnosis out. kernels: what limits each kernel. refinement: the iterations in which
     it was found what to instrument. against: an earlier state over the same call paths and configurations, to which the
     flame graph compares. communication: point → what the ranks of one of its runs sent to each other, number of ranks.
-    ranks: point → exclusive seconds of one of its runs, (call paths, ranks).
+    ranks: point → exclusive seconds of one of its runs, (call paths, ranks). efficiency: of the same call paths.
     The page holds a content security policy that allows its own script and style and nothing else.
     """
     data = report_data(
-        experiment, models, target or {}, observed or {}, slow, against, refinement, communication, ranks
+        experiment, models, target or {}, observed or {}, slow, against, refinement, communication, ranks, efficiency
     )
     script = Markup('\n(() => {\n"use strict";\n' + "".join(read_template(name) for name in _SCRIPTS) + "})();\n")
     counts = [max(column) for column in zip(*data["repetitions"].values(), strict=True)] or [0] * len(data["points"])

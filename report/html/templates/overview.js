@@ -130,4 +130,5 @@ function drawOverview() {
   const items = [...adviceItems(metric, point, findings, top), ...(right ? doubts(point) : [])];
   byId("overview-advice").replaceChildren(...items.map((parts) => element("li", {}, ...parts)));
   byId("overview-todo").hidden = !items.length;
+  drawEfficiency();
 }

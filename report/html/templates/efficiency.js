@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// On the first screen: the efficiency hierarchy of each configuration, and the call paths that lose the time.
+
+const LOSSES = { load_balance: "by imbalance", communication: "by communication", threads: "by idle threads", computation: "by more or slower work than on fewer processors" };
+const GOOD = 0.8; // as in the terminal
+const POOR = 0.6;
+
+const gradeOf = (value) => (value === null ? "" : value >= GOOD ? "good" : value >= POOR ? "fair" : "poor");
+
+function drawEfficiency() {
+  const found = DATA.efficiency;
+  byId("overview-efficient").hidden = !found;
+  if (!found || byId("factors").rows.length) return;
+  const heads = found.headings.map((text) => element("th", { scope: "col" }, text));
+  byId("factors").append(element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "factor"), ...heads)));
+  const rows = found.rows.map(({ title, depth, values }) =>
+    element("tr", { class: depth < 2 ? "main" : "" }, element("th", { scope: "row", class: `depth-${depth}` }, title), ...values.map((value) => element("td", { class: gradeOf(value) }, percent(value)))),
+  );
+  byId("factors").append(element("tbody", {}, ...rows));
+  const { at, share, slowest, paths } = found.lost || { paths: [] };
+  const items = paths.map((one) => element("li", {}, linkTo(one.path, "time"), ` loses ${percent(one.share)}, ${LOSSES[one.most]}.`));
+  byId("losses").replaceChildren(...items);
+  byId("losses-title").textContent = items.length ? `${percent(share)} of the time is lost at ${at}${slowest === null ? "" : `, where rank ${slowest} has most time outside of MPI`}:` : "";
+}
