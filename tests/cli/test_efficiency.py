@@ -75,7 +75,9 @@ def write(folder: Path, p: int, n: int, wait: str = "all", ranks_kept: bool = Tr
         np.tile(np.arange(p), 3),
         np.zeros(3 * p, dtype=np.int64),
         {
-            metric.name: np.concatenate(rows[metric.name]).astype(np.float64 if metric.unit == "s" else np.int64)
+            metric.name: np.concatenate(rows[metric.name]).astype(np.float64)
+            if metric.unit == "s"
+            else np.concatenate(rows[metric.name]).astype(np.int64)
             for metric in METRICS
         },
     )
