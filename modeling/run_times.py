@@ -79,8 +79,8 @@ class RunTimes:
 
     name: of its folder. point: by parameter. threads: of a rank. tree: of the experiment, whose call paths all arrays
     have. time: wall time; wait: the part of it that waited. effort: the effort that stands for instructions, None
-    without one. useful: seconds of each thread outside of MPI and OpenMP,
-    shape (call paths, ranks × threads), where ranks have several threads and each is known. thread_time: the sum over
+    without one. of_threads: seconds of each thread, shape (call paths, ranks, threads), where ranks have several
+    threads and each is known. thread_time: the sum over
     the threads of a rank, mean over ranks, shape (call paths,); None where a rank has one thread. sums: metric → sum
     over ranks and threads, shape (call paths,). node: number of the node of each rank, shape (ranks,). waits_separated:
     waiting in collective operations is in `wait`, too. What is no part of the program is 0 everywhere.
@@ -95,7 +95,7 @@ class RunTimes:
     time: RankColumns
     wait: RankColumns
     effort: RankColumns | None = None
-    useful: FloatArray | None = None
+    of_threads: FloatArray | None = None
     thread_time: FloatArray | None = None
     sums: Mapping[str, FloatArray] = field(default_factory=dict)
     node: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -161,9 +161,10 @@ class RunTimes:
         if self.thread_time is None:
             found = self.scopes_of(self.time.only(self.useful_paths))
             return found.low, found.high
-        if self.useful is None:
+        if self.of_threads is None:
             return np.full(len(self.tree) + 1, np.nan), np.full(len(self.tree) + 1, np.nan)
-        most = self._of_ranks(self.useful).max(axis=1)
+        threads = self.of_threads.reshape(len(self.tree), -1)
+        most = self._of_ranks(np.where(self.useful_paths[:, None], threads, 0.0)).max(axis=1)
         return most, most
 
     @property

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray, RegionKind
 from quipu.modeling.run_times import CYCLES, EFFORTS, INSTRUCTIONS, RankColumns, RunTimes
 
@@ -56,7 +55,7 @@ def run_times(archive: RunArchive, tree: CallTree) -> RunTimes:
         effort=next(
             (_columns(archive, name, place, tree) for name in EFFORTS if name in sums and sums[name].any()), None
         ),
-        useful=_of_threads(archive, place, tree) if several else None,
+        of_threads=_of_threads(archive, place, tree) if several else None,
         thread_time=_placed(np.nan_to_num(statistics[THREAD_TIME].mean), place, tree) if several else None,
         sums=sums,
         node=node,
@@ -133,18 +132,15 @@ def _of_statistics(known: RankStatistics, place: IntArray, tree: CallTree) -> Ra
 
 
 def _of_threads(archive: RunArchive, place: IntArray, tree: CallTree) -> FloatArray | None:
-    """Return the seconds of each thread outside of MPI and OpenMP, shape (call paths, ranks × threads)."""
-    if archive.values is None:
+    """Return the seconds of each thread, shape (call paths, ranks, threads)."""
+    values = archive.values
+    if values is None:
         return None
-    kinds = np.array([region.kind.value for region in tree.regions], dtype=np.int64)[tree.region]
-    useful = ~np.isin(kinds, (RegionKind.MPI.value, RegionKind.OPENMP.value)) & ~tree.start_and_end
-    locations = np.stack([archive.values.rank, archive.values.thread])
-    columns, column = np.unique(locations, axis=1, return_inverse=True)
-    path = place[archive.values.callpath]
-    kept: NDArray[np.bool_] = (path >= 0) & useful[path]
-    result = np.zeros((len(tree), columns.shape[1]))
-    seconds = np.nan_to_num(archive.values.metrics[THREAD_TIME][kept])
-    np.add.at(result, (path[kept], column.reshape(-1)[kept]), seconds)
+    path = place[values.callpath]
+    kept = (path >= 0) & ~tree.start_and_end[path]
+    result = np.zeros((len(tree), archive.metadata.ranks, int(values.thread.max(initial=0)) + 1))
+    seconds = np.nan_to_num(values.metrics[THREAD_TIME][kept])
+    np.add.at(result, (path[kept], values.rank[kept], values.thread[kept]), seconds)
     return result
 
 

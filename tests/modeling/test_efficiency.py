@@ -86,11 +86,9 @@ def test_planted_efficiencies_of_mpi_and_openmp() -> None:
     # 2 ranks × 2 threads, 10 s. Rank 0: 2 s serial, 6 s in a team whose threads work 6 and 3 s, 2 s in MPI.
     # Rank 1: 1 s serial, 4 s in a team whose threads work 4 and 4 s, 5 s in MPI.
     time = {SOLVE: [2.0, 1.0], BODY: [6.0, 4.0], ALLREDUCE: [2.0, 5.0]}
-    useful = np.zeros((len(TREE), 4))
-    useful[SOLVE], useful[BODY] = [2.0, 0.0, 1.0, 0.0], [6.0, 3.0, 4.0, 4.0]
-    of_threads = np.zeros(len(TREE))
-    of_threads[SOLVE], of_threads[BODY] = 1.5, 8.5
-    run = run_of(time, threads=2, useful=useful, thread_time=of_threads)
+    of_threads = np.zeros((len(TREE), 2, 2))
+    of_threads[SOLVE], of_threads[BODY] = [[2.0, 0.0], [1.0, 0.0]], [[6.0, 3.0], [4.0, 4.0]]
+    run = run_of(time, threads=2, of_threads=of_threads, thread_time=of_threads.sum(axis=2).mean(axis=1))
     found = values(run)
     assert found["parallel"] == pytest.approx(20.0 / 40.0)
     assert found["load_balance"] == pytest.approx(5.0 / 8.0)

@@ -7,6 +7,7 @@ import json
 import re
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from quipu.modeling.efficiency import RunTimes, computation_factors, losses, parallel_factors, scalings, work_of
@@ -40,7 +41,7 @@ def view_of(experiment: Experiment, path: int, *sizes: int) -> EfficiencyView:
     return EfficiencyView("planted", experiment.tree, tuple(columns), (), losses(runs[-1], scalings(runs)[-1]))
 
 
-def found_on(page: str, folder: Path) -> dict[str, object]:
+def found_on(page: str, folder: Path) -> dict[str, Any]:
     script = """whenDrawn(() => {
       const textOf = (one) => one.textContent.replace(/\\s+/g, ' ').trim();
       const rows = [...document.querySelectorAll('#factors tbody tr')].map((row) => [...row.cells].map(textOf));
@@ -59,7 +60,7 @@ def found_on(page: str, folder: Path) -> dict[str, object]:
     assert console == ""
     found = re.search(r'data-found="([^"]*)"', dom)
     assert found is not None
-    result: dict[str, object] = json.loads(unescape(found[1]))
+    result: dict[str, Any] = json.loads(unescape(found[1]))
     return result
 
 
@@ -68,11 +69,11 @@ def test_factors_and_losses_are_on_the_first_screen(tmp_path: Path) -> None:
     path = len(experiment.tree) - 1
     found = found_on(html_report(experiment, models, efficiency=view_of(experiment, path, 1, 4)), tmp_path)
     assert found["hidden"] is False
-    assert ["load balance", "100.0%", "50.0%"] in found["rows"]  # type: ignore[operator]
-    assert ["global efficiency", "100.0%", "50.0%"] in found["rows"]  # type: ignore[operator]
-    assert set(found["grades"]) == {"good", "poor"}  # type: ignore[call-overload]
+    assert ["load balance", "100.0%", "50.0%"] in found["rows"]
+    assert ["global efficiency", "100.0%", "50.0%"] in found["rows"]
+    assert set(found["grades"]) == {"good", "poor"}
     assert found["title"] == "50.0% of the time is lost at p=4, n=32, where rank 3 has most time outside of MPI:"
-    (loss,) = found["losses"]  # type: ignore[misc]
+    (loss,) = found["losses"]
     assert "loses 50.0%, by imbalance." in loss
     assert str(found["opened"]).endswith(experiment.tree.name(path))
 
