@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who is waited for: planted delays are charged to their call path and rank, and charges add up to the waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from quipu.modeling.experiment import CallTree, FloatArray, Region, RegionKind
+from quipu.modeling.root_causes import RootCauses, root_causes
+from quipu.modeling.run_times import RankColumns, RunTimes
+
+MPI, OPENMP = RegionKind.MPI, RegionKind.OPENMP
+REGIONS = (
+    Region("main", "main"),
+    Region("work", "work"),
+    Region("sort", "sort"),
+    Region("MPI_Bcast", "MPI_Bcast", MPI),
+    Region("MPI_Allreduce", "MPI_Allreduce", MPI),
+    Region("MPI_Recv", "MPI_Recv", MPI),
+    Region("team", "omp parallel", OPENMP),
+    Region("body", "main (omp line 5)"),
+    Region("barrier", "omp implicit barrier", OPENMP),
+    Region("long", "long_item"),
+    Region("short", "short_item"),
+)
+TREE = CallTree(REGIONS, np.arange(11), np.array([-1, 0, 0, 0, 0, 0, 0, 6, 6, 7, 7]))
+MAIN, WORK, SORT, BCAST, ALLREDUCE, RECV, TEAM, BODY, BARRIER, LONG, SHORT = range(11)
+Rows = Mapping[int, Sequence[float]]
+
+
+def table(rows: Rows, ranks: int) -> FloatArray:
+    values = np.zeros((len(TREE), ranks))
+    for path, own in rows.items():
+        values[path] = own
+    return values
+
+
+def run_of(times: Rows, waits: Rows, effort: Rows | None = None, **changes: object) -> RunTimes:
+    ranks = len(next(iter(times.values())))
+    columns = [RankColumns.of_ranks(table(rows, ranks)) for rows in ({**waits, **times}, waits)]
+    counted = None if effort is None else RankColumns.of_ranks(table(effort, ranks))
+    found = RunTimes("r", {"p": ranks}, 1, ranks, 1, TREE, *columns, counted, waits_separated=True)
+    return replace(found, **changes)  # type: ignore[arg-type]
+
+
+def found(run: RunTimes) -> RootCauses:
+    causes = root_causes(run)
+    assert causes is not None
+    return causes
+
+
+def test_the_late_root_of_a_broadcast() -> None:
+    times = {WORK: [1.0, 1.0, 1.0], SORT: [2.0, 0.0, 0.0]}
+    run = run_of(times, {BCAST: [0.0, 2.0, 2.0]}, {WORK: [5, 5, 5], SORT: [9, 0, 0]})
+    (cause,) = found(run).causes
+    assert cause.path == BCAST
+    assert cause.waiting == pytest.approx(4.0 / 3.0)
+    (charge,) = cause.charges
+    assert (charge.path, charge.rank, charge.thread, charge.more_work) == (SORT, 0, None, True)
+    assert charge.seconds == pytest.approx(cause.waiting)
+    assert cause.unexplained == pytest.approx(0.0)
+    assert found(run).delay_caused[SORT] == pytest.approx(4.0 / 3.0)
+
+
+def test_each_operation_has_its_late_rank() -> None:
+    """Rank 0 sorts before the broadcast, rank 2 works longest before the reduction."""
+    times = {SORT: [3.0, 0.0, 0.0], WORK: [1.0, 1.0, 5.0]}
+    causes = found(run_of(times, {BCAST: [0.0, 3.0, 3.0], ALLREDUCE: [4.0, 4.0, 0.0]}))
+    assert causes.ranked[0][:2] == (WORK, 2)
+    assert causes.ranked[1][:2] == (SORT, 0)
+    assert causes.unexplained == pytest.approx(0.0)
+
+
+def test_two_ranks_are_late_at_the_same_operation() -> None:
+    times = {SORT: [4.0, 0.0, 0.0, 0.0], WORK: [0.0, 1.0, 0.0, 0.0]}
+    causes = found(run_of(times, {ALLREDUCE: [1.0, 4.0, 5.0, 5.0]}))
+    assert [(path, rank) for path, rank, _ in causes.ranked] == [(SORT, 0), (WORK, 1)]
+    assert causes.delay_caused[[SORT, WORK]] == pytest.approx([3.0, 0.75])
+    assert causes.unexplained == pytest.approx(0.0)
+
+
+def test_a_slow_rank_does_the_same_work() -> None:
+    run = run_of({WORK: [1.0, 2.0, 1.0]}, {ALLREDUCE: [1.0, 0.0, 1.0]}, {WORK: [7, 7, 7]})
+    (charge,) = found(run).causes[0].charges
+    assert (charge.path, charge.rank, charge.more_work) == (WORK, 1, False)
+
+
+def test_waiting_that_no_rank_explains_is_said() -> None:
+    """In a pipeline the last rank waits for the first item: all work the same."""
+    causes = found(run_of({WORK: [2.0, 2.0, 2.0]}, {RECV: [0.0, 1.0, 2.0]}))
+    assert causes.unexplained == pytest.approx(causes.waiting)
+    assert causes.ranked == []
+
+
+def test_waiting_in_collectives_that_was_not_separated() -> None:
+    times = {WORK: [1.0, 3.0], ALLREDUCE: [2.5, 0.5]}
+    causes = found(run_of(times, {}, waits_separated=False))
+    assert causes.ranked == [(WORK, 1, pytest.approx(1.0))]
+    assert found(run_of(times, {})).causes == ()  # it was, and there was none
+
+
+def test_statistics_know_no_ranks() -> None:
+    run = run_of({WORK: [1.0, 2.0]}, {ALLREDUCE: [1.0, 0.0]})
+    assert root_causes(replace(run, time=replace(run.time, values=None))) is None
+
+
+def threads_of(rows: Mapping[int, Sequence[float]]) -> FloatArray:
+    return table(rows, 2)[:, None, :]
+
+
+def test_threads_that_wait_for_one() -> None:
+    threads = threads_of({SHORT: [1.0, 1.0], LONG: [0.0, 2.0], BARRIER: [2.0, 0.0]})
+    visits = np.zeros(len(TREE))
+    visits[[BODY, BARRIER, LONG, SHORT]] = [2, 2, 1, 2]
+    run = run_of({WORK: [0.0]}, {}, threads=2, of_threads=threads, sums={"visits": visits})
+    (cause,) = found(run).causes
+    assert (cause.path, cause.waiting) == (BARRIER, 1.0)
+    assert [(one.path, one.thread) for one in cause.charges] == [(LONG, 1)]
+
+
+def test_threads_of_a_dynamic_schedule_wait_in_turn() -> None:
+    """Either thread had the long item in ten of twenty regions; short items are too short for the waiting."""
+    threads = threads_of({SHORT: [10.0, 10.0], LONG: [20.0, 20.0], BARRIER: [10.0, 10.0]})
+    visits = np.zeros(len(TREE))
+    visits[[BODY, BARRIER, LONG, SHORT]] = [40, 40, 20, 200]
+    run = run_of({WORK: [0.0]}, {}, threads=2, of_threads=threads, sums={"visits": visits})
+    (cause,) = found(run).causes
+    assert [(one.path, one.thread) for one in cause.charges] == [(LONG, None)]
+    assert cause.charges[0].seconds == pytest.approx(cause.waiting)
+
+
+SECONDS = st.lists(st.floats(0.0, 100.0), min_size=4, max_size=4)
+
+
+@given(SECONDS, SECONDS, SECONDS, SECONDS, SECONDS)
+def test_charges_add_up(
+    main: list[float], work: list[float], sort: list[float], bcast: list[float], reduce: list[float]
+) -> None:
+    run = run_of({MAIN: main, WORK: work, SORT: sort}, {BCAST: bcast, ALLREDUCE: reduce})
+    causes = found(run)
+    assert causes.waiting == pytest.approx((sum(bcast) + sum(reduce)) / 4, abs=1e-9)
+    assert float(causes.delay_caused.sum()) + causes.unexplained == pytest.approx(causes.waiting, abs=1e-9)
+    assert all(cause.unexplained >= -1e-9 for cause in causes.causes)
+    assert (causes.delay_caused >= 0.0).all()
