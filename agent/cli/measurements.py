@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def load_both(
-    source: Path, over_ranks: Over = "mean", options: Options | None = None
+    source: Path, over_ranks: Over = "mean", options: Options | None = None, metrics: Collection[str] = ()
 ) -> tuple[Analysis, Experiment | None]:
     """Return the models of an experiment as `load` takes it, or those in a file that `quipu model -o` wrote.
 
     With them come the measurements that they were made from, if they are there. options: how to model; UsageError if it
-    is given and `source` holds models. Raises FormatError naming the file at fault, ModelingError if there is nothing
-    to model.
+    is given and `source` holds models. metrics: as for `load`. Raises FormatError naming the file at fault,
+    ModelingError if there is nothing to model.
     """
     if _holds_models(source):
         from quipu.modeling.document import from_document
@@ -39,7 +40,7 @@ def load_both(
 
     from .kept_models import analyze_once
 
-    experiment = _measurements(source, over_ranks)
+    experiment = load(source, over_ranks, metrics)
     return analyze_once(experiment, options or DEFAULT), experiment
 
 
@@ -70,14 +71,20 @@ def is_run(folder: Path) -> bool:
     return is_archive(folder)
 
 
-def load(source: Path, over_ranks: Over = "mean") -> Experiment:
+def load(source: Path, over_ranks: Over = "mean", metrics: Collection[str] = ()) -> Experiment:
     """Return an experiment folder, a file of Extra-P, or profiles of other tools as an experiment.
 
+    metrics: those that somebody asks for, of which some are made of others (`effort_excess`).
     Raises FormatError if there is none, and what `load_experiment` and `read_experiment` raise.
     """
     if _holds_models(source):
         raise FormatError(source, "holds models, not measurements: give the experiment that they were made from")
-    return _measurements(source, over_ranks)
+    from quipu.modeling.effort_excess import EFFORT_EXCESS, with_effort_excess
+
+    experiment = _measurements(source, over_ranks)
+    if EFFORT_EXCESS.name in metrics and EFFORT_EXCESS.name not in experiment.metrics:
+        return with_effort_excess(experiment)
+    return experiment
 
 
 def load_side(source: Path, over_ranks: Over = "mean") -> Side:

@@ -37,7 +37,7 @@ def command(
 
     from .measurements import load_both, or_target, ranks_of
 
-    analysis, measured = load_both(experiment, over_ranks_of(over_ranks))
+    analysis, measured = load_both(experiment, over_ranks_of(over_ranks), metrics=[metric])
     zero = [name for name, (low, _) in zip(analysis.parameters, analysis.ranges, strict=True) if low <= 0]
     point = point_of(
         "--at", or_target(at, experiment), analysis.parameters, with_zero=zero, ranks=ranks_of(analysis, measured)

@@ -57,6 +57,7 @@ def command(
              quipu show heat --source --at p=4,n=100 --path stencil.c --metric flops,bytes_loaded
              quipu show heat --communication --at p=16,n=100
     """
+    from quipu.modeling.effort_excess import EFFORT_EXCESS
     from quipu.report.json_views import show_json as tree_json
     from quipu.report.terminal import call_tree, head, tables
     from quipu.report.tree_views import configuration_rows, experiment_view
@@ -77,12 +78,13 @@ def command(
     options = TreeOptions(split_names(metric), None if exclusive is None else scope, depth, sort, ranks)
     rows: list[ConfigurationRow] = []
     names: tuple[str, ...] = ()
-    if not is_of_others(folder) and is_run(folder):
+    made = EFFORT_EXCESS.name in options.metrics  # of several ranks at once
+    if not is_of_others(folder) and is_run(folder) and not made:
         if at:
             raise UsageError("--at chooses a configuration of an experiment, but this folder is one run")
         view = _run_view(folder, over, per_rank=ranks or as_json or over == "max")
     else:
-        experiment = load(folder, over)
+        experiment = load(folder, over, options.metrics)
         view = experiment_view(experiment, parse_assignments("--at", at))
         rows, names = configuration_rows(experiment), experiment.parameters
     if as_json:
