@@ -11,11 +11,13 @@ from typing import Any
 from quipu.modeling.efficiency import HIERARCHY, Factor, Factors, Losses, RunTimes
 from quipu.modeling.experiment import CallTree
 from quipu.modeling.printable import counted
+from quipu.modeling.root_causes import RootCauses
 
 from .formats.fnmatch import matches
 from .json_views import document_json, json_number, path_json
 from .text import point_text
 from .views import steps
+from .waiting_views import named, waiting_json, worth_a_line
 
 GOOD, POOR = 0.8, 0.6
 """From the first on an efficiency is good (as POP says), below the second it is poor."""
@@ -65,8 +67,8 @@ class EfficiencyColumn:
 class EfficiencyView:
     """The efficiencies of an experiment.
 
-    columns: one per configuration, then predicted ones. repetitions: every run. losses: what call paths lose in the
-    last measured configuration; None where single ranks are not known.
+    columns: one per configuration, then predicted ones. repetitions: every run. losses, waiting: what call paths lose
+    in the last measured configuration, and what its ranks wait for; None where single ranks are not known.
     """
 
     title: str
@@ -74,6 +76,7 @@ class EfficiencyView:
     columns: tuple[EfficiencyColumn, ...]
     repetitions: tuple[EfficiencyColumn, ...] = ()
     losses: Losses | None = None
+    waiting: RootCauses | None = None
     quality: str = ""
     notes: tuple[str, ...] = field(default=())
 
@@ -158,6 +161,7 @@ def efficiency_json(view: EfficiencyView) -> dict[str, Any]:
         quality=view.quality,
         notes=list(view.notes),
         configurations=[_column_json(column) for column in view.columns],
+        waiting=waiting_json(view.tree, view.waiting),
         runs=[_column_json(column) for column in view.repetitions],
         call_paths=[
             {
@@ -182,7 +186,8 @@ def efficiency_json(view: EfficiencyView) -> dict[str, Any]:
 
 
 def efficiency_data(view: EfficiencyView | None) -> dict[str, Any] | None:
-    """Return the efficiencies for the page: "headings" and "rows" of a table, and what loses most time ("lost").
+    """Return the efficiencies for the page: "headings" and "rows" of a table, what loses most time ("lost"), and
+    what ranks wait for ("waits").
 
     None where all runs have one processor, or there is no view.
 
@@ -218,7 +223,28 @@ def efficiency_data(view: EfficiencyView | None) -> dict[str, Any] | None:
             for row in factor_rows(columns)
         ],
         "lost": lost,
+        "waits": [] if view.waiting is None else _waits(view.waiting),
     }
+
+
+def _waits(found: RootCauses) -> list[dict[str, Any]]:
+    """Return what waits for the page: "path", "seconds", and "causes": "path", "rank", "share", "more_work"."""
+    return [
+        {
+            "path": cause.path,
+            "seconds": json_number(cause.waiting),
+            "causes": [
+                {
+                    "path": one.path,
+                    "rank": one.rank,
+                    "share": json_number(one.seconds / cause.waiting),
+                    "more_work": one.more_work,
+                }
+                for one in named(cause)
+            ],
+        }
+        for cause in worth_a_line(found)[:_MOST_LOSSES]
+    ]
 
 
 def loss_parts(losses: Losses, path: int) -> dict[str, float | int | None]:

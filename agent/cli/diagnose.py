@@ -35,8 +35,11 @@ def command(
     from quipu.report.json_views import diagnosis_json
     from quipu.report.model_views import diagnosis_facts, extrapolation_notes, slowest_rank_notes
     from quipu.report.terminal import head, tables
+    from quipu.report.terminal.efficiency import waiting_text
     from quipu.report.text import point_text, quality_fact
+    from quipu.report.waiting_views import waiting_json
 
+    from .efficiencies import waiting_of_largest
     from .kept_models import analyze_once
     from .measurements import load, or_target
 
@@ -53,6 +56,7 @@ def command(
         target = dict(zip(data.parameters, scale_of(data, {}), strict=True))
     analysis = analyze_once(data)
     found = diagnose(data, analysis, target)
+    waits = waiting_of_largest(experiment, data)
     place = point_text(data.parameters, found.point.values())
     beside = [*extrapolation_notes(analysis, found.point), *slowest_rank_notes(analysis)]
     if write is not None:
@@ -60,15 +64,16 @@ def command(
         write(page)
         say(f"wrote {output}")
     if as_json:
-        show_json(diagnosis_json(data.name, found, data.quality))
+        waiting = waiting_json(data.tree, None if waits is None else waits[1])
+        show_json({**diagnosis_json(data.name, found, data.quality), "waiting": waiting})
         return
     room = layout()
     facts = [*quality_fact(data.quality), *diagnosis_facts(place, found)]
-    notes = [*beside, *data.notes, *found.notes]
-    shown = head(f"{data.name}: what will hurt at {place}", facts, notes, room)
+    shown = head(f"{data.name}: what will hurt at {place}", facts, [*beside, *data.notes, *found.notes], room)
     found_there = [tables.diagnosis_table(found, top, room)] if found.findings else []
     others = [tables.beyond_effort_table(found, top, room)] if found.others else []
-    show([shown, *found_there, *others])
+    waiting_there = [] if waits is None else waiting_text(data.tree, waits[1], top, room, waits[0])
+    show([shown, *found_there, *others, *waiting_there])
     if not found.findings:
         if found.without_effort >= 1.0:
             say("there is no effort that growth of time could be compared with")

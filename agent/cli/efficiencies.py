@@ -14,6 +14,7 @@ from quipu.modeling.efficiency.scaling import amount, kind_of, reference_at, siz
 from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.evaluation import Evaluation, evaluate
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray
+from quipu.modeling.root_causes import RootCauses, root_causes
 from quipu.modeling.run_times import EFFORTS
 from quipu.report.efficiency_views import (
     EfficiencyColumn,
@@ -71,9 +72,24 @@ def measured_view(
         tuple(columns),
         tuple(_measured(run, found[_place(run)], ideal.get(_place(run))) for run in runs),
         losses(chosen[-1], found[_place(chosen[-1])]),
+        root_causes(chosen[-1]),
         experiment.quality,
         tuple(efficiency_notes(columns)),
     )
+
+
+def waiting_of_largest(source: Path, experiment: Experiment) -> tuple[RunTimes, RootCauses] | None:
+    """Return what the run of median time with most ranks waited for; None where single ranks are not known."""
+    if is_of_others(source):
+        return None
+    stored = [run for run in find_runs(source) if run.metadata.complete and not run.metadata.counts_only]
+    most = max((run.metadata.ranks for run in stored), default=0)
+    runs = efficiency_times([run for run in stored if run.metadata.ranks == most], experiment.tree)
+    if not runs:
+        return None
+    run = _representatives(runs)[-1]
+    found = root_causes(run)
+    return None if found is None else (run, found)
 
 
 def _place(run: RunTimes) -> Place:

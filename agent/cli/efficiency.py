@@ -42,7 +42,7 @@ def command(
     from quipu.report.efficiency_views import efficiency_json, factor_rows, scaling_fact, scopes_that_fit
     from quipu.report.formats.talp import talp_csv
     from quipu.report.terminal import head
-    from quipu.report.terminal.efficiency import factor_table, loss_tables, scope_heading
+    from quipu.report.terminal.efficiency import factor_table, loss_tables, scope_heading, waiting_text
     from quipu.report.text import quality_fact
 
     from .efficiencies import efficiency_view
@@ -73,7 +73,7 @@ def command(
         parts += [] if scope < 0 else [scope_heading(view.tree, scope, room)]
         parts.append(factor_table(view.columns, factor_rows(view.columns, scope), room))
     if path is None:
-        parts += loss_tables(view, top, room)
+        parts += [*loss_tables(view, top, room), *waiting_text(view.tree, view.waiting, top, room)]
     show([head(f"{view.title}: efficiency", facts, view.notes, room), *parts])
     if len(scopes) > top:
         say(f"{len(scopes) - top} further call paths are not shown (--top)")

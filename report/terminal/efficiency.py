@@ -8,16 +8,19 @@ from collections.abc import Sequence
 
 from quipu.modeling.experiment import CallTree
 from quipu.modeling.printable import counted
+from quipu.modeling.root_causes import RootCauses
+from quipu.modeling.run_times import RunTimes
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from ..efficiency_views import GOOD, POOR, EfficiencyColumn, EfficiencyView, FactorRow
-from ..text import path_text, percent, quantity
+from ..text import path_text, percent, point_text, quantity
 from ..views import steps
+from ..waiting_views import place_of, waiting_lines
 from .columns import elastic
-from .glyphs import Layout, clean
+from .glyphs import Layout, clean, wrapped
 from .names import shorten
 
 _GAP = 2
@@ -65,16 +68,29 @@ def loss_tables(view: EfficiencyView, top: int, layout: Layout) -> list[Renderab
     shown = [path for path in losses.largest[:top] if losses.total[path] >= _APART * losses.elapsed]
     for path in shown:
         parts = (losses.load_balance, losses.communication, losses.threads, losses.computation)
-        region = view.tree.region_of(path)
-        place = f"{region.file.rsplit('/', 1)[-1]}:{region.line}" if region.file else ""
         shares = [_share(float(part[path]) / losses.elapsed) for part in parts]
         lost = percent(float(losses.total[path]) / losses.elapsed)
-        rows.append((path_text(steps(view.tree, path)), lost, *shares, place))
+        rows.append((path_text(steps(view.tree, path)), lost, *shares, place_of(view.tree, path)))
     slowest = f", rank {losses.rank} has most outside of MPI" if view.last.ranks > 1 else ""
     line = f"lost at {view.last.heading}: {percent(losses.lost)} of {quantity(losses.elapsed, 's')}{slowest}"
     headings = ("call path", "lost", "load balance", "communication", "threads", "computation", "at")
     table = elastic(headings, rows, (0,), (1, 2, 3, 4, 5), layout, (6,))
     return [Text(clean(line, layout.glyphs), style="bold"), table]
+
+
+def waiting_text(
+    tree: CallTree, found: RootCauses | None, top: int, layout: Layout, run: RunTimes | None = None
+) -> list[RenderableType]:
+    """Return sentences on what ranks wait for and what causes it; nothing if they wait for next to no time.
+
+    run: the run that they are of, if a line has to name it.
+    """
+    lines = [] if found is None else waiting_lines(tree, found, top)
+    if not lines:
+        return []
+    place = "" if run is None else f" at {point_text(tuple(run.point), run.point.values())}, as measured"
+    title = Text(clean(f"what ranks wait for{place}", layout.glyphs), style="bold")
+    return [Group(title, *(Text(wrapped(clean(line, layout.glyphs), layout.width)) for line in lines))]
 
 
 def scope_heading(tree: CallTree, scope: int, layout: Layout) -> RenderableType:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -58,7 +59,16 @@ def planted(p: int, n: int) -> dict[str, float]:
     return {**found, "global": found["parallel"] * found["instruction"]}
 
 
-def write(folder: Path, p: int, n: int, wait: str = "all", ranks_kept: bool = True, repetition: int = 1) -> Path:
+def write(
+    folder: Path,
+    p: int,
+    n: int,
+    wait: str = "all",
+    ranks_kept: bool = True,
+    repetition: int = 1,
+    effort: str = "instructions",
+) -> Path:
+    metrics = tuple(replace(one, name=effort) if one.name == "instructions" else one for one in METRICS)
     share = np.linspace(1.0 - UNEVEN, 1.0 + UNEVEN, p)
     work = np.rint(n * (1.0 + 0.01 * p) / p * share)
     useful = RATE * work
@@ -67,7 +77,7 @@ def write(folder: Path, p: int, n: int, wait: str = "all", ranks_kept: bool = Tr
         "visits": [np.ones(p), np.ones(p), np.ones(p)],
         "time": [np.zeros(p), useful, elapsed - useful],
         "wait_time": [np.zeros(p), np.zeros(p), useful.max() - useful if wait == "all" else np.zeros(p)],
-        "instructions": [np.zeros(p), work, np.zeros(p)],
+        effort: [np.zeros(p), work, np.zeros(p)],
         "comm_size": [np.zeros(p), np.zeros(p), np.full(p, p)],
     }
     values = RunValues(
@@ -78,7 +88,7 @@ def write(folder: Path, p: int, n: int, wait: str = "all", ranks_kept: bool = Tr
             metric.name: np.concatenate(rows[metric.name]).astype(np.float64)
             if metric.unit == "s"
             else np.concatenate(rows[metric.name]).astype(np.int64)
-            for metric in METRICS
+            for metric in metrics
         },
     )
     metadata = RunMetadata(
@@ -88,12 +98,12 @@ def write(folder: Path, p: int, n: int, wait: str = "all", ranks_kept: bool = Tr
         seconds=1.0,
         exit_code=0,
         ranks=p,
-        metrics=METRICS,
+        metrics=metrics,
         rank_columns=ranks_kept,
         fingerprint=Fingerprint({"--mpi-wait": wait}),
     )
     records = tuple(RankRecord(rank, f"node{rank // 4}", 100 + rank) for rank in range(p))
-    statistics = statistics_of(cells_of(values, METRICS, np.arange(p), 3).cells, METRICS)
+    statistics = statistics_of(cells_of(values, metrics, np.arange(p), 3).cells, metrics)
     kept = values if ranks_kept else None
     return write_archive(RunArchive(metadata, TREE, kept, statistics, records), folder).path
 
@@ -220,3 +230,40 @@ def test_wrong_usage(quipu_here: Quipu, runs: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     other.write_text('{"measurements": []}')
     assert "efficiencies need run archives" in quipu_here("efficiency", other).err
+
+
+def test_what_ranks_wait_for(quipu_here: Quipu, runs: Path) -> None:
+    """In every view: the last rank has a quarter more to do than the mean, and the first a quarter less."""
+    line = "main->MPI_Allreduce waits"
+    waiting = json.loads(quipu_here("efficiency", runs, "--json").out)["waiting"]
+    assert [one["path"] for one in waiting] == [["main", "MPI_Allreduce"]]
+    assert waiting[0]["unexplained"] == pytest.approx(0.0, abs=1e-9)
+    (cause,) = waiting[0]["causes"]
+    assert (cause["path"], cause["rank"], cause["more_work"]) == (["main", "solve"], 31, True)
+    assert cause["seconds"] == pytest.approx(waiting[0]["seconds"])
+    useful = RATE * 4e9 * 1.32 / 32
+    assert waiting[0]["seconds"] == pytest.approx(UNEVEN * useful, rel=1e-6)
+    for command in (("efficiency", runs), ("diagnose", runs)):
+        out = quipu_here(*command).out.replace("\n", " ")
+        assert line in out
+        assert "100% is caused by rank 31 in main->solve (app.c:3), more work than on the others" in out
+    assert "what ranks wait for at p=32, n=4000000000, as measured" in quipu_here("diagnose", runs).out
+    document = json.loads(quipu_here("diagnose", runs, "--json").out)
+    assert document["waiting"] == waiting
+
+
+def test_the_excess_of_effort_is_shown_and_modeled(quipu_here: Quipu, tmp_path: Path) -> None:
+    folder = write_all(tmp_path / "app", effort="blocks")
+    out = quipu_here("show", folder, "--metric", "effort_excess", "--exclusive", "--at", "p=4,n=1e9").out
+    excess = 1e9 * 1.04 / 4 * UNEVEN
+    assert f"{excess / 1e6:.1f} M" in next(line for line in out.splitlines() if "solve" in line)
+    assert quipu_here("show", folder).out.count("effort_excess") == 0  # where nobody asks for it
+    document = json.loads(
+        quipu_here("predict", folder, "--metric", "effort_excess", "--at", "p=256,n=1e9", "--json").out
+    )
+    assert document["program"]["value"] == pytest.approx(1e9 * (1.0 / 256 + 0.01) * UNEVEN, rel=0.01)
+    assert "solve" in quipu_here("model", folder, "--metric", "effort_excess").out
+    assert (
+        "basic blocks of each rank"
+        in quipu_here("predict", folder, "--over-ranks", "max", "--metric", "effort_excess", "--at", "p=4,n=1e9").err
+    )

@@ -42,9 +42,9 @@ def table(rows: Rows, ranks: int) -> FloatArray:
 
 def run_of(times: Rows, waits: Rows, effort: Rows | None = None, **changes: object) -> RunTimes:
     ranks = len(next(iter(times.values())))
-    columns = [RankColumns.of_ranks(table(rows, ranks)) for rows in ({**waits, **times}, waits)]
+    time, wait = (RankColumns.of_ranks(table(rows, ranks)) for rows in ({**waits, **times}, waits))
     counted = None if effort is None else RankColumns.of_ranks(table(effort, ranks))
-    found = RunTimes("r", {"p": ranks}, 1, ranks, 1, TREE, *columns, counted, waits_separated=True)
+    found = RunTimes("r", {"p": ranks}, 1, ranks, 1, TREE, time, wait, counted, waits_separated=True)
     return replace(found, **changes)  # type: ignore[arg-type]
 
 

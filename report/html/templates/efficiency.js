@@ -17,8 +17,12 @@ function drawEfficiency() {
     element("tr", { class: depth < 2 ? "main" : "" }, element("th", { scope: "row", class: `depth-${depth}` }, title), ...values.map((value) => element("td", { class: gradeOf(value) }, percent(value)))),
   );
   byId("factors").append(element("tbody", {}, ...rows));
+  const waits = found.waits.map(({ path, seconds, causes }) => {
+    const parts = causes.flatMap((one) => [`, ${percent(one.share, 0)} because of rank ${one.rank} in `, linkTo(one.path, "time"), one.more_work ? " (more work than on the others)" : one.more_work === false ? " (slower than on the others)" : ""]);
+    return element("li", {}, linkTo(path, "time"), ` waits ${quantity(seconds, "s")}`, ...parts, ".");
+  });
   const { at, share, slowest, paths } = found.lost || { paths: [] };
   const items = paths.map((one) => element("li", {}, linkTo(one.path, "time"), ` loses ${percent(one.share)}, ${LOSSES[one.most]}.`));
-  byId("losses").replaceChildren(...items);
+  byId("losses").replaceChildren(...items, ...waits);
   byId("losses-title").textContent = items.length ? `${percent(share)} of the time is lost at ${at}${slowest === null ? "" : `, where rank ${slowest} has most time outside of MPI`}:` : "";
 }
