@@ -207,7 +207,7 @@ KINDS: tuple[Callable[[random.Random, int], Planted], ...] = (
 
 def platform(planted: Planted) -> str:
     """Return a platform with one host for each rank, of which one may be slower."""
-    speeds = [SPEED] * planted.p
+    speeds = [float(SPEED)] * planted.p
     if planted.slow is not None:
         speeds[planted.slow[0]] = SPEED / planted.slow[1]
     hosts = "".join(f'<host id="node-{at}" speed="{speed:.9f}Gf"/>' for at, speed in enumerate(speeds))
@@ -240,7 +240,7 @@ def measured(planted: Planted, folder: Path) -> RunTimes:
         hosts.write_text("".join(f"node-{rank}\n" for rank in range(planted.p)))
         command = ["smpirun", "-np", str(planted.p), "-platform", "platform.xml", "-hostfile", "hosts", speed, "./app"]
         how = ["--compute", "effort", "--rates", "app.rates"]
-    words = [BIN / "quipu", "run", *how, "--param", f"p={planted.p}", "-o", "runs", "--", *command]
+    words = [str(BIN / "quipu"), "run", *how, "--param", f"p={planted.p}", "-o", "runs", "--", *command]
     done = subprocess.run(
         words,
         cwd=folder,
