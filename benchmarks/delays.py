@@ -11,7 +11,9 @@ The last line is one JSON object: `planted_found`, the part of the programs wher
 call path and rank (bound: 0.95); `conserved_worst`, the largest difference between the measured waiting and the sum of
 what is charged and of what is listed as unexplained, relative to the waiting (bound: 0.05); `unexplained_worst`, the
 largest part that is unexplained, and `unexplained_median`; `pop_error`, the largest relative error of a load balance
-where it was planted (bound: 0.01); and `kinds`, the part that was found of each kind.
+where it was planted (bound: 0.01); `predicted_error`, of the time that ranks lose by waiting and communication at 128
+ranks as predicted from 2 to 16, against simulation: median of programs (bound: 0.1), and the worst; and `kinds`, the
+part that was found of each kind.
 """
 
 from __future__ import annotations
@@ -25,11 +27,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from launching import LAUNCH
 from quipu.agent.archive.read import read_archive
+from quipu.agent.cli.efficiencies import efficiency_view
 from quipu.agent.merge.efficiency_times import run_times
 from quipu.agent.merge.experiment import find_runs
 from quipu.modeling.efficiency import parallel_factors
@@ -199,6 +202,9 @@ def two(dice: random.Random, p: int) -> Planted:
     return Planted("two", p, ("even_work", "long_delay", "short_delay"), body, "long_delay", first)
 
 
+PREDICTED: tuple[Callable[[random.Random, int], Planted], ...] = (serial, linear, master, broadcast, gather)
+"""Kinds whose delays are the same for any number of ranks, from two on."""
+MEASURED, TARGET = (2, 4, 8, 16), 128
 KINDS: tuple[Callable[[random.Random, int], Planted], ...] = (
     *(serial, linear, slow, pipeline, master, broadcast, openmp),
     *(halo, gather, two),
@@ -223,36 +229,53 @@ def platform(planted: Planted) -> str:
 """
 
 
-def measured(planted: Planted, folder: Path) -> RunTimes:
-    """Build and run a program; return its times."""
+def build(planted: Planted, folder: Path) -> None:
+    """Write and build a program, and all that its runs need."""
     folder.mkdir()
     (folder / "app.c").write_text(planted.source)
-    (folder / "platform.xml").write_text(platform(planted))
     rates = Rates(("instructions",), PathRates((), (RATE,), 1.0, 0.0, 1, "all"))
     (folder / "app.rates").write_text(json.dumps(to_document(rates)))
     compiler, flags = ("quipu-mpicc", ["-fopenmp"]) if planted.threads else ("quipu-smpicc", [])
     subprocess.run([BIN / compiler, "-O1", "-g", *flags, "app.c", "-o", "app"], cwd=folder, check=True)
-    command = ["mpirun", "-n", str(planted.p), "./app"]
-    how = ["--mpi-wait", "all"]
+
+
+def run(planted: Planted, folder: Path, runs: str = "runs") -> None:
+    """Run a program, simulated by effort unless it has threads."""
+    ranks = str(planted.p)
+    command, how = ["mpirun", "-n", ranks, "./app"], ["--mpi-wait", "all"]
     if not planted.threads:
-        speed = f"--cfg=smpi/host-speed:{SPEED}Gf"
-        hosts = folder / "hosts"
-        hosts.write_text("".join(f"node-{rank}\n" for rank in range(planted.p)))
-        command = ["smpirun", "-np", str(planted.p), "-platform", "platform.xml", "-hostfile", "hosts", speed, "./app"]
-        how = ["--compute", "effort", "--rates", "app.rates"]
-    words = [str(BIN / "quipu"), "run", *how, "--param", f"p={planted.p}", "-o", "runs", "--", *command]
-    done = subprocess.run(
-        words,
-        cwd=folder,
-        env={**os.environ, **LAUNCH, "OMP_NUM_THREADS": "2"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        (folder / "platform.xml").write_text(platform(planted))
+        (folder / "hosts").write_text("".join(f"node-{rank}\n" for rank in range(planted.p)))
+        options = ["-platform", "platform.xml", "-hostfile", "hosts", f"--cfg=smpi/host-speed:{SPEED}Gf"]
+        command, how = ["smpirun", "-np", ranks, *options, "./app"], ["--compute", "effort", "--rates", "app.rates"]
+    words = [str(BIN / "quipu"), "run", *how, "--param", f"p={ranks}", "-o", runs, "--", *command]
+    variables = {**os.environ, **LAUNCH, "OMP_NUM_THREADS": "2"}
+    done = subprocess.run(words, cwd=folder, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{planted.kind}: {done.stdout}{done.stderr}")
+
+
+def measured(planted: Planted, folder: Path) -> RunTimes:
+    """Build and run a program; return its times."""
+    build(planted, folder)
+    run(planted, folder)
     archive = read_archive(find_runs(folder / "runs")[0].path)
     return run_times(archive, archive.tree)
+
+
+def predicted(planted: Planted, folder: Path) -> float:
+    """Return the relative error of the waiting that is predicted at eight times the ranks, against simulation."""
+    build(planted, folder)
+    for p in MEASURED:
+        run(replace(planted, p=p), folder)
+    run(replace(planted, p=TARGET), folder, "target")
+    lost = []
+    for column in (
+        efficiency_view(folder / "runs", {"p": float(TARGET)}).columns[-1],
+        efficiency_view(folder / "target").columns[-1],
+    ):
+        lost.append(column.elapsed * (1.0 - column.factors.of("parallel")[0]))
+    return abs(lost[0] / lost[1] - 1.0)
 
 
 def main() -> None:
@@ -267,17 +290,17 @@ def main() -> None:
         for number in range(arguments.programs):
             kind = KINDS[number % len(KINDS)]
             planted = kind(dice, 1 if kind is openmp else dice.choice((4, 6, 8)))
-            run = measured(planted, Path(name) / str(number))
-            causes = root_causes(run)
+            times = measured(planted, Path(name) / str(number))
+            causes = root_causes(times)
             assert causes is not None
             path, rank, _ = causes.ranked[0] if causes.ranked else (-1, -1, 0.0)
-            names = [run.tree.name(step) for step in run.tree.ancestry(path)] if path >= 0 else []
+            names = [times.tree.name(step) for step in times.tree.ancestry(path)] if path >= 0 else []
             right = planted.region in names and planted.rank == rank
             found.setdefault(planted.kind, []).append(right)
             whole = causes.waiting
             conserved.append(abs(float(causes.delay_caused.sum()) + causes.unexplained - whole) / whole)
             unexplained.append(causes.unexplained / whole)
-            factors = parallel_factors(run)
+            factors = parallel_factors(times)
             errors += [abs(factors.of(key)[0] / value - 1.0) for key, value in planted.factors.items()]
             says = f"{'->'.join(names)} on rank {rank}"
             mark = "ok   " if right else "WRONG"
@@ -286,6 +309,11 @@ def main() -> None:
                 f"{unexplained[-1]:.0%} unexplained",
                 flush=True,
             )
+        errors_there = {}
+        for kind in PREDICTED:
+            planted = kind(dice, MEASURED[0])
+            errors_there[planted.kind] = predicted(planted, Path(name) / f"predicted-{planted.kind}")
+            print(f"{planted.kind:10} predicted at p={TARGET}: {errors_there[planted.kind]:.1%} off", flush=True)
     everything = [right for own in found.values() for right in own]
     result = {
         "planted_found": round(statistics.fmean(everything), 4),
@@ -293,6 +321,8 @@ def main() -> None:
         "unexplained_worst": round(max(unexplained), 4),
         "unexplained_median": round(statistics.median(unexplained), 4),
         "pop_error": round(max(errors), 6),
+        "predicted_error": round(statistics.median(errors_there.values()), 4),
+        "predicted_worst": round(max(errors_there.values()), 4),
         "programs": len(everything),
         "kinds": {kind: round(statistics.fmean(own), 4) for kind, own in found.items()},
     }
