@@ -8,22 +8,26 @@ measured. Of hybrid programs the efficiencies of MPI and OpenMP are the multipli
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from quipu.modeling.efficiency import Factors, RunTimes
 from quipu.modeling.experiment import FloatArray, RegionKind
 
 COLUMNS = (
-    *("name", "numCpus", "numMpiRanks", "numNodes", "avgCpus", "cycles", "instructions", "numMeasurements"),
-    *("numMpiCalls", "numOmpParallels", "numOmpTasks", "numGpuCalls", "elapsedTime", "usefulTime", "mpiTime"),
-    *("ompLoadImbalanceTime", "ompSchedulingTime", "ompSerializationTime", "gpuRuntimeTime", "minMpiNormdProc"),
-    *("minMpiNormdNode", "parallelEfficiency", "mpiParallelEfficiency", "mpiCommunicationEfficiency"),
-    *("mpiLoadBalance", "mpiLoadBalanceIn", "mpiLoadBalanceOut", "ompParallelEfficiency", "ompLoadBalance"),
-    *("ompSchedulingEfficiency", "ompSerializationEfficiency", "deviceOffloadEfficiency", "gpuParallelEfficiency"),
-    *("gpuLoadBalance", "gpuCommunicationEfficiency", "gpuOrchestrationEfficiency"),
+    *("name", "numCpus", "numOmpThreads", "numMpiRanks", "numNodes", "avgCpus", "numGpus", "cycles", "instructions"),
+    *("numMeasurements", "numMpiCalls", "numOmpParallels", "numOmpTasks", "numGpuRuntimeCalls", "elapsedTime"),
+    *("usefulTime", "mpiTime", "mpiWorkerIdleTime", "ompLoadImbalanceTime", "ompSchedulingTime"),
+    *("ompSerializationTime", "gpuRuntimeTime", "minMpiNormdProc", "minMpiNormdNode", "gpuUsefulTime"),
+    *("gpuCommunicationTime", "gpuInactiveTime", "maxGpuUsefulTime", "maxGpuActiveTime", "parallelEfficiency"),
+    *("mpiParallelEfficiency", "mpiCommunicationEfficiency", "mpiLoadBalance", "mpiLoadBalanceIn"),
+    *("mpiLoadBalanceOut", "ompParallelEfficiency", "ompLoadBalance", "ompSchedulingEfficiency"),
+    *("ompSerializationEfficiency", "deviceOffloadEfficiency", "gpuParallelEfficiency", "gpuLoadBalance"),
+    *("gpuCommunicationEfficiency", "gpuOrchestrationEfficiency"),
 )
 _FORKS = "omp parallel"
+_RATIOS = ("Efficiency", "Balance")
 
 
 def talp_csv(runs: Iterable[tuple[RunTimes, Factors]], scopes: Sequence[int] = (-1,)) -> str:
@@ -34,62 +38,83 @@ def talp_csv(runs: Iterable[tuple[RunTimes, Factors]], scopes: Sequence[int] = (
     return "\n".join(lines) + "\n"
 
 
-def _row(run: RunTimes, factors: Factors, scope: int) -> Iterator[str]:
-    """Yield the cells of a scope of a run."""
-    name = "Global" if scope < 0 else run.tree.label(scope)
+def _row(run: RunTimes, factors: Factors, scope: int) -> list[str]:
+    """Return the cells of a scope of a run."""
     elapsed, outside = float(run.elapsed.low[scope]), run.outside
     mpi = run.ranks * float(run.elapsed.mean[scope] - outside.mean[scope])
-    counts = _counts(run, scope)
     imbalance, forking, serial = _openmp_times(run, scope)
-    useful = float(run.useful_sum[scope])
-    node = _of_nodes(run, scope)
-    most = float(outside.low[scope])
-    nodes = max(1, np.unique(run.node).size)
-    yield '"' + name.replace('"', '""') + '"'
-    yield from map(str, (run.processors, run.ranks, nodes))
-    yield f"{run.processors:.1f}"
-    yield from (f"{counts[key]:.0f}" for key in ("cycles", "instructions", "measurements", "mpi", "parallels", "tasks"))
-    yield "0"
-    yield from (f"{1e9 * one:.0f}" for one in (elapsed, useful, mpi, imbalance, forking, serial))
-    yield "0"
-    yield from (f"{1e9 * max(0.0, elapsed - one):.0f}" for one in (most, node))
-    prefix = "mpi_" if "mpi_parallel" in factors.values else ""
-    names = ("parallel", f"{prefix}parallel", f"{prefix}communication", f"{prefix}load_balance")
-    yield from (_ratio(factors.of(one, scope)[0]) for one in names)
-    yield from (_ratio(_over(one, other)) for one, other in ((node, most), (float(outside.mean[scope]), node)))
-    busy = useful + mpi
-    yield _ratio(factors.of("omp_parallel", scope)[0] if prefix else 1.0)
-    yield _ratio(_over(busy + serial, busy + serial + imbalance))
-    yield _ratio(_over(busy + serial + imbalance, busy + serial + imbalance + forking))
-    yield _ratio(_over(busy, busy + serial))
-    yield from ("1.0000", *("0.0000",) * 4)
-
-
-def _counts(run: RunTimes, scope: int) -> dict[str, float]:
-    """Return what a scope counted, on all ranks and threads."""
-    visits = run.sums.get("visits", np.zeros(len(run.tree)))
-    names = np.array([region.display for region in run.tree.regions], dtype=object)[run.tree.region]
-    openmp = run.kinds == RegionKind.OPENMP.value
-    forks = np.array([str(name).startswith(_FORKS) for name in names], dtype=bool) & openmp
-    tasks = np.array([str(name).startswith("omp task line") for name in names], dtype=bool)
-    found = {
-        "mpi": np.where(run.mpi, visits, 0.0),
-        "parallels": np.where(forks, visits / run.threads, 0.0),
-        "tasks": np.where(tasks, visits, 0.0),
+    most, node = float(outside.low[scope]), _of_nodes(run, scope)
+    busy = float(run.useful_sum[scope]) + mpi
+    hybrid = "mpi_" if "mpi_parallel" in factors.values else ""
+    seconds = {
+        "elapsedTime": elapsed,
+        "usefulTime": float(run.useful_sum[scope]),
+        "mpiTime": mpi,
+        "mpiWorkerIdleTime": mpi * (run.threads - 1),
+        "ompLoadImbalanceTime": imbalance,
+        "ompSchedulingTime": forking,
+        "ompSerializationTime": serial,
+        "minMpiNormdProc": max(0.0, elapsed - most),
+        "minMpiNormdNode": max(0.0, elapsed - node),
     }
-    for name, metric in (("cycles", "cpu_cycles"), ("instructions", "cpu_instructions")):
-        found[name] = np.where(run.useful_paths, run.sums.get(metric, np.zeros(len(run.tree))), 0.0)
-    sums = {name: float(run.sums_of(values)[scope]) for name, values in found.items()}
-    return {**sums, "measurements": float(run.ranks if scope < 0 else visits[scope])}
+    efficiencies = {
+        "parallelEfficiency": factors.of("parallel", scope)[0],
+        "mpiParallelEfficiency": factors.of(f"{hybrid}parallel", scope)[0],
+        "mpiCommunicationEfficiency": factors.of(f"{hybrid}communication", scope)[0],
+        "mpiLoadBalance": factors.of(f"{hybrid}load_balance", scope)[0],
+        "mpiLoadBalanceIn": _over(node, most),
+        "mpiLoadBalanceOut": _over(float(outside.mean[scope]), node),
+        "ompParallelEfficiency": factors.of("omp_parallel", scope)[0] if hybrid else 1.0,
+        "ompLoadBalance": _over(busy + serial, busy + serial + imbalance),
+        "ompSchedulingEfficiency": _over(busy + serial + imbalance, busy + serial + imbalance + forking),
+        "ompSerializationEfficiency": _over(busy, busy + serial),
+        "deviceOffloadEfficiency": 1.0,
+    }
+    name = "Global" if scope < 0 else run.tree.label(scope).replace('"', '""')
+    cells = {"name": f'"{name}"', "avgCpus": f"{run.processors:.1f}", **_counts(run, scope)}
+    cells |= {key: f"{1e9 * value:.0f}" for key, value in seconds.items()}
+    cells |= {key: f"{0.0 if math.isnan(value) else value:.4f}" for key, value in efficiencies.items()}
+    return [cells.get(column, "0.0000" if column.endswith(_RATIOS) else "0") for column in COLUMNS]
+
+
+def _counts(run: RunTimes, scope: int) -> dict[str, str]:
+    """Return the size of a run, and what a scope counted on all ranks and threads."""
+    visits = run.sums.get("visits", np.zeros(len(run.tree)))
+    tasks = np.array([name.startswith("omp task line") for name in _names(run)], dtype=bool)
+    nothing = np.zeros(len(run.tree))
+    of_paths = {
+        "numMpiCalls": np.where(run.mpi, visits, 0.0),
+        "numOmpParallels": np.where(_forks(run), visits / run.threads, 0.0),
+        "numOmpTasks": np.where(tasks, visits, 0.0),
+        "cycles": np.where(run.useful_paths, run.sums.get("cpu_cycles", nothing), 0.0),
+        "instructions": np.where(run.useful_paths, run.sums.get("cpu_instructions", nothing), 0.0),
+    }
+    size = {
+        "numCpus": run.processors,
+        "numOmpThreads": run.processors if run.threads > 1 else 0,
+        "numMpiRanks": run.ranks,
+        "numNodes": max(1, np.unique(run.node).size),
+        "numMeasurements": run.ranks if scope < 0 else visits[scope],
+    }
+    found = {**size, **{name: float(run.sums_of(values)[scope]) for name, values in of_paths.items()}}
+    return {name: f"{value:.0f}" for name, value in found.items()}
+
+
+def _names(run: RunTimes) -> list[str]:
+    return [run.tree.name(path) for path in range(len(run.tree))]
+
+
+def _forks(run: RunTimes) -> NDArray[np.bool_]:
+    """Return which call paths are parallel regions of OpenMP."""
+    forks = np.array([name.startswith(_FORKS) for name in _names(run)], dtype=bool)
+    return np.asarray(forks & (run.kinds == RegionKind.OPENMP.value))
 
 
 def _openmp_times(run: RunTimes, scope: int) -> tuple[float, float, float]:
     """Return seconds of all threads that are not useful: waiting in OpenMP, the start of teams, outside of teams."""
     if run.thread_time is None:
         return 0.0, 0.0, 0.0
-    names = np.array([region.display for region in run.tree.regions], dtype=object)[run.tree.region]
-    openmp = run.kinds == RegionKind.OPENMP.value
-    forks = np.array([str(name).startswith(_FORKS) for name in names], dtype=bool) & openmp
+    openmp, forks = run.kinds == RegionKind.OPENMP.value, _forks(run)
     forking, imbalance = (
         run.ranks * float(run.sums_of(np.where(which, run.thread_time, 0.0))[scope])
         for which in (forks, openmp & ~forks)
@@ -109,7 +134,3 @@ def _of_nodes(run: RunTimes, scope: int) -> float:
 
 def _over(one: float, other: float) -> float:
     return one / other if other > 0.0 else math.nan
-
-
-def _ratio(value: float) -> str:
-    return f"{0.0 if math.isnan(value) else value:.4f}"

@@ -220,7 +220,7 @@ def test_the_layout_of_talp(quipu_here: Quipu, tmp_path: Path) -> None:
     assert useful + mpi == pytest.approx(8 * elapsed)
     assert useful / (8 * elapsed) == pytest.approx(planned["parallel"], rel=1e-4)
     scoped = quipu_here("efficiency", tmp_path / "app", "--csv", "--path", "solve").out
-    assert scoped.splitlines()[1].startswith('"main->solve",8,8,2,8.0,0,0,8,0,')
+    assert scoped.splitlines()[1].startswith('"main->solve",8,0,8,2,8.0,0,0,0,8,0,')
 
 
 def test_wrong_usage(quipu_here: Quipu, runs: Path, tmp_path: Path) -> None:
