@@ -24,9 +24,10 @@ def with_effort_excess(experiment: Experiment) -> Experiment:
         raise ModelingError(
             f"experiment {experiment.name}: {EFFORT_EXCESS.name} needs basic blocks of each rank, and --over-ranks mean"
         )
-    name = EFFORT_EXCESS.name
+    name, timed = EFFORT_EXCESS.name, experiment.timed
     return replace(
         experiment,
         metrics={**experiment.metrics, name: EFFORT_EXCESS},
         values={**experiment.values, name: known},
+        timed=None if timed is None else replace(timed, experiment=with_effort_excess(timed.experiment)),
     )

@@ -21,8 +21,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .experiment import FloatArray
+from .experiment import FloatArray, Metric
 from .run_times import RunTimes
+
+DELAY_CAUSED = Metric(
+    "delay_caused", "s", "cost", "sum", "time that others waited because of the call path, mean over ranks"
+)
 
 NEAR = 0.1
 """A rank counts as one that waits least if it waits longer by this part of the range of the waiting, or by less."""

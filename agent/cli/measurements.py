@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from ..compare.sides import Side
 
+MADE = frozenset(("effort_excess", "delay_caused"))
+"""Metrics that are made of the values of several ranks, for those who ask for them."""
+
 
 def load_both(
     source: Path, over_ranks: Over = "mean", options: Options | None = None, metrics: Collection[str] = ()
@@ -74,16 +77,23 @@ def is_run(folder: Path) -> bool:
 def load(source: Path, over_ranks: Over = "mean", metrics: Collection[str] = ()) -> Experiment:
     """Return an experiment folder, a file of Extra-P, or profiles of other tools as an experiment.
 
-    metrics: those that somebody asks for, of which some are made of others (`effort_excess`).
+    metrics: those that somebody asks for, of which some are made of others (`MADE`).
     Raises FormatError if there is none, and what `load_experiment` and `read_experiment` raise.
     """
     if _holds_models(source):
         raise FormatError(source, "holds models, not measurements: give the experiment that they were made from")
-    from quipu.modeling.effort_excess import EFFORT_EXCESS, with_effort_excess
-
     experiment = _measurements(source, over_ranks)
-    if EFFORT_EXCESS.name in metrics and EFFORT_EXCESS.name not in experiment.metrics:
-        return with_effort_excess(experiment)
+    if not set(metrics) & MADE - set(experiment.metrics):
+        return experiment
+    from quipu.modeling.effort_excess import with_effort_excess
+
+    from ..merge.delay_caused import with_delay_caused
+    from ..merge.experiment import find_runs
+
+    if "effort_excess" in metrics:
+        experiment = with_effort_excess(experiment)
+    if "delay_caused" in metrics and not is_of_others(source):
+        experiment = with_delay_caused(experiment, find_runs(source))
     return experiment
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 from quipu.modeling.errors import UsageError
 
-from .measurements import is_of_others, is_run, load
+from .measurements import MADE, is_of_others, is_run, load
 from .options import nothing_fits, over_ranks_of, parse_assignments, split_names
 from .output import layout, say, show, show_json
 
@@ -57,7 +57,6 @@ def command(
              quipu show heat --source --at p=4,n=100 --path stencil.c --metric flops,bytes_loaded
              quipu show heat --communication --at p=16,n=100
     """
-    from quipu.modeling.effort_excess import EFFORT_EXCESS
     from quipu.report.json_views import show_json as tree_json
     from quipu.report.terminal import call_tree, head, tables
     from quipu.report.tree_views import configuration_rows, experiment_view
@@ -78,8 +77,7 @@ def command(
     options = TreeOptions(split_names(metric), None if exclusive is None else scope, depth, sort, ranks)
     rows: list[ConfigurationRow] = []
     names: tuple[str, ...] = ()
-    made = EFFORT_EXCESS.name in options.metrics  # of several ranks at once
-    if not is_of_others(folder) and is_run(folder) and not made:
+    if not is_of_others(folder) and is_run(folder) and not MADE.intersection(options.metrics):
         if at:
             raise UsageError("--at chooses a configuration of an experiment, but this folder is one run")
         view = _run_view(folder, over, per_rank=ranks or as_json or over == "max")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -71,12 +71,8 @@ def slowest_ranks(runs: Sequence[StoredRun], times: Sequence[RunTimes], experime
     kept = [run for run in runs if run.metadata.complete and not run.metadata.counts_only]
     if any(run.slowest is None for run in times):
         return None
-    points = {tuple(point): at for at, point in enumerate(experiment.points.tolist())}
     values = {name: np.full(known.shape, np.nan) for name, known in experiment.values.items()}
-    taken: dict[int, int] = defaultdict(int)
-    for stored, run in zip(kept, times, strict=True):
-        where = points[tuple(float(run.point[name]) for name in experiment.parameters)]
-        count, taken[where] = taken[where], taken[where] + 1
+    for stored, run, (where, count) in zip(kept, times, places_of(times, experiment), strict=True):
         archive = read_archive(stored.path)
         assert archive.values is not None and run.slowest is not None
         place = places_in(experiment.tree, archive.tree)[archive.values.callpath]
@@ -89,6 +85,16 @@ def slowest_ranks(runs: Sequence[StoredRun], times: Sequence[RunTimes], experime
             join.at(own, place[rows], np.nan_to_num(archive.values.metrics[name][rows].astype(np.float64)))
             column[:, where, count] = own
     return replace(experiment, values=values, excess={}, largest={}, rank_times=None, classes=None, timed=None)
+
+
+def places_of(times: Sequence[RunTimes], experiment: Experiment) -> Iterator[tuple[int, int]]:
+    """Yield the configuration and the repetition of each run in the values of its experiment."""
+    points = {tuple(point): at for at, point in enumerate(experiment.points.tolist())}
+    taken: dict[int, int] = defaultdict(int)
+    for run in times:
+        where = points[tuple(float(run.point[name]) for name in experiment.parameters)]
+        yield where, taken[where]
+        taken[where] += 1
 
 
 def _threads(archive: RunArchive) -> int:

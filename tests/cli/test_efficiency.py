@@ -20,6 +20,7 @@ from quipu.agent.merge.statistics import cells_of, statistics_of
 from quipu.modeling.experiment import CallTree, Metric, Region, RegionKind
 
 from .conftest import Quipu
+from .runs import write_counts, write_run
 
 METRICS = (
     Metric("visits", "1", "effort", "sum", ""),
@@ -267,3 +268,30 @@ def test_the_excess_of_effort_is_shown_and_modeled(quipu_here: Quipu, tmp_path: 
         "basic blocks of each rank"
         in quipu_here("predict", folder, "--over-ranks", "max", "--metric", "effort_excess", "--at", "p=4,n=1e9").err
     )
+
+
+def test_the_delay_that_call_paths_cause_is_shown_and_predicted(quipu_here: Quipu, runs: Path, tmp_path: Path) -> None:
+    out = quipu_here("show", runs, "--metric", "delay_caused", "--exclusive", "--at", "p=4,n=1e9").out
+    seconds = RATE * 1e9 * 1.04 / 4 * UNEVEN
+    lines = out.splitlines()
+    assert f"{1e3 * seconds:.1f} ms" in next(line for line in lines if "solve" in line)
+    assert "0 s" in next(line for line in lines if "MPI_Allreduce" in line)
+    point = ("--at", "p=256,n=1e9", "--json")
+    document = json.loads(quipu_here("predict", runs, "--metric", "delay_caused", *point).out)
+    expected = RATE * 1e9 * (1.0 / 256 + 0.01) * UNEVEN
+    assert document["program"]["value"] == pytest.approx(expected, rel=0.1)
+    assert quipu_here("show", runs / "p=4,n=1000000000.r1", "--metric", "delay_caused").code == 0
+    write(tmp_path / "many", 16, 10**9, ranks_kept=False)
+    assert "--rank-columns" in quipu_here("show", tmp_path / "many", "--metric", "delay_caused").err
+
+
+def test_runs_that_only_counted_are_left_out(quipu_here: Quipu, tmp_path: Path) -> None:
+    folder = tmp_path / "heat"
+    for p in (1, 2, 4, 8):
+        write_run(folder, p, 64)
+    write_counts(folder, 32, 64)
+    document = json.loads(quipu_here("efficiency", folder, "--at", "p=64,n=64", "--json").out)
+    assert [column["ranks"] for column in document["configurations"]] == [1, 2, 4, 8, 64]
+    for metric in ("effort_excess", "delay_caused"):
+        assert quipu_here("predict", folder, "--metric", metric, "--at", "p=16,n=64").code == 0
+        assert quipu_here("show", folder, "--metric", metric).code == 0

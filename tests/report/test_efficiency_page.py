@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from quipu.modeling.efficiency import RunTimes, computation_factors, losses, parallel_factors, scalings, work_of
 from quipu.modeling.experiment import CallTree, Experiment
+from quipu.modeling.root_causes import Cause, Charge, RootCauses
 from quipu.modeling.run_times import RankColumns
 from quipu.report.efficiency_views import EfficiencyColumn, EfficiencyView
 from quipu.report.html import html_report
@@ -38,7 +39,10 @@ def view_of(experiment: Experiment, path: int, *sizes: int) -> EfficiencyView:
         computed = computation_factors(work_of(run), work_of(scaling.reference), scaling.kind)
         factors = parallel_factors(run).joined(computed)
         columns.append(EfficiencyColumn(run.point, run.ranks, 1, 1.0, factors, scaling.kind, "p=1", run))
-    return EfficiencyView("planted", experiment.tree, tuple(columns), (), losses(runs[-1], scalings(runs)[-1]))
+    charge = Charge(path, sizes[-1] - 1, None, 0.2, more_work=True)
+    waiting = RootCauses((Cause(0, 0.2, (charge,), 0.0),), np.zeros(len(experiment.tree)), 1.0)
+    lost = losses(runs[-1], scalings(runs)[-1])
+    return EfficiencyView("planted", experiment.tree, tuple(columns), (), lost, waiting)
 
 
 def found_on(page: str, folder: Path) -> dict[str, Any]:
@@ -73,8 +77,9 @@ def test_factors_and_losses_are_on_the_first_screen(tmp_path: Path) -> None:
     assert ["global efficiency", "100.0%", "50.0%"] in found["rows"]
     assert set(found["grades"]) == {"good", "poor"}
     assert found["title"] == "50.0% of the time is lost at p=4, n=32, where rank 3 has most time outside of MPI:"
-    (loss,) = found["losses"]
+    loss, waits = found["losses"]
     assert "loses 50.0%, by imbalance." in loss
+    assert re.search(r" waits 200 ms, 100% because of rank 3 in \S.* \(more work than on the others\)\.$", waits)
     assert str(found["opened"]).endswith(experiment.tree.name(path))
 
 
