@@ -66,15 +66,16 @@ def run_times(archive: RunArchive, tree: CallTree) -> RunTimes:
 def slowest_ranks(runs: Sequence[StoredRun], times: Sequence[RunTimes], experiment: Experiment) -> Experiment | None:
     """Return an experiment with the values of the rank that has most time outside of MPI, in each run.
 
-    times: of these runs, in this order. None where the values of single ranks are not known.
+    times: of these runs, in this order. Configurations without values of single ranks are left out; None if all are.
     """
     kept = [run for run in runs if run.metadata.complete and not run.metadata.counts_only]
-    if any(run.slowest is None for run in times):
-        return None
-    values = {name: np.full(known.shape, np.nan) for name, known in experiment.values.items()}
+    values = {name: np.full(measured.shape, np.nan) for name, measured in experiment.values.items()}
+    known = np.zeros(experiment.configurations, dtype=bool)
     for stored, run, (where, count) in zip(kept, times, places_of(times, experiment), strict=True):
         archive = read_archive(stored.path)
-        assert archive.values is not None and run.slowest is not None
+        if archive.values is None or run.slowest is None:
+            continue
+        known[where] = True
         place = places_in(experiment.tree, archive.tree)[archive.values.callpath]
         rows = (archive.values.rank == run.slowest) & (place >= 0)
         for name, column in values.items():
@@ -84,7 +85,20 @@ def slowest_ranks(runs: Sequence[StoredRun], times: Sequence[RunTimes], experime
             join = np.maximum if experiment.metric(name).over_locations == "max" else np.add
             join.at(own, place[rows], np.nan_to_num(archive.values.metrics[name][rows].astype(np.float64)))
             column[:, where, count] = own
-    return replace(experiment, values=values, excess={}, largest={}, rank_times=None, classes=None, timed=None)
+    if not known.any():
+        return None
+    return replace(
+        experiment,
+        points=experiment.points[known],
+        values={name: column[:, known] for name, column in values.items()},
+        oversubscribed=None if experiment.oversubscribed is None else experiment.oversubscribed[known],
+        loaded=None if experiment.loaded is None else experiment.loaded[known],
+        excess={},
+        largest={},
+        rank_times=None,
+        classes=None,
+        timed=None,
+    )
 
 
 def places_of(times: Sequence[RunTimes], experiment: Experiment) -> Iterator[tuple[int, int]]:

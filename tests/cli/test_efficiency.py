@@ -181,6 +181,16 @@ def test_statistics_have_bounds(quipu_here: Quipu, tmp_path: Path) -> None:
     assert "--rank-columns" in answer.err
 
 
+def test_a_prediction_does_without_the_runs_of_which_ranks_are_not_known(quipu_here: Quipu, tmp_path: Path) -> None:
+    folder = write_all(tmp_path / "app")
+    for n in (10**9, 2 * 10**9, 4 * 10**9):
+        write(folder, 64, n, ranks_kept=False)
+    document = json.loads(quipu_here("efficiency", folder, "--at", "p=256,n=1e9", "--json").out)
+    column = document["configurations"][-1]
+    for name in ("load_balance", "communication", "parallel", "global"):
+        assert column["factors"][name]["value"] == pytest.approx(planted(256, 10**9)[name], rel=0.01), name
+
+
 def test_the_table(quipu_here: Quipu, tmp_path: Path) -> None:
     for p in (2, 4):
         write(tmp_path / "app", p, 10**9)
