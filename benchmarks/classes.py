@@ -11,6 +11,7 @@ programs. The last line is one JSON object:
 - `binary_growth` (bound: 1.05): geometric mean of the sizes of programs with and without classes;
 - `archive_growth` (bound: 2): largest ratio of the sizes of an archive with and without the tables of classes;
 - `merge_growth` (bound: 1.2): the larger ratio of the processor time of merges in `merges`, of medians;
+- `memory_growth` (bound: 1.2): the same of the largest memory of a process that merges once;
 - `run_time_ratio` (bounds: 0.99 and 1.01): 1 if everything of each program that is loaded is the same with and without
   classes (`loaded_alike`), so that it runs the same; else null.
 """
@@ -213,8 +214,24 @@ def merge(raw: Path, folder: Path, ranks: int) -> tuple[float, RunArchive]:
     return time.process_time() - begin, archive
 
 
+MERGE = """import resource, sys
+from pathlib import Path
+from quipu.agent.archive.metadata import RunMetadata
+from quipu.agent.merge.run import merge_run
+merge_run(Path(sys.argv[1]), Path(sys.argv[2]), RunMetadata({"p": int(sys.argv[3])}, exit_code=0), keep_raw=True)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def peak_memory(raw: Path, folder: Path, ranks: int) -> int:
+    """Return the largest memory (KiB) of a process that merges once."""
+    command = [sys.executable, "-c", MERGE, raw, folder, str(ranks)]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
 def merges(folder: Path, is_mpi: bool) -> dict[str, float]:
     """Return what merges with and without classes take: the program is there, or the same without classes."""
+    ranks = RANKS if is_mpi else PROCESSES
     program, raw = raw_folder(folder, is_mpi)
     whole = program.with_name("whole")
     shutil.copy2(program, whole)
@@ -223,25 +240,29 @@ def merges(folder: Path, is_mpi: bool) -> dict[str, float]:
     stripped = without_classes(less)
     shutil.copystat(whole, stripped)
     seconds: dict[bool, list[float]] = {True: [], False: []}
+    memory: dict[bool, list[int]] = {True: [], False: []}
     facts: dict[str, float] = {}
     for number in range(-1, ROUNDS):  # the first one loads libraries
         for classes in (True, False) if number % 2 else (False, True):
             program.unlink()
             shutil.copy2(whole if classes else stripped, program)
-            own, archive = merge(raw, folder / "runs", RANKS if is_mpi else PROCESSES)
+            own, archive = merge(raw, folder / "runs", ranks)
             if (archive.classes is not None) != classes:
                 sys.exit(f"classes: the archive has {'no ' if classes else ''}classes: {archive.metadata.problems}")
             if classes:
                 facts = {"paths": len(archive.tree), **archive_sizes(archive.path)}
             if number >= 0:
                 seconds[classes].append(own)
+                memory[classes].append(peak_memory(raw, folder / "more", ranks))
     with_classes, without = median(seconds[True]), median(seconds[False])
     return {
-        "ranks": RANKS if is_mpi else PROCESSES,
+        "ranks": ranks,
         **facts,
         "with_s": round(with_classes, 4),
         "without_s": round(without, 4),
         "growth": round(with_classes / without, 3),
+        "memory_mib": round(median(memory[True]) / 1024, 1),
+        "memory_growth": round(median(memory[True]) / median(memory[False]), 3),
     }
 
 
@@ -278,6 +299,7 @@ def main() -> None:
         "binary_growth": round(geometric_mean(own["binary_growth"] for own in rows.values()), 4),
         "archive_growth": max(own["archive_growth"] for own in (*rows.values(), *merged.values())),
         "merge_growth": max(own["growth"] for own in merged.values()),
+        "memory_growth": max(own["memory_growth"] for own in merged.values()),
         "run_time_ratio": 1.0 if alike else None,
         "loaded_alike": alike,
         "load": round(os.getloadavg()[0], 1),

@@ -49,12 +49,15 @@ class Chunk:
     content: bytes
 
 
-def is_intact(content: bytes, record: np.dtype[np.void]) -> bool:
-    """Whether the checksum `crc` of the record that these bytes begin with fits them: profile.def says how."""
+def is_intact(head: bytes, record: np.dtype[np.void], content: bytes = b"") -> bool:
+    """Whether the checksum `crc` of a record fits it and the content that follows: profile.def says how.
+
+    head: begins with the record.
+    """
     kind, begin = record.fields["crc"][:2] if record.fields else (record, 0)
     end = begin + kind.itemsize
-    found = zlib.crc32(bytes(kind.itemsize), zlib.crc32(content[:begin]))
-    return int.from_bytes(content[begin:end], "little") == (zlib.crc32(memoryview(content)[end:], found) or 1)
+    found = zlib.crc32(head[end:], zlib.crc32(bytes(kind.itemsize), zlib.crc32(head[:begin])))
+    return int.from_bytes(head[begin:end], "little") == (zlib.crc32(content, found) or 1)
 
 
 @dataclass
@@ -113,7 +116,7 @@ def read_chunks(
         cost.spend(min(used, room, max(0, size - begin)))
         content = os.pread(file.fileno(), min(used, room, max(0, size - begin)), begin)
         truncated = len(content) < min(used, room)
-        if seal is not None and not truncated and not is_intact(raw + content, _CHUNK):
+        if seal is not None and not truncated and not is_intact(raw, _CHUNK, content):
             damage.changed_text += kind == ChunkType.TEXT
             damage.changed += kind != ChunkType.TEXT
             if kind != ChunkType.TEXT:
