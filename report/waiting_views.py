@@ -9,12 +9,15 @@ from quipu.modeling.experiment import CallTree
 from quipu.modeling.root_causes import Cause, Charge, RootCauses
 
 from .json_views import json_number
+from .terminal.names import shorten
 from .text import path_text, percent, quantity
 from .views import steps
 
 WORTH = 0.01  # parts of the elapsed time from which on waiting is worth a line
 _MATTERS = 0.1  # parts of the waiting from which on a cause is named
 _MOST_NAMED = 3  # causes in a line
+_WIDTH = 60  # of the name of a call path
+NO_LATE_RANK = "is for no rank in particular: ranks work in turn, as in a pipeline, or another one is late each time"
 WHY = {True: ", more work than on the others", False: ", slower than on the others for the same work", None: ""}
 
 
@@ -71,7 +74,7 @@ def place_of(tree: CallTree, path: int) -> str:
 
 
 def _line(tree: CallTree, found: RootCauses, cause: Cause) -> str:
-    text = f"{path_text(steps(tree, cause.path))} waits {quantity(cause.waiting, 's')}"
+    text = f"{_name(tree, cause.path)} waits {quantity(cause.waiting, 's')}"
     text += f", {percent(cause.waiting / found.elapsed)} of the time"
     parts = []
     for charge in named(cause):
@@ -79,8 +82,12 @@ def _line(tree: CallTree, found: RootCauses, cause: Cause) -> str:
         thread = "" if charge.thread is None else f", thread {charge.thread}"
         parts.append(
             f"{percent(charge.seconds / cause.waiting, 0)} is caused by rank {charge.rank}{thread} in "
-            f"{path_text(steps(tree, charge.path))}{f' ({place})' if place else ''}{WHY[charge.more_work]}"
+            f"{_name(tree, charge.path)}{f' ({place})' if place else ''}{WHY[charge.more_work]}"
         )
     if cause.unexplained >= _MATTERS * cause.waiting:
-        parts.append(f"{percent(cause.unexplained / cause.waiting, 0)} has no cause that the profile shows")
+        parts.append(f"{percent(cause.unexplained / cause.waiting, 0)} {NO_LATE_RANK}")
     return "; ".join([text, *parts])
+
+
+def _name(tree: CallTree, path: int) -> str:
+    return shorten(path_text(steps(tree, path)), _WIDTH)
