@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..evaluation import Evaluation
 from ..experiment import CallTree, FloatArray
 from ..run_times import RunTimes
-from .bounds import at_most_one, exact, ratio, total
+from .bounds import at_most_one, exact, product, ratio, total
 from .factors import NOT_SEPARATED, Factors, openmp_factors
 from .scaling import Work
 
@@ -29,19 +29,21 @@ def predicted_factors(
     the mean over ranks and of the slowest rank. Without models of waiting, or where waiting was not separated,
     serialization and transfer are not there; without models of `thread_time` ranks have one thread.
     """
-    useful = _scopes(like.tree, mean["time"], like.useful_paths)
     most = _scopes(like.tree, slowest["time"], ~like.mpi)
     transfers = _scopes(like.tree, slowest["time"], like.mpi)
     elapsed = total(most, transfers)
+    balance = at_most_one(ratio(_scopes(like.tree, mean["time"], ~like.mpi), most))
+    communication = at_most_one(_share(most, transfers))
     of_ranks = {
-        "load_balance": at_most_one(ratio(_scopes(like.tree, mean["time"], ~like.mpi), most)),
-        "communication": at_most_one(_share(most, transfers)),
-        "parallel": at_most_one(ratio(_scopes(like.tree, mean["time"], ~like.mpi), elapsed)),
+        "load_balance": balance,
+        "communication": communication,
+        "parallel": at_most_one(product(balance, communication)),
     }
     values = dict(of_ranks)
     if "thread_time" in mean and threads > 1:
         useful = _scopes(like.tree, mean["thread_time"], like.useful_paths) / threads
-        values = {"parallel": at_most_one(ratio(useful, elapsed))}
+        values = {"parallel": ratio(useful, elapsed)}
+        values["parallel"] = _with_value(values["parallel"], np.minimum(values["parallel"][0], of_ranks["parallel"][0]))
         if like.mpi.any():
             values |= {f"mpi_{name}": factor for name, factor in of_ranks.items()}
             values |= openmp_factors(values)
@@ -72,6 +74,11 @@ def _share(part: FloatArray, rest: FloatArray) -> FloatArray:
     """Return part / (part + rest), whose errors are those of rest / part."""
     other = ratio(rest, part)
     return 1.0 / (1.0 + other[[0, 2, 1]])
+
+
+def _with_value(factor: FloatArray, value: FloatArray) -> FloatArray:
+    """Return a factor with another value, which its interval contains, up to 1."""
+    return np.stack([value, np.minimum(factor[1], value), np.maximum(np.minimum(factor[2], 1.0), value)])
 
 
 def _scopes(tree: CallTree, evaluation: Evaluation, paths: NDArray[np.bool_]) -> FloatArray:

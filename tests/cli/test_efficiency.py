@@ -149,6 +149,9 @@ def test_predicted_efficiencies_are_the_planted_ones(quipu_here: Quipu, runs: Pa
     assert column["run"] is None
     assert (column["ranks"], column["threads"], column["scaling"]) == (p, 1, "strong")
     assert ("predicted" in column["reference"]) == (n not in (10**9, 2 * 10**9, 4 * 10**9))
+    factors = {name: factor["value"] for name, factor in column["factors"].items()}
+    assert factors["parallel"] == pytest.approx(factors["load_balance"] * factors["communication"])
+    assert factors["global"] == pytest.approx(factors["parallel"] * factors["computation"])
     for name, value in planted(p, n).items():
         factor = column["factors"][name]
         assert factor["value"] == pytest.approx(value, rel=0.01), name
