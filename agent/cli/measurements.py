@@ -87,8 +87,8 @@ def load(source: Path, over_ranks: Over = "mean", metrics: Collection[str] = ())
         return experiment
     from quipu.modeling.effort_excess import with_effort_excess
 
-    from ..merge.delay_caused import with_delay_caused
     from ..merge.experiment import find_runs
+    from .delay_caused import with_delay_caused
 
     if "effort_excess" in metrics:
         experiment = with_effort_excess(experiment)

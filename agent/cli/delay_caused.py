@@ -11,8 +11,8 @@ from quipu.modeling.errors import MeasurementError
 from quipu.modeling.experiment import Experiment
 from quipu.modeling.root_causes import DELAY_CAUSED, root_causes
 
-from .efficiency_times import efficiency_times, places_of
-from .experiment import StoredRun
+from ..merge.efficiency_times import efficiency_times, places_of
+from ..merge.experiment import StoredRun
 
 
 def with_delay_caused(experiment: Experiment, runs: Sequence[StoredRun]) -> Experiment:
