@@ -84,8 +84,8 @@ std::string shownName(StringRef Name, unsigned FirstLine, bool Fortran) {
     // What a coroutine does, from one suspension to the next, is a function that LLVM makes of its body.
     Name.consume_back(".resume");
     const std::string Line = FirstLine ? " line " + std::to_string(FirstLine) : "";
-    if (Name.starts_with(".omp_task_entry."))
-        return "omp task" + Line;
+    if (auto [Host, Rest] = Name.split(".omp_task_entry."); Host.size() != Name.size())
+        return Host.empty() ? "omp task" + Line : plainName(Host, Fortran) + " (omp task" + Line + ")";
     for (StringRef Mark : {".omp_outlined", "..omp_par"}) {
         auto [Host, Rest] = Name.split(Mark);
         if (Host.size() == Name.size())
@@ -122,7 +122,24 @@ StringRef linkerName(const Function &F) {
     return Name;
 }
 
-std::string displayName(const Function &F) { return shownName(linkerName(F), firstLine(F), isFortran(*F.getParent())); }
+/// The linker name of an OpenMP task with that of the function that creates it, as bodies of other constructs have it.
+static std::string nameOfTask(const Function &F, unsigned Depth = 0) {
+    const StringRef Name = linkerName(F);
+    if (!Name.starts_with(".omp_task_entry.") || Depth > 8)
+        return Name.str();
+    for (const User *U : F.users()) {
+        const auto *Call = dyn_cast<CallBase>(U);
+        if (!Call)
+            continue;
+        const std::string Creator = nameOfTask(*Call->getFunction(), Depth + 1);
+        const StringRef Host = StringRef(Creator).split(".omp_").first.split("..omp_par").first;
+        if (!Host.empty())
+            return (Host + Name).str();
+    }
+    return Name.str();
+}
+
+std::string displayName(const Function &F) { return shownName(nameOfTask(F), firstLine(F), isFortran(*F.getParent())); }
 
 std::string displayName(const DISubprogram &F) {
     const DICompileUnit *Unit = F.getUnit();
@@ -131,8 +148,7 @@ std::string displayName(const DISubprogram &F) {
 }
 
 Identity identify(const Function &F) {
-    Identity Known{linkerName(F).str(), displayName(F), F.getParent()->getSourceFileName(), 0,
-                   std::nullopt,        Owner::Program};
+    Identity Known{nameOfTask(F), displayName(F), F.getParent()->getSourceFileName(), 0, std::nullopt, Owner::Program};
     if (const DISubprogram *Debug = F.getSubprogram()) {
         Known.Line = firstLine(F);
         SmallString<256> Path(Debug->getFilename());

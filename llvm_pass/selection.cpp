@@ -150,7 +150,8 @@ bool isLeftOut(const Identity &Function, const Filter &Selection) {
 }
 
 bool isShown(const Identity &Function, const Filter &Selection) {
-    return !StringRef(Function.Name).starts_with(".omp_") && !isLeftOut(Function, Selection);
+    const StringRef Name = Function.Name;
+    return !Name.starts_with(".omp_") && !Name.contains(".omp_task_entry.") && !isLeftOut(Function, Selection);
 }
 
 } // namespace quipu

@@ -25,7 +25,7 @@ from quipu.modeling.callgraph import CallGraph
 from quipu.modeling.documents import Count, Number, typed
 from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.refine import HookCost, PathCosts
-from quipu.report.formats import format_filter, parse_filter
+from quipu.report.formats import format_filter, function_of_construct, parse_filter
 from quipu.report.formats.extrap import format_json
 
 from ..archive.metadata import configuration_name
@@ -334,7 +334,8 @@ class _Cycle:
         """Build with a selection and run all points; return the iteration."""
         filter_file = self.filter_file(number)
         comments = [f"iteration {number} of {self.campaign.name}: {len(chosen.names)} regions"]
-        write_text(filter_file, format_filter(sorted(chosen.names), comments))
+        known = executed(replace(self.campaign, directory=self.part(REFERENCE)))
+        write_text(filter_file, format_filter(sorted(chosen.names), comments, dropped=known))
         compiled = self.plan.filtering == "compile"
         if compiled:
             self.instrument(number)
@@ -354,7 +355,8 @@ class _Cycle:
 
     def expect_selected(self, chosen: Chosen, measured: Campaign) -> None:
         """Raise MeasurementError if the runs of an iteration mostly entered functions that it does not instrument."""
-        others = executed(measured) - chosen.names
+        unknown = executed(measured) - chosen.names
+        others = {name for name in unknown if function_of_construct(name) not in chosen.names}
         if len(others) > len(chosen.names):
             raise MeasurementError(
                 f"{self.campaign.path}: build: runs in {measured.directory} measured {len(others)} functions beside "

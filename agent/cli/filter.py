@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 from quipu.modeling.errors import FormatError, UsageError
+from quipu.modeling.printable import counted
 
 from .options import over_ranks_of, point_of
 from .output import layout, own_file, say, show, show_json
@@ -26,13 +27,17 @@ _TOOLS = ("quipu", "scorep")
 
 @dataclass(frozen=True)
 class _Selected:
-    """Regions to keep. comments: for the head of the filter; lines: how they were chosen; show: prints it as a view."""
+    """Regions to keep. comments: for the head of the filter; lines: how they were chosen; show: prints it as a view.
+
+    dropped: other regions.
+    """
 
     names: list[str]
     comments: list[str]
     summary: str
     lines: Sequence[str] = ()
     show: Callable[[], None] | None = None
+    dropped: Sequence[str] = ()
 
 
 def command(
@@ -134,7 +139,13 @@ def command(
     write(text)
     if chosen.show is not None:
         chosen.show()
-    for note in [*chosen.lines, *notes, *_demangled_notes(chosen.names, format_name), *chosen.comments[2:]]:
+    for note in [
+        *chosen.lines,
+        *notes,
+        *_demangled_notes(chosen.names, format_name),
+        *_construct_notes([*chosen.names, *chosen.dropped]),
+        *chosen.comments[2:],
+    ]:
         say(note)
     say(f"wrote {target}: {chosen.summary}")
 
@@ -218,7 +229,8 @@ def _modeled(
     if overhead is not None:
         summary += f", {percent(selection.coverage)} of the time explained"
     comments = filter_comments(analysis, selection, point, least)
-    return _Selected(names, comments, summary, show=partial(_show, analysis.name, point, selection, as_json))
+    shows = partial(_show, analysis.name, point, selection, as_json)
+    return _Selected(names, comments, summary, show=shows, dropped=[one.region.name for one in selection.dropped])
 
 
 def _show(name: str, point: dict[str, float], selection: RegionSelection, as_json: bool) -> None:
@@ -262,7 +274,7 @@ def _text(chosen: _Selected, compiler: str, format_name: str, program: Path | No
     from quipu.report.formats.exclusion_lists import gcc_options, name_list
 
     if format_name == "scorep":
-        return format_filter(chosen.names, chosen.comments, compiler), []
+        return format_filter(chosen.names, chosen.comments, compiler, chosen.dropped), []
     if format_name == "names":
         return name_list(chosen.names), []
     from ..source.callgraph import call_graph
@@ -288,7 +300,22 @@ def _demangled_notes(names: list[str], format_name: str) -> list[str]:
     }
     return [
         f"{len(others)} of {len(names)} regions, such as {others[0]}, have no linker name in these measurements "
-        f"(OpenMP constructs have none; Extra-P and Caliper keep the names that people read): {stands[format_name]}"
+        f"(OpenMP constructs have none, but for their bodies; Extra-P and Caliper keep the names that people read): "
+        f"{stands[format_name]}"
+    ]
+
+
+def _construct_notes(names: list[str]) -> list[str]:
+    """Return what to know of OpenMP constructs among the regions."""
+    from quipu.report.formats import function_of_construct
+
+    constructs = [name for name in names if function_of_construct(name)]
+    if not constructs:
+        return []
+    many = counted(len(constructs), "region is the body", "regions are bodies")
+    return [
+        f"{many} of OpenMP constructs, such as {constructs[0]}: with Quipu, a rule for the function that contains a "
+        "construct holds for its body, too, unless a later rule names the body"
     ]
 
 

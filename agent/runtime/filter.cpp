@@ -129,32 +129,65 @@ struct Parser {
 
 } // namespace
 
+namespace {
+
+/* The function that contains an OpenMP construct, whose body or task compilers name after it: "solve.omp_outlined",
+ * "solve() (omp line 7)". Null for other functions, and for one whose name does not fit into `room`. */
+const char *host_of(const char *name, const char *const *marks, char *room, size_t size) {
+    for (; name && *marks; marks++) {
+        const char *mark = strstr(name, *marks);
+        const size_t length = mark ? static_cast<size_t>(mark - name) : 0;
+        if (length == 0 || length >= size)
+            continue;
+        memcpy(room, name, length);
+        room[length] = '\0';
+        return room;
+    }
+    return nullptr;
+}
+
+/* The names of a region, and those of the function that it is an OpenMP construct of. */
+struct Names {
+    static constexpr size_t longest = 2048;
+    const char *name, *display, *host, *host_display;
+    char room[longest], room_of_display[longest];
+
+    Names(const char *linker_name, const char *shown) : name(linker_name), display(shown ? shown : linker_name) {
+        static const char *const marks[] = {".omp_outlined", ".omp_task_entry.", "..omp_par", nullptr};
+        static const char *const marks_of_display[] = {" (omp ", nullptr};
+        host = host_of(name, marks, room, sizeof room);
+        host_display = host ? host_of(display, marks_of_display, room_of_display, sizeof room_of_display) : nullptr;
+    }
+
+    bool fit(const FilterRule &rule) const {
+        const bool by_linker = rule.target == FilterRule::LinkerName;
+        const char *own = by_linker ? name : display, *around = by_linker ? host : host_display;
+        return fnmatch(rule.pattern, own, 0) == 0 || (around && fnmatch(rule.pattern, around, 0) == 0);
+    }
+};
+
+} // namespace
+
 bool Filter::includes(const char *file, const char *name, const char *display) const {
     bool file_in = true;
     bool name_in = true;
+    const Names names(name, display);
     for (size_t i = 0; i < count; i++) {
         const FilterRule &rule = rules[i];
         bool &in = rule.target == FilterRule::File ? file_in : name_in;
         if (in == rule.include)
             continue;
-        const char *subject = rule.target == FilterRule::File         ? file
-                              : rule.target == FilterRule::LinkerName ? name
-                              : display                               ? display
-                                                                      : name;
-        if (subject && fnmatch(rule.pattern, subject, 0) == 0)
+        if (rule.target == FilterRule::File ? file && fnmatch(rule.pattern, file, 0) == 0 : names.fit(rule))
             in = rule.include;
     }
     return file_in && name_in;
 }
 
 bool Filter::asks_for(const char *name, const char *display) const {
-    for (size_t i = count; i-- > 0;) {
-        const FilterRule &rule = rules[i];
-        if (rule.target == FilterRule::File)
-            continue;
-        if (fnmatch(rule.pattern, rule.target == FilterRule::Name && display ? display : name, 0) == 0)
-            return rule.include;
-    }
+    const Names names(name, display);
+    for (size_t i = count; i-- > 0;)
+        if (rules[i].target != FilterRule::File && names.fit(rules[i]))
+            return rules[i].include;
     return false;
 }
 

@@ -3,6 +3,7 @@
  *
  * Needs libc only. Grammar and matching follow Score-P 8.4: rules apply in order, the last that matches holds,
  * everything starts included; a region is out if its file or its name is out; patterns are fnmatch(pattern, name, 0).
+ * The body of an OpenMP construct has the names of its function, too.
  */
 #ifndef QUIPU_FILTER_H
 #define QUIPU_FILTER_H

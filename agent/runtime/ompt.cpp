@@ -435,7 +435,7 @@ bool is_body(const char *name) {
 /* Without optimization the body of a task is such a function, too, below the entry of the task. */
 static bool is_task(const Node *node) {
     const RegionRecord *region = region_of(node->region);
-    return region && strncmp(region->text, ".omp_task_entry.", strlen(".omp_task_entry.")) == 0;
+    return region && strstr(region->text, ".omp_task_entry.");
 }
 
 void enter_construct(const quipu_thread *rank, const quipu_region *body) {

@@ -10,6 +10,6 @@ detect         reads an experiment of another tool, whichever format it has
 
 from __future__ import annotations
 
-from .scorep_filter import Filter, Rule, demangled, format_filter, parse_filter, read_filter
+from .scorep_filter import Filter, Rule, demangled, format_filter, function_of_construct, parse_filter, read_filter
 
-__all__ = ["Filter", "Rule", "demangled", "format_filter", "parse_filter", "read_filter"]
+__all__ = ["Filter", "Rule", "demangled", "format_filter", "function_of_construct", "parse_filter", "read_filter"]

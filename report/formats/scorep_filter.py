@@ -17,7 +17,7 @@ measurements of other tools have them, are DEMANGLED in a block of their own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,6 +35,8 @@ _BLOCKS = {f"{block}_BEGIN": block for block in (_FILES, _REGIONS)}
 _ENDS = {f"{block}_END": block for block in (_FILES, _REGIONS)}
 KEYWORDS = frozenset({*_BLOCKS, *_ENDS, "EXCLUDE", "INCLUDE", "MANGLED", "DEMANGLED"})
 _NO_LINKER_NAME = re.compile(r"[\s()\[\]{}<>]|::")
+_CONSTRUCTS = (".omp_outlined", ".omp_task_entry.", "..omp_par")  # as in agent/runtime/filter.cpp
+_SHOWN_CONSTRUCT = " (omp "
 MARK = "# Score-P filter written by Quipu"
 
 
@@ -58,19 +60,32 @@ class Filter:
         """Return whether a region is measured: neither its file nor its name is excluded.
 
         Rules apply in order to a region that starts as included. MPI regions are always measured; file rules do
-        not apply to a region whose file is not known.
+        not apply to a region whose file is not known. The body of an OpenMP construct has the names of its function,
+        too.
         """
         if region.kind is RegionKind.MPI:
             return True
-        return not (_excluded(self.file_rules, region.file, region.file) if region.file else False) and not _excluded(
-            self.region_rules, region.display, region.name
-        )
+        if region.file and _excluded(self.file_rules, (region.file,), (region.file,)):
+            return False
+        shown, mangled = [region.display], [region.name]
+        if host := function_of_construct(region.name):
+            mangled.append(host)
+            shown.append(region.display.partition(_SHOWN_CONSTRUCT)[0])
+        return not _excluded(self.region_rules, shown, mangled)
 
 
-def _excluded(rules: tuple[Rule, ...], name: str, mangled: str) -> bool:
+def function_of_construct(name: str) -> str:
+    """Return the linker name of the function that contains an OpenMP construct, "" for the name of another region.
+
+    Compilers name the bodies of constructs, and Quipu tasks, after it: `solve.omp_outlined`.
+    """
+    return next((name.partition(mark)[0] for mark in _CONSTRUCTS if mark in name), "")
+
+
+def _excluded(rules: tuple[Rule, ...], names: Sequence[str], mangled: Sequence[str]) -> bool:
     excluded = False
     for rule in rules:
-        if rule.exclude != excluded and matches(rule.pattern, mangled if rule.mangled else name):
+        if rule.exclude != excluded and any(matches(rule.pattern, one) for one in (mangled if rule.mangled else names)):
             excluded = rule.exclude
     return excluded
 
@@ -163,8 +178,12 @@ def _tokens(line: str, parser: _Parser) -> list[str]:
     return [token for token in tokens if token]
 
 
-def format_filter(names: Iterable[str], comments: Iterable[str] = (), compiler: str = "clang") -> str:
+def format_filter(
+    names: Iterable[str], comments: Iterable[str] = (), compiler: str = "clang", dropped: Iterable[str] = ()
+) -> str:
     """Return the text of a filter that measures just the regions with these linker names, in the portable form.
+
+    dropped: other regions; constructs of OpenMP among them, whose functions are measured, get a rule of their own.
 
     Those of the names that are no linker names (`demangled`) choose by the names that people read. compiler: whose
     linker names the filter has, see `patterns_for`. Names are sorted and escaped; each of `comments` becomes a line of
@@ -178,6 +197,9 @@ def format_filter(names: Iterable[str], comments: Iterable[str] = (), compiler: 
     if others:
         shown = (_checked(escape(name)) for name in others)
         rules += [f"{_REGIONS}_BEGIN", "INCLUDE DEMANGLED", *shown, f"{_REGIONS}_END"]
+    if constructs := sorted(name for name in set(dropped) - given if function_of_construct(name) in given):
+        left_out = (_checked(escape(name)) for name in constructs)
+        rules += [f"{_REGIONS}_BEGIN", "EXCLUDE MANGLED", *left_out, f"{_REGIONS}_END"]
     return "\n".join([*header, *rules]) + "\n"
 
 

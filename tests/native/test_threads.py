@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import errno
+import os
+import subprocess
 from collections import defaultdict
 
 import pytest
+from quipu.agent.installation import native_file
 
-from .conftest import Measured, Workshop, clock_library, effort
+from .conftest import PROGRAMS, Measured, Workshop, clock_library, effort
 
 Path = tuple[str, ...]
 
@@ -57,8 +60,8 @@ def test_work_of_a_team_is_under_its_parallel_region(openmp) -> None:
 def test_tasks_are_under_the_region_that_created_them(openmp) -> None:
     tree = openmp().tree
     body = ("main", "tasks", "omp parallel", "tasks (omp line 40)")
-    assert tree[(*body, "omp task line 44")]["visits"] == 20
-    assert tree[(*body, "omp task line 44", "work")]["visits"] == 20
+    assert tree[(*body, "tasks (omp task line 44)")]["visits"] == 20
+    assert tree[(*body, "tasks (omp task line 44)", "work")]["visits"] == 20
     calls = ("main", "omp parallel", "main (omp line 84)", "fibonacci")
     assert tree[calls]["visits"] == 177  # recursion through tasks folds as calls do
     assert tree[(*calls, "omp taskwait")]["visits"] == 88
@@ -189,3 +192,28 @@ def test_fortran_names_under_mpi(workshop: Workshop) -> None:
     program = ("main", "main program")
     assert run.tree[(*program, "set_up")]["visits"] == 1
     assert run.tree[(*program, "ring::total")]["visits"] == 1
+
+
+@pytest.mark.parametrize("when", ["compile", "run"])
+def test_filters_of_a_function_hold_for_its_constructs(workshop: Workshop, when: str) -> None:
+    rules = {
+        "out": "EXCLUDE MANGLED tasks",
+        "in": "EXCLUDE *\nINCLUDE main tasks",
+        "body": "EXCLUDE tasks\nINCLUDE tasks\\ (omp\\ task*",
+    }
+    found = {}
+    for name, text in rules.items():
+        file = workshop.folder / f"{when}-{name}.filter"
+        file.write_text(f"SCOREP_REGION_NAMES_BEGIN\n{text}\nSCOREP_REGION_NAMES_END\n")
+        chosen = {"QUIPU_FILTER": str(file)}
+        compiled = chosen if when == "compile" else {}
+        program = workshop.folder / f"{when}-{name}"
+        command = [native_file("quipu-cc"), "-O2", "-fopenmp", PROGRAMS / "openmp.c", "-pthread", "-o", program]
+        subprocess.run(command, check=True, env={**os.environ, **compiled})
+        run = workshop.run(program, "20", OMP_NUM_THREADS="2", **({} if compiled else chosen))
+        shown = {region.display for region in run.profile.regions.values() if region.name.startswith("tasks")}
+        visited = {path[-1] for path, values in run.tree.items() if path and values["visits"]}
+        found[name] = shown & visited
+        assert run.stdout == "762 381 81681 55 1268 84\n"
+    everything = {"tasks", "tasks (omp line 40)", "tasks (omp task line 44)"}
+    assert found == {"out": set(), "in": everything, "body": {"tasks (omp task line 44)"}}

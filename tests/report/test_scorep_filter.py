@@ -197,3 +197,26 @@ def test_patterns_match_as_in_the_c_library(pattern: str, name: str) -> None:
 @given(_NAMES)
 def test_an_escaped_name_matches_itself(name: str) -> None:
     assert matches(escape(name), name)
+
+
+OPENMP = ("_Z4stepi.omp_outlined", "_Z4stepi.omp_outlined.3", "_Z4stepi.omp_task_entry..5")
+
+
+@pytest.mark.parametrize("body", [Region(name, "step(int) (omp line 6)") for name in OPENMP])
+def test_constructs_of_openmp_follow_their_function(body: Region) -> None:
+    def includes(*rules: str) -> bool:
+        return parse_filter("\n".join(["SCOREP_REGION_NAMES_BEGIN", *rules, "SCOREP_REGION_NAMES_END"])).includes(body)
+
+    assert includes("EXCLUDE *", "INCLUDE MANGLED _Z4stepi")
+    assert includes("EXCLUDE *", "INCLUDE step(int)")
+    assert not includes("EXCLUDE MANGLED _Z4stepi")
+    assert not includes("EXCLUDE step*")
+    assert includes("EXCLUDE MANGLED _Z4stepi", f"INCLUDE MANGLED {body.name}")
+    assert not includes("EXCLUDE *", "INCLUDE MANGLED _Z5otheri")
+
+
+def test_a_construct_that_is_dropped_has_a_rule_of_its_own() -> None:
+    text = format_filter(["main", "_Z4stepi", OPENMP[0]], dropped=[*OPENMP[1:], "_Z5otheri", "_Z5otheri.omp_outlined"])
+    parsed = parse_filter(text)
+    assert [parsed.includes(Region(name, name)) for name in OPENMP] == [True, False, False]
+    assert "otheri" not in text
