@@ -9,24 +9,34 @@ from quipu.modeling.experiment import CallTree
 from quipu.modeling.root_causes import Cause, Charge, RootCauses
 
 from .json_views import json_number
-from .terminal.names import shorten
 from .text import path_text, percent, quantity
 from .views import steps
 
 WORTH = 0.01  # parts of the elapsed time from which on waiting is worth a line
 _MATTERS = 0.1  # parts of the waiting from which on a cause is named
 _MOST_NAMED = 3  # causes in a line
-_WIDTH = 60  # of the name of a call path
-NO_LATE_RANK = "is for no rank in particular: ranks work in turn, as in a pipeline, or another one is late each time"
-WHY = {True: ", more work than on the others", False: ", slower than on the others for the same work", None: ""}
+NO_LATE_RANK = "(no rank in particular)"
+"""Ranks work in turn, as in a pipeline, or another one is late each time."""
+WHY = {True: "more work", False: "slower", None: ""}
+"""Why a rank is later than those that wait for it: slower at the same work."""
 
 
-def waiting_lines(tree: CallTree, found: RootCauses, top: int) -> list[str]:
-    """Return a sentence for each operation that waits, the longest waiting first.
+def waiting_rows(tree: CallTree, found: RootCauses, top: int) -> list[tuple[str, str, str, str, str, str]]:
+    """Return a row for each operation that waits, the longest waiting first, and below it one for each cause.
 
-    Such as "main->MPI_Bcast waits 1.1 s, 20 % of the time; 98 % is caused by rank 0 in main->sort_keys (main.cpp:42)".
+    Call path, time, part of the elapsed time, rank, why it is late, and where it is in the source.
     """
-    return [_line(tree, found, cause) for cause in worth_a_line(found)[:top]]
+    rows = []
+    for cause in worth_a_line(found)[:top]:
+        rows.append((path_text(steps(tree, cause.path)), *_size(cause.waiting, found), "", "", ""))
+        for charge in named(cause):
+            rank = str(charge.rank) if charge.thread is None else f"{charge.rank}, thread {charge.thread}"
+            name = f"  {path_text(steps(tree, charge.path))}"
+            why = WHY[charge.more_work]
+            rows.append((name, *_size(charge.seconds, found), rank, why, place_of(tree, charge.path)))
+        if cause.unexplained >= _MATTERS * cause.waiting:
+            rows.append((f"  {NO_LATE_RANK}", *_size(cause.unexplained, found), "", "", ""))
+    return rows
 
 
 def worth_a_line(found: RootCauses) -> list[Cause]:
@@ -73,21 +83,5 @@ def place_of(tree: CallTree, path: int) -> str:
     return f"{region.file.rsplit('/', 1)[-1]}:{region.line}" if region.file else ""
 
 
-def _line(tree: CallTree, found: RootCauses, cause: Cause) -> str:
-    text = f"{_name(tree, cause.path)} waits {quantity(cause.waiting, 's')}"
-    text += f", {percent(cause.waiting / found.elapsed)} of the time"
-    parts = []
-    for charge in named(cause):
-        place = place_of(tree, charge.path)
-        thread = "" if charge.thread is None else f", thread {charge.thread}"
-        parts.append(
-            f"{percent(charge.seconds / cause.waiting, 0)} is caused by rank {charge.rank}{thread} in "
-            f"{_name(tree, charge.path)}{f' ({place})' if place else ''}{WHY[charge.more_work]}"
-        )
-    if cause.unexplained >= _MATTERS * cause.waiting:
-        parts.append(f"{percent(cause.unexplained / cause.waiting, 0)} {NO_LATE_RANK}")
-    return "; ".join([text, *parts])
-
-
-def _name(tree: CallTree, path: int) -> str:
-    return shorten(path_text(steps(tree, path)), _WIDTH)
+def _size(seconds: float, found: RootCauses) -> tuple[str, str]:
+    return quantity(seconds, "s"), percent(seconds / found.elapsed)

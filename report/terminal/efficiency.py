@@ -18,9 +18,9 @@ from rich.text import Text
 from ..efficiency_views import GOOD, POOR, EfficiencyColumn, EfficiencyView, FactorRow
 from ..text import path_text, percent, point_text, quantity
 from ..views import steps
-from ..waiting_views import place_of, waiting_lines
+from ..waiting_views import place_of, waiting_rows
 from .columns import elastic
-from .glyphs import Layout, clean, wrapped
+from .glyphs import Layout, clean
 from .names import shorten
 
 _GAP = 2
@@ -81,16 +81,18 @@ def loss_tables(view: EfficiencyView, top: int, layout: Layout) -> list[Renderab
 def waiting_text(
     tree: CallTree, found: RootCauses | None, top: int, layout: Layout, run: RunTimes | None = None
 ) -> list[RenderableType]:
-    """Return sentences on what ranks wait for and what causes it; nothing if they wait for next to no time.
+    """Return what ranks wait for and what causes it; nothing if they wait for next to no time.
 
     run: the run that they are of, if a line has to name it.
     """
-    lines = [] if found is None else waiting_lines(tree, found, top)
-    if not lines:
+    rows = [] if found is None else waiting_rows(tree, found, top)
+    if not rows:
         return []
     place = "" if run is None else f" at {point_text(tuple(run.point), run.point.values())}, as measured"
-    title = Text(clean(f"what ranks wait for{place}", layout.glyphs), style="bold")
-    return [Group(title, *(Text(wrapped(clean(line, layout.glyphs), layout.width)) for line in lines))]
+    title = Text(clean(f"what ranks wait for{place}, and below it the late rank that causes it", layout.glyphs))
+    title.stylize("bold")
+    table = elastic(("call path", "time", "share", "rank", "why", "at"), rows, (0,), (1, 2, 3), layout, (5,))
+    return [Group(title, table)]
 
 
 def scope_heading(tree: CallTree, scope: int, layout: Layout) -> RenderableType:
