@@ -225,7 +225,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 def peak_memory(raw: Path, folder: Path, ranks: int) -> int:
     """Return the largest memory (KiB) of a process that merges once."""
-    command = [sys.executable, "-c", MERGE, raw, folder, str(ranks)]
+    command = [sys.executable, "-c", MERGE, str(raw), str(folder), str(ranks)]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 

@@ -85,7 +85,7 @@ def test_loops_of_a_divided_domain_need_no_rounding() -> None:
 
 
 def test_matrices_of_stencils() -> None:
-    """Of points and their neighbours across corners too: all, those of one rank, those below; faces of one direction."""
+    """Of points and their neighbours across corners too: all, those of one rank, those below; faces of one side."""
     points = [*itertools.product((1.0, 2.0, 4.0), (8.0, 12.0, 16.0, 20.0)), (8.0, 8.0), (16.0, 8.0), (32.0, 8.0)]
     counts: list[Count] = [
         lambda p, n: math.prod(3 * n * e - 2 for e in balanced(p, 3)),
