@@ -134,10 +134,10 @@ static bool isLibraryInternal(const Identity &Function, const Filter &Selection)
 
 /// Whether a compiler made a function that no source has: what clang makes of an OpenMP construct beside its body, of a
 /// coroutine beside its body, of virtual functions in other bases, of lambdas as pointers, around the constructors of
-/// static objects and accesses of thread-local ones; flang of reductions and powers.
+/// static objects, accesses of thread-local ones and counters of coverage; flang of reductions and powers.
 static bool isMadeByCompiler(StringRef Name) {
     return any_of(std::array{".omp_task_privates_map.", ".red_", "_FortranA", "__mlir_", "_ZTh", "_ZTv", "_ZTc", "_ZTW",
-                             "_ZTH", "_GLOBAL__", "__cxx_global_", "__tls_init"},
+                             "_ZTH", "_GLOBAL__", "__cxx_global_", "__tls_init", "__llvm_gcov_", "__llvm_profile_"},
                   [&](const char *Prefix) { return Name.starts_with(Prefix); }) ||
            any_of(std::array{".omp_outlined_debug__", "__await_suspend_wrapper__", "8__invokeE"},
                   [&](const char *Part) { return Name.contains(Part); }) ||

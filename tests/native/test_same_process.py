@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import platform
 import resource
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +125,29 @@ def test_a_filter_of_system_calls_by_syscall(
     run = workshop.run(program, QUIPU_SAMPLE=sample)
     assert run.stdout == "done\n"
     assert sum(values["blocks"] for values in run.tree.values()) > 60 * 41
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the program has an instruction of x86-64")
+def test_a_filter_that_an_instruction_of_the_program_loads(workshop: Workshop, without_sanitizers: None) -> None:
+    """Nobody sees it: the filter may end the program, and what was counted until then is there."""
+    instruction = """static long call(long number, long a, const void *b, const void *c) {
+    long result;
+    __asm__ volatile("mov $0, %%r10\\nmov $0, %%r8\\nsyscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c)
+                     : "rcx", "r8", "r10", "r11", "memory");
+    return result;
+}
+int main(void) {"""
+    text = FILTER.replace("int main(void) {", instruction)
+    text = text.replace(
+        "syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)", "call(SYS_prctl, PR_SET_NO_NEW_PRIVS, (void *)1, NULL)"
+    )
+    text = text.replace(
+        "syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program)",
+        "call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, NULL, &program)",
+    )
+    program = built(workshop, text, f"-I{Path(__file__).parent / 'programs'}")
+    run = workshop.run(program, ends_with=-signal.SIGSYS)
+    assert sum(values["visits"] for path, values in run.tree.items() if path == ("main",)) == 1
 
 
 NO_COUNTER = """#include <stdio.h>
