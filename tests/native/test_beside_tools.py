@@ -51,7 +51,7 @@ uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *by, uintptr
 
 def measured(folder: Path, options: tuple[str, ...], *command: str) -> RunArchive:
     (folder / "program.c").write_text(PROGRAM)
-    words = [native_file("quipu-cc"), "-O1", "--quipu-all", *options, "program.c", "-o", "program"]
+    words = [str(native_file("quipu-cc")), "-O1", "--quipu-all", *options, "program.c", "-o", "program"]
     subprocess.run(words, cwd=folder, check=True)
     return run(command, {}, None, folder / "runs", LaunchOptions(folder=folder, say=lambda text: None))
 

@@ -143,7 +143,7 @@ int main(void) {
 
 
 def visits_of(run: Measured, name: str) -> int:
-    return sum(values["visits"] for path, values in run.tree.items() if path and path[-1] == name)
+    return int(sum(values["visits"] for path, values in run.tree.items() if path and path[-1] == name))
 
 
 def test_contexts_that_move_to_another_thread_are_told(workshop: Workshop) -> None:

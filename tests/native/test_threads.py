@@ -208,9 +208,11 @@ def test_filters_of_a_function_hold_for_its_constructs(workshop: Workshop, when:
         chosen = {"QUIPU_FILTER": str(file)}
         compiled = chosen if when == "compile" else {}
         program = workshop.folder / f"{when}-{name}"
-        command = [native_file("quipu-cc"), "-O2", "-fopenmp", PROGRAMS / "openmp.c", "-pthread", "-o", program]
+        words = ["-O2", "-fopenmp", str(PROGRAMS / "openmp.c"), "-pthread", "-o", str(program)]
+        command = [str(native_file("quipu-cc")), *words]
         subprocess.run(command, check=True, env={**os.environ, **compiled})
-        run = workshop.run(program, "20", OMP_NUM_THREADS="2", **({} if compiled else chosen))
+        environment = {"OMP_NUM_THREADS": "2", **({} if compiled else chosen)}
+        run = workshop.run(program, "20", ends_with=0, **environment)
         shown = {region.display for region in run.profile.regions.values() if region.name.startswith("tasks")}
         visited = {path[-1] for path, values in run.tree.items() if path and values["visits"]}
         found[name] = shown & visited
