@@ -62,6 +62,8 @@ def command(
     from quipu.report.tree_views import configuration_rows, experiment_view
     from quipu.report.views import ConfigurationRow, TreeOptions
 
+    from ..merge.experiment import NoCompleteRun
+
     over = over_ranks_of(over_ranks)
     if communication:
         from .show_communication import show_communication
@@ -77,14 +79,21 @@ def command(
     options = TreeOptions(split_names(metric), None if exclusive is None else scope, depth, sort, ranks)
     rows: list[ConfigurationRow] = []
     names: tuple[str, ...] = ()
+    per_rank = ranks or as_json or over == "max"
     if not is_of_others(folder) and is_run(folder) and not MADE.intersection(options.metrics):
         if at:
             raise UsageError("--at chooses a configuration of an experiment, but this folder is one run")
-        view = _run_view(folder, over, per_rank=ranks or as_json or over == "max")
+        view = _run_view(folder, over, per_rank)
     else:
-        experiment = load(folder, over, options.metrics)
-        view = experiment_view(experiment, parse_assignments("--at", at))
-        rows, names = configuration_rows(experiment), experiment.parameters
+        try:
+            experiment = load(folder, over, options.metrics)
+        except NoCompleteRun as error:
+            if at or len(error.runs) > 1 or MADE.intersection(options.metrics):
+                raise
+            view = _run_view(error.runs[0], over, per_rank)
+        else:
+            view = experiment_view(experiment, parse_assignments("--at", at))
+            rows, names = configuration_rows(experiment), experiment.parameters
     if as_json:
         show_json(tree_json(view, options))
         return

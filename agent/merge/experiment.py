@@ -112,6 +112,15 @@ def mixed_runs(allowed: bool) -> Iterator[None]:
         _mixed.reset(token)
 
 
+class NoCompleteRun(MeasurementError):
+    """An experiment has no run that is complete. runs: those that it has."""
+
+    def __init__(self, message: str, runs: tuple[Path, ...]) -> None:
+        """Make an error of a message and the folders of the runs."""
+        super().__init__(message)
+        self.runs = runs
+
+
 def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Experiment:
     """Return the runs of a folder (or a single run archive) as one experiment.
 
@@ -124,8 +133,8 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     What is declared of the experiment (`declared.py`) holds for all runs. Where some runs only counted, those that kept
     time are an experiment within (`Experiment.timed`), the same as without the others.
 
-    Raises FormatError for unreadable archives and MeasurementError if there is no usable run, or the runs do not have
-    the same parameters, or are of different programs, commands or machines (unless `mixed_runs` allows that).
+    Raises FormatError for unreadable archives, NoCompleteRun, and MeasurementError if there is no run, or the runs do
+    not have the same parameters, or are of different programs, commands or machines (unless `mixed_runs` allows that).
     """
     folder = Path(folder)
     if over_ranks not in ("mean", "max", "sum"):
@@ -139,9 +148,10 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     notes = _left_out([run for run in stored if not run.metadata.complete])
     if not usable:
         reasons = "".join(f"\n  {note}" for note in notes)
-        raise MeasurementError(
+        raise NoCompleteRun(
             f"{folder}: holds no complete run{reasons}\n  a run that is not complete can be looked at: "
-            f"quipu show {stored[0].path}"
+            f"quipu show {stored[0].path}",
+            tuple(run.path for run in stored),
         )
     names = _parameter_names(folder, usable)
     usable.sort(key=lambda run: run.metadata.counts_only)  # those that kept time first: they say what is alike

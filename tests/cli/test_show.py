@@ -7,9 +7,13 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+from quipu.agent.archive.write import write_archive
+
 from .conftest import Quipu
+from .runs import write_run
 
 
 def test_an_experiment(quipu: Quipu, heat: Path) -> None:
@@ -84,3 +88,19 @@ def test_a_run_is_shown_without_what_models_need(heat: Path) -> None:
         check=False,
     )
     assert done.returncode == 0
+
+
+def test_an_experiment_with_one_run_that_failed(quipu_here: Quipu, tmp_path: Path) -> None:
+    """There is nothing else to look at; of several the message says how to look at one."""
+    runs = tmp_path / "failed.runs"
+    for repetition in (1, 2):
+        archive = write_run(tmp_path / "made", 2, 32, repetition)
+        failed = replace(archive.metadata, exit_code=7, problems=("app ended with exit code 7",))
+        write_archive(replace(archive, metadata=failed), runs)
+        answer = quipu_here("show", runs)
+        if repetition == 1:
+            assert answer.code == 0
+            assert "exit code  7" in answer.out and "sweep" in answer.out
+            assert quipu_here("show", runs, "--at", "p=2,n=32").code == 1
+    assert answer.code == 1
+    assert "holds no complete run" in answer.err
