@@ -24,6 +24,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from programs_corpus import POINTS, Target, experiment_of, programs, target_of, unpack
@@ -100,7 +101,7 @@ def main() -> None:
             corpus += [(experiment_of(program, folder, points), target_of(folder)) for points in POINTS]
         base = figures(corpus)
         print(f"{'as they are':40} {base}", flush=True)
-        changed = {}
+        changed: dict[str, dict[str, Any]] = {}
         every = list(constants())
         for module, name, value in every:
             if wanted is not None and name not in wanted:
