@@ -83,7 +83,8 @@ def figures(corpus: Sequence[tuple[Experiment, Target]]) -> dict[str, float]:
             if own
         ]
         found.append(np.mean(means, axis=0))
-    return dict(zip(FIGURES, np.round(np.mean(found, axis=0), 4).tolist(), strict=True))
+    means_of_all = np.mean(found, axis=0)
+    return {name: round(float(own), 4) for name, own in zip(FIGURES, means_of_all, strict=True)}
 
 
 def main() -> None:
