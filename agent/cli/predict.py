@@ -10,6 +10,8 @@ import typer
 from .options import OVER_RANKS_OF_SUMS, over_ranks_of, point_of
 from .output import layout, say, show, show_json
 
+_LOOPS = 5  # that are shown
+
 
 def command(
     *,
@@ -32,6 +34,7 @@ def command(
     Example: quipu predict heat --at p=1024,n=1e6 --inclusive --top 10
     """
     from quipu.report.json_views import ranking_json
+    from quipu.report.loop_views import loop_rows
     from quipu.report.model_views import ranking_view
     from quipu.report.terminal import head, tables
 
@@ -48,6 +51,10 @@ def command(
         return
     room = layout()
     table = tables.ranking_table(view.rows, view.metric.unit, room, view.start_and_end)
-    show([head(analysis.name, view.facts, view.notes, room), table])
+    parts = [head(analysis.name, view.facts, view.notes, room), table]
+    loops = [] if inclusive else loop_rows(analysis, metric, None, point)
+    if loops:
+        parts.append(tables.largest_loops(loops[:_LOOPS], metric, room))
+    show(parts)
     for line in view.left_out:
         say(line)

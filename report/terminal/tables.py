@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -82,6 +82,12 @@ def loop_table(rows: Sequence[LoopRow], metric: str, layout: Layout, predicted: 
     )
     headings = (f"share of {metric}", "call path", "line", "depth", *numbers)
     return elastic(headings, texts, (1, len(headings) - 1), (0, 3, 4) if predicted else (0, 3), layout)
+
+
+def largest_loops(rows: Sequence[LoopRow], metric: str, layout: Layout) -> RenderableType:
+    """Return the loops with most of a metric at a point, with a title that names the command that shows all."""
+    title = Text(f"loops with most {metric} there (quipu model --loops shows all)", style="bold")
+    return Group(title, loop_table(rows, metric, layout, predicted=True))
 
 
 def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> RenderableType:

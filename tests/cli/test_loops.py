@@ -53,6 +53,17 @@ def test_executions_are_predicted_at_a_point(quipu_here: Quipu, stencil: str) ->
     assert "executions  90 % interval" in shown.out and "point" in shown.out
 
 
+def test_a_prediction_names_the_loops_with_most(quipu_here: Quipu, stencil: str) -> None:
+    shown = quipu_here("predict", stencil, "--metric", "flops", "--at", "p=16,n=1000").out
+    ranking, loops = shown.split("loops with most flops there")
+    assert "stencil.c:" not in ranking
+    assert "stencil.c:" in loops and "(n - 4)^2" in loops
+    for options in (["--inclusive"], ["--metric", "bytes_sent"]):
+        assert (
+            "loops with most" not in quipu_here("predict", stencil, "--at", "p=16,n=1000", "-m", "flops", *options).out
+        )
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
