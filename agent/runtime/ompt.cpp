@@ -308,8 +308,8 @@ void on_parallel_end(Data *region, Data *, int, const void *) {
     spare = team;
 }
 
-/* The initial tasks of a league (teams) are members of its region: no region is entered for them, because what each runs
- * is a parallel region of its own. */
+/* The initial tasks of a league (teams) are members of its region. No region is entered for them: what each runs is a
+ * parallel region of its own. */
 void on_implicit_task(int endpoint, Data *region, Data *task, unsigned, unsigned index, int flags) {
     const bool initial = flags & task_initial;
     if (initial && index == 0)
