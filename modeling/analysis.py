@@ -26,11 +26,13 @@ from .priors.choices import time_priors
 from .priors.dedicated import dedicated_times
 from .priors.effort_time import model_time_and_waiting
 from .priors.path_model import PathModel
+from .priors.untimed import with_times_at_callers
 from .progress import steps
 from .run_scatter import run_scatter
 from .shared_start import by_shared_start
 from .shared_steps import by_shared_steps
 from .slowest_rank import most_dominating
+from .times.predictions import time_models
 from .visits.by_visits import by_visits
 
 __all__ = ["Analysis", "analyze", "fit_metrics"]
@@ -49,6 +51,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         raise ModelingError(f"experiment {experiment.name} is empty: it has no call paths or no configurations")
     if experiment.timed is not None:
         return _apart(experiment, experiment.timed, options)
+    experiment = with_times_at_callers(experiment)
     if not options.grids:
         options = replace(options, grids=possible_grids(experiment, options.library), ranked=True)
     with_priors = options.selector == "evidence" and "time" in experiment.values
@@ -64,6 +67,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
             exclusive["wait_time"] = _waiting(experiment, found.waiting, options)
         exclusive["time"], notes = found.time, found.notes
     exclusive = with_absence(experiment, exclusive)
+    counts = count_models(experiment) if options.selector == DEFAULT.selector else None
     return Analysis(
         experiment.name,
         experiment.parameters,
@@ -77,7 +81,8 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         most_dominating(experiment.rank_times, experiment.points, experiment.dedicated),
         run_scatter(experiment),
         experiment.quality,
-        count_models(experiment) if options.selector == "evidence" else None,
+        counts,
+        times=time_models(experiment, counts),
     )
 
 
@@ -105,6 +110,7 @@ def _apart(experiment: Experiment, timed: TimedPart, options: Options) -> Analys
         exclusive=exclusive,
         notes=tuple(dict.fromkeys((*counts.notes, *further))),
         counts=counts.counts,
+        times=time_models(experiment, counts.counts),
     )
 
 

@@ -160,7 +160,7 @@ class Evaluation:
         predictions = self.inclusive if inclusive else self.exclusive
         models = self.analysis.models(self.metric.name, inclusive)
         beyond = self._factors(inclusive)
-        counts = self.analysis.counts
+        counts, times = self.analysis.counts, self.analysis.times
         entries = []
         for path in np.flatnonzero(tree.start_and_end == start_and_end).tolist():
             prediction, entry = predictions[path], models[path]
@@ -170,6 +170,8 @@ class Evaluation:
                 formula, note = "", "no finite prediction at this point"
             elif counts is not None and not inclusive and _by_law(counts, self.metric.name, path, entry.model):
                 formula, note = counts.text(self.metric.name, path), ""
+            elif self.metric.name == "time" and not inclusive and times is not None and times.text(path):
+                formula, note = times.text(path), ""
             else:
                 formula, note = str(entry.model), "; ".join(entry.model.notes)
             entries.append(
@@ -218,6 +220,9 @@ def evaluate(analysis: Analysis, point: Mapping[str, float], metric: str = "time
         )
     else:
         exclusive = tuple(_predict(entry.model, tuple(values.values())) for entry in models)
+        if metric == "time" and analysis.times is not None:
+            by_rate = analysis.times.predict(values)
+            exclusive = tuple(by_rate.get(path, own) for path, own in enumerate(exclusive))
     return Evaluation(analysis, analysis.metrics[metric], values, exclusive)
 
 

@@ -14,6 +14,7 @@ from .pmnf.model import Model, add, present
 from .pmnf.options import NoModel
 from .priors.path_model import PathModel
 from .slowest_rank import SlowestRank
+from .times.predictions import TimeModels
 
 MEASURED, SUM = "measured", "sum"
 
@@ -36,6 +37,7 @@ class Analysis:
     ten runs are within, of ln(time of the program), None if it is not known. quality: of the measurement, in one line.
     counts: the laws of effort and communication, which predict these; None where models were read from a file.
     timed_ranges: the range of the runs that kept time, where others only counted; empty if it is `ranges`.
+    times: the rates of computation, which predict its time; None where no loops were counted, or as `counts`.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Analysis:
     quality: str = ""
     counts: CountModels | None = None
     timed_ranges: tuple[tuple[float, float], ...] = ()
+    times: TimeModels | None = None
 
     def ranges_of(self, metric: str) -> tuple[tuple[float, float], ...]:
         """Return per parameter the range in which a metric was measured."""
@@ -72,14 +75,15 @@ class Analysis:
 
     def at_paths(self, tree: CallTree, paths: Sequence[int]) -> Analysis:
         """Return the models of some call paths, in the order of `tree`, which holds them; without laws of counts."""
+        times = None if self.times is None else self.times.at_paths(paths)
         exclusive = {name: tuple(entries[path] for path in paths) for name, entries in self.exclusive.items()}
-        return replace(self, tree=tree, exclusive=exclusive, counts=None)
+        return replace(self, tree=tree, exclusive=exclusive, counts=None, times=times)
 
     @cached_property
     def from_effort(self) -> Analysis:
         """The same without what time has beyond effort: what it takes if nothing waits or slows down."""
         time = tuple(replace(entry, model=entry.from_effort, lower=None) for entry in self.exclusive.get("time", ()))
-        return replace(self, exclusive={**self.exclusive, "time": time})
+        return replace(self, exclusive={**self.exclusive, "time": time}, times=None)
 
     @cached_property
     def _inclusive(self) -> dict[str, tuple[PathModel, ...]]:

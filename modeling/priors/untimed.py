@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import CallTree, Experiment, FloatArray, RegionKind
+from ..experiment import CallTree, Experiment, FloatArray, Metric, RegionKind
 from ..pmnf.changes.ranges import fit_models
 from ..pmnf.criterion.one_process import reproduces
 from ..pmnf.model import Model, add
@@ -24,20 +24,45 @@ OF_CALLS = frozenset(("visits", "comm_size"))
 OF_CALLS |= {f"{what}_{way}" for what in ("bytes", "messages") for way in ("sent", "received")}
 
 
-def timed_owners(tree: CallTree, times: FloatArray) -> NDArray[np.int64]:
+def timed_owners(tree: CallTree, times: FloatArray, visits: FloatArray | None = None) -> NDArray[np.int64]:
     """Return for each call path the one whose time has its own, (N,): the nearest at or above it that has a time.
 
-    times: (N, ...), all 0 or NaN where a call path has none. MPI operations are their own, and so are call paths with
-    no caller that has a time.
+    times, visits: (N, ...), all 0 or NaN where a call path has none. MPI operations are their own, and so are call
+    paths with no caller that has a time. Where measuring would cost too much, a call path loses its time to its caller
+    during the run: one that was visited without a time somewhere has none anywhere.
     """
-    timed = (np.nan_to_num(times) != 0.0).reshape(len(tree), -1).any(axis=1)
+    has = np.nan_to_num(times).reshape(len(tree), -1) != 0.0
+    timed = has.any(axis=1)
+    if visits is not None:
+        timed &= ~(_visited(visits) & ~has).reshape(len(tree), -1).any(axis=1)
     is_mpi = np.array([region.kind is RegionKind.MPI for region in tree.regions], dtype=bool)[tree.region]
     owners = np.arange(len(tree))
     for path in np.flatnonzero(~timed & ~is_mpi & (tree.parent >= 0)).tolist():
         above = int(owners[tree.parent[path]])
-        if timed[above]:
+        if has[above].any():
             owners[path] = above
     return owners
+
+
+def _visited(visits: FloatArray) -> NDArray[np.bool_]:
+    return np.asarray(np.nan_to_num(visits) > 0, dtype=bool).reshape(len(visits), -1)
+
+
+def with_times_at_callers(experiment: Experiment) -> Experiment:
+    """Return the experiment with times where they are in all runs: those that some runs lost, at the callers."""
+    times, visits = experiment.values.get("time"), experiment.values.get("visits")
+    if times is None or visits is None or times.shape != visits.shape:
+        return experiment
+    owners = timed_owners(experiment.tree, times, visits)
+    timed = np.nan_to_num(times).any(axis=(1, 2))
+    moved = np.flatnonzero((owners != np.arange(len(owners))) & timed)
+    if not moved.size:
+        return experiment
+    values = {
+        name: _at(owners, moved, own) if _is_cost_that_adds_up(experiment.metrics[name]) else own
+        for name, own in experiment.values.items()
+    }
+    return replace(experiment, values=values)
 
 
 def with_untimed(experiment: Experiment) -> Experiment:
@@ -97,6 +122,10 @@ def _exact(parts: Sequence[Model | NoModel]) -> list[Model] | None:
     nothing = [not model.terms and not model.constant for model in models]
     exact = all((none or reproduces(model)) and not model.notes for model, none in zip(models, nothing, strict=True))
     return models if exact and len(models) == len(parts) else None
+
+
+def _is_cost_that_adds_up(metric: Metric) -> bool:
+    return not metric.is_effort and metric.over_locations == "sum"
 
 
 def _is_work(experiment: Experiment, name: str) -> bool:

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions of the time that computation takes: what is counted, at any point, times what a unit of it takes.
+
+The amounts of work are known from the laws of counts. Which of them takes the time, and how its rate changes with the
+size of the data and with the ranks that share a memory, is learned from all measured times (`rates`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..counts.distribution import Distribution
+from ..counts.predictions import CountModels
+from ..experiment import Experiment, FloatArray, RegionKind, mean_over_repetitions
+from ..pmnf.model import Prediction
+from ..priors.dedicated import dedicated_times
+from ..priors.untimed import timed_owners, with_times_at_callers
+from .rates import NOISES, Rate, Work, rates
+
+_LEAST_SHARE = 5e-4  # of the time of the program, of call paths that tell its noise
+_FEWEST = 3  # configurations
+_QUANTILES = [NormalDist().inv_cdf((level + 0.5) / 21) for level in range(21)]
+_LOWEST, _HIGHEST = 0.05, 0.95
+_COUNTED = ("instructions", "visits", "bytes_loaded", "bytes_stored", "flops")
+# Kinds of work: bits, and how many times each count of _COUNTED.
+_KINDS = {
+    "instructions": (0.0, (1.0, 1.0, 0.0, 0.0, 0.0)),
+    "instructions and bytes": (1.5, (1.0, 1.0, 0.25, 0.25, 0.0)),
+    "bytes": (2.0, (0.1, 0.0, 1.0, 1.0, 0.0)),
+    "visits": (3.5, (0.0, 1.0, 0.0, 0.0, 0.0)),
+    "flops": (3.5, (0.0, 1.0, 0.0, 0.0, 5.0)),
+}
+_OF_PROGRAM = "instructions of the program"  # for what counts nothing: memory that is given back, tables of a library
+_BITS_OF_PROGRAM = 4.5
+
+
+@dataclass(frozen=True, eq=False)
+class TimeModels:
+    """The rates of the call paths of a tree. places: call path of the tree → that of the runs that kept time."""
+
+    learned: Rates
+    places: Mapping[int, int]
+
+    def predict(self, point: Mapping[str, float]) -> dict[int, Prediction]:
+        """Return the time of each call path that computes, at a point; the interval has 90 % of the posterior."""
+        known = self.learned.predict(point)
+        return {path: known[own] for path, own in self.places.items() if own in known}
+
+    def text(self, path: int) -> str:
+        """Return the likeliest rate of a call path: "0.12 ns · instructions"; "" if it has none."""
+        own = self.places.get(path)
+        return "" if own is None or own not in self.learned.rates else self.learned.text(own)
+
+    def at_paths(self, paths: Sequence[int]) -> TimeModels:
+        """Return the same for a tree that has these call paths, in their order."""
+        return TimeModels(
+            self.learned, {new: self.places[path] for new, path in enumerate(paths) if path in self.places}
+        )
+
+
+@dataclass(eq=False)
+class Rates:
+    """The rates of an experiment, which are learned when the first of them is asked for.
+
+    experiment: with times that are where they are in all runs (`with_times_at_callers`). paths: (call paths,), that of
+    each in the tree of `counts`.
+    """
+
+    experiment: Experiment
+    counts: CountModels
+    paths: NDArray[np.int64]
+
+    @cached_property
+    def rates(self) -> dict[int, list[Rate]]:
+        """The posteriors of the rate of each call path that computes, with weights that add up to 1 in ln_weight."""
+        times, _ = dedicated_times(self.experiment, "time")
+        seconds = np.nan_to_num(mean_over_repetitions(times))
+        whole = seconds[~self.experiment.tree.start_and_end].sum(axis=0)
+        share = np.divide(seconds, whole, out=np.zeros_like(seconds), where=whole > 0).max(axis=1)
+        works = {path: self._works(path) for path in self._computing}
+        loud = [path for path in works if share[path] >= _LEAST_SHARE]
+        fits = {noise: {path: self._fit(times[path], works[path], noise) for path in loud} for noise in NOISES}
+        best = max(NOISES, key=lambda noise: sum(_evidence(found) for found in fits[noise].values()))
+        found = {path: fits[best].get(path) or self._fit(times[path], works[path], best) for path in works}
+        return {path: own for path, own in found.items() if own}
+
+    def predict(self, point: Mapping[str, float]) -> dict[int, Prediction]:
+        """Return the time of each call path that computes, at a point."""
+        place = [float(point[name]) for name in self.experiment.parameters]
+        low, high = self.experiment.points.min(axis=0), self.experiment.points.max(axis=0)
+        beyond = bool((np.array(place) < low).any() or (np.array(place) > high).any())
+        amounts = self._amounts(point)
+        ranks = float(point[self.counts.ranks]) if self.counts.ranks is not None else 1.0
+        result = {}
+        for path, found in self.rates.items():
+            known = _distribution(found, {name: own[path] for name, own in amounts.items()}, ranks)
+            lower, middle, upper = known.quantiles(np.array([_LOWEST, 0.5, _HIGHEST])).tolist()
+            result[path] = Prediction(middle, lower, upper, beyond)
+        return result
+
+    def text(self, path: int) -> str:
+        """Return the likeliest rate of a call path as text."""
+        likeliest = max(self.rates[path], key=lambda rate: rate.ln_weight)
+        return f"{likeliest.seconds * 1e9:.3g} ns · {likeliest.work.name}"
+
+    @cached_property
+    def _owners(self) -> NDArray[np.int64]:
+        experiment = self.experiment
+        return timed_owners(experiment.tree, experiment.values["time"], experiment.values.get("visits"))
+
+    @cached_property
+    def _computing(self) -> list[int]:
+        """The call paths that count instructions and have a time of their own."""
+        tree = self.experiment.tree
+        counted = np.nan_to_num(self._measured["instructions"]).any(axis=1)
+        kinds = (RegionKind.MPI, RegionKind.OPENMP)
+        return [
+            path
+            for path in np.flatnonzero(counted & (self._owners == np.arange(len(tree)))).tolist()
+            if tree.region_of(path).kind not in kinds
+        ]
+
+    @cached_property
+    def _measured(self) -> dict[str, FloatArray]:
+        """Counts of the call paths with the time of each, (call paths, configurations)."""
+        known = self.experiment.values
+        nothing = np.zeros((len(self.experiment.tree), self.experiment.configurations))
+        return {
+            name: self._at_owners(np.nan_to_num(mean_over_repetitions(known[name]))) if name in known else nothing
+            for name in _COUNTED
+        }
+
+    def _at_owners(self, counts: FloatArray) -> FloatArray:
+        result = np.zeros_like(counts)
+        np.add.at(result, self._owners, counts)
+        return result
+
+    def _works(self, path: int) -> list[Work]:
+        rows = np.array([self._measured[name][path] for name in _COUNTED])
+        works = [Work(name, bits, np.array(factors) @ rows) for name, (bits, factors) in _KINDS.items()]
+        program = np.where(rows[0] > 0, self._measured["instructions"].sum(axis=0), 0.0)
+        return [*works, Work(_OF_PROGRAM, _BITS_OF_PROGRAM, program)]
+
+    def _fit(self, times: FloatArray, works: list[Work], noise: float) -> list[Rate]:
+        points, ranks = self.experiment.points, self.counts.ranks
+        column = None if ranks is None else points[:, self.experiment.parameters.index(ranks)]
+        seconds = np.nan_to_num(mean_over_repetitions(times))
+        largest = int(np.argmax(seconds))
+        moved = self._bytes_of(works, largest)
+        bandwidth = moved / seconds[largest] if seconds[largest] > 0 else 0.0
+        return rates(times, works, np.ones(len(points)) if column is None else column, bandwidth, noise)
+
+    @staticmethod
+    def _bytes_of(works: list[Work], place: int) -> float:
+        by_name = {work.name: float(work.measured[place]) for work in works}
+        return 4.0 * (by_name["instructions and bytes"] - by_name["instructions"])
+
+    def _amounts(self, point: Mapping[str, float]) -> dict[str, list[tuple[float, float, float]]]:
+        """Return lower, middle and upper amount of each kind of work at a point, by name, per call path."""
+        wanted = {name: float(point[name]) for name in self.counts.experiment.parameters}
+        predicted = {}
+        for name in _COUNTED:
+            if name in self.counts.models:
+                every = self.counts.predict(wanted, name)
+                values = np.array([[every[there].lower, every[there].value, every[there].upper] for there in self.paths])
+                predicted[name] = self._at_owners(values)
+            else:
+                predicted[name] = np.zeros((len(self.paths), 3))
+        rows = np.array([predicted[name] for name in _COUNTED])
+        found = {name: np.tensordot(factors, rows, 1) for name, (_, factors) in _KINDS.items()}
+        program = np.where(rows[1] > 0, rows[0].sum(axis=0), 0.0)
+        return {name: [tuple(row) for row in own.tolist()] for name, own in {**found, _OF_PROGRAM: program}.items()}
+
+
+def _evidence(found: list[Rate]) -> float:
+    return float(np.logaddexp.reduce([rate.ln_weight for rate in found])) if found else 0.0
+
+
+def _distribution(
+    found: list[Rate], amounts: Mapping[str, tuple[float, float, float]], ranks: float
+) -> Distribution:
+    """Return what the time may be: all kinds of work, the range of each amount, and the posterior of each rate."""
+    top = max(rate.ln_weight for rate in found)
+    parts = []
+    for rate in found:
+        weight = math.exp(rate.ln_weight - top)
+        if weight < 1e-4:
+            continue
+        for share, amount in zip((0.15, 0.7, 0.15), amounts[rate.work.name], strict=True):
+            if amount <= 0:
+                parts.append((weight * share, Distribution(0.0)))
+                continue
+            mean, deviation = rate.at(amount, ranks)
+            parts.append((weight * share, Distribution(np.exp(mean + deviation * np.array(_QUANTILES)))))
+    return Distribution.mixture(parts)
+
+
+def time_models(experiment: Experiment, counts: CountModels | None) -> TimeModels | None:
+    """Return the models of the times of an experiment; None without counts of loops, or with too few configurations.
+
+    counts: the laws of all runs, also of those that only counted.
+    """
+    timed = with_times_at_callers(experiment.of_time)
+    paths = np.arange(len(timed.tree)) if experiment.timed is None else experiment.timed.paths
+    if counts is None or "time" not in timed.values or timed.configurations < _FEWEST:
+        return None
+    classes = counts.experiment.classes
+    if classes is None or classes.vectors is None or "instructions" not in timed.values:
+        return None
+    if _threads_vary(timed):
+        return None
+    places = {path: own for own, path in enumerate(paths.tolist())}
+    return TimeModels(Rates(timed, counts, paths), places)
+
+
+def _threads_vary(experiment: Experiment) -> bool:
+    """Whether configurations ran with different numbers of threads, which share the work of a call path."""
+    threads = experiment.values.get("threads")
+    return threads is not None and bool(np.ptp(np.nan_to_num(threads).max(axis=(0, 2))) > 0)
