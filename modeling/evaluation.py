@@ -26,6 +26,8 @@ from .pmnf.options import NoModel
 # Runs that differ by less than this, relatively, are the same.
 _ALIKE = 1e-9
 _REPRODUCES = 1e-7  # percent that a formula may be off where it reproduces counts
+# Of the variance of times by rates, the part that all call paths have in common: one machine changes the rates of all.
+_SHARED = 0.25
 _UNKNOWN = Prediction(math.nan, math.nan, math.nan, False)
 
 
@@ -72,14 +74,16 @@ class Evaluation:
 
     @cached_property
     def inclusive(self) -> tuple[Prediction, ...]:
-        """Per call path the sum over it and all below it, whose errors count as independent; NaN if all are NaN.
+        """Per call path the sum over it and all below it, whose errors count as independent but for what rates share.
+
+        NaN if all are NaN.
 
         Of a metric that does not add up, the exclusive predictions.
         """
         if self.metric.over_locations == "max":
             return self.exclusive
         sums = self.analysis.tree.inclusive(self._parts)
-        return tuple(_UNKNOWN if math.isnan(value) else self._sum(value, *squares) for value, *squares in sums.tolist())
+        return tuple(_UNKNOWN if math.isnan(value) else self._sum(value, *ends) for value, *ends in sums.tolist())
 
     @cached_property
     def total(self) -> Prediction:
@@ -129,9 +133,10 @@ class Evaluation:
 
     @property
     def _parts(self) -> FloatArray:
-        """Values and the squares of the distances of both ends of the intervals from them, shape (call paths, 3)."""
-        parts = [(p.value, (p.value - p.lower) ** 2, (p.upper - p.value) ** 2) for p in self.exclusive]
-        return np.array(parts, dtype=np.float64).reshape(-1, 3)
+        """Values, the distances of both ends of the intervals from them, and their squares, shape (call paths, 5)."""
+        ends = [(p.value, p.value - p.lower, p.upper - p.value) for p in self.exclusive]
+        parts = np.array(ends, dtype=np.float64).reshape(-1, 3)
+        return np.concatenate([parts, parts[:, 1:] ** 2], axis=1)
 
     def _total(self, paths: NDArray[np.bool_]) -> Prediction:
         if self.metric.over_locations == "max":
@@ -143,8 +148,12 @@ class Evaluation:
             return _UNKNOWN
         return self._sum(*np.nansum(parts, axis=0).tolist())
 
-    def _sum(self, value: float, below: float, above: float) -> Prediction:
-        return Prediction(value, max(value - math.sqrt(below), 0.0), value + math.sqrt(above), self.extrapolates)
+    def _sum(self, value: float, below: float, above: float, below_squared: float, above_squared: float) -> Prediction:
+        """Return a sum whose parts are a value, the sums of the distances of both ends, and those of their squares."""
+        shared = _SHARED if self.metric.name == "time" and self.analysis.times is not None else 0.0
+        low = math.sqrt((1.0 - shared) * below_squared + shared * below**2)
+        high = math.sqrt((1.0 - shared) * above_squared + shared * above**2)
+        return Prediction(value, max(value - low, 0.0), value + high, self.extrapolates)
 
     def share(self, prediction: Prediction) -> float:
         """Return a prediction as part of the program, 0 if there is none."""

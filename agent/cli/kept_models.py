@@ -33,6 +33,7 @@ from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import Experiment
 from quipu.modeling.pmnf.options import DEFAULT, Options
 from quipu.modeling.prefix import user_cache
+from quipu.modeling.times.predictions import time_models
 
 # Models that took less are made again as fast as they are read.
 LEAST_SECONDS = 0.5
@@ -50,7 +51,8 @@ def analyze_once(experiment: Experiment, options: Options = DEFAULT) -> Analysis
         found = from_document(msgspec.json.decode(file.read_bytes()), file)
         os.utime(file)
         counts = count_models(experiment) if options.selector == DEFAULT.selector else None
-        return replace(found, tree=experiment.tree, quality=experiment.quality, counts=counts)
+        times = time_models(experiment, counts)
+        return replace(found, tree=experiment.tree, quality=experiment.quality, counts=counts, times=times)
     began = time.monotonic()
     made = analyze(experiment, options)
     if time.monotonic() - began >= LEAST_SECONDS:

@@ -28,17 +28,9 @@ _LEAST_SHARE = 5e-4  # of the time of the program, of call paths that tell its n
 _FEWEST = 3  # configurations
 _QUANTILES = [NormalDist().inv_cdf((level + 0.5) / 21) for level in range(21)]
 _LOWEST, _HIGHEST = 0.05, 0.95
-_COUNTED = ("instructions", "visits", "bytes_loaded", "bytes_stored", "flops")
-# Kinds of work: bits, and how many times each count of _COUNTED.
-_KINDS = {
-    "instructions": (0.0, (1.0, 1.0, 0.0, 0.0, 0.0)),
-    "instructions and bytes": (1.5, (1.0, 1.0, 0.25, 0.25, 0.0)),
-    "bytes": (2.0, (0.1, 0.0, 1.0, 1.0, 0.0)),
-    "visits": (3.5, (0.0, 1.0, 0.0, 0.0, 0.0)),
-    "flops": (3.5, (0.0, 1.0, 0.0, 0.0, 5.0)),
-}
-_OF_PROGRAM = "instructions of the program"  # for what counts nothing: memory that is given back, tables of a library
-_BITS_OF_PROGRAM = 4.5
+_COUNTED = ("instructions", "visits", "bytes_loaded", "bytes_stored")
+# Kinds of work: how many times each count of _COUNTED.
+_KINDS = {"instructions": (1.0, 1.0, 0.0, 0.0), "bytes": (0.0, 1.0, 1.0, 1.0)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,23 +136,16 @@ class Rates:
 
     def _works(self, path: int) -> list[Work]:
         rows = np.array([self._measured[name][path] for name in _COUNTED])
-        works = [Work(name, bits, np.array(factors) @ rows) for name, (bits, factors) in _KINDS.items()]
-        program = np.where(rows[0] > 0, self._measured["instructions"].sum(axis=0), 0.0)
-        return [*works, Work(_OF_PROGRAM, _BITS_OF_PROGRAM, program)]
+        return [Work(name, np.array(factors) @ rows) for name, factors in _KINDS.items()]
 
     def _fit(self, times: FloatArray, works: list[Work], noise: float) -> list[Rate]:
         points, ranks = self.experiment.points, self.counts.ranks
         column = None if ranks is None else points[:, self.experiment.parameters.index(ranks)]
         seconds = np.nan_to_num(mean_over_repetitions(times))
         largest = int(np.argmax(seconds))
-        moved = self._bytes_of(works, largest)
+        moved = float(works[-1].measured[largest])
         bandwidth = moved / seconds[largest] if seconds[largest] > 0 else 0.0
         return rates(times, works, np.ones(len(points)) if column is None else column, bandwidth, noise)
-
-    @staticmethod
-    def _bytes_of(works: list[Work], place: int) -> float:
-        by_name = {work.name: float(work.measured[place]) for work in works}
-        return 4.0 * (by_name["instructions and bytes"] - by_name["instructions"])
 
     def _amounts(self, point: Mapping[str, float]) -> dict[str, list[tuple[float, float, float]]]:
         """Return lower, middle and upper amount of each kind of work at a point, by name, per call path."""
@@ -169,23 +154,22 @@ class Rates:
         for name in _COUNTED:
             if name in self.counts.models:
                 every = self.counts.predict(wanted, name)
-                values = np.array([[every[there].lower, every[there].value, every[there].upper] for there in self.paths])
+                values = np.array(
+                    [[every[there].lower, every[there].value, every[there].upper] for there in self.paths]
+                )
                 predicted[name] = self._at_owners(values)
             else:
                 predicted[name] = np.zeros((len(self.paths), 3))
         rows = np.array([predicted[name] for name in _COUNTED])
-        found = {name: np.tensordot(factors, rows, 1) for name, (_, factors) in _KINDS.items()}
-        program = np.where(rows[1] > 0, rows[0].sum(axis=0), 0.0)
-        return {name: [tuple(row) for row in own.tolist()] for name, own in {**found, _OF_PROGRAM: program}.items()}
+        found = {name: np.tensordot(factors, rows, 1) for name, factors in _KINDS.items()}
+        return {name: [tuple(row) for row in own.tolist()] for name, own in found.items()}
 
 
 def _evidence(found: list[Rate]) -> float:
     return float(np.logaddexp.reduce([rate.ln_weight for rate in found])) if found else 0.0
 
 
-def _distribution(
-    found: list[Rate], amounts: Mapping[str, tuple[float, float, float]], ranks: float
-) -> Distribution:
+def _distribution(found: list[Rate], amounts: Mapping[str, tuple[float, float, float]], ranks: float) -> Distribution:
     """Return what the time may be: all kinds of work, the range of each amount, and the posterior of each rate."""
     top = max(rate.ln_weight for rate in found)
     parts = []

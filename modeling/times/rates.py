@@ -25,22 +25,21 @@ NOISES = (0.015, 0.03, 0.06, 0.12, 0.25, 0.5)
 """Relative errors of one measurement that a program may have."""
 _LACK_OF_FIT = 0.03  # of a configuration, relative: what its repetitions share
 _TICK = 2e-5  # seconds by which any measurement may be off
-_GROWTH = 0.0075  # of the rate where work doubles, of all call paths
-_BY_BANDWIDTH = 0.028  # the same for each doubling of the bandwidth beyond _BANDWIDTH
+_GROWTH = 0.004  # of the rate where work doubles, of all call paths
+_BY_BANDWIDTH = 0.014  # the same for each doubling of the bandwidth beyond _BANDWIDTH
 _WALK_BY_BANDWIDTH = 0.019  # standard deviation of the random walk, likewise
-_BANDWIDTH = 1e10  # bytes loaded and stored per second that memory gives one core
+_BANDWIDTH = 5e9  # bytes loaded and stored per second that memory gives one core
 _STEADY, _CHANGING = (0.017, 0.021), (0.21, 0.06)  # random walk and slope of rates, standard deviations per doubling
-_BITS_OF_CHANGE = 2.0
+_BITS_OF_CHANGE = 1.0
 _SHARING, _SHARING_DEVIATES = 0.16, 0.05  # growth from one rank to very many, and its standard deviation
-_LEVEL, _LEVEL_DEVIATES = math.log(2e-10), 3.0  # seconds of one instruction, and how much rates differ
+_LEVEL, _LEVEL_DEVIATES = math.log(2e-10), 1.5  # seconds of one instruction, and how much rates differ
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """An amount of work of a call path. measured: (configurations,); bits: what it costs to choose it; name: of it."""
+    """An amount of work of a call path. measured: (configurations,); name: of its unit."""
 
     name: str
-    bits: float
     measured: Floats
 
 
@@ -97,9 +96,9 @@ def rates(times: Floats, works: Sequence[Work], ranks: Floats, bandwidth: float,
         beyond = np.log(middle / own) - _mean(place, bandwidth)
         for bits, scales in ((0.0, _steady(bandwidth)), (_BITS_OF_CHANGE, _CHANGING)):
             covariance = _covariance(place, place, scales) + np.diag(variance + _LACK_OF_FIT**2)
-            inverse = np.linalg.inv(covariance)
+            inverse = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
             solved = inverse @ beyond
-            weight = -0.5 * beyond @ solved - 0.5 * np.linalg.slogdet(covariance)[1] - (work.bits + bits) * math.log(2)
+            weight = -0.5 * beyond @ solved - 0.5 * np.linalg.slogdet(covariance)[1] - bits * math.log(2)
             level = _mean(np.zeros((1, 2)), bandwidth) + _covariance(np.zeros((1, 2)), place, scales) @ solved
             found.append(Rate(work, float(weight), math.exp(level[0]), place, solved, inverse, scales, bandwidth))
     return found

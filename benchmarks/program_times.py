@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well times of public programs are predicted at two to four times the size that was measured.
+
+    make bench-program_times [ARGS="--programs hpccg,minife --noise 0.75"]
+
+Archives of measured programs are in benchmarks/data/times/: four sizes, one rank and two, three repetitions each; and
+the target, a larger size at the same numbers of ranks. All predictions are of the program without the start and the
+end of MPI, and are compared with the median of the runs at the target. `error` is |predicted / measured - 1|.
+
+- quipu: `quipu predict`, rates times known counts.
+- formulas: what the same measurements give without rates: formulas of time with the functions of effort.
+- one_rate: the instructions that the target has, times what one took at the largest size, per call path: a baseline
+  that knows the counts.
+- extrap: Extra-P 4.2.5 on the time of each call path, summed up.
+
+Programs marked put aside were not looked at while the constants of the model were chosen. `--noise` multiplies all
+measured times by uniform noise of that width (de Morais et al.: 75 %). The last line is one JSON object: the median and
+the worst error, the share of targets inside of the 90 % interval and its median width, of all programs and of those put
+aside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from modeling_extrap import interpreter, model_with_extrap
+from quipu.agent.merge.experiment import load_experiment
+from quipu.modeling.analysis import analyze
+from quipu.modeling.evaluation import evaluate
+from quipu.modeling.experiment import Experiment, FloatArray, mean_over_repetitions, median_over_repetitions
+from quipu.modeling.models import Analysis
+
+DATA = Path(__file__).resolve().parent / "data" / "times"
+MODELERS = ("quipu", "formulas", "one_rate", "extrap")
+Predicted = tuple[float, float, float]
+"""Value, lower and upper end of the interval, seconds; NaN where a modeler gives no interval."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A prediction of a program at one target. truth: seconds, the median of the runs."""
+
+    program: str
+    put_aside: bool
+    point: str
+    truth: float
+    predicted: Predicted
+
+    @property
+    def error(self) -> float:
+        """The relative error."""
+        return abs(self.predicted[0] / self.truth - 1.0)
+
+    @property
+    def inside(self) -> bool:
+        """Whether the interval has the measured time."""
+        return self.predicted[1] <= self.truth <= self.predicted[2]
+
+    @property
+    def width(self) -> float:
+        """The width of the interval relative to the measured time."""
+        return (self.predicted[2] - self.predicted[1]) / self.truth
+
+
+def with_noise(experiment: Experiment, noise: float, seed: int) -> Experiment:
+    """Return the experiment with each measured time multiplied by 1 ± noise / 2, uniform."""
+    if not noise:
+        return experiment
+    random = np.random.default_rng(seed)
+    values = {
+        name: own
+        if experiment.metrics[name].is_effort
+        else own * random.uniform(1 - noise / 2, 1 + noise / 2, own.shape)
+        for name, own in experiment.values.items()
+    }
+    return replace(experiment, values=values)
+
+
+def by_quipu(analysis: Analysis, point: dict[str, float]) -> Predicted:
+    """Return what `quipu predict` says of the program."""
+    total = evaluate(analysis, point).total
+    return total.value, total.lower, total.upper
+
+
+def by_formulas(analysis: Analysis, point: dict[str, float]) -> Predicted:
+    """Return what the formulas of time say of the program."""
+    return by_quipu(replace(analysis, times=None), point)
+
+
+def by_one_rate(experiment: Experiment, target: Experiment, place: int) -> Predicted:
+    """Return the instructions at the target times the rate of each call path at the largest size of as many ranks."""
+    ranks = target.points[place, target.parameters.index("p")]
+    same = np.flatnonzero(experiment.points[:, experiment.parameters.index("p")] == ranks)
+    counts = np.nan_to_num(mean_over_repetitions(experiment.values["instructions"]))
+    largest = same[np.argmax(counts[:, same].sum(axis=0))]
+    seconds = np.nan_to_num(median_over_repetitions(experiment.values["time"]))[:, largest]
+    there = np.nan_to_num(mean_over_repetitions(target.values["instructions"]))[:, place]
+    at_target = {target.tree.key(path): there[path] for path in range(len(target.tree))}
+    total = 0.0
+    for path in np.flatnonzero(~experiment.tree.start_and_end).tolist():
+        own = counts[path, largest]
+        total += seconds[path] * (at_target.get(experiment.tree.key(path), 0.0) / own if own > 0 else 1.0)
+    return total, np.nan, np.nan
+
+
+def by_extrap(experiment: Experiment, points: FloatArray) -> list[Predicted]:
+    """Return the sum of what Extra-P predicts for each call path at points (points, parameters)."""
+    paths = np.flatnonzero(~experiment.tree.start_and_end & np.nan_to_num(experiment.values["time"]).any(axis=(1, 2)))
+    values = np.nan_to_num(experiment.values["time"][paths])
+    question = SimpleNamespace(
+        name=experiment.name, parameters=experiment.parameters, points=experiment.points, values=values, targets=points
+    )
+    answers = model_with_extrap([question], interpreter())[experiment.name]  # type: ignore[list-item]
+    totals = np.maximum(answers.predictions, 0.0).sum(axis=0)
+    return [(float(total), np.nan, np.nan) for total in totals]
+
+
+def outcomes(name: str, put_aside: bool, noise: float, peers: bool) -> dict[str, list[Outcome]]:
+    """Return what each modeler says of a program at its targets."""
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(DATA / f"{name}.tar.xz") as archive:
+            # Python 3.11.2 of Debian 12 has no filters yet; the archives are the project's own.
+            safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+            archive.extractall(folder, **safe)  # type: ignore[arg-type]
+        experiment = replace(load_experiment(Path(folder) / name / "runs"), name=name)
+        target = load_experiment(Path(folder) / name / "target")
+        experiment = with_noise(experiment, noise, zlib.crc32(name.encode()))
+        analysis = analyze(experiment)
+        order = [target.parameters.index(parameter) for parameter in experiment.parameters]
+        far = by_extrap(experiment, target.points[:, order]) if peers else []
+        found: dict[str, list[Outcome]] = {}
+        for place, truth in enumerate(np.median(target.program("time"), axis=1).tolist()):
+            point = dict(zip(target.parameters, target.points[place].tolist(), strict=True))
+            said: dict[str, Callable[[], Predicted]] = {
+                "quipu": lambda point=point: by_quipu(analysis, point),
+                "formulas": lambda point=point: by_formulas(analysis, point),
+                "one_rate": lambda place=place: by_one_rate(experiment, target, place),
+            }
+            if peers:
+                said["extrap"] = lambda place=place: far[place]
+            for modeler, predict in said.items():
+                text = ", ".join(f"{key}={value:g}" for key, value in point.items())
+                found.setdefault(modeler, []).append(Outcome(name, put_aside, text, truth, predict()))
+        return found
+
+
+def summary(found: list[Outcome]) -> dict[str, float]:
+    """Return the figures that the module's text names."""
+    errors = [own.error for own in found]
+    result = {"median_error": float(np.median(errors)), "worst_error": max(errors)}
+    if not np.isnan(found[0].predicted[1]):
+        result["inside"] = float(np.mean([own.inside for own in found]))
+        result["width"] = float(np.median([own.width for own in found]))
+    return {key: round(value, 4) for key, value in result.items()}
+
+
+def main() -> None:
+    """Predict all programs, and print the result."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--programs", default="", help="names with commas; all without")
+    parser.add_argument("--noise", type=float, default=0.0, help="width of the uniform noise, 0.75 is 75 %%")
+    parser.add_argument("--no-peers", action="store_true", help="without Extra-P, which is installed from PyPI")
+    arguments = parser.parse_args()
+    entries = json.loads((DATA / "programs.json").read_text(encoding="utf-8"))
+    wanted = set(arguments.programs.split(",")) - {""}
+    every: dict[str, list[Outcome]] = {}
+    for entry in entries:
+        if wanted and entry["name"] not in wanted:
+            continue
+        found = outcomes(entry["name"], entry["put_aside"], arguments.noise, not arguments.no_peers)
+        for modeler, own in found.items():
+            every.setdefault(modeler, []).extend(own)
+        for place, one in enumerate(found["quipu"]):
+            said = "  ".join(f"{modeler} {own[place].predicted[0]:.4g}" for modeler, own in found.items())
+            print(f"{one.program:14} {one.point:14} measured {one.truth:.4g} s  {said}", flush=True)
+    result: dict[str, object] = dict(summary(every["quipu"]))
+    for modeler, own in every.items():
+        aside = [one for one in own if one.put_aside]
+        for key, value in summary(own).items():
+            result[f"{modeler}_{key}"] = value
+        for key, value in summary(aside).items() if aside else ():
+            result[f"{modeler}_{key}_put_aside"] = value
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
