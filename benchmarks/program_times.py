@@ -13,7 +13,8 @@ end of MPI, and are compared with the median of the runs at the target. `error` 
   that knows the counts.
 - extrap: Extra-P 4.2.5 on the time of each call path, summed up.
 
-Programs marked put aside were not looked at while the constants of the model were chosen. `--noise` multiplies all
+Programs marked put aside were not looked at while the constants of the model were chosen. `--constants` halves and
+doubles each of these constants, and prints what that changes. `--noise` multiplies all
 measured times by uniform noise of that width (de Morais et al.: 75 %). The last line is one JSON object: the median and
 the worst error, the share of targets inside of the 90 % interval and its median width, of all programs and of those put
 aside.
@@ -22,6 +23,7 @@ aside.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import tarfile
 import tempfile
@@ -30,8 +32,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import quipu.modeling.times.rates as constants
 from modeling_extrap import interpreter, model_with_extrap
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.analysis import analyze
@@ -124,16 +128,20 @@ def by_extrap(experiment: Experiment, points: FloatArray) -> list[Predicted]:
     return [(float(total), np.nan, np.nan) for total in totals]
 
 
+def measured(name: str, noise: float, folder: Path) -> tuple[Experiment, Experiment]:
+    """Return the runs of a program and its target, unpacked into a folder."""
+    with tarfile.open(DATA / f"{name}.tar.xz") as archive:
+        # Python 3.11.2 of Debian 12 has no filters yet; the archives are the project's own.
+        safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        archive.extractall(folder, **safe)  # type: ignore[arg-type]
+    experiment = replace(load_experiment(folder / name / "runs"), name=name)
+    return with_noise(experiment, noise, zlib.crc32(name.encode())), load_experiment(folder / name / "target")
+
+
 def outcomes(name: str, put_aside: bool, noise: float, peers: bool) -> dict[str, list[Outcome]]:
     """Return what each modeler says of a program at its targets."""
     with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(DATA / f"{name}.tar.xz") as archive:
-            # Python 3.11.2 of Debian 12 has no filters yet; the archives are the project's own.
-            safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-            archive.extractall(folder, **safe)  # type: ignore[arg-type]
-        experiment = replace(load_experiment(Path(folder) / name / "runs"), name=name)
-        target = load_experiment(Path(folder) / name / "target")
-        experiment = with_noise(experiment, noise, zlib.crc32(name.encode()))
+        experiment, target = measured(name, noise, Path(folder))
         analysis = analyze(experiment)
         order = [target.parameters.index(parameter) for parameter in experiment.parameters]
         far = by_extrap(experiment, target.points[:, order]) if peers else []
@@ -163,19 +171,54 @@ def summary(found: list[Outcome]) -> dict[str, float]:
     return {key: round(value, 4) for key, value in result.items()}
 
 
+def sweep(entries: list[dict[str, Any]], noise: float) -> dict[str, Any]:
+    """Return the figures with each constant of the rates halved and doubled."""
+    with tempfile.TemporaryDirectory() as folder:
+        known = []
+        for entry in entries:
+            experiment, target = measured(entry["name"], noise, Path(folder))
+            known.append((entry, analyze(experiment), target))
+
+        def figures() -> dict[str, float]:
+            found = []
+            for entry, analysis, target in known:
+                assert analysis.times is not None
+                rates = replace(analysis.times.learned)  # learned anew
+                fresh = replace(analysis, times=replace(analysis.times, learned=rates))
+                for place, truth in enumerate(np.median(target.program("time"), axis=1).tolist()):
+                    point = dict(zip(target.parameters, target.points[place].tolist(), strict=True))
+                    said = by_quipu(fresh, point)
+                    found.append(Outcome(entry["name"], entry["put_aside"], str(point), truth, said))
+            return summary(found)
+
+        result = {"as it is": figures()}
+        names = [name for name, value in vars(constants).items() if name[0] == "_" and isinstance(value, float)]
+        for name, factor in itertools.product(names, (0.5, 2.0)):
+            before = getattr(constants, name)
+            setattr(constants, name, before * factor)
+            result[f"{name[1:].lower()} × {factor:g}"] = figures()
+            setattr(constants, name, before)
+        for row, said in result.items():
+            print(f"{row:30} {said}", flush=True)
+    return result
+
+
 def main() -> None:
     """Predict all programs, and print the result."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--programs", default="", help="names with commas; all without")
     parser.add_argument("--noise", type=float, default=0.0, help="width of the uniform noise, 0.75 is 75 %%")
     parser.add_argument("--no-peers", action="store_true", help="without Extra-P, which is installed from PyPI")
+    parser.add_argument("--constants", action="store_true", help="halve and double the constants of the rates")
     arguments = parser.parse_args()
     entries = json.loads((DATA / "programs.json").read_text(encoding="utf-8"))
     wanted = set(arguments.programs.split(",")) - {""}
+    entries = [entry for entry in entries if not wanted or entry["name"] in wanted]
+    if arguments.constants:
+        print(json.dumps(sweep(entries, arguments.noise)))
+        return
     every: dict[str, list[Outcome]] = {}
     for entry in entries:
-        if wanted and entry["name"] not in wanted:
-            continue
         found = outcomes(entry["name"], entry["put_aside"], arguments.noise, not arguments.no_peers)
         for modeler, own in found.items():
             every.setdefault(modeler, []).extend(own)

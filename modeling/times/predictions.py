@@ -189,11 +189,13 @@ def _distribution(found: list[Rate], amounts: Mapping[str, tuple[float, float, f
 def time_models(experiment: Experiment, counts: CountModels | None) -> TimeModels | None:
     """Return the models of the times of an experiment; None without counts of loops, or with too few configurations.
 
+    None, too, where computation was simulated by its effort: nothing slows it down, and formulas are exact.
+
     counts: the laws of all runs, also of those that only counted.
     """
     timed = with_times_at_callers(experiment.of_time)
     paths = np.arange(len(timed.tree)) if experiment.timed is None else experiment.timed.paths
-    if counts is None or "time" not in timed.values or timed.configurations < _FEWEST:
+    if counts is None or "time" not in timed.values or timed.configurations < _FEWEST or timed.exact_times:
         return None
     classes = counts.experiment.classes
     if classes is None or classes.vectors is None or "instructions" not in timed.values:

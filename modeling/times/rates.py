@@ -29,10 +29,16 @@ _GROWTH = 0.004  # of the rate where work doubles, of all call paths
 _BY_BANDWIDTH = 0.014  # the same for each doubling of the bandwidth beyond _BANDWIDTH
 _WALK_BY_BANDWIDTH = 0.019  # standard deviation of the random walk, likewise
 _BANDWIDTH = 5e9  # bytes loaded and stored per second that memory gives one core
-_STEADY, _CHANGING = (0.017, 0.021), (0.21, 0.06)  # random walk and slope of rates, standard deviations per doubling
+# Standard deviations per doubling of work: random walk and slope of rates that are steady, and of those that change.
+_STEADY_WALK = 0.017
+_STEADY_SLOPE = 0.021
+_CHANGING_WALK = 0.21
+_CHANGING_SLOPE = 0.06
 _BITS_OF_CHANGE = 1.0
-_SHARING, _SHARING_DEVIATES = 0.16, 0.05  # growth from one rank to very many, and its standard deviation
-_LEVEL, _LEVEL_DEVIATES = math.log(2e-10), 1.5  # seconds of one instruction, and how much rates differ
+_SHARING = 0.16  # growth of the rate from one rank to very many that share a memory
+_SHARING_DEVIATES = 0.05  # its standard deviation
+_INSTRUCTION = 2e-10  # seconds
+_RATES_DIFFER = 1.5  # standard deviation of ln rate between call paths
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +100,7 @@ def rates(times: Floats, works: Sequence[Work], ranks: Floats, bandwidth: float,
         own = work.measured[there]
         place = np.stack([np.log2(own) - np.log2(work.measured.max()), 1.0 - 1.0 / ranks[there]], axis=1)
         beyond = np.log(middle / own) - _mean(place, bandwidth)
-        for bits, scales in ((0.0, _steady(bandwidth)), (_BITS_OF_CHANGE, _CHANGING)):
+        for bits, scales in ((0.0, _steady(bandwidth)), (_BITS_OF_CHANGE, (_CHANGING_WALK, _CHANGING_SLOPE))):
             covariance = _covariance(place, place, scales) + np.diag(variance + _LACK_OF_FIT**2)
             inverse = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
             solved = inverse @ beyond
@@ -105,8 +111,7 @@ def rates(times: Floats, works: Sequence[Work], ranks: Floats, bandwidth: float,
 
 
 def _steady(bandwidth: float) -> tuple[float, float]:
-    walk, slope = _STEADY
-    return walk + _WALK_BY_BANDWIDTH * _beyond_memory(bandwidth), slope
+    return _STEADY_WALK + _WALK_BY_BANDWIDTH * _beyond_memory(bandwidth), _STEADY_SLOPE
 
 
 def _beyond_memory(bandwidth: float) -> float:
@@ -118,7 +123,7 @@ def _mean(place: Floats, bandwidth: float) -> Floats:
     """Return the mean of ln rate at places (places, 2): growth ends where memory gives the bandwidth that is left."""
     doublings, sharing = place.T
     left = _beyond_memory(bandwidth) * math.log(2) * (1.0 - np.exp(-_BY_BANDWIDTH / math.log(2) * doublings))
-    return np.asarray(_LEVEL + _GROWTH * doublings + left + _SHARING * sharing)
+    return np.asarray(math.log(_INSTRUCTION) + _GROWTH * doublings + left + _SHARING * sharing)
 
 
 def _covariance(one: Floats, other: Floats, scales: tuple[float, float]) -> Floats:
@@ -127,5 +132,5 @@ def _covariance(one: Floats, other: Floats, scales: tuple[float, float]) -> Floa
     first, second = one[:, None, 0], other[None, :, 0]
     same_side = np.minimum(np.abs(first), np.abs(second)) * (first * second > 0)
     shared = one[:, None, 1] * other[None, :, 1]
-    level = _LEVEL_DEVIATES**2 + walk**2 * same_side + slope**2 * first * second
+    level = _RATES_DIFFER**2 + walk**2 * same_side + slope**2 * first * second
     return np.asarray(level + _SHARING_DEVIATES**2 * shared)
