@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..text import START_AND_END, percent, quantity
-from ..views import Scope, Statistics, TreeOptions, TreeView, statistics
+from ..views import REPETITIONS, Scope, Statistics, TreeOptions, TreeView, statistics
 from .glyphs import Layout, clean, elide, wrapped
 from .names import shorten
 
@@ -149,7 +149,7 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
         label = Text().append(labels[row], style="dim")
         label.append(names[row], style="dim" if node < 0 else _STYLES.get(view.tree.region_of(node).kind, ""))
         table.add_row(label, *(Text(body[row]) for _, body in kept))
-    notes = _legend(view, columns, [node for node, _ in rows], list(chain(*(body for _, body in kept))))
+    notes = _legend(view, columns, [node for node, _ in rows], list(chain(*(body for _, body in kept))), options.spread)
     if len(kept) < len(numeric):
         hidden = ", ".join(dict.fromkeys(head.split("\n")[0] for head, _ in numeric[len(kept) :]))
         notes.append(f"no room for: {hidden} (--metric chooses)")
@@ -159,11 +159,15 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
     return table
 
 
-def _legend(view: TreeView, columns: Sequence[Column], nodes: Sequence[int], cells: Sequence[str]) -> list[str]:
+def _legend(
+    view: TreeView, columns: Sequence[Column], nodes: Sequence[int], cells: Sequence[str], spread: bool
+) -> list[str]:
     """Return lines on what the cells of a table with these call paths show without a number, or without a visit."""
     paths = [node for node in nodes if node >= 0]
     shown = {column.metric for column in columns}
     notes = []
+    if spread and view.samples == REPETITIONS:
+        notes.append("min, mean, max, scatter: over the repetitions; those of one run with --ranks are over its ranks")
     if "-" in cells:
         if "time" in shown and _only_counted(view)[paths].any():
             notes.append("- in time: part of the caller's time")
@@ -205,7 +209,8 @@ def _headings(view: TreeView, column: Column, spread: bool) -> list[str]:
     scope = "" if column.metric == "visits" else " incl" if column.scope == "inclusive" else " excl"
     if not spread:
         return [f"{column.metric}{scope}"]
-    return [f"{column.metric}{scope}\n{word}" for word in ("min", "mean", "max", "imbal.")]
+    last = "scatter" if view.samples == REPETITIONS else "imbal."
+    return [f"{column.metric}{scope}\n{word}" for word in ("min", "mean", "max", last)]
 
 
 def _cells(view: TreeView, column: Column, nodes: list[int], spread: bool, layout: Layout) -> list[list[str]]:
