@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The life of a measured process: start, regions, attributes, flush, end, fork. */
+#include "annotations.h"
 #include "behind.h"
 #include "budget.h"
 #include "clock.h"
@@ -124,6 +125,7 @@ void flush(uint32_t state) {
         resource_use();
         describe_budget();
         describe_sampling();
+        describe_annotations();
     }
     read_clock_pair(&profile.header->flush_ticks, &profile.header->flush_ns);
     profile.header->state = state;
@@ -152,6 +154,7 @@ QUIPU_BARE void child_after_fork() {
             forget_sampling();
         keep_one_thread();
         forget_reduction();
+        forget_iterations();
         forked = true;
         opened = 0;
         if (!active)

@@ -204,6 +204,7 @@ KnownRegion *known_region(const quipu_region *region, uint64_t id, uint32_t rows
     entry->rows = rows;
     entry->hook = static_cast<quipu_hook>(region->hook);
     entry->is_body = is_body(region->name);
+    entry->is_user = kind_of(region) == QUIPU_USER;
     entry->scope_rows = scope_rows;
     entry->scope_row_count = scope ? scope->count : 0;
     entry->parent = scope ? scope->parent : 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hot path out of line: enter, exit, add, also when something is unusual. */
+#include "annotations.h"
 #include "budget.h"
 #include "clock.h"
 #include "computation.h"
@@ -74,6 +75,11 @@ __attribute__((noinline)) void unwind_to(quipu_thread *thread, Frame *frame) {
     quipu_activate(thread, frame, frame->node);
 }
 
+inline bool has_marks(quipu_thread *thread) {
+    const Annotations *all = own(thread)->annotations;
+    return all && all->count;
+}
+
 bool belongs(quipu_thread *thread, const Frame *frame) { return frame >= own(thread)->frames && frame <= thread->top; }
 
 } // namespace
@@ -111,7 +117,8 @@ void quipu_exit(struct quipu_frame *frame) {
     quipu_thread *thread = frame == &idle ? nullptr : this_thread();
     if (__builtin_expect(!thread || !belongs(thread, frame), 0))
         return end_idle(frame - 1);
-    if (__builtin_expect(thread->top != frame, 0)) {
+    const bool cuts = thread->top != frame;
+    if (__builtin_expect(cuts, 0)) {
         if (own(thread)->folded)
             end_folded(own(thread), frame);
         unwind_to(thread, frame);
@@ -124,6 +131,8 @@ void quipu_exit(struct quipu_frame *frame) {
     if (!quipu_charged_alike(back, thread->here))
         charge_time(thread);
     quipu_activate(thread, frame - 1, back);
+    if (__builtin_expect(cuts, 0) && has_marks(thread))
+        reopen(thread, frame);
 }
 
 struct quipu_frame *quipu_attach(struct quipu_node *path) {
@@ -178,8 +187,12 @@ void quipu_unwind(struct quipu_frame *frame) {
     quipu_thread *thread = frame == &idle ? nullptr : this_thread();
     if (!thread)
         end_idle(frame);
-    else if (belongs(thread, frame) && thread->top != last_of(own(thread), frame))
-        unwind_to(thread, last_of(own(thread), frame));
+    else if (belongs(thread, frame) && thread->top != last_of(own(thread), frame)) {
+        Frame *last = last_of(own(thread), frame);
+        unwind_to(thread, last);
+        if (has_marks(thread))
+            reopen(thread, last + 1);
+    }
 }
 
 struct quipu_frame *quipu_top(void) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tree.h"
+#include "annotations.h"
 #include "clock.h"
 
 #include <pthread.h>
@@ -29,6 +29,7 @@ void end_thread(void *state) {
     if (!active)
         return;
     leave_contexts(thread);
+    forget_annotations(thread);
     quipu_exit(thread->frames);
     end_sampling();
     const Locked locked;
@@ -126,6 +127,8 @@ Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
     if (!target && region->hook == QUIPU_LEFT_OUT && !region->weights && !region->scope_count)
         return keep_link(thread, {from, region->id, from, thread->nowhere, &thread->no_visits, nullptr});
     const RegionRecord *record = region_of(region->id);
+    if (!target && record && record->index)
+        target = annotated_scope(thread, from, record);
     if (!target && record && record->index)
         target = scope_below(thread, from, record);
     if (!target && record && record->in_file)
@@ -352,6 +355,7 @@ QUIPU_BARE void keep_one_thread() {
             put(thread->shared->top, thread->frames);
             put(thread->shared->here, thread->root);
             thread->shared->in_use = 0;
+            forget_annotations(thread);
             memset(thread->copies, 0, sizeof thread->copies); /* one of which it may have been writing */
         }
         for (Folded *folded = thread->folded; folded; folded = folded->next)

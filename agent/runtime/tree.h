@@ -42,6 +42,7 @@ struct Links {
 
 struct RegionRecord;
 struct Sampler;
+struct Annotations;
 
 /* The counters of a region, in a thread, on call paths that found no room in the file. Their effort is added to the
  * call paths that they count with. */
@@ -87,8 +88,9 @@ struct Thread {
         UntimedPath *next;
     } *untimed; /* call paths that lost their time */
     Sampler *sampler;
-    Node folder;  /* links from here lead to what is folded, by region */
-    Thread *next; /* all threads of the process */
+    Annotations *annotations; /* null: it has named no region */
+    Node folder;              /* links from here lead to what is folded, by region */
+    Thread *next;             /* all threads of the process */
     struct Copy {
         const Node *of;
         Node *node;
@@ -192,6 +194,7 @@ struct RegionRecord {
     uint32_t scopes; /* how many regions from this one on are the scopes of one function; 0: it is no such function */
     bool in_file;    /* else it found no room, and has no call paths */
     bool is_body;    /* of a parallel construct */
+    bool is_user;    /* named by the program (annotations.cpp) */
 };
 /* As it goes into the header of the profile. */
 const char *metric_table();

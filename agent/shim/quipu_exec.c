@@ -300,6 +300,18 @@ static void sample_functions(const char *folder) {
         preload(folder, path);
 }
 
+/* Regions that the program marks with interfaces of other tools. */
+static void take_annotations(const char *folder) {
+    char path[8300];
+    const char *wanted = getenv("QUIPU_ANNOTATIONS");
+    if ((wanted && strcmp(wanted, "off") == 0) || !find_part("libquipu_annotations.so", path, sizeof path) ||
+        access(path, R_OK) != 0)
+        return;
+    setenv("KOKKOS_TOOLS_LIBS", path, 0); /* a tool that the user chose stays */
+    setenv("NVTX_INJECTION64_PATH", path, 0);
+    preload(folder, path);
+}
+
 static bool is_set(const char *variable) {
     const char *value = getenv(variable);
     return value && *value && strcmp(value, "0") != 0;
@@ -327,6 +339,7 @@ int main(int argc, char **argv) {
         const char *library = getenv("QUIPU_PRELOAD");
         if (library && *library)
             preload(folder, library);
+        take_annotations(folder);
         if (is_set("QUIPU_PYTHON"))
             measure_python(folder);
         if (is_set("QUIPU_SAMPLE_FUNCTIONS"))

@@ -78,6 +78,11 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     for (const std::string &argument : line.arguments)
         if (wrapper.language != quipu::Language::Fortran || !quipu::isForGfortranOnly(argument))
             command.push_back(argument);
+    if (line.hasInput) { // quipu/region.h, after all folders of the program
+        if (wrapper.language != quipu::Language::Fortran)
+            command.push_back("-idirafter");
+        command.push_back((wrapper.language == quipu::Language::Fortran ? "-I" : "") + library + "/api");
+    }
     if (line.links && measures) {
         command.push_back("-L" + library);
         command.push_back(line.isStatic ? "-Wl,--wrap=pthread_create,--wrap=prctl,--wrap=syscall,--wrap=swapcontext"

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* interface.h: what the interfaces of other tools have in common. */
+#ifndef QUIPU_INTERFACES_H
+#define QUIPU_INTERFACES_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "quipu_runtime.h"
+#define QUIPU_REGION_RUNTIME
+#include "region.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define QUIPU_PUBLIC __attribute__((visibility("default")))
+
+/* Regions that an interface has opened on this thread, for functions that end one without its name. */
+enum { QUIPU_OPEN_AT_ONCE = 256 };
+struct quipu_open_regions {
+    unsigned count;
+    struct {
+        const void *key;
+        const char *name; /* of quipu_region_name */
+        bool is_phase;
+    } open[QUIPU_OPEN_AT_ONCE];
+};
+
+/* Begins a region. key: what it is ended by. */
+void quipu_open(struct quipu_open_regions *regions, const void *key, const char *name);
+void quipu_open_phase(struct quipu_open_regions *regions, const void *key, const char *name, long long iteration);
+/* Ends the innermost region with this key; false if none is open. */
+bool quipu_close(struct quipu_open_regions *regions, const void *key);
+
+/* The function of this name in the libraries after this one, found once: the tool's own. NULL: it is not there. */
+#define QUIPU_NEXT(type, name)                                                                                         \
+    __extension__({                                                                                                    \
+        static void *found;                                                                                            \
+        static bool looked;                                                                                            \
+        if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {                                                             \
+            found = dlsym(RTLD_NEXT, name);                                                                            \
+            __atomic_store_n(&looked, true, __ATOMIC_RELEASE);                                                         \
+        }                                                                                                              \
+        (type)(uintptr_t) found;                                                                                       \
+    })
+
+#endif

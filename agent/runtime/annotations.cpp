@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Regions that the program names while it runs.
+ *
+ * Each thread has a list of the open ones, with their frames. A function may begin a region and return, or end one that
+ * its caller began. So a frame of a region may be cut off (reopen() puts another one in its place), and it may end
+ * below others (then it goes on as what is around it).
+ *
+ * The pass counts in the frame of a function. What the function itself does between begin and end is given to the
+ * region at the end: the difference of its counters, times their weights.
+ */
+#define QUIPU_REGION_RUNTIME
+#include "annotations.h"
+#include "hot.h"
+#include "region.h"
+#include "settings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+namespace quipu {
+namespace {
+
+constexpr uint32_t most_marks = 1 << 16;  /* of a thread at once; address space until it is used */
+constexpr uint64_t most_before = 1 << 18; /* counters that are remembered in a thread at once */
+constexpr size_t longest_name = 1024;     /* of a region */
+constexpr uint32_t most_parameters = 64;
+
+struct Named {
+    quipu_region region;
+    uint64_t hash;
+    Named *next;
+};
+
+constexpr size_t buckets = 4096;
+Named *named[buckets]; /* added under the lock, at the head; found without */
+
+struct Parameter {
+    char name[64];
+    double value;
+};
+Parameter parameters[most_parameters];
+uint32_t parameter_count;
+
+/* Wrong nesting: the first of its kind, and how many there were. */
+char problem[2 * longest_name + 256];
+uint64_t problems, described;
+
+uint64_t hash_of(const char *text, size_t length) { return hash_more(text, length, 14695981039346656037u); }
+
+/* A name as a profile can have it: not empty, and without control characters, which divide its records. */
+size_t clean_name(const char *name, char *clean) {
+    size_t length = 0;
+    for (; name && name[length] && length < longest_name - 1; length++)
+        clean[length] = static_cast<unsigned char>(name[length]) < 0x20 || name[length] == 0x7f ? ' ' : name[length];
+    while (length == longest_name - 1 && length > 0 && (name[length] & 0xc0) == 0x80) /* not within a character */
+        length--;
+    if (length == 0)
+        length = static_cast<size_t>(snprintf(clean, longest_name, "(no name)"));
+    clean[length] = '\0';
+    return length;
+}
+
+quipu_region *find_named(uint64_t hash, const char *name) {
+    for (Named *one = __atomic_load_n(&named[hash % buckets], __ATOMIC_ACQUIRE); one; one = one->next)
+        if (one->hash == hash && strcmp(one->region.name, name) == 0)
+            return &one->region;
+    return nullptr;
+}
+
+/* Null if there is no memory. */
+quipu_region *region_named(const char *name) {
+    char clean[longest_name];
+    const size_t length = clean_name(name, clean);
+    const uint64_t hash = hash_of(clean, length);
+    if (quipu_region *known = find_named(hash, clean))
+        return known;
+    if (is_locked_here())
+        return nullptr;
+    const Locked locked;
+    if (quipu_region *known = find_named(hash, clean))
+        return known;
+    auto *fresh = static_cast<Named *>(keep(sizeof(Named) + length + 1));
+    if (!fresh)
+        return nullptr;
+    auto *text = reinterpret_cast<char *>(fresh + 1);
+    memcpy(text, clean, length + 1);
+    fresh->region.name = text;
+    fresh->region.kind = QUIPU_USER;
+    fresh->hash = hash;
+    fresh->next = named[hash % buckets];
+    __atomic_store_n(&named[hash % buckets], fresh, __ATOMIC_RELEASE);
+    return &fresh->region;
+}
+
+quipu_thread *annotating_thread() {
+    if (!active)
+        return nullptr;
+    return ranks ? running_rank() : quipu_current && !is_idle(quipu_current) ? quipu_current : begin_thread();
+}
+
+/* Marks the time that a thread spends in a call of this file. */
+class Busy {
+  public:
+    explicit Busy(quipu_thread *thread) : state(thread ? annotations_of(thread) : nullptr) {
+        if (state && state->busy)
+            state = nullptr;
+        if (state)
+            state->busy = true;
+    }
+    ~Busy() {
+        if (state)
+            state->busy = false;
+    }
+    Busy(const Busy &) = delete;
+    Busy &operator=(const Busy &) = delete;
+    Annotations *operator->() const { return state; }
+    explicit operator bool() const { return state; }
+
+  private:
+    static Annotations *annotations_of(quipu_thread *thread) {
+        Thread *mine = own(thread);
+        if (mine->annotations || is_locked_here() || !may_call_system())
+            return mine->annotations;
+        const Locked locked;
+        auto *fresh = static_cast<Annotations *>(keep(sizeof(Annotations)));
+        auto *marks = fresh ? static_cast<Mark *>(reserve(sizeof(Mark) * most_marks)) : nullptr;
+        auto *before = marks ? static_cast<uint64_t *>(reserve(sizeof(uint64_t) * most_before)) : nullptr;
+        if (!before)
+            return nullptr;
+        fresh->marks = marks;
+        fresh->before = before;
+        return mine->annotations = fresh;
+    }
+
+    Annotations *state;
+};
+
+void note_problem(const char *first, const char *name, const char *second, const char *other, const char *third) {
+    if (__atomic_fetch_add(&problems, 1, __ATOMIC_RELAXED) > 0 || is_locked_here())
+        return;
+    const Locked locked;
+    snprintf(problem, sizeof problem, "region '%.200s' %s%.200s%s", name, first, other ? other : "",
+             other ? second : third);
+}
+
+bool is_of_stack(const Thread *thread, const Frame *frame) {
+    return frame >= thread->frames && frame <= thread->stack->limit;
+}
+
+/* The function whose code runs in the innermost frame, as its counters are in memory; null if there is none. */
+Node *counting_function(quipu_thread *thread) {
+    const Thread *mine = own(thread);
+    for (const Frame *frame = thread->top; frame > mine->frames; frame--) {
+        const Node *node = frame->node;
+        const RegionRecord *region = node->region ? region_of(node->region) : nullptr;
+        if (region && region->rows > 1 && frame->counters == node->counters)
+            return const_cast<Node *>(node);
+        if (!region || !region->is_user)
+            return nullptr;
+    }
+    return nullptr;
+}
+
+/* What a region got of a metric may not be below 0: what the function did on the way to it counts with the function. */
+void give(Node *from, Node *to, uint32_t metric, uint64_t amount) {
+    if (static_cast<int64_t>(amount) <= 0)
+        return;
+    quipu_add_alone(to, static_cast<quipu_metric>(metric), amount);
+    quipu_add_alone(from, static_cast<quipu_metric>(metric), uint64_t{0} - amount);
+}
+
+/* Gives what `function` counted since the last time to the region that is active at `to`. */
+void give_effort(Thread *thread, Node *function, uint64_t *before, Node *to) {
+    const RegionRecord *region = region_of(function->region);
+    uint64_t effort[QUIPU_WEIGHTED] = {};
+    bool any = false;
+    for (uint32_t row = 1; row < region->rows; row++) {
+        const uint64_t times = get(function->counters[row - 1]) - before[row - 1];
+        any |= times != 0;
+        for (uint32_t column = 0; times && column < QUIPU_WEIGHTED; column++)
+            effort[column] += times * static_cast<uint64_t>(region->weights[size_t{row} * QUIPU_WEIGHTED + column]);
+    }
+    if (!any)
+        return;
+    for (uint32_t column = 0; column < QUIPU_WEIGHTED; column++)
+        give(function, to, QUIPU_BLOCKS + column, effort[column]);
+    for (uint32_t i = 1; function->scopes && i < region->scopes; i++) {
+        const RegionRecord *scope = region_of(region->id + i);
+        uint64_t of_scope[1 + QUIPU_WEIGHTED] = {};
+        bool some = false;
+        for (uint32_t at = 0; at < scope->scope_row_count; at++) {
+            const int64_t *row = scope->scope_rows + size_t{at} * QUIPU_SCOPE_ROW;
+            const uint64_t times = row[0] > 0 ? get(function->counters[row[0] - 1]) - before[row[0] - 1] : 0;
+            for (uint32_t column = 0; times && column <= QUIPU_WEIGHTED; column++)
+                of_scope[column] += times * static_cast<uint64_t>(row[1 + column]);
+            some |= times != 0;
+        }
+        Node *inner = nullptr;
+        if (some && !is_locked_here()) {
+            const Locked locked;
+            inner = annotated_scope(thread, to, scope);
+        }
+        for (uint32_t column = 0; inner && column <= QUIPU_WEIGHTED; column++)
+            give(function->scopes[i], inner, column == 0 ? uint32_t{QUIPU_VISITS} : QUIPU_BLOCKS + column - 1, of_scope[column]);
+    }
+    for (uint32_t row = 1; row < region->rows; row++)
+        before[row - 1] = get(function->counters[row - 1]);
+}
+
+/* The innermost open region of the running context; null if there is none. */
+Mark *innermost(const Thread *thread, const Annotations *all) {
+    for (uint32_t i = all->count; i-- > 0;)
+        if (!all->marks[i].ended && is_of_stack(thread, all->marks[i].frame))
+            return &all->marks[i];
+    return nullptr;
+}
+
+/* What the function around the innermost open region did since the last call of this belongs to that region. */
+void settle_effort(quipu_thread *thread, const Annotations *all) {
+    const Mark *mark = innermost(own(thread), all);
+    if (mark && mark->function)
+        give_effort(own(thread), mark->function, mark->before, mark->frame->node);
+}
+
+/* Notes what the function around a new region has counted so far. */
+void note_function(quipu_thread *thread, Annotations *all, Mark *mark, const Mark *around) {
+    Node *function = counting_function(thread);
+    mark->function = nullptr;
+    mark->before = nullptr;
+    if (!function)
+        return;
+    if (around && around->function == function) {
+        mark->function = function;
+        mark->before = around->before;
+        return;
+    }
+    uint64_t *before = all->before;
+    for (uint32_t i = 0; i < all->count; i++)
+        if (const Mark &other = all->marks[i]; other.before) {
+            uint64_t *end = other.before + region_of(other.function->region)->rows;
+            before = end > before ? end : before;
+        }
+    const uint32_t rows = region_of(function->region)->rows;
+    if (static_cast<uint64_t>(before - all->before) + rows > most_before)
+        return;
+    for (uint32_t row = 1; row < rows; row++)
+        before[row - 1] = get(function->counters[row - 1]);
+    mark->function = function;
+    mark->before = before;
+}
+
+/* Ended regions whose frames are the innermost ones now. */
+void drop_ended(quipu_thread *thread, Annotations *all) {
+    Thread *mine = own(thread);
+    while (all->count > 0) {
+        const Mark &mark = all->marks[all->count - 1];
+        if (!mark.ended || !is_of_stack(mine, mark.frame) || thread->top != last_of(mine, mark.frame))
+            return;
+        all->count--;
+        quipu_exit(mark.frame);
+    }
+}
+
+/* Ends the frame of an open region, wherever it is. */
+void end_mark(quipu_thread *thread, Mark *mark) {
+    Thread *mine = own(thread);
+    mark->ended = true;
+    if (thread->top == last_of(mine, mark->frame) || last_of(mine, mark->frame) != mark->frame)
+        return; /* drop_ended() takes it, or it is its caller already */
+    charge_any_time(thread);
+    put(mark->frame->node, (mark->frame - 1)->node);
+    put(mark->frame->counters, mine->nowhere);
+}
+
+void begin_named(quipu_thread *thread, Annotations *all, quipu_region *region) {
+    if (all->count == most_marks) {
+        note_problem("was begun inside of too many others and is not measured", region->name, "", nullptr, "");
+        return;
+    }
+    settle_effort(thread, all);
+    drop_ended(thread, all);
+    const Mark *around = innermost(own(thread), all);
+    Mark &mark = all->marks[all->count];
+    mark.region = region;
+    mark.ended = false;
+    note_function(thread, all, &mark, around);
+    mark.frame = quipu_enter(region);
+    Link *link = own(thread)->links.find((mark.frame - 1)->node, id_of(region));
+    mark.visits = is_of_stack(own(thread), mark.frame) && link ? link->visits : nullptr;
+    if (is_of_stack(own(thread), mark.frame)) {
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        all->count++;
+    }
+}
+
+void end_named(quipu_thread *thread, Annotations *all, const char *name) {
+    Thread *mine = own(thread);
+    char clean[longest_name];
+    const quipu_region *region = nullptr;
+    if (name) {
+        const size_t length = clean_name(name, clean);
+        region = find_named(hash_of(clean, length), clean);
+    }
+    Mark *found = nullptr;
+    for (uint32_t i = all->count; i-- > 0 && !found;)
+        if (Mark &mark = all->marks[i];
+            !mark.ended && is_of_stack(mine, mark.frame) && (!name || mark.region == region))
+            found = &mark;
+    if (!found) {
+        note_problem("was ended where it was not open: the end was left out", name ? clean : "(any)", "", nullptr, "");
+        return;
+    }
+    settle_effort(thread, all);
+    for (Mark *mark = all->marks + all->count; mark-- > found;) {
+        if (mark->ended || !is_of_stack(mine, mark->frame))
+            continue;
+        if (mark != found)
+            note_problem("was ended while '", found->region->name, "', which began later, was open: both ended there",
+                         mark->region->name, "");
+        end_mark(thread, mark);
+        drop_ended(thread, all);
+    }
+}
+
+/* A name as parameters can have it. */
+void parameter_name(const char *name, char *clean, size_t size) {
+    size_t to = 0;
+    const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+    for (size_t from = 0; name && name[from] && to < size - 2; from++) {
+        const bool digit = name[from] >= '0' && name[from] <= '9';
+        if (to == 0 && digit)
+            clean[to++] = '_';
+        clean[to++] = is_letter(name[from]) || digit ? name[from] : '_';
+    }
+    clean[to] = '\0';
+}
+
+void set_parameter(const char *name, double value) {
+    char text[40], key[96];
+    if (value > -9e15 && value < 9e15 && static_cast<double>(static_cast<long long>(value)) == value)
+        snprintf(text, sizeof text, "%lld", static_cast<long long>(value));
+    else
+        snprintf(text, sizeof text, "%.17g", value);
+    for (char *c = text; *c; c++) /* the point of another locale */
+        if (!strchr("0123456789+-einfa", *c))
+            *c = '.';
+    snprintf(key, sizeof key, "parameter:%s", name);
+    set_attribute(key, text);
+}
+
+/* QUIPU_PARAMETERS: off, or names with commas between them; without it all are. */
+bool is_wanted(const char *name) {
+    const char *wanted = setting("QUIPU_PARAMETERS");
+    if (!wanted || !*wanted)
+        return true;
+    const size_t length = strlen(name);
+    for (const char *at = wanted; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : nullptr)
+        if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0'))
+            return strcmp(wanted, "off") != 0;
+    return false;
+}
+
+void begin_phase(quipu_thread *thread, const quipu_region *region, long long iteration) {
+    if (PhaseRecord *phase = phase_of(own(thread), region))
+        begin_iteration(thread, phase, iteration);
+}
+
+} // namespace
+
+void reopen(quipu_thread *thread, const Frame *frame) {
+    Thread *mine = own(thread);
+    Annotations *all = mine->annotations;
+    uint32_t first = all->count;
+    while (first > 0 && all->marks[first - 1].frame >= frame && is_of_stack(mine, all->marks[first - 1].frame))
+        first--;
+    const uint32_t end = all->count;
+    all->count = first;
+    drop_ended(thread, all);
+    for (uint32_t i = first; i < end; i++) {
+        const Mark cut = all->marks[i];
+        if (cut.ended)
+            continue;
+        begin_named(thread, all, cut.region);
+        if (cut.visits) /* it is the same visit */
+            quipu_increase(cut.visits, ~uint64_t{0});
+    }
+}
+
+Node *annotated_scope(Thread *thread, Node *from, const RegionRecord *scope) {
+    const uint64_t function = scope->id - scope->index;
+    Node *base = from;
+    for (; base && base->region; base = base->up) {
+        const RegionRecord *region = region_of(base->region);
+        if (base->region == function || !region)
+            return nullptr;
+        if (region->is_user)
+            break;
+    }
+    if (!base || !base->region)
+        return nullptr;
+    if (const Link *known = thread->links.find(base, scope->id))
+        return known->to;
+    const RegionRecord *outer = region_of(function + scope->parent);
+    Node *parent = scope->parent ? annotated_scope(thread, base, outer) : base;
+    Node *node = parent ? new_node(thread, parent, scope->id, 0) : nullptr;
+    auto *link = node ? static_cast<Link *>(keep(sizeof(Link))) : nullptr;
+    if (!link)
+        return nullptr;
+    *link = {base, scope->id, node, thread->nowhere, &node->metrics[QUIPU_VISITS], nullptr};
+    return thread->links.add(link) ? node : nullptr;
+}
+
+void forget_annotations(Thread *thread) {
+    if (thread->annotations) {
+        thread->annotations->count = 0;
+        thread->annotations->busy = false;
+    }
+}
+
+void describe_annotations() {
+    if (problems && problems != described) {
+        char text[sizeof problem + 64];
+        if (problems == 1)
+            snprintf(text, sizeof text, "%s", problem);
+        else
+            snprintf(text, sizeof text, "%s (and %llu more)", problem, static_cast<unsigned long long>(problems - 1));
+        set_attribute("annotation_problem", text);
+        described = problems;
+    }
+    for_each_thread([](quipu_thread *thread) { describe_iterations(own(thread)); });
+}
+
+} // namespace quipu
+
+/* Fortran: variables of the module quipu_region, which is in the program. */
+extern "C" {
+extern void *quipu_hook_region_begin __attribute__((weak)), *quipu_hook_region_end __attribute__((weak)),
+    *quipu_hook_phase_begin __attribute__((weak)), *quipu_hook_phase_end __attribute__((weak)),
+    *quipu_hook_parameter __attribute__((weak));
+}
+
+namespace {
+
+__attribute__((constructor(210))) void set_hooks() {
+    if (!quipu::active)
+        return;
+    const struct {
+        void **hook;
+        void *function;
+    } hooks[] = {
+        {&quipu_hook_region_begin, reinterpret_cast<void *>(quipu_region_begin)},
+        {&quipu_hook_region_end, reinterpret_cast<void *>(quipu_region_end)},
+        {&quipu_hook_phase_begin, reinterpret_cast<void *>(quipu_phase_begin)},
+        {&quipu_hook_phase_end, reinterpret_cast<void *>(quipu_phase_end)},
+        {&quipu_hook_parameter, reinterpret_cast<void *>(quipu_parameter)},
+    };
+    for (const auto &entry : hooks)
+        if (entry.hook)
+            *entry.hook = entry.function;
+}
+
+} // namespace
+
+extern "C" {
+
+void quipu_region_begin(const char *name) {
+    using namespace quipu;
+    quipu_thread *thread = annotating_thread();
+    const Busy all(thread);
+    quipu_region *region = all ? region_named(name) : nullptr;
+    if (region)
+        begin_named(thread, all.operator->(), region);
+}
+
+void quipu_region_end(const char *name) {
+    using namespace quipu;
+    quipu_thread *thread = annotating_thread();
+    const Busy all(thread);
+    if (all)
+        end_named(thread, all.operator->(), name);
+}
+
+const char *quipu_region_name(const char *name) {
+    const quipu_region *region = quipu::active ? quipu::region_named(name) : nullptr;
+    return region ? region->name : nullptr;
+}
+
+void quipu_phase_begin(const char *name, long long iteration) {
+    using namespace quipu;
+    quipu_thread *thread = annotating_thread();
+    const Busy all(thread);
+    quipu_region *region = all ? region_named(name) : nullptr;
+    if (!region)
+        return;
+    begin_named(thread, all.operator->(), region);
+    begin_phase(thread, region, iteration);
+}
+
+void quipu_phase_end(const char *name) {
+    using namespace quipu;
+    quipu_thread *thread = annotating_thread();
+    const Busy all(thread);
+    if (!all)
+        return;
+    const Mark *mark = innermost(own(thread), all.operator->());
+    const quipu_region *region = name ? region_named(name) : mark ? mark->region : nullptr;
+    end_named(thread, all.operator->(), name);
+    if (PhaseRecord *phase = region ? phase_of(own(thread), region) : nullptr)
+        end_iteration(thread, phase);
+}
+
+void quipu_parameter(const char *name, double value) {
+    using namespace quipu;
+    char clean[sizeof(Parameter::name)];
+    parameter_name(name, clean, sizeof clean);
+    if (!active || !*clean || !is_wanted(clean) || is_locked_here() || !open_profile())
+        return;
+    const Locked locked;
+    for (uint32_t i = 0; i < parameter_count; i++)
+        if (strcmp(parameters[i].name, clean) == 0) {
+            if (memcmp(&parameters[i].value, &value, sizeof value) != 0 && !problems++)
+                snprintf(problem, sizeof problem, "parameter %s got a second value: the first one holds", clean);
+            return;
+        }
+    if (parameter_count == most_parameters)
+        return;
+    memcpy(parameters[parameter_count].name, clean, sizeof clean);
+    parameters[parameter_count++].value = value;
+    set_parameter(clean, value);
+}
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* annotations.h: regions that the program names while it runs (region.h, and the interfaces of other tools). */
+#ifndef QUIPU_ANNOTATIONS_H
+#define QUIPU_ANNOTATIONS_H
+
+#include "tree.h"
+
+namespace quipu {
+
+/* An open region of a thread. */
+struct Mark {
+    quipu_region *region;
+    Frame *frame;
+    uint64_t *visits; /* of its call path */
+    Node *function;   /* whose code runs in it, with counters in memory that are right at every call; null: none */
+    uint64_t *before; /* the counters of `function`, and its visits after them, as far as they were given to regions */
+    bool ended;       /* and its frame is not the innermost one: it goes on as what is around it */
+};
+
+struct PhaseRecord;
+
+/* What a thread has of them; made with its first. */
+struct Annotations {
+    uint32_t count;
+    bool busy; /* in a call, which a signal handler may have interrupted */
+    Mark *marks;
+    uint64_t *before; /* where marks have theirs */
+    PhaseRecord *phases;
+};
+
+/* After the frames from `frame` on have ended in another way than by the end of their regions: those that are open are
+ * still open, in what is active now. */
+void reopen(quipu_thread *thread, const Frame *frame);
+/* The call path for the function `scope` that was inlined into the one around the region that is active at `from`; null
+ * if no region is, or there is no room. Under the lock. */
+Node *annotated_scope(Thread *thread, Node *from, const RegionRecord *scope);
+/* A thread ends, or its state is not that of this process: nothing is open in it. */
+void forget_annotations(Thread *thread);
+/* Adds to the profile what it does not contain yet: iterations of phases, wrong nesting. Under the lock. */
+void describe_annotations();
+/* In the child of a fork, whose profile begins empty. */
+void forget_iterations();
+
+/* Iterations of a phase (iterations.cpp). Null: not kept. */
+PhaseRecord *phase_of(Thread *thread, const quipu_region *region);
+void begin_iteration(quipu_thread *thread, PhaseRecord *phase, long long iteration);
+void end_iteration(quipu_thread *thread, PhaseRecord *phase);
+void describe_iterations(const Thread *thread);
+
+} // namespace quipu
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quipu/region.h: mark regions, phases and parameters in the source of a program, in C and C++.
+ *
+ *   QUIPU_REGION_BEGIN("assemble");          a region of the call tree, between two points of the source
+ *   QUIPU_REGION_END("assemble");
+ *   QUIPU_PHASE_BEGIN("step", i);            the same; iterations are also kept apart: quipu show --iterations step
+ *   QUIPU_PHASE_END("step");
+ *   QUIPU_PARAMETER("n", n);                 a parameter of the run: quipu run needs no --param n=…
+ *
+ * In C++ objects end their region with their scope: quipu::Region region("assemble"); quipu::Phase step("step", i);
+ *
+ * Each of these is one branch on an address while no runtime of Quipu is in the process, and needs no library. Names
+ * are copied. A region ends on the thread that began it. With QUIPU_NO_REGIONS defined nothing remains of them.
+ */
+#ifndef QUIPU_REGION_H
+#define QUIPU_REGION_H
+
+#ifdef QUIPU_NO_REGIONS
+#define QUIPU_REGION_CALL(call, arguments) ((void)sizeof(call arguments, 0))
+#else
+#define QUIPU_REGION_CALL(call, arguments) ((call) ? call arguments : (void)0)
+#endif
+
+#ifdef QUIPU_REGION_RUNTIME /* whoever defines these functions */
+#define QUIPU_REGION_LINKAGE __attribute__((visibility("default")))
+#else
+#define QUIPU_REGION_LINKAGE __attribute__((weak, visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Begin a region of this thread. */
+extern void quipu_region_begin(const char *name) QUIPU_REGION_LINKAGE;
+/* End the innermost open region of this thread that has this name, and those that were begun inside of it. */
+extern void quipu_region_end(const char *name) QUIPU_REGION_LINKAGE;
+/* A region that is one iteration of something. */
+extern void quipu_phase_begin(const char *name, long long iteration) QUIPU_REGION_LINKAGE;
+extern void quipu_phase_end(const char *name) QUIPU_REGION_LINKAGE;
+/* A parameter of the configuration that this process runs: the same in all processes of the run. */
+extern void quipu_parameter(const char *name, double value) QUIPU_REGION_LINKAGE;
+
+#ifdef __cplusplus
+}
+#endif
+
+#define QUIPU_REGION_BEGIN(name) QUIPU_REGION_CALL(quipu_region_begin, (name))
+#define QUIPU_REGION_END(name) QUIPU_REGION_CALL(quipu_region_end, (name))
+#define QUIPU_PHASE_BEGIN(name, iteration) QUIPU_REGION_CALL(quipu_phase_begin, (name, (long long)(iteration)))
+#define QUIPU_PHASE_END(name) QUIPU_REGION_CALL(quipu_phase_end, (name))
+#define QUIPU_PARAMETER(name, value) QUIPU_REGION_CALL(quipu_parameter, (name, (double)(value)))
+
+#if defined(__cplusplus) && !defined(QUIPU_REGION_RUNTIME)
+namespace quipu {
+
+/* A region from here to the end of the scope. The name must live as long. */
+class Region {
+  public:
+    explicit Region(const char *region) : name(region) { QUIPU_REGION_BEGIN(name); }
+    ~Region() { QUIPU_REGION_END(name); }
+    Region(const Region &) = delete;
+    Region &operator=(const Region &) = delete;
+
+  private:
+    const char *name;
+};
+
+class Phase {
+  public:
+    Phase(const char *phase, long long iteration) : name(phase) { QUIPU_PHASE_BEGIN(name, iteration); }
+    ~Phase() { QUIPU_PHASE_END(name); }
+    Phase(const Phase &) = delete;
+    Phase &operator=(const Phase &) = delete;
+
+  private:
+    const char *name;
+};
+
+} // namespace quipu
+#endif
+
+#endif
