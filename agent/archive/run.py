@@ -163,6 +163,25 @@ class CommunicationMatrix:
     messages: IntArray
 
 
+@dataclass(frozen=True, eq=False)
+class IterationTable:
+    """Iterations of phases that the program marked: one row per phase, span of iterations and metric.
+
+    first, last: the numbers of the first and the last iteration of the span, as the program gave them. iterations: how
+    many of them a rank had at most. ranks: how many had any. mean, max: of one iteration, over the ranks (seconds, or
+    the unit of the metric); inclusive. All have shape (rows,); spans of a phase are in the order of the run.
+    """
+
+    phase: list[str]
+    first: IntArray
+    last: IntArray
+    iterations: IntArray
+    ranks: IntArray
+    metric: list[str]
+    mean: FloatArray
+    max: FloatArray
+
+
 @dataclass(frozen=True)
 class RankRecord:
     """One process of a run. state: "ended", "flushed", "running" (killed before its end) or "no profile"."""
@@ -182,7 +201,8 @@ class RunArchive:
     """One run, read or about to be written.
 
     values: None if only the statistics were asked for, or if the archive has no more (`metadata.rank_columns`).
-    classes, communication: about to be written; `read_classes` and `read_communication` read them.
+    classes, communication, iterations: about to be written; `read_classes`, `read_communication` and `read_iterations`
+    read them.
     """
 
     metadata: RunMetadata
@@ -193,6 +213,7 @@ class RunArchive:
     path: Path = Path()
     classes: ClassCounts | None = None
     communication: CommunicationMatrix | None = None
+    iterations: IterationTable | None = None
 
     @property
     def metrics(self) -> dict[str, Metric]:

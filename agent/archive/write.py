@@ -16,6 +16,7 @@ from .checksums import write_checksums
 from .class_tables import write_classes
 from .columns import RANKS, SKETCHES, STATISTICS, value_type
 from .communication_table import write_communication
+from .iteration_table import write_iterations
 from .leftovers import TEMPORARY, writing
 from .metadata import configuration_name
 from .run import RankStatistics, RunArchive
@@ -109,6 +110,8 @@ def _write_tables(archive: RunArchive, folder: Path) -> None:
         write_classes(folder, archive.classes)
     if archive.communication is not None:
         write_communication(folder, archive.communication)
+    if archive.iterations is not None:
+        write_iterations(folder, archive.iterations)
     names = [metric.name for metric in archive.metadata.metrics]
     statistics = [archive.statistics[name] for name in names]
     paths = len(tree)

@@ -45,6 +45,9 @@ def command(
     communication: bool = typer.Option(
         False, "--communication", help="Which rank of one run sends how much to which; default: the last run."
     ),
+    iterations: str = typer.Option(
+        None, "--iterations", metavar="NAME", help="Iterations of a phase that the program marks; default: the last run."
+    ),
     path: str = typer.Option(
         None, "--path", metavar="PATTERN", help="Of --source: functions or files; of --inlined: call paths."
     ),
@@ -56,6 +59,7 @@ def command(
     Example: quipu show heat --metric time,blocks --depth 3 --at p=4,n=100
              quipu show heat --source --at p=4,n=100 --path stencil.c --metric flops,bytes_loaded
              quipu show heat --communication --at p=16,n=100
+             quipu show heat --iterations step
     """
     from quipu.report.json_views import show_json as tree_json
     from quipu.report.terminal import call_tree, head, tables
@@ -69,6 +73,11 @@ def command(
         from .show_communication import show_communication
 
         show_communication(_run_of(folder, at), as_json)
+        return
+    if iterations is not None:
+        from .show_iterations import show_iterations
+
+        show_iterations(_run_of(folder, at), iterations, split_names(metric), as_json)
         return
     if source or inlined:
         _show_source(_run_of(folder, at), over, split_names(metric), path, inlined, as_json)
@@ -127,7 +136,7 @@ def _run_of(folder: Path, at: list[str]) -> Path:
     fits = [run for run in find_runs(folder) if wanted.items() <= dict(run.metadata.parameters).items()]
     if not fits:
         raise UsageError(f"--at {','.join(at)}: there is no such run in {folder}" if at else f"{folder} holds no runs")
-    say(f"source lines and messages are kept per run: this is {fits[-1].path}")
+    say(f"source lines, messages and iterations are kept per run: this is {fits[-1].path}")
     return fits[-1].path
 
 

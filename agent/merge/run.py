@@ -30,6 +30,7 @@ from ..launch.jobs import jobs_of, with_jobs
 from ..launch.raw_folder import LAUNCH_FILE, RawFolder, read_launch, read_raw_folder
 from ..profile.reader import ProcessProfile, ProfileState, read_profile
 from ..source.classes import SourcePrograms
+from .annotations import iterations_of, parameters_of
 from .classes import ClassCells, joined_classes, places_in, with_classes
 from .communication import communication_of
 from .concurrency import threads_at_once
@@ -205,9 +206,10 @@ def combine(
         classes = _classes_of(processes, ends, found.tree, workers)
     judgement = judge(processes, raw.rank_files, foreign, metadata)
     communication, strange = communication_of(processes)
+    parameters, unsure = parameters_of(processes, metadata.parameters)
     told = (*metadata.problems, *raw.problems, *judgement.problems)
     unseen = [_END_UNSEEN] if metadata.exit_code is None and not told else []
-    problems = (*metadata.problems, *raw.problems, *doubts, *conflicts, *judgement.problems, *strange, *unseen)
+    problems = (*metadata.problems, *raw.problems, *doubts, *conflicts, *judgement.problems, *strange, *unsure, *unseen)
     records = [*(_record(process) for process in processes), *judgement.missing]
     records.sort(key=lambda record: (record.rank, record.pid))
     partial = metadata.partial or metadata.exit_code != 0 or raw.damaged or judgement.partial
@@ -215,6 +217,7 @@ def combine(
     periodic = tuple(map(bool, _numbers_of(processes, "process_grid_periodic")))
     complete = replace(
         metadata,
+        parameters=parameters,
         partial=partial,
         problems=tuple(dict.fromkeys(problems)),
         ranks=len({record.rank for record in records}),
@@ -228,7 +231,14 @@ def combine(
         counts_only=keeps_no_time(found.metrics),
     )
     tables = found.tree, found.values, found.statistics
-    return with_classes(RunArchive(complete, *tables, tuple(records), communication=communication), classes)
+    archive = RunArchive(
+        complete,
+        *tables,
+        tuple(records),
+        communication=communication,
+        iterations=iterations_of(processes),
+    )
+    return with_classes(archive, classes)
 
 
 def _numbers_of(processes: Iterable[RankedProcess], attribute: str) -> tuple[int, ...]:

@@ -34,6 +34,7 @@ _MAGIC = LAYOUT.texts["PROFILE_MAGIC"].encode()
 _VERSION = LAYOUT.numbers["PROFILE_VERSION"]
 _OLDEST = 2  # which knew no owners: what nodes have there now was 0
 _HEADER = np.dtype(LAYOUT.record("profile_header"))
+_PROBLEMS = ("clock_problem", "contexts_problem", "annotation_problem")
 _TEXT = frozenset({ChunkType.TEXT})
 
 
@@ -261,7 +262,7 @@ def _assemble(
     error = bytes(header.fields["error"]).split(b"\0", 1)[0].decode("utf-8", "replace")
     if error:
         problems.append(error)
-    problems += [texts.attributes[key] for key in ("clock_problem", "contexts_problem") if texts.attributes.get(key)]
+    problems += [texts.attributes[key] for key in _PROBLEMS if texts.attributes.get(key)]
     return ProcessProfile(
         path=path,
         pid=header.number("pid"),
