@@ -144,8 +144,14 @@ static bool isMadeByCompiler(StringRef Name) {
            any_of(std::array{".destroy", ".cleanup"}, [&](const char *End) { return Name.ends_with(End); });
 }
 
+/// Whether a function comes with quipu/region.h or quipu/region.f90: it marks regions.
+static bool marksRegions(StringRef Name) {
+    return any_of(std::array{"_QMquipu_regionP", "_ZN5quipu6Region", "_ZN5quipu5Phase"},
+                  [&](const char *Prefix) { return Name.starts_with(Prefix); });
+}
+
 bool isLeftOut(const Identity &Function, const Filter &Selection) {
-    return isMadeByCompiler(Function.Name) || isLibraryInternal(Function, Selection) ||
+    return isMadeByCompiler(Function.Name) || marksRegions(Function.Name) || isLibraryInternal(Function, Selection) ||
            !Selection.includes(Function.File.c_str(), Function.Name.c_str(), Function.Display.c_str());
 }
 

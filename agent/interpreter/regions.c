@@ -99,7 +99,10 @@ static struct python_region *describe(PyObject *code, PyObject *frame) {
         const bool is_module = strcmp(function, "<module>") == 0;
         if (is_module)
             quipu_python_read_module(code);
-        region = described(code, file, module != NULL ? module : "?", function);
+        if (module != NULL && strcmp(module, "quipu.region") == 0) /* it marks regions and is none */
+            free(file);
+        else
+            region = described(code, file, module != NULL ? module : "?", function);
         if (region != NULL && region->origin != OF_TEXT && is_module && module != NULL &&
             strcmp(module, "__main__") == 0)
             region->origin = OF_PROGRAM;

@@ -151,10 +151,13 @@ bool is_of_stack(const Thread *thread, const Frame *frame) {
 Node *counting_function(quipu_thread *thread) {
     const Thread *mine = own(thread);
     for (const Frame *frame = thread->top; frame > mine->frames; frame--) {
-        const Node *node = frame->node;
-        const RegionRecord *region = node->region ? region_of(node->region) : nullptr;
-        if (region && region->rows > 1 && frame->counters == node->counters)
-            return const_cast<Node *>(node);
+        Node *node = frame->node;
+        const uint32_t owner = static_cast<uint32_t>(node->owner); /* what was inlined counts with its function */
+        while (owner && node && node->id != owner)
+            node = node->up;
+        const RegionRecord *region = node && node->region ? region_of(node->region) : nullptr;
+        if (region && region->rows > 1)
+            return node;
         if (!region || !region->is_user)
             return nullptr;
     }
@@ -360,6 +363,13 @@ bool is_wanted(const char *name) {
     return false;
 }
 
+bool is_below(const Node *node, uint64_t region) {
+    for (; node; node = node->up)
+        if (node->region == region)
+            return true;
+    return false;
+}
+
 void begin_phase(quipu_thread *thread, const quipu_region *region, long long iteration) {
     if (PhaseRecord *phase = phase_of(own(thread), region))
         begin_iteration(thread, phase, iteration);
@@ -370,6 +380,9 @@ void begin_phase(quipu_thread *thread, const quipu_region *region, long long ite
 void reopen(quipu_thread *thread, const Frame *frame) {
     Thread *mine = own(thread);
     Annotations *all = mine->annotations;
+    const Mark *inner = innermost(mine, all);
+    if (inner && inner->frame >= frame && inner->function && inner->function == counting_function(thread))
+        give_effort(mine, inner->function, inner->before, inner->frame->node);
     uint32_t first = all->count;
     while (first > 0 && all->marks[first - 1].frame >= frame && is_of_stack(mine, all->marks[first - 1].frame))
         first--;
@@ -401,7 +414,8 @@ Node *annotated_scope(Thread *thread, Node *from, const RegionRecord *scope) {
     if (const Link *known = thread->links.find(base, scope->id))
         return known->to;
     const RegionRecord *outer = region_of(function + scope->parent);
-    Node *parent = scope->parent ? annotated_scope(thread, base, outer) : base;
+    const bool began_inside = scope->parent && is_below(base, outer->id);
+    Node *parent = scope->parent && !began_inside ? annotated_scope(thread, base, outer) : base;
     Node *node = parent ? new_node(thread, parent, scope->id, 0) : nullptr;
     auto *link = node ? static_cast<Link *>(keep(sizeof(Link))) : nullptr;
     if (!link)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mark regions, phases and parameters in a Python program.
+
+    from quipu.region import parameter, phase, region
+
+    parameter("n", n)
+    with region("assemble"):
+        ...
+    for i in range(steps):
+        with phase("step", i):
+            ...
+
+    @region("solve")
+    def solve(): ...
+
+Nothing happens unless `quipu run` measures the process. This file imports nothing else of Quipu: a program whose
+environment does not have Quipu may have a copy of it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from types import TracebackType
+from typing import ParamSpec, TypeVar
+
+__all__ = ["parameter", "phase", "region"]
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def _native() -> ctypes.PyDLL | None:
+    """Return the process as a library if the runtime of Quipu is in it and measures."""
+    process = ctypes.PyDLL(None)
+    try:
+        if not process.quipu_active():
+            return None
+        process.quipu_region_begin.argtypes = process.quipu_region_end.argtypes = [ctypes.c_char_p]
+        process.quipu_phase_begin.argtypes = [ctypes.c_char_p, ctypes.c_longlong]
+        process.quipu_phase_end.argtypes = [ctypes.c_char_p]
+        process.quipu_parameter.argtypes = [ctypes.c_char_p, ctypes.c_double]
+    except AttributeError:
+        return None
+    for name in ("region_begin", "region_end", "phase_begin", "phase_end", "parameter"):
+        process[f"quipu_{name}"].restype = None
+    return process
+
+
+_runtime = _native()
+
+
+class region:  # noqa: N801  (a context manager is called like a function)
+    """A region of the call tree: `with region(name):`, or a decorator of a function."""
+
+    def __init__(self, name: str) -> None:
+        """Take the name of the region."""
+        self.name = name
+        self._bytes = name.encode(errors="replace")
+
+    def __enter__(self) -> region:
+        """Begin the region."""
+        if _runtime is not None:
+            _runtime.quipu_region_begin(self._bytes)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the region, also when an exception passes."""
+        if _runtime is not None:
+            _runtime.quipu_region_end(self._bytes)
+
+    def __call__(self, function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+        """Return a function that is this region whenever it runs."""
+
+        @functools.wraps(function)
+        def measured(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+            with self:
+                return function(*args, **kwargs)
+
+        return measured
+
+
+class phase:  # noqa: N801
+    """One iteration of something: `with phase("step", i):`. `quipu show --iterations step` compares them."""
+
+    def __init__(self, name: str, iteration: int) -> None:
+        """Take the name of the phase and the number of the iteration."""
+        self._bytes = name.encode(errors="replace")
+        self.iteration = iteration
+
+    def __enter__(self) -> phase:
+        """Begin the iteration."""
+        if _runtime is not None:
+            _runtime.quipu_phase_begin(self._bytes, self.iteration)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the iteration, also when an exception passes."""
+        if _runtime is not None:
+            _runtime.quipu_phase_end(self._bytes)
+
+
+def parameter(name: str, value: float) -> None:
+    """Name a parameter of the run: `quipu run` needs no `--param` for it."""
+    if _runtime is not None:
+        _runtime.quipu_parameter(name.encode(errors="replace"), float(value))
