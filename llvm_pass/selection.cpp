@@ -144,9 +144,9 @@ static bool isMadeByCompiler(StringRef Name) {
            any_of(std::array{".destroy", ".cleanup"}, [&](const char *End) { return Name.ends_with(End); });
 }
 
-/// Whether a function comes with quipu/region.h or quipu/region.f90: it marks regions.
+/// Whether a function comes with the headers of quipu/region.h, quipu/region.f90 or NVTX: it marks regions.
 static bool marksRegions(StringRef Name) {
-    return any_of(std::array{"_QMquipu_regionP", "_ZN5quipu6Region", "_ZN5quipu5Phase"},
+    return any_of(std::array{"_QMquipu_regionP", "_ZN5quipu6Region", "_ZN5quipu5Phase", "nvtx"},
                   [&](const char *Prefix) { return Name.starts_with(Prefix); });
 }
 

@@ -164,29 +164,93 @@ Node *counting_function(quipu_thread *thread) {
     return nullptr;
 }
 
-/* What a region got of a metric may not be below 0: what the function did on the way to it counts with the function. */
-void give(Node *from, Node *to, uint32_t metric, uint64_t amount) {
-    if (static_cast<int64_t>(amount) <= 0)
-        return;
-    quipu_add_alone(to, static_cast<quipu_metric>(metric), amount);
-    quipu_add_alone(from, static_cast<quipu_metric>(metric), uint64_t{0} - amount);
+/* Null if there is no memory. */
+Gift *gift_of(Thread *thread, Node *from, Node *to) {
+    Gift *&place = thread->annotations->gifts[(from->id * 31 + to->id) % (sizeof Annotations::gifts / sizeof(Gift *))];
+    for (Gift *gift = place; gift; gift = gift->next)
+        if (gift->from == from && gift->to == to)
+            return gift;
+    if (is_locked_here())
+        return nullptr;
+    const Locked locked;
+    auto *fresh = static_cast<Gift *>(keep(sizeof(Gift)));
+    if (!fresh)
+        return nullptr;
+    fresh->from = from;
+    fresh->to = to;
+    fresh->next = place;
+    __atomic_store_n(&place, fresh, __ATOMIC_RELEASE);
+    return fresh;
+}
+
+quipu_metric metric_of(uint32_t place) {
+    return place == 0 ? QUIPU_VISITS : static_cast<quipu_metric>(QUIPU_BLOCKS + place - 1);
+}
+
+void move(Gift *gift, uint32_t place, uint64_t amount) {
+    gift->amount[place] += amount;
+    quipu_add_alone(gift->to, metric_of(place), amount);
+    quipu_add_alone(gift->from, metric_of(place), uint64_t{0} - amount);
+}
+
+/* amounts: of visits, then of effort. A region gets nothing of a metric that would be below 0. */
+void give(Thread *thread, Node *from, Node *to, const uint64_t *amounts) {
+    Gift *gift = gift_of(thread, from, to);
+    for (uint32_t place = 0; gift && place <= QUIPU_WEIGHTED; place++)
+        if (static_cast<int64_t>(amounts[place]) > 0)
+            move(gift, place, amounts[place]);
+}
+
+/* What a function, or one that was inlined into it, has of a metric: what it was given besides, and what it counted. */
+uint64_t complete_value(const Node *node, uint32_t place) {
+    const RegionRecord *region = region_of(node->region);
+    const Node *counting = node;
+    while (node->owner && counting && counting->id != node->owner)
+        counting = counting->up;
+    uint64_t value = get(node->metrics[metric_of(place)]);
+    if (!region || !counting)
+        return value;
+    const uint64_t visits = get(counting->metrics[QUIPU_VISITS]);
+    const auto times_of = [&](uint64_t row) { return row == 0 ? visits : get(counting->counters[row - 1]); };
+    for (uint32_t row = 0; !node->owner && place > 0 && row < region->rows; row++)
+        value += times_of(row) * static_cast<uint64_t>(region->weights[size_t{row} * QUIPU_WEIGHTED + place - 1]);
+    for (uint32_t at = 0; at < region->scope_row_count; at++) {
+        const int64_t *row = region->scope_rows + size_t{at} * QUIPU_SCOPE_ROW;
+        if (node->owner || place == 0)
+            value += times_of(static_cast<uint64_t>(row[0])) * static_cast<uint64_t>(row[1 + place]);
+    }
+    return value;
+}
+
+/* Counters say what a function did when it has ended. Where begin and end of a region lie on ways through it that count
+ * later, regions got too much: a function takes back what it lacks. Under the lock. */
+void take_back(const Annotations *all) {
+    for (Gift *first : all->gifts)
+        for (Gift *gift = first; gift; gift = gift->next)
+            for (uint32_t place = 0; place <= QUIPU_WEIGHTED; place++) {
+                if (!gift->amount[place])
+                    continue;
+                const auto value = static_cast<int64_t>(complete_value(gift->from, place));
+                const uint64_t lacks = value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : 0;
+                if (lacks)
+                    move(gift, place, uint64_t{0} - (lacks < gift->amount[place] ? lacks : gift->amount[place]));
+            }
 }
 
 /* Gives what `function` counted since the last time to the region that is active at `to`. */
 void give_effort(Thread *thread, Node *function, uint64_t *before, Node *to) {
     const RegionRecord *region = region_of(function->region);
-    uint64_t effort[QUIPU_WEIGHTED] = {};
+    uint64_t effort[1 + QUIPU_WEIGHTED] = {};
     bool any = false;
     for (uint32_t row = 1; row < region->rows; row++) {
         const uint64_t times = get(function->counters[row - 1]) - before[row - 1];
         any |= times != 0;
         for (uint32_t column = 0; times && column < QUIPU_WEIGHTED; column++)
-            effort[column] += times * static_cast<uint64_t>(region->weights[size_t{row} * QUIPU_WEIGHTED + column]);
+            effort[1 + column] += times * static_cast<uint64_t>(region->weights[size_t{row} * QUIPU_WEIGHTED + column]);
     }
     if (!any)
         return;
-    for (uint32_t column = 0; column < QUIPU_WEIGHTED; column++)
-        give(function, to, QUIPU_BLOCKS + column, effort[column]);
+    give(thread, function, to, effort);
     for (uint32_t i = 1; function->scopes && i < region->scopes; i++) {
         const RegionRecord *scope = region_of(region->id + i);
         uint64_t of_scope[1 + QUIPU_WEIGHTED] = {};
@@ -203,8 +267,8 @@ void give_effort(Thread *thread, Node *function, uint64_t *before, Node *to) {
             const Locked locked;
             inner = annotated_scope(thread, to, scope);
         }
-        for (uint32_t column = 0; inner && column <= QUIPU_WEIGHTED; column++)
-            give(function->scopes[i], inner, column == 0 ? uint32_t{QUIPU_VISITS} : QUIPU_BLOCKS + column - 1, of_scope[column]);
+        if (inner)
+            give(thread, function->scopes[i], inner, of_scope);
     }
     for (uint32_t row = 1; row < region->rows; row++)
         before[row - 1] = get(function->counters[row - 1]);
@@ -441,7 +505,12 @@ void describe_annotations() {
         set_attribute("annotation_problem", text);
         described = problems;
     }
-    for_each_thread([](quipu_thread *thread) { describe_iterations(own(thread)); });
+    for_each_thread([](quipu_thread *thread) {
+        if (const Annotations *all = own(thread)->annotations) {
+            take_back(all);
+            describe_iterations(own(thread));
+        }
+    });
 }
 
 } // namespace quipu

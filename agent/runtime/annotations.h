@@ -19,6 +19,13 @@ struct Mark {
 
 struct PhaseRecord;
 
+/* Work of a function that a region in it got. */
+struct Gift {
+    Node *from, *to;
+    uint64_t amount[1 + QUIPU_WEIGHTED]; /* visits, then effort */
+    Gift *next;
+};
+
 /* What a thread has of them; made with its first. */
 struct Annotations {
     uint32_t count;
@@ -26,6 +33,7 @@ struct Annotations {
     Mark *marks;
     uint64_t *before; /* where marks have theirs */
     PhaseRecord *phases;
+    Gift *gifts[256]; /* by their nodes */
 };
 
 /* After the frames from `frame` on have ended in another way than by the end of their regions: those that are open are
