@@ -427,10 +427,14 @@ bool is_wanted(const char *name) {
     return false;
 }
 
-bool is_below(const Node *node, uint64_t region) {
-    for (; node; node = node->up)
-        if (node->region == region)
+/* Whether a node is below one of this region, or of the same function at another place. */
+bool is_below(const Node *node, const RegionRecord *region) {
+    const size_t length = strcspn(region->text, "\x1f") + 1; /* of its name */
+    for (; node && node->region; node = node->up) {
+        const RegionRecord *around = region_of(node->region);
+        if (around && strncmp(around->text, region->text, length) == 0)
             return true;
+    }
     return false;
 }
 
@@ -478,7 +482,7 @@ Node *annotated_scope(Thread *thread, Node *from, const RegionRecord *scope) {
     if (const Link *known = thread->links.find(base, scope->id))
         return known->to;
     const RegionRecord *outer = region_of(function + scope->parent);
-    const bool began_inside = scope->parent && is_below(base, outer->id);
+    const bool began_inside = scope->parent && is_below(base, outer);
     Node *parent = scope->parent && !began_inside ? annotated_scope(thread, base, outer) : base;
     Node *node = parent ? new_node(thread, parent, scope->id, 0) : nullptr;
     auto *link = node ? static_cast<Link *>(keep(sizeof(Link))) : nullptr;
