@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MPI_Pcontrol(1, "name") and MPI_Pcontrol(-1, "name") begin and end a region, as IPM has it (ipm-hpc, "Regions").
+ *
+ * Other tools use the levels without a name: MPI_Pcontrol(1) then has no second argument, and what is read for it may
+ * be anything. So a name must be a text in memory that is never written: a literal of the program or of a library.
+ */
+#define _GNU_SOURCE
+#include "active.h"
+
+#include "quipu_runtime.h"
+
+#define QUIPU_REGION_RUNTIME
+#include "region.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { LONGEST = 256 };
+
+struct search {
+    uintptr_t address;
+    size_t room; /* from the address to the end of its part */
+};
+
+static int look(struct dl_phdr_info *object, size_t size, void *data) {
+    struct search *search = data;
+    (void)size;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        const uintptr_t begin = object->dlpi_addr + part->p_vaddr;
+        if (part->p_type != PT_LOAD || (part->p_flags & PF_W) || search->address < begin ||
+            search->address - begin >= part->p_memsz)
+            continue;
+        search->room = part->p_memsz - (search->address - begin);
+        return 1;
+    }
+    return 0;
+}
+
+static bool is_name(const char *text) {
+    struct search search = {(uintptr_t)text, 0};
+    dl_iterate_phdr(look, &search);
+    size_t length = 0;
+    while (length < search.room && length < LONGEST && text[length] >= ' ' && text[length] != 0x7f)
+        length++;
+    return length > 0 && length < search.room && text[length] == '\0';
+}
+
+__attribute__((visibility("default"))) int MPI_Pcontrol(const int level, ...) {
+    va_list arguments;
+    va_start(arguments, level);
+    const char *name = va_arg(arguments, const char *);
+    va_end(arguments);
+    const bool named = (level == 1 || level == -1) && quipu_active() && is_name(name);
+    if (named && level == 1)
+        quipu_region_begin(name);
+#ifdef SMPI_H /* ends the program there */
+    const int result = MPI_SUCCESS;
+#else
+    /* the library of another tool, or MPI */
+    typedef int (*function)(const int, ...);
+    static function next;
+    if (next == NULL)
+        next = (function)(uintptr_t)dlsym(RTLD_NEXT, "MPI_Pcontrol");
+    const int result = next != NULL ? next(level, name) : PMPI_Pcontrol(level, name);
+#endif
+    if (named && level == -1)
+        quipu_region_end(name);
+    return result;
+}
