@@ -328,15 +328,19 @@ void drop_ended(quipu_thread *thread, Annotations *all) {
     }
 }
 
-/* Ends the frame of an open region, wherever it is. */
-void end_mark(quipu_thread *thread, Mark *mark) {
+/* Ends the frame of an open region, wherever it is. last: the end of the list of regions. */
+void end_mark(quipu_thread *thread, Mark *mark, const Mark *last) {
     Thread *mine = own(thread);
     mark->ended = true;
     if (thread->top == last_of(mine, mark->frame) || last_of(mine, mark->frame) != mark->frame)
         return; /* drop_ended() takes it, or it is its caller already */
     charge_any_time(thread);
-    put(mark->frame->node, (mark->frame - 1)->node);
-    put(mark->frame->counters, mine->nowhere);
+    for (const Mark *above = mark; above < last; above++) { /* those that ended before go on as this one */
+        if (!above->ended || !is_of_stack(mine, above->frame) || last_of(mine, above->frame) != above->frame)
+            continue;
+        put(above->frame->node, (above->frame - 1)->node);
+        put(above->frame->counters, mine->nowhere);
+    }
 }
 
 void begin_named(quipu_thread *thread, Annotations *all, quipu_region *region) {
@@ -384,7 +388,7 @@ void end_named(quipu_thread *thread, Annotations *all, const char *name) {
         if (mark != found)
             note_problem("was ended while '", found->region->name, "', which began later, was open: both ended there",
                          mark->region->name, "");
-        end_mark(thread, mark);
+        end_mark(thread, mark, all->marks + all->count);
         drop_ended(thread, all);
     }
 }
@@ -438,6 +442,11 @@ bool is_below(const Node *node, const RegionRecord *region) {
     return false;
 }
 
+bool is_main(const Node *node) {
+    const RegionRecord *region = node->region ? region_of(node->region) : nullptr;
+    return region && strncmp(region->text, "main\x1f", 5) == 0;
+}
+
 void begin_phase(quipu_thread *thread, const quipu_region *region, long long iteration) {
     if (PhaseRecord *phase = phase_of(own(thread), region))
         begin_iteration(thread, phase, iteration);
@@ -454,7 +463,7 @@ void reopen(quipu_thread *thread, const Frame *frame) {
     uint32_t first = all->count;
     while (first > 0 && all->marks[first - 1].frame >= frame && is_of_stack(mine, all->marks[first - 1].frame))
         first--;
-    const uint32_t end = all->count;
+    const uint32_t end = is_main(frame->node) ? first : all->count; /* with main everything ends */
     all->count = first;
     drop_ended(thread, all);
     for (uint32_t i = first; i < end; i++) {

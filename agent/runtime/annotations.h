@@ -37,7 +37,7 @@ struct Annotations {
 };
 
 /* After the frames from `frame` on have ended in another way than by the end of their regions: those that are open are
- * still open, in what is active now. */
+ * still open, in what is active now. If main has ended, nothing is. */
 void reopen(quipu_thread *thread, const Frame *frame);
 /* The call path for the function `scope` that was inlined into the one around the region that is active at `from`; null
  * if no region is, or there is no room. Under the lock. */
