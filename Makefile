@@ -93,7 +93,7 @@ $(VENV)/bin/python: | packages
 
 $(VENV)/.built: $(NATIVE) build/.packages build/.modules pyproject.toml $(VENV)/bin/python
 	@echo "Building Quipu (pass, runtime, wrappers, Python package) ..."
-	@$(PY) -m pip install --quiet --no-build-isolation --editable '.[examples]'
+	@$(PY) -m pip install --quiet --no-build-isolation --editable '.[examples,ir]'
 	@$(VENV)/bin/quipu doctor --prepare
 	@touch $@
 

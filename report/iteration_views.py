@@ -98,7 +98,9 @@ def iterations_view(table: Iterations, phase: str, metrics: Sequence[str] = ()) 
     first, last, counts = (column[of_phase][starts] for column in (table.first, table.last, table.iterations))
     place = {number: at for at, number in enumerate(first.tolist())}
     names = np.array(table.metric, dtype=object)[of_phase].tolist()
-    mean: dict[str, FloatArray] = {name: np.full(first.size, np.nan if name == "time" else 0.0) for name in dict.fromkeys(names)}
+    mean: dict[str, FloatArray] = {
+        name: np.full(first.size, np.nan if name == "time" else 0.0) for name in dict.fromkeys(names)
+    }
     most = {name: values.copy() for name, values in mean.items()}
     rows = zip(names, table.first[of_phase].tolist(), table.mean[of_phase], table.max[of_phase], strict=True)
     for name, number, average, largest in rows:

@@ -14,7 +14,7 @@ from .output import own_file, say
 
 def command(
     *,
-    program: Path = typer.Argument(..., metavar="PROGRAM", help="A program, library or object file."),
+    program: Path = typer.Argument(..., metavar="PROGRAM", help="A program, library or object file; or LLVM IR."),
     library: list[Path] = typer.Option(
         [], "--library", metavar="FILE", help="A shared library that the program loads by itself (dlopen)."
     ),
@@ -30,8 +30,11 @@ def command(
     It has the functions of the source, inlined or not, of the program and of the shared libraries it is linked to, with
     statements, loops, and calls. Virtual calls and calls through pointers lead to all functions that their type allows.
 
+    LLVM IR of any compiler is read, too: bitcode (.bc), text (.ll), folders and archives of them.
+
     \b
     Example: quipu callgraph ./heat --dot -o heat.dot
+             quipu callgraph bitcode/ --library other.bc
     """
     from quipu.report.formats.callgraph import callgraph_json, graphviz
     from quipu.report.formats.callgraph import metacg as as_metacg

@@ -13,15 +13,17 @@ from quipu.modeling.errors import UsageError
 from .output import layout, show, show_json
 
 if TYPE_CHECKING:
-    from ..source.functions import StaticFunction
+    from ..source.ir import IrFacts
 
-_ORDERS = ("name", "blocks", "instructions")
+_ORDERS = ("name", "blocks", "instructions", "loops")
 
 
 def command(
     *,
-    program: Path = typer.Argument(..., metavar="PROGRAM", help="A program, library or object file."),
-    sort: str = typer.Option("blocks", "--sort", "-s", metavar="BY", help="Order: name, blocks or instructions."),
+    program: Path = typer.Argument(..., metavar="PROGRAM", help="A program, library or object file; or LLVM IR."),
+    sort: str = typer.Option(
+        "blocks", "--sort", "-s", metavar="BY", help="Order: name, blocks, instructions or loops."
+    ),
     top: int = typer.Option(None, "--top", min=1, metavar="N", help="Show only the first N functions."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON, with the names of the functions that are called."),
 ) -> None:
@@ -30,26 +32,53 @@ def command(
     Sizes are those of the compiler's intermediate code after inlining; a function that is a region is measured on
     its own, and the work of the others counts for their callers.
 
+    LLVM IR of any compiler is read, too: bitcode (.bc), text (.ll), folders and archives of them. Sizes are as in the
+    file then, and the loops of each function are shown.
+
     \b
     Example: quipu facts ./heat --top 20
+             quipu facts bitcode/ --sort loops
     """
     from quipu.report.terminal import tables
 
     from ..source.functions import static_functions
+    from ..source.ir import IrFacts, functions_of, is_ir
 
     if sort not in _ORDERS:
         raise UsageError(f"--sort {sort!r}: choose one of {', '.join(_ORDERS)}")
-    functions = static_functions(program)
-    functions.sort(key=lambda entry: entry.display if sort == "name" else (-getattr(entry, sort), entry.display))
-    shown = functions[:top]
+    of_ir = is_ir(program)
+    if sort == "loops" and not of_ir:
+        raise UsageError("--sort loops: loops are known of LLVM IR; of a program see quipu callgraph")
+    facts = functions_of(program) if of_ir else [IrFacts(entry, ()) for entry in static_functions(program)]
+    facts.sort(key=lambda entry: _place(entry, sort))
+    shown = facts[:top]
     if as_json:
-        entries = [asdict(entry) for entry in shown]
+        entries = [_as_json(entry, of_ir) for entry in shown]
         show_json({"format": "quipu-facts", "schema": 1, "program": str(program), "functions": entries})
         return
-    show([tables.function_table([_row(entry) for entry in shown], layout())])
+    rows = [_row(entry, of_ir) for entry in shown]
+    show([tables.ir_function_table(rows, layout()) if of_ir else tables.function_table(rows, layout())])
 
 
-def _row(entry: StaticFunction) -> tuple[str, ...]:
-    place = f"{entry.file}:{entry.line}" if entry.file else ""
-    calls = f"{len(entry.calls)}+{entry.indirect_calls}" if entry.indirect_calls else str(len(entry.calls))
-    return entry.display, place, str(entry.blocks), str(entry.instructions), calls, "region" if entry.hook else ""
+def _place(entry: IrFacts, sort: str) -> tuple[int, str]:
+    function = entry.function
+    size = {"name": 0, "loops": len(entry.loops)}.get(sort)
+    return -(getattr(function, sort) if size is None else size), function.display
+
+
+def _as_json(entry: IrFacts, of_ir: bool) -> dict[str, object]:
+    loops = [{"depth": depth, "trip_count": trips} for depth, trips in entry.loops]
+    return asdict(entry.function) | ({"loops": loops} if of_ir else {})
+
+
+def _row(entry: IrFacts, of_ir: bool) -> tuple[str, ...]:
+    function = entry.function
+    place = f"{function.file}:{function.line}" if function.file else ""
+    direct = str(len(function.calls))
+    calls = f"{direct}+{function.indirect_calls}" if function.indirect_calls else direct
+    sizes = function.display, place, str(function.blocks), str(function.instructions), calls
+    if not of_ir:
+        return (*sizes, "region" if function.hook else "")
+    depth = max((depth for depth, _ in entry.loops), default=0)
+    trips = " ".join(f"{trips}" for _, trips in entry.loops if trips is not None)
+    return (*sizes, str(len(entry.loops) or ""), str(depth or ""), trips)

@@ -46,7 +46,10 @@ def command(
         False, "--communication", help="Which rank of one run sends how much to which; default: the last run."
     ),
     iterations: str = typer.Option(
-        None, "--iterations", metavar="NAME", help="Iterations of a phase that the program marks; default: the last run."
+        None,
+        "--iterations",
+        metavar="NAME",
+        help="Iterations of a phase that the program marks; default: the last run.",
     ),
     path: str = typer.Option(
         None, "--path", metavar="PATTERN", help="Of --source: functions or files; of --inlined: call paths."

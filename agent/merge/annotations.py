@@ -22,9 +22,7 @@ _SPAN = re.compile(r"-?[0-9]{1,19} -?[0-9]{1,19}(?: [0-9]{1,20}){3,}", re.ASCII)
 _HEAD = 5  # numbers of a span before those of the metrics
 
 
-def parameters_of(
-    processes: Iterable[RankedProcess], given: Mapping[str, float]
-) -> tuple[dict[str, float], list[str]]:
+def parameters_of(processes: Iterable[RankedProcess], given: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
     """Return the parameters of a run, with those that its program named; and texts about those that are not certain.
 
     given: those of the user, which hold.
@@ -39,13 +37,13 @@ def parameters_of(
     for name, values in sorted(said.items()):
         if len(values) > 1:
             low, high = min(values), max(values)
-            problems.append(
-                f"parameter {name}: the ranks disagree about it ({low:g} to {high:g}), and it was left out"
-            )
+            problems.append(f"parameter {name}: the ranks disagree about it ({low:g} to {high:g}), and it was left out")
         elif name not in given:
             found[name] = next(iter(values))
         elif not math.isclose(given[name], next(iter(values)), rel_tol=1e-12):
-            problems.append(f"parameter {name}: the program says {next(iter(values)):g}, but the run has {given[name]:g}")
+            problems.append(
+                f"parameter {name}: the program says {next(iter(values)):g}, but the run has {given[name]:g}"
+            )
     return found, problems
 
 
@@ -94,13 +92,9 @@ def iterations_of(processes: Iterable[RankedProcess]) -> IterationTable | None:
     rows: list[tuple[str, int, int, int, int, str, float, float]] = []
     for phase, ranks in by_phase.items():
         rows += _rows(phase, list(ranks.values()))
-    columns = list(zip(*rows, strict=True))
-    return IterationTable(
-        list(columns[0]),
-        *(np.array(columns[place], dtype=np.int64) for place in range(1, 5)),
-        list(columns[5]),
-        *(np.array(columns[place], dtype=np.float64) for place in range(6, 8)),
-    )
+    first, last, count, there = (np.array([row[place] for row in rows], dtype=np.int64) for place in range(1, 5))
+    mean, most = (np.array([row[place] for row in rows], dtype=np.float64) for place in (6, 7))
+    return IterationTable([row[0] for row in rows], first, last, count, there, [row[5] for row in rows], mean, most)
 
 
 def _spans(text: str, seconds_per_tick: float) -> _Spans | None:
@@ -127,9 +121,7 @@ def _spans(text: str, seconds_per_tick: float) -> _Spans | None:
     return _Spans(int(width), np.array(numbers, dtype=np.int64), table)
 
 
-def _rows(
-    phase: str, ranks: list[list[_Spans]]
-) -> Iterable[tuple[str, int, int, int, int, str, float, float]]:
+def _rows(phase: str, ranks: list[list[_Spans]]) -> Iterable[tuple[str, int, int, int, int, str, float, float]]:
     width = max(spans.width for threads in ranks for spans in threads)
     merged = [_of_rank([spans.widened(width) for spans in threads]) for threads in ranks]
     for place in range(max(len(spans.values) for spans in merged)):

@@ -24,6 +24,8 @@ from .described import (
     Entry,
     object_files,
 )
+from .ir import is_ir
+from .ir import object_files as ir_files
 from .libraries import shared_libraries
 
 _Local = tuple[str, str, int]
@@ -34,9 +36,14 @@ _Key = str | _Local
 def call_graph(program: Path, libraries: Sequence[Path] = ()) -> CallGraph:
     """Return the call graph of a program (or library, object file, archive member) and its shared libraries.
 
-    libraries: further ones, which it loads by itself. Raises FormatError if nothing in them was built with the
-    wrappers, or a section is damaged.
+    program may also be LLVM IR (`ir.py`). libraries: further ones, which it loads by itself. Raises FormatError if
+    nothing in them was built with the wrappers, or a section is damaged.
     """
+    if is_ir(program):
+        files = ir_files(program)
+        for library in libraries:
+            files += ir_files(library) if is_ir(library) else object_files(library)
+        return joined(files)
     files = object_files(program)
     for library in dict.fromkeys([*shared_libraries(program), *libraries]):
         files += object_files(library)

@@ -51,7 +51,7 @@ def _native() -> ctypes.PyDLL | None:
 _runtime = _native()
 
 
-class region:  # noqa: N801  (a context manager is called like a function)
+class region:
     """A region of the call tree: `with region(name):`, or a decorator of a function."""
 
     def __init__(self, name: str) -> None:
@@ -83,7 +83,7 @@ class region:  # noqa: N801  (a context manager is called like a function)
         return measured
 
 
-class phase:  # noqa: N801
+class phase:
     """One iteration of something: `with phase("step", i):`. `quipu show --iterations step` compares them."""
 
     def __init__(self, name: str, iteration: int) -> None:

@@ -279,6 +279,12 @@ def function_table(rows: Sequence[Sequence[str]], layout: Layout) -> RenderableT
     return elastic(("function", "source", "blocks", "instructions", "calls", ""), rows, (0, 1), (2, 3, 4), layout)
 
 
+def ir_function_table(rows: Sequence[Sequence[str]], layout: Layout) -> RenderableType:
+    """Return the functions of LLVM IR: size, calls, and loops with their deepest nest and constant trip counts."""
+    headings = ("function", "source", "blocks", "instructions", "calls", "loops", "depth", "constant trip counts")
+    return elastic(headings, rows, (0, 1, 7), (2, 3, 4, 5, 6), layout)
+
+
 def plain_table(headings: Sequence[str], rows: Sequence[Sequence[str]], layout: Layout) -> RenderableType:
     """Return a table of texts of which the first column gives way."""
     return elastic(headings, rows, (0,), tuple(range(1, len(headings))), layout)

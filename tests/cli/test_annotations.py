@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -53,10 +54,12 @@ def test_phases_and_parameters_of_ranks(quipu: Quipu, program: Path, tmp_path: P
     assert quipu("run", "-q", reduce, "-o", "runs", "--", *LAUNCH, program, 1000, 5).code == 0
     assert [path.name for path in (tmp_path / "runs").iterdir() if not path.name.startswith(".")] == ["n=1000.r1"]
     data = json.loads(quipu("show", "runs", "--iterations", "step", "--json").out)
-    assert [(span["first"], span["last"], span["iterations"]) for span in data["spans"]] == [(i, i, 1) for i in range(5)]
+    assert [(span["first"], span["last"], span["iterations"]) for span in data["spans"]] == [
+        (i, i, 1) for i in range(5)
+    ]
     blocks = [span["values"]["blocks"] for span in data["spans"]]
     assert all(entry["mean"] == entry["max"] for entry in blocks)
-    assert {later["mean"] - before["mean"] for before, later in zip(blocks, blocks[1:], strict=False)} == {1.0}
+    assert {later["mean"] - before["mean"] for before, later in pairwise(blocks)} == {1.0}
     assert {span["values"]["bytes_sent"]["mean"] for span in data["spans"]} == {8.0}
     paths = {"/".join(path["path"]) for path in json.loads(quipu("show", "runs", "--json").out)["call_paths"]}
     assert {"main/controlled/step/work", "main/controlled/step/MPI_Allreduce"} <= paths

@@ -26,7 +26,7 @@ API = native_folders()[0] / "api"
 def run(workshop: Workshop, body: str, *options: str, suffix: str = ".c", **environment: str) -> Measured:
     source = workshop.folder / f"program{suffix}"
     source.write_text(HEAD + body)
-    return workshop.run(workshop.build(source, "-O1", *options), **environment)
+    return workshop.run(workshop.build(source, "-O1", *options), ends_with=0, **environment)
 
 
 def visits(measured: Measured) -> dict[str, float]:
@@ -181,7 +181,8 @@ def test_names_may_be_odd(workshop: Workshop) -> None:
         char longer[5000];
         memset(longer, 'x', sizeof longer - 1);
         longer[sizeof longer - 1] = 0;
-        const char *names[] = {"", "a b/c;d\\"e\\\\", "gr\\303\\274n", "line\\nbreak\\037end", longer, NULL, "\\xff\\xfe"};
+        const char *names[] = {"", "a b/c;d\\"e\\\\",
+             "gr\\303\\274n", "line\\nbreak\\037end", longer, NULL, "\\xff\\xfe"};
         for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
             QUIPU_REGION_BEGIN(names[i]);
             QUIPU_REGION_END(names[i]);
@@ -352,7 +353,11 @@ def test_parameters_are_attributes(workshop: Workshop) -> None:
     }"""
     measured = run(workshop, body)
     named = {key: text for key, text in measured.profile.attributes.items() if key.startswith("parameter:")}
-    assert named == {"parameter:n": "100", "parameter:x_y_z": "0.10000000000000001", "parameter:_2d": "1.0000000000000001e+300"}
+    assert named == {
+        "parameter:n": "100",
+        "parameter:x_y_z": "0.10000000000000001",
+        "parameter:_2d": "1.0000000000000001e+300",
+    }
     assert problem(measured) == "parameter n got a second value: the first one holds"
     none = run(workshop, body, QUIPU_PARAMETERS="off").profile.attributes
     assert not [key for key in none if key.startswith("parameter:")]
@@ -365,8 +370,7 @@ def test_parameters_are_attributes(workshop: Workshop) -> None:
 def test_programs_need_no_library(workshop: Workshop, compiler: str, options: tuple[str, ...]) -> None:
     source = workshop.folder / "program.c"
     source.write_text(
-        HEAD
-        + 'int main(void) { QUIPU_PARAMETER("n", 1); QUIPU_PHASE_BEGIN("p", 1); QUIPU_REGION_BEGIN("r"); work(1);'
+        HEAD + 'int main(void) { QUIPU_PARAMETER("n", 1); QUIPU_PHASE_BEGIN("p", 1); QUIPU_REGION_BEGIN("r"); work(1);'
         ' QUIPU_REGION_END("r"); QUIPU_PHASE_END("p"); puts("end"); }'
     )
     program = workshop.folder / "plain"

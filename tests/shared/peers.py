@@ -58,6 +58,7 @@ PEERS = {
             "caliper-reader": "caliperreader",
             "llnl-hatchet": "hatchet",
             "llnl-thicket": "thicket",
+            "llvmlite": "llvmlite",
             "matplotlib": "matplotlib",
             "ipykernel": "ipykernel",
             "mpi4py": "mpi4py",

@@ -32,7 +32,7 @@ def merged(folder: Path, *ranks: dict[str, str], parameters: dict[str, float] | 
     raw.mkdir()
     for rank, texts in enumerate(ranks):
         profile = rank_profile(rank, len(ranks))
-        replace(profile, attributes=profile.attributes | texts).write(raw)
+        replace(profile, attributes={**profile.attributes, **texts}).write(raw)
     return merge_run(raw, folder / "runs", RunMetadata(parameters or {}, command=("./app",), exit_code=0))
 
 
@@ -41,7 +41,7 @@ def rows(table: IterationTable | None, metric: str) -> list[tuple[int, int, int,
     assert table is not None
     columns = (table.first, table.last, table.iterations, table.ranks, table.mean, table.max)
     chosen = [place for place, name in enumerate(table.metric) if name == metric]
-    return [tuple(column[place].item() for column in columns) for place in chosen]  # type: ignore[misc]
+    return [tuple(column[place].item() for column in columns) for place in chosen]
 
 
 def test_parameters_of_all_ranks_name_the_run(tmp_path: Path) -> None:
@@ -62,9 +62,7 @@ def test_those_of_the_user_hold(tmp_path: Path) -> None:
 def test_parameters_that_ranks_disagree_about_are_left_out(tmp_path: Path) -> None:
     archive = merged(tmp_path, {"parameter:n": "100"}, {"parameter:n": "101"})
     assert dict(archive.metadata.parameters) == {}
-    assert archive.metadata.problems == (
-        "parameter n: the ranks disagree about it (100 to 101), and it was left out",
-    )
+    assert archive.metadata.problems == ("parameter n: the ranks disagree about it (100 to 101), and it was left out",)
 
 
 @pytest.mark.parametrize("text", ["", "many", "nan", "inf", "1e999", "1\t2"])
@@ -79,7 +77,10 @@ def test_iterations_are_the_mean_over_ranks(tmp_path: Path) -> None:
     table = read_iterations(archive.path)
     time = rows(table, "time")
     assert [row[:4] for row in time] == [(i, i, 1, 2) for i in range(3)]
-    assert np.allclose([row[4:] for row in time], [(2000 * (i + 1) * SECONDS_PER_TICK, 3000 * (i + 1) * SECONDS_PER_TICK) for i in range(3)])
+    assert np.allclose(
+        [row[4:] for row in time],
+        [(2000 * (i + 1) * SECONDS_PER_TICK, 3000 * (i + 1) * SECONDS_PER_TICK) for i in range(3)],
+    )
     assert rows(table, "blocks") == [(1, 1, 1, 2, 15.0, 20.0), (2, 2, 1, 2, 30.0, 40.0)]
 
 
@@ -95,7 +96,10 @@ def test_ranks_with_wider_spans_decide(tmp_path: Path) -> None:
 def test_threads_of_a_rank_add_their_effort(tmp_path: Path) -> None:
     archive = merged(
         tmp_path,
-        {"iterations:0:step": "1;" + span(0, 0, 1000, blocks=5), "iterations:1:step": "1;" + span(0, 0, 3000, blocks=7)},
+        {
+            "iterations:0:step": "1;" + span(0, 0, 1000, blocks=5),
+            "iterations:1:step": "1;" + span(0, 0, 3000, blocks=7),
+        },
     )
     table = read_iterations(archive.path)
     assert rows(table, "blocks")[0][4] == 12
