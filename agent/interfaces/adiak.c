@@ -87,7 +87,7 @@ int adiak_namevalue(const char *name, int category, const char *subcategory, con
     const int kind = type_of(type);
     const union value value =
         kind == DOUBLE ? (union value){.as_double = number[0]} : (union value){.as_long = word[0]};
-    if (is_of_program(__builtin_return_address(0), (const void *)(uintptr_t)next))
+    if (is_of_program(__builtin_return_address(0), (const void *)next))
         take(name, category, kind, value);
     return next == NULL ? 0
                         : next(name, category, subcategory, type, word[0], word[1], word[2], word[3], word[4], word[5],
@@ -97,7 +97,7 @@ int adiak_namevalue(const char *name, int category, const char *subcategory, con
 QUIPU_PUBLIC int adiak_raw_namevalue(const char *, int, const char *, union value *, const int *);
 int adiak_raw_namevalue(const char *name, int category, const char *subcategory, union value *value, const int *type) {
     raw_function next = QUIPU_NEXT(raw_function, "adiak_raw_namevalue");
-    if (value != NULL && type != NULL && is_of_program(__builtin_return_address(0), (const void *)(uintptr_t)next))
+    if (value != NULL && type != NULL && is_of_program(__builtin_return_address(0), (const void *)next))
         take(name, category, *type, *value);
     return next == NULL ? 0 : next(name, category, subcategory, value, type);
 }

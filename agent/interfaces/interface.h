@@ -43,7 +43,7 @@ bool quipu_close(struct quipu_open_regions *regions, const void *key);
             found = dlsym(RTLD_NEXT, name);                                                                            \
             __atomic_store_n(&looked, true, __ATOMIC_RELEASE);                                                         \
         }                                                                                                              \
-        (type)(uintptr_t) found;                                                                                       \
+        (type) found;                                                                                                  \
     })
 
 #endif

@@ -21,7 +21,7 @@ static char *readable(const char *name) {
     const char *first = name + strspn(name, "_NSZKL");
     if (first == name || *first < '0' || *first > '9')
         return NULL;
-    demangle function = (demangle)(uintptr_t)dlsym(RTLD_DEFAULT, "__cxa_demangle");
+    demangle function = (demangle)dlsym(RTLD_DEFAULT, "__cxa_demangle");
     int status = 0;
     return function != NULL ? function(name, NULL, NULL, &status) : NULL;
 }
@@ -39,7 +39,7 @@ static uint64_t begin(const char *name) {
 }
 
 static void end(uint64_t kernel) {
-    if (kernel != 0)
+    if (kernel != 0) /* NOLINTNEXTLINE(performance-no-int-to-ptr) */
         quipu_region_end((const char *)(uintptr_t)kernel);
 }
 
@@ -99,13 +99,13 @@ void kokkosp_create_profile_section(const char *name, uint32_t *number) {
 QUIPU_PUBLIC void kokkosp_start_profile_section(uint32_t number);
 void kokkosp_start_profile_section(uint32_t number) {
     if (number < MOST_SECTIONS && section[number] != NULL)
-        quipu_open(&sections, &section[number], section[number]);
+        quipu_open(&sections, (const void *)&section[number], section[number]);
 }
 
 QUIPU_PUBLIC void kokkosp_stop_profile_section(uint32_t number);
 void kokkosp_stop_profile_section(uint32_t number) {
     if (number < MOST_SECTIONS)
-        quipu_close(&sections, &section[number]);
+        quipu_close(&sections, (const void *)&section[number]);
 }
 
 QUIPU_PUBLIC void kokkosp_destroy_profile_section(uint32_t number);

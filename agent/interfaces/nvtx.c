@@ -100,12 +100,12 @@ static bool give_to_other(export_table tables, int *result) {
     typedef int (*initialize)(export_table);
     const char *wanted = getenv("NVTX_INJECTION64_PATH");
     Dl_info self;
-    if (wanted == NULL || *wanted == '\0' || !dladdr((void *)(uintptr_t)give_to_other, &self) || self.dli_fname == NULL)
+    if (wanted == NULL || *wanted == '\0' || !dladdr((void *)give_to_other, &self) || self.dli_fname == NULL)
         return false;
     void *other = dlopen(wanted, RTLD_LAZY);
-    initialize begin = other != NULL ? (initialize)(uintptr_t)dlsym(other, "InitializeInjectionNvtx2") : NULL;
+    initialize begin = other != NULL ? (initialize)dlsym(other, "InitializeInjectionNvtx2") : NULL;
     Dl_info found;
-    if (begin == NULL || (dladdr((void *)(uintptr_t)begin, &found) && found.dli_fbase == self.dli_fbase))
+    if (begin == NULL || (dladdr((void *)begin, &found) && found.dli_fbase == self.dli_fbase))
         return false;
     *result = begin(tables);
     return true;

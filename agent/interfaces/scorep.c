@@ -33,7 +33,7 @@ static void remember(region_handle *handle, const char *name) {
         return;
     pthread_mutex_lock(&lock);
     if (*handle == NULL)
-        *handle = (region_handle)(uintptr_t)kept;
+        *handle = (region_handle)kept;
     if (name_of(*handle) == NULL && handle_count < MOST_HANDLES) {
         handles[handle_count].handle = *handle;
         handles[handle_count].name = kept;

@@ -614,7 +614,7 @@ void quipu_parameter(const char *name, double value) {
     const Locked locked;
     for (uint32_t i = 0; i < parameter_count; i++)
         if (strcmp(parameters[i].name, clean) == 0) {
-            if (memcmp(&parameters[i].value, &value, sizeof value) != 0 && !problems++)
+            if (parameters[i].value != value && !problems++)
                 snprintf(problem, sizeof problem, "parameter %s got a second value: the first one holds", clean);
             return;
         }

@@ -39,11 +39,6 @@ struct Annotations {
 /* After the frames from `frame` on have ended in another way than by the end of their regions: those that are open are
  * still open, in what is active now. If main has ended, nothing is. */
 void reopen(quipu_thread *thread, const Frame *frame);
-/* The call path for the function `scope` that was inlined into the one around the region that is active at `from`; null
- * if no region is, or there is no room. Under the lock. */
-Node *annotated_scope(Thread *thread, Node *from, const RegionRecord *scope);
-/* A thread ends, or its state is not that of this process: nothing is open in it. */
-void forget_annotations(Thread *thread);
 /* Adds to the profile what it does not contain yet: iterations of phases, wrong nesting. Under the lock. */
 void describe_annotations();
 /* In the child of a fork, whose profile begins empty. */

@@ -127,7 +127,8 @@ PhaseRecord *phase_of(Thread *thread, const quipu_region *region) {
     if (is_locked_here())
         return nullptr;
     const Locked locked;
-    auto *fresh = phases < most_phases && may_call_system() ? static_cast<PhaseRecord *>(keep(sizeof(PhaseRecord))) : nullptr;
+    auto *fresh =
+        phases < most_phases && may_call_system() ? static_cast<PhaseRecord *>(keep(sizeof(PhaseRecord))) : nullptr;
     if (!fresh)
         return nullptr;
     phases++;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "annotations.h"
+#include "tree.h"
 #include "clock.h"
 
 #include <pthread.h>

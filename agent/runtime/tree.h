@@ -158,6 +158,11 @@ Frame *last_of(Thread *thread, Frame *frame);
 void settle_folded(Thread *thread);
 /* The region with this id; null: not known. */
 const RegionRecord *region_of(uint64_t id);
+/* The call path for the function `scope` that was inlined into the one around the region that is active at `from`; null
+ * if no region is, or there is no room. Under the lock. */
+Node *annotated_scope(Thread *thread, Node *from, const RegionRecord *scope);
+/* A thread ends, or its state is not that of this process: nothing is open in it. */
+void forget_annotations(Thread *thread);
 /* The node of `thread` for a call path of any thread, made without a visit. */
 Node *copy_path(quipu_thread *thread, Node *path);
 /* Adds the time since the latest event to the active node. */

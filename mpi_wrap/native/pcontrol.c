@@ -62,7 +62,7 @@ __attribute__((visibility("default"))) int MPI_Pcontrol(const int level, ...) {
     typedef int (*function)(const int, ...);
     static function next;
     if (next == NULL)
-        next = (function)(uintptr_t)dlsym(RTLD_NEXT, "MPI_Pcontrol");
+        next = (function)dlsym(RTLD_NEXT, "MPI_Pcontrol");
     const int result = next != NULL ? next(level, name) : PMPI_Pcontrol(level, name);
     if (named && level == -1)
         quipu_region_end(name);
