@@ -25,8 +25,14 @@ void markCounted(Function &F) { F.addFnAttr(Counted); }
 
 bool isCounted(const Function &F) { return F.hasFnAttribute(Counted); }
 
+/// Whether a function comes with the headers of quipu/region.h, quipu/region.f90 or NVTX: it marks regions.
+static bool marksRegions(StringRef Name) {
+    return any_of(std::array{"_QMquipu_regionP", "_ZN5quipu6Region", "_ZN5quipu5Phase", "nvtx"},
+                  [&](const char *Prefix) { return Name.starts_with(Prefix); });
+}
+
 bool isCountable(const Function &F) {
-    if (isCounted(F))
+    if (isCounted(F) || marksRegions(F.getName()))
         return false;
     // Copies of library functions that are there for inlining alone are calls of the library without optimization.
     if (F.isDeclaration() || F.hasAvailableExternallyLinkage() || F.hasFnAttribute(Attribute::Naked))
@@ -142,12 +148,6 @@ static bool isMadeByCompiler(StringRef Name) {
            any_of(std::array{".omp_outlined_debug__", "__await_suspend_wrapper__", "8__invokeE"},
                   [&](const char *Part) { return Name.contains(Part); }) ||
            any_of(std::array{".destroy", ".cleanup"}, [&](const char *End) { return Name.ends_with(End); });
-}
-
-/// Whether a function comes with the headers of quipu/region.h, quipu/region.f90 or NVTX: it marks regions.
-static bool marksRegions(StringRef Name) {
-    return any_of(std::array{"_QMquipu_regionP", "_ZN5quipu6Region", "_ZN5quipu5Phase", "nvtx"},
-                  [&](const char *Prefix) { return Name.starts_with(Prefix); });
 }
 
 bool isLeftOut(const Identity &Function, const Filter &Selection) {

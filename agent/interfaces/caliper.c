@@ -195,11 +195,11 @@ static __thread struct {
 static __thread unsigned loop_count;
 
 static void begin_loop(void **object, const char *name, void (*next)(void **, const char *)) {
-    quipu_open(&regions, object, name);
+    quipu_open(&regions, (const void *)object, name);
     if (next != NULL)
         next(object, name);
     else
-        *object = object;
+        *object = (void *)object;
     char text[300];
     snprintf(text, sizeof text, "iteration#%.280s", name != NULL ? name : "");
     const unsigned place = loop_count++ % (sizeof loops / sizeof *loops);
@@ -209,9 +209,10 @@ static void begin_loop(void **object, const char *name, void (*next)(void **, co
 
 static const char *loop_of(const void *made_with) {
     const unsigned room = sizeof loops / sizeof *loops;
-    for (unsigned i = loop_count; i-- > 0 && loop_count - i <= room;)
-        if (loops[i % room].of == made_with)
-            return loops[i % room].name;
+    const unsigned known = loop_count < room ? loop_count : room;
+    for (unsigned back = 1; back <= known; back++)
+        if (loops[(loop_count - back) % room].of == made_with)
+            return loops[(loop_count - back) % room].name;
     return NULL;
 }
 

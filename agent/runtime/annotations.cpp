@@ -452,6 +452,62 @@ void begin_phase(quipu_thread *thread, const quipu_region *region, long long ite
         begin_iteration(thread, phase, iteration);
 }
 
+__attribute__((noinline)) void begin_region(const char *name) {
+    quipu_thread *thread = annotating_thread();
+    const Busy all(thread);
+    quipu_region *region = all ? region_named(name) : nullptr;
+    if (region)
+        begin_named(thread, all.operator->(), region);
+}
+
+__attribute__((noinline)) void end_region(const char *name) {
+    quipu_thread *thread = annotating_thread();
+    const Busy all(thread);
+    if (all)
+        end_named(thread, all.operator->(), name);
+}
+
+__attribute__((noinline)) void begin_phase_of(const char *name, long long iteration) {
+    quipu_thread *thread = annotating_thread();
+    const Busy all(thread);
+    quipu_region *region = all ? region_named(name) : nullptr;
+    if (!region)
+        return;
+    begin_named(thread, all.operator->(), region);
+    begin_phase(thread, region, iteration);
+}
+
+__attribute__((noinline)) void end_phase(const char *name) {
+    quipu_thread *thread = annotating_thread();
+    const Busy all(thread);
+    if (!all)
+        return;
+    const Mark *mark = innermost(own(thread), all.operator->());
+    const quipu_region *region = name ? region_named(name) : mark ? mark->region : nullptr;
+    end_named(thread, all.operator->(), name);
+    if (PhaseRecord *phase = region ? phase_of(own(thread), region) : nullptr)
+        end_iteration(thread, phase);
+}
+
+__attribute__((noinline)) void name_parameter(const char *name, double value) {
+    char clean[sizeof(Parameter::name)];
+    parameter_name(name, clean, sizeof clean);
+    if (!*clean || !is_wanted(clean) || is_locked_here() || !open_profile())
+        return;
+    const Locked locked;
+    for (uint32_t i = 0; i < parameter_count; i++)
+        if (strcmp(parameters[i].name, clean) == 0) {
+            if (parameters[i].value != value && !problems++)
+                snprintf(problem, sizeof problem, "parameter %s got a second value: the first one holds", clean);
+            return;
+        }
+    if (parameter_count == most_parameters)
+        return;
+    memcpy(parameters[parameter_count].name, clean, sizeof clean);
+    parameters[parameter_count++].value = value;
+    set_parameter(clean, value);
+}
+
 } // namespace
 
 void reopen(quipu_thread *thread, const Frame *frame) {
@@ -560,68 +616,32 @@ __attribute__((constructor(210))) void set_hooks() {
 extern "C" {
 
 void quipu_region_begin(const char *name) {
-    using namespace quipu;
-    quipu_thread *thread = annotating_thread();
-    const Busy all(thread);
-    quipu_region *region = all ? region_named(name) : nullptr;
-    if (region)
-        begin_named(thread, all.operator->(), region);
+    if (__builtin_expect(quipu::active, 0))
+        quipu::begin_region(name);
 }
 
 void quipu_region_end(const char *name) {
-    using namespace quipu;
-    quipu_thread *thread = annotating_thread();
-    const Busy all(thread);
-    if (all)
-        end_named(thread, all.operator->(), name);
+    if (__builtin_expect(quipu::active, 0))
+        quipu::end_region(name);
+}
+
+void quipu_phase_begin(const char *name, long long iteration) {
+    if (__builtin_expect(quipu::active, 0))
+        quipu::begin_phase_of(name, iteration);
+}
+
+void quipu_phase_end(const char *name) {
+    if (__builtin_expect(quipu::active, 0))
+        quipu::end_phase(name);
+}
+
+void quipu_parameter(const char *name, double value) {
+    if (__builtin_expect(quipu::active, 0))
+        quipu::name_parameter(name, value);
 }
 
 const char *quipu_region_name(const char *name) {
     const quipu_region *region = quipu::active ? quipu::region_named(name) : nullptr;
     return region ? region->name : nullptr;
-}
-
-void quipu_phase_begin(const char *name, long long iteration) {
-    using namespace quipu;
-    quipu_thread *thread = annotating_thread();
-    const Busy all(thread);
-    quipu_region *region = all ? region_named(name) : nullptr;
-    if (!region)
-        return;
-    begin_named(thread, all.operator->(), region);
-    begin_phase(thread, region, iteration);
-}
-
-void quipu_phase_end(const char *name) {
-    using namespace quipu;
-    quipu_thread *thread = annotating_thread();
-    const Busy all(thread);
-    if (!all)
-        return;
-    const Mark *mark = innermost(own(thread), all.operator->());
-    const quipu_region *region = name ? region_named(name) : mark ? mark->region : nullptr;
-    end_named(thread, all.operator->(), name);
-    if (PhaseRecord *phase = region ? phase_of(own(thread), region) : nullptr)
-        end_iteration(thread, phase);
-}
-
-void quipu_parameter(const char *name, double value) {
-    using namespace quipu;
-    char clean[sizeof(Parameter::name)];
-    parameter_name(name, clean, sizeof clean);
-    if (!active || !*clean || !is_wanted(clean) || is_locked_here() || !open_profile())
-        return;
-    const Locked locked;
-    for (uint32_t i = 0; i < parameter_count; i++)
-        if (strcmp(parameters[i].name, clean) == 0) {
-            if (parameters[i].value != value && !problems++)
-                snprintf(problem, sizeof problem, "parameter %s got a second value: the first one holds", clean);
-            return;
-        }
-    if (parameter_count == most_parameters)
-        return;
-    memcpy(parameters[parameter_count].name, clean, sizeof clean);
-    parameters[parameter_count++].value = value;
-    set_parameter(clean, value);
 }
 }

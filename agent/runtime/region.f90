@@ -49,29 +49,37 @@ module quipu_region
 
 contains
 
-  subroutine quipu_region_begin(name)
+  ! Apart from what is called always, so that compilers put its branch where the call is.
+  subroutine with_name(function, name)
+    type(c_funptr), intent(in) :: function
     character(len=*), intent(in) :: name
     procedure(of_name), pointer :: hook
-    if (.not. c_associated(quipu_hook_region_begin)) return
-    call c_f_procpointer(quipu_hook_region_begin, hook)
+    call c_f_procpointer(function, hook)
     call hook(trim(name) // c_null_char)
+  end subroutine
+
+  subroutine with_iteration(name, iteration)
+    character(len=*), intent(in) :: name
+    integer(c_long_long), intent(in) :: iteration
+    procedure(of_iteration), pointer :: hook
+    call c_f_procpointer(quipu_hook_phase_begin, hook)
+    call hook(trim(name) // c_null_char, iteration)
+  end subroutine
+
+  subroutine quipu_region_begin(name)
+    character(len=*), intent(in) :: name
+    if (c_associated(quipu_hook_region_begin)) call with_name(quipu_hook_region_begin, name)
   end subroutine
 
   subroutine quipu_region_end(name)
     character(len=*), intent(in) :: name
-    procedure(of_name), pointer :: hook
-    if (.not. c_associated(quipu_hook_region_end)) return
-    call c_f_procpointer(quipu_hook_region_end, hook)
-    call hook(trim(name) // c_null_char)
+    if (c_associated(quipu_hook_region_end)) call with_name(quipu_hook_region_end, name)
   end subroutine
 
   subroutine phase_begin_64(name, iteration)
     character(len=*), intent(in) :: name
     integer(int64), intent(in) :: iteration
-    procedure(of_iteration), pointer :: hook
-    if (.not. c_associated(quipu_hook_phase_begin)) return
-    call c_f_procpointer(quipu_hook_phase_begin, hook)
-    call hook(trim(name) // c_null_char, int(iteration, c_long_long))
+    if (c_associated(quipu_hook_phase_begin)) call with_iteration(name, int(iteration, c_long_long))
   end subroutine
 
   subroutine phase_begin_32(name, iteration)
@@ -82,10 +90,7 @@ contains
 
   subroutine quipu_phase_end(name)
     character(len=*), intent(in) :: name
-    procedure(of_name), pointer :: hook
-    if (.not. c_associated(quipu_hook_phase_end)) return
-    call c_f_procpointer(quipu_hook_phase_end, hook)
-    call hook(trim(name) // c_null_char)
+    if (c_associated(quipu_hook_phase_end)) call with_name(quipu_hook_phase_end, name)
   end subroutine
 
   subroutine parameter_real64(name, number)

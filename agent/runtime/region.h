@@ -9,17 +9,11 @@
  *
  * In C++ objects end their region with their scope: quipu::Region region("assemble"); quipu::Phase step("step", i);
  *
- * Each of these is one branch on an address while no runtime of Quipu is in the process, and needs no library. Names
- * are copied. A region ends on the thread that began it. With QUIPU_NO_REGIONS defined nothing remains of them.
+ * Each of these is a branch while Quipu does not measure the process, and needs no library. Names are copied. A region
+ * ends on the thread that began it. With QUIPU_NO_REGIONS defined nothing remains of them.
  */
 #ifndef QUIPU_REGION_H
 #define QUIPU_REGION_H
-
-#ifdef QUIPU_NO_REGIONS
-#define QUIPU_REGION_CALL(call, arguments) ((void)sizeof(call arguments, 0))
-#else
-#define QUIPU_REGION_CALL(call, arguments) ((call) ? call arguments : (void)0)
-#endif
 
 #ifdef QUIPU_REGION_RUNTIME /* whoever defines these functions */
 #define QUIPU_REGION_LINKAGE __attribute__((visibility("default")))
@@ -41,8 +35,20 @@ extern void quipu_phase_end(const char *name) QUIPU_REGION_LINKAGE;
 /* A parameter of the configuration that this process runs: the same in all processes of the run. */
 extern void quipu_parameter(const char *name, double value) QUIPU_REGION_LINKAGE;
 
+#ifndef QUIPU_REGION_RUNTIME
+/* Not 0 while this process is measured; its address is null while there is no runtime. */
+extern unsigned quipu_measuring QUIPU_REGION_LINKAGE;
+#endif
+
 #ifdef __cplusplus
 }
+#endif
+
+#ifdef QUIPU_NO_REGIONS
+#define QUIPU_REGION_CALL(call, arguments) ((void)sizeof(call arguments, 0))
+#else
+#define QUIPU_REGION_CALL(call, arguments)                                                                             \
+    (__builtin_expect(&quipu_measuring && quipu_measuring && (call), 0) ? call arguments : (void)0)
 #endif
 
 #define QUIPU_REGION_BEGIN(name) QUIPU_REGION_CALL(quipu_region_begin, (name))
