@@ -243,6 +243,8 @@ def _variables(raw: Path, options: LaunchOptions, environment: Mapping[str, str]
     for name in _OF_ONE_RUN:  # this may be a process of another run
         variables.pop(name, None)
     variables.update(options.environment)
+    if options.template:  # the points of a campaign have the parameters of its file
+        variables.setdefault("QUIPU_PARAMETERS", "off")
     variables["QUIPU_DIR"] = str(raw)
     variables["QUIPU_RANK_COLUMNS"] = str(options.rank_columns_wanted)
     if options.clock:

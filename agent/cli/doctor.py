@@ -18,6 +18,9 @@ def command(
     prepare: bool = typer.Option(
         False, "--prepare", help="Build what the first run with the default MPI would build, and check nothing."
     ),
+    headers: bool = typer.Option(
+        False, "--headers", help="Print the folder of quipu/region.h and quipu/region.f90, and check nothing."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Say what is installed, what is missing, and the command that installs or repairs it.
@@ -27,7 +30,13 @@ def command(
     \b
     Example: quipu doctor
              quipu doctor --prepare    # after an installation, so that the first run starts at once
+             gcc -c -I"$(quipu doctor --headers)" app.c    # a program that marks regions
     """
+    if headers:
+        from ..installation import native_file
+
+        print(native_file("api"))
+        return
     if prepare:
         from ..prepare import prepare_first_run
 

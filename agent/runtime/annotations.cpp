@@ -158,7 +158,7 @@ Node *counting_function(quipu_thread *thread) {
         const RegionRecord *region = node && node->region ? region_of(node->region) : nullptr;
         if (region && region->rows > 1)
             return node;
-        if (!region || !region->is_user)
+        if (!region || !(region->is_user || region->index))
             return nullptr;
     }
     return nullptr;
@@ -234,7 +234,20 @@ void take_back(const Annotations *all) {
                 const uint64_t lacks = value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : 0;
                 if (lacks)
                     move(gift, place, uint64_t{0} - (lacks < gift->amount[place] ? lacks : gift->amount[place]));
+                else if (value > 0 && place > 0 && gift->from->owner && complete_value(gift->from, 0) == 0)
+                    move(gift, place, static_cast<uint64_t>(value)); /* it was never called elsewhere */
             }
+}
+
+/* Whether a node is below one of this region, or of the same function at another place. */
+bool is_below(const Node *node, const RegionRecord *region) {
+    const size_t length = strcspn(region->text, "\x1f") + 1; /* of its name */
+    for (; node && node->region; node = node->up) {
+        const RegionRecord *around = region_of(node->region);
+        if (around && strncmp(around->text, region->text, length) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* Gives what `function` counted since the last time to the region that is active at `to`. */
@@ -262,8 +275,10 @@ void give_effort(Thread *thread, Node *function, uint64_t *before, Node *to) {
                 of_scope[column] += times * static_cast<uint64_t>(row[1 + column]);
             some |= times != 0;
         }
-        Node *inner = nullptr;
-        if (some && !is_locked_here()) {
+        Node *inner = some && is_below(to, scope) ? to : nullptr; /* it began the region, and is part of it */
+        if (inner)
+            of_scope[0] = 0;
+        if (some && !inner && !is_locked_here()) {
             const Locked locked;
             inner = annotated_scope(thread, to, scope);
         }
@@ -428,17 +443,6 @@ bool is_wanted(const char *name) {
     for (const char *at = wanted; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : nullptr)
         if (strncmp(at, name, length) == 0 && (at[length] == ',' || at[length] == '\0'))
             return strcmp(wanted, "off") != 0;
-    return false;
-}
-
-/* Whether a node is below one of this region, or of the same function at another place. */
-bool is_below(const Node *node, const RegionRecord *region) {
-    const size_t length = strcspn(region->text, "\x1f") + 1; /* of its name */
-    for (; node && node->region; node = node->up) {
-        const RegionRecord *around = region_of(node->region);
-        if (around && strncmp(around->text, region->text, length) == 0)
-            return true;
-    }
     return false;
 }
 

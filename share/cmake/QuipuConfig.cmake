@@ -5,6 +5,7 @@ include_guard(GLOBAL)
 get_filename_component(QUIPU_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 set(QUIPU_BIN_DIR "${QUIPU_PREFIX}/bin")
 set(QUIPU_LIB_DIR "${QUIPU_PREFIX}/lib/quipu")
+set(QUIPU_INCLUDE_DIR "${QUIPU_LIB_DIR}/api") # quipu/region.h; the wrappers know it
 set(QUIPU_TOOLCHAIN_FILE "${CMAKE_CURRENT_LIST_DIR}/QuipuToolchain.cmake")
 foreach(needed ${QUIPU_BIN_DIR}/quipu-cc ${QUIPU_LIB_DIR}/libquipu.so)
   if(NOT EXISTS "${needed}")
