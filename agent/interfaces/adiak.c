@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Adiak: numbers that the program gives a name are parameters of the run (adiak.h, adiak.hpp). */
 #include "interface.h"
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Caliper: its functions for C and Fortran (cali.h), and the C++ classes that mark a scope (Annotation.h), by the names
  * that linkers give them.
  */

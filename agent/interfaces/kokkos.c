@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The callbacks of Kokkos Tools (Kokkos_Profiling_C_Interface.h): Kokkos loads the library that KOKKOS_TOOLS_LIBS
  * names.
  */

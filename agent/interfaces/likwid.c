@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The marker interface of LIKWID (likwid-marker.h), for C; that of Fortran calls it. */
 #include "interface.h"
 

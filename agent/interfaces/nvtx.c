@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NVTX 3: its headers load the library that NVTX_INJECTION64_PATH names and ask it for functions (nvtxTypes.h).
  * Ranges that are pushed and popped are regions. Ranges with a start and an end may overlap and change threads: they
  * are none.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "interface.h"
 
 static bool remember(struct quipu_open_regions *regions, const void *key, const char *name, bool is_phase) {

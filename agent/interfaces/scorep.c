@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* User regions of Score-P: what the macros of SCOREP_User.h become. */
 #include "interface.h"
 

@@ -11,7 +11,7 @@
 #define QUIPU_REGION_RUNTIME
 #include "annotations.h"
 #include "hot.h"
-#include "region.h"
+#include "quipu/region.h"
 #include "settings.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* annotations.h: regions that the program names while it runs (region.h, and the interfaces of other tools). */
+/* annotations.h: regions that the program names while it runs (quipu/region.h, and the interfaces of other tools). */
 #ifndef QUIPU_ANNOTATIONS_H
 #define QUIPU_ANNOTATIONS_H
 

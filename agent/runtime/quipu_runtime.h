@@ -22,7 +22,7 @@ const char *quipu_setting(const char *name);
 void quipu_attribute(const char *key, const char *value);
 /* A fact about the calling thread; after quipu_share, about the running rank. */
 void quipu_location_attribute(const char *key, const char *value);
-/* A copy of the name of a region (region.h) that stays to the end of the process, always the same one; NULL while
+/* A copy of the name of a region (quipu/region.h) that stays to the end of the process, always the same one; NULL while
  * nothing is measured or if there is no memory. */
 const char *quipu_region_name(const char *name);
 /* Bring the profile file up to date: time of the active call path, clock, the process's resource use. Call at

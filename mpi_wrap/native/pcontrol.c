@@ -10,7 +10,7 @@
 #include "quipu_runtime.h"
 
 #define QUIPU_REGION_RUNTIME
-#include "region.h"
+#include "quipu/region.h"
 
 #include <dlfcn.h>
 #include <link.h>

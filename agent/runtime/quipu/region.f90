@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0
-! quipu/region.f90: mark regions, phases and parameters in Fortran (region.h says what they are).
+! quipu/region.f90: mark regions, phases and parameters in Fortran (quipu/region.h says what they are).
 !
 ! One source file of the program has the line   include 'quipu/region.f90'   before everything else; all others write
 !   use quipu_region
