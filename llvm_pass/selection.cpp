@@ -27,7 +27,7 @@ bool isCounted(const Function &F) { return F.hasFnAttribute(Counted); }
 
 /// Whether a function comes with the headers of quipu/region.h, quipu/region.f90 or NVTX: it marks regions.
 static bool marksRegions(StringRef Name) {
-    return any_of(std::array{"_QMquipu_regionP", "_ZN5quipu6Region", "_ZN5quipu5Phase", "nvtx"},
+    return any_of(std::array{"_QMquipu_regionP", "_ZN5quipu6Region", "_ZN5quipu5Phase", "_ZN5quipu9kept_name", "nvtx"},
                   [&](const char *Prefix) { return Name.starts_with(Prefix); });
 }
 

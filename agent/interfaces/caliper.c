@@ -11,8 +11,6 @@
 typedef uint64_t attribute;
 #define NO_ATTRIBUTE (~(attribute)0)
 
-static __thread struct quipu_open_regions regions;
-
 /* What Caliper calls its attributes; where there is no Caliper, those that were asked for. */
 enum { MOST_ATTRIBUTES = 1024 };
 static const char *attributes[MOST_ATTRIBUTES];
@@ -54,19 +52,19 @@ static bool names_regions(const char *name) {
 static void open_value(const char *name, const char *value) {
     const void *key = quipu_region_name(name);
     if (names_regions(name) || value == NULL) {
-        quipu_open(&regions, key, value != NULL ? value : name);
+        quipu_open(QUIPU_CALIPER, key, value != NULL ? value : name);
         return;
     }
     char text[512];
     snprintf(text, sizeof text, "%.200s=%.300s", name, value);
-    quipu_open(&regions, key, text);
+    quipu_open(QUIPU_CALIPER, key, text);
 }
 
 static void open_number(const char *name, long long number) {
-    quipu_open_phase(&regions, quipu_region_name(name), name, number);
+    quipu_open_phase(QUIPU_CALIPER, quipu_region_name(name), name, number);
 }
 
-static void close_named(const char *name) { quipu_close(&regions, quipu_region_name(name)); }
+static void close_named(const char *name) { quipu_close(QUIPU_CALIPER, quipu_region_name(name)); }
 
 /* With names of regions: they are ended by name. */
 #define QUIPU_NAMED(begin, end, enter, leave)                                                                          \
@@ -165,7 +163,7 @@ attribute cali_create_attribute(const char *name, int type, int properties) {
 #define QUIPU_CONSTRUCTOR(function, symbol)                                                                            \
     QUIPU_PUBLIC void function(void *object, const char *name) __asm__(symbol);                                        \
     void function(void *object, const char *name) {                                                                    \
-        quipu_open(&regions, object, name);                                                                            \
+        quipu_open(QUIPU_CALIPER, object, name);                                                                       \
         void (*next)(void *, const char *) = QUIPU_NEXT(void (*)(void *, const char *), symbol);                       \
         if (next != NULL)                                                                                              \
             next(object, name);                                                                                        \
@@ -176,7 +174,7 @@ attribute cali_create_attribute(const char *name, int type, int properties) {
         void (*next)(void *) = QUIPU_NEXT(void (*)(void *), symbol);                                                   \
         if (next != NULL)                                                                                              \
             next(object);                                                                                              \
-        quipu_close(&regions, object);                                                                                 \
+        quipu_close(QUIPU_CALIPER, object);                                                                            \
     }
 QUIPU_CONSTRUCTOR(scope_begin, "_ZN4cali15ScopeAnnotationC1EPKc")
 QUIPU_CONSTRUCTOR(scope_begin_base, "_ZN4cali15ScopeAnnotationC2EPKc")
@@ -191,11 +189,11 @@ QUIPU_END(function_end_base, "_ZN4cali8FunctionD2Ev")
 static __thread struct {
     const void *of;
     const char *name;
-} loops[64];
+} loops[16];
 static __thread unsigned loop_count;
 
 static void begin_loop(void **object, const char *name, void (*next)(void **, const char *)) {
-    quipu_open(&regions, (const void *)object, name);
+    quipu_open(QUIPU_CALIPER, (const void *)object, name);
     if (next != NULL)
         next(object, name);
     else
@@ -226,7 +224,7 @@ static const char *loop_of(const void *made_with) {
     void function(void *object, const void *made_with, int number) {                                                   \
         const char *name = loop_of(made_with);                                                                         \
         if (name != NULL)                                                                                              \
-            quipu_open_phase(&regions, object, name, number);                                                          \
+            quipu_open_phase(QUIPU_CALIPER, object, name, number);                                                     \
         void (*next)(void *, const void *, int) = QUIPU_NEXT(void (*)(void *, const void *, int), symbol);             \
         if (next != NULL)                                                                                              \
             next(object, made_with, number);                                                                           \

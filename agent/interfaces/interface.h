@@ -18,21 +18,15 @@
 #define QUIPU_PUBLIC __attribute__((visibility("default")))
 
 /* Regions that an interface has opened on this thread, for functions that end one without its name. */
-enum { QUIPU_OPEN_AT_ONCE = 256 };
-struct quipu_open_regions {
-    unsigned count;
-    struct {
-        const void *key;
-        const char *name; /* of quipu_region_name */
-        bool is_phase;
-    } open[QUIPU_OPEN_AT_ONCE];
-};
+enum quipu_opener { QUIPU_CALIPER, QUIPU_KOKKOS, QUIPU_KOKKOS_COPY, QUIPU_KOKKOS_SECTION, QUIPU_NVTX, QUIPU_OPENERS };
 
 /* Begins a region. key: what it is ended by. */
-void quipu_open(struct quipu_open_regions *regions, const void *key, const char *name);
-void quipu_open_phase(struct quipu_open_regions *regions, const void *key, const char *name, long long iteration);
+void quipu_open(enum quipu_opener opener, const void *key, const char *name);
+void quipu_open_phase(enum quipu_opener opener, const void *key, const char *name, long long iteration);
 /* Ends the innermost region with this key; false if none is open. */
-bool quipu_close(struct quipu_open_regions *regions, const void *key);
+bool quipu_close(enum quipu_opener opener, const void *key);
+/* How many are open. */
+unsigned quipu_open_count(enum quipu_opener opener);
 
 /* The function of this name in the libraries after this one, found once: the tool's own. NULL: it is not there. */
 #define QUIPU_NEXT(type, name)                                                                                         \

@@ -13,8 +13,6 @@ struct space {
     char name[64];
 };
 
-static __thread struct quipu_open_regions pushed, copies, sections;
-
 /* Kokkos gives a kernel without a name that of its C++ type, as linkers spell it. */
 static char *readable(const char *name) {
     typedef char *(*demangle)(const char *, char *, size_t *, int *);
@@ -65,10 +63,10 @@ QUIPU_PUBLIC void kokkosp_finalize_library(void);
 void kokkosp_finalize_library(void) {}
 
 QUIPU_PUBLIC void kokkosp_push_profile_region(const char *name);
-void kokkosp_push_profile_region(const char *name) { quipu_open(&pushed, NULL, name); }
+void kokkosp_push_profile_region(const char *name) { quipu_open(QUIPU_KOKKOS, NULL, name); }
 
 QUIPU_PUBLIC void kokkosp_pop_profile_region(void);
-void kokkosp_pop_profile_region(void) { quipu_close(&pushed, NULL); }
+void kokkosp_pop_profile_region(void) { quipu_close(QUIPU_KOKKOS, NULL); }
 
 QUIPU_PUBLIC void kokkosp_begin_deep_copy(struct space to, const char *to_name, const void *to_data, struct space from,
                                           const char *from_name, const void *from_data, uint64_t bytes);
@@ -78,11 +76,11 @@ void kokkosp_begin_deep_copy(struct space to, const char *to_name, const void *t
     char name[512];
     snprintf(name, sizeof name, "deep_copy %.150s (%.60s) to %.150s (%.60s)", from_name != NULL ? from_name : "",
              from.name, to_name != NULL ? to_name : "", to.name);
-    quipu_open(&copies, NULL, name);
+    quipu_open(QUIPU_KOKKOS_COPY, NULL, name);
 }
 
 QUIPU_PUBLIC void kokkosp_end_deep_copy(void);
-void kokkosp_end_deep_copy(void) { quipu_close(&copies, NULL); }
+void kokkosp_end_deep_copy(void) { quipu_close(QUIPU_KOKKOS_COPY, NULL); }
 
 /* Sections are regions as long as they are started and stopped on one thread. */
 enum { MOST_SECTIONS = 1024 };
@@ -99,13 +97,13 @@ void kokkosp_create_profile_section(const char *name, uint32_t *number) {
 QUIPU_PUBLIC void kokkosp_start_profile_section(uint32_t number);
 void kokkosp_start_profile_section(uint32_t number) {
     if (number < MOST_SECTIONS && section[number] != NULL)
-        quipu_open(&sections, (const void *)&section[number], section[number]);
+        quipu_open(QUIPU_KOKKOS_SECTION, (const void *)&section[number], section[number]);
 }
 
 QUIPU_PUBLIC void kokkosp_stop_profile_section(uint32_t number);
 void kokkosp_stop_profile_section(uint32_t number) {
     if (number < MOST_SECTIONS)
-        quipu_close(&sections, (const void *)&section[number]);
+        quipu_close(QUIPU_KOKKOS_SECTION, (const void *)&section[number]);
 }
 
 QUIPU_PUBLIC void kokkosp_destroy_profile_section(uint32_t number);

@@ -33,8 +33,6 @@ struct callbacks {
 };
 typedef const void *(*export_table)(uint32_t number);
 
-static __thread struct quipu_open_regions ranges;
-
 /* ASCII of a wide text; the caller frees it. */
 static char *narrow(const wchar_t *text) {
     const size_t length = text != NULL ? wcslen(text) : 0;
@@ -47,8 +45,8 @@ static char *narrow(const wchar_t *text) {
 }
 
 static int push_text(const void *domain, const char *text) {
-    quipu_open(&ranges, domain, text != NULL ? text : "");
-    return (int)ranges.count - 1;
+    quipu_open(QUIPU_NVTX, domain, text != NULL ? text : "");
+    return (int)quipu_open_count(QUIPU_NVTX) - 1;
 }
 
 static int push_wide(const void *domain, const wchar_t *text) {
@@ -67,7 +65,9 @@ static int push_event(const void *domain, const struct event *event) {
     return push_text(domain, has_text ? event->text : "");
 }
 
-static int pop_in(const void *domain) { return quipu_close(&ranges, domain) ? (int)ranges.count : -1; }
+static int pop_in(const void *domain) {
+    return quipu_close(QUIPU_NVTX, domain) ? (int)quipu_open_count(QUIPU_NVTX) : -1;
+}
 
 static int push_ex(const struct event *event) { return push_event(NULL, event); }
 static int push_a(const char *text) { return push_text(NULL, text); }

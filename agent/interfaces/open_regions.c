@@ -1,35 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "interface.h"
 
-static bool remember(struct quipu_open_regions *regions, const void *key, const char *name, bool is_phase) {
-    const char *kept = quipu_region_name(name);
-    if (kept == NULL || regions->count == QUIPU_OPEN_AT_ONCE)
+#include <pthread.h>
+#include <sys/mman.h>
+
+enum { AT_ONCE = 256 };
+
+struct list {
+    unsigned count;
+    struct {
+        const void *key;
+        const char *name; /* of quipu_region_name */
+        bool is_phase;
+    } open[AT_ONCE];
+};
+
+/* Of a thread, for all interfaces: too large for the room that the C library has for variables of threads. */
+static __thread struct list *lists;
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool has_key;
+
+static void forget(void *ended) {
+    lists = NULL;
+    munmap(ended, sizeof(struct list) * QUIPU_OPENERS);
+}
+
+static void make_key(void) { has_key = pthread_key_create(&key, forget) == 0; }
+
+static struct list *list_of(enum quipu_opener opener) {
+    if (lists == NULL && quipu_active()) {
+        pthread_once(&once, make_key);
+        void *room = mmap(NULL, sizeof(struct list) * QUIPU_OPENERS, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (room == MAP_FAILED)
+            return NULL;
+        lists = room;
+        if (has_key)
+            pthread_setspecific(key, room);
+    }
+    return lists != NULL ? &lists[opener] : NULL;
+}
+
+static bool remember(enum quipu_opener opener, const void *by, const char *name, bool is_phase) {
+    struct list *list = list_of(opener);
+    const char *kept = list != NULL ? quipu_region_name(name) : NULL;
+    if (kept == NULL || list->count == AT_ONCE)
         return false;
-    regions->open[regions->count].key = key;
-    regions->open[regions->count].name = kept;
-    regions->open[regions->count++].is_phase = is_phase;
+    list->open[list->count].key = by;
+    list->open[list->count].name = kept;
+    list->open[list->count++].is_phase = is_phase;
     return true;
 }
 
-void quipu_open(struct quipu_open_regions *regions, const void *key, const char *name) {
-    if (remember(regions, key, name, false))
+void quipu_open(enum quipu_opener opener, const void *by, const char *name) {
+    if (remember(opener, by, name, false))
         quipu_region_begin(name);
 }
 
-void quipu_open_phase(struct quipu_open_regions *regions, const void *key, const char *name, long long iteration) {
-    if (remember(regions, key, name, true))
+void quipu_open_phase(enum quipu_opener opener, const void *by, const char *name, long long iteration) {
+    if (remember(opener, by, name, true))
         quipu_phase_begin(name, iteration);
 }
 
-bool quipu_close(struct quipu_open_regions *regions, const void *key) {
-    for (unsigned i = regions->count; i-- > 0;) {
-        if (regions->open[i].key != key)
+bool quipu_close(enum quipu_opener opener, const void *by) {
+    struct list *list = list_of(opener);
+    for (unsigned i = list != NULL ? list->count : 0; i-- > 0;) {
+        if (list->open[i].key != by)
             continue;
-        const char *name = regions->open[i].name;
-        const bool is_phase = regions->open[i].is_phase;
-        for (unsigned after = i + 1; after < regions->count; after++)
-            regions->open[after - 1] = regions->open[after];
-        regions->count--;
+        const char *name = list->open[i].name;
+        const bool is_phase = list->open[i].is_phase;
+        for (unsigned after = i + 1; after < list->count; after++)
+            list->open[after - 1] = list->open[after];
+        list->count--;
         if (is_phase)
             quipu_phase_end(name);
         else
@@ -37,4 +80,9 @@ bool quipu_close(struct quipu_open_regions *regions, const void *key) {
         return true;
     }
     return false;
+}
+
+unsigned quipu_open_count(enum quipu_opener opener) {
+    const struct list *list = list_of(opener);
+    return list != NULL ? list->count : 0;
 }

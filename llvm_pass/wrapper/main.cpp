@@ -78,10 +78,14 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     for (const std::string &argument : line.arguments)
         if (wrapper.language != quipu::Language::Fortran || !quipu::isForGfortranOnly(argument))
             command.push_back(argument);
-    if (line.hasInput) { // quipu/region.h, after all folders of the program
-        if (wrapper.language != quipu::Language::Fortran)
-            command.push_back("-idirafter");
-        command.push_back((wrapper.language == quipu::Language::Fortran ? "-I" : "") + library + "/api");
+    // quipu/region.h, after the folders of the program. The variable is no option that an unusual input would not use.
+    if (wrapper.language == quipu::Language::Fortran) {
+        if (line.compiles)
+            command.push_back("-I" + library + "/api");
+    } else {
+        const char *inherited = getenv("CPATH");
+        const std::string before = inherited && *inherited ? std::string(inherited) + ":" : "";
+        setenv("CPATH", (before + library + "/api").c_str(), 1);
     }
     if (line.links && measures) {
         command.push_back("-L" + library);

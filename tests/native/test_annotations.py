@@ -236,6 +236,7 @@ def test_deep_nesting_and_recursion(workshop: Workshop) -> None:
 
 CPP = """
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 static void scoped(int n) { quipu::Region region("scoped"); work(n); if (n > 5) throw std::runtime_error("n"); }
@@ -248,6 +249,7 @@ int main() {
     for (int t = 0; t < 4; t++)
         threads.emplace_back([] { for (int i = 0; i < 100; i++) { quipu::Region region("in thread"); work(1); } });
     for (auto &thread : threads) thread.join();
+    { quipu::Region region(std::string("of a temporary").c_str()); work(1); }
     QUIPU_REGION_BEGIN("around");
     try { QUIPU_REGION_BEGIN("left"); throw 1; } catch (int) { work(1); }
     QUIPU_REGION_END("around");
@@ -263,6 +265,7 @@ def test_objects_of_cpp_exceptions_and_threads(workshop: Workshop) -> None:
     assert ends["main/step/work(int)"] == 1
     assert sum(count for path, count in ends.items() if path.endswith("/scoped/work(int)")) == 3
     assert sum(count for path, count in ends.items() if path.endswith("/in thread/work(int)")) == 400
+    assert ends["main/of a temporary/work(int)"] == 1
     assert ends["main/around/left/work(int)"] == 1
     assert ends["main/work(int)"] == 1
     assert "left" in problem(measured)

@@ -32,6 +32,8 @@ extern void quipu_region_end(const char *name) QUIPU_REGION_LINKAGE;
 /* A region that is one iteration of something. */
 extern void quipu_phase_begin(const char *name, long long iteration) QUIPU_REGION_LINKAGE;
 extern void quipu_phase_end(const char *name) QUIPU_REGION_LINKAGE;
+/* A copy of a name that stays to the end of the process; NULL if nothing is measured. */
+extern const char *quipu_region_name(const char *name) QUIPU_REGION_LINKAGE;
 /* A parameter of the configuration that this process runs: the same in all processes of the run. */
 extern void quipu_parameter(const char *name, double value) QUIPU_REGION_LINKAGE;
 
@@ -47,8 +49,8 @@ extern unsigned quipu_measuring QUIPU_REGION_LINKAGE;
 #ifdef QUIPU_NO_REGIONS
 #define QUIPU_REGION_CALL(call, arguments) ((void)sizeof(call arguments, 0))
 #else
-#define QUIPU_REGION_CALL(call, arguments)                                                                             \
-    (__builtin_expect(&quipu_measuring && quipu_measuring && (call), 0) ? call arguments : (void)0)
+#define QUIPU_IS_MEASURED(call) __builtin_expect(&quipu_measuring &&quipu_measuring && (call), 0)
+#define QUIPU_REGION_CALL(call, arguments) (QUIPU_IS_MEASURED(call) ? call arguments : (void)0)
 #endif
 
 #define QUIPU_REGION_BEGIN(name) QUIPU_REGION_CALL(quipu_region_begin, (name))
@@ -60,11 +62,25 @@ extern unsigned quipu_measuring QUIPU_REGION_LINKAGE;
 #if defined(__cplusplus) && !defined(QUIPU_REGION_RUNTIME)
 namespace quipu {
 
-/* A region from here to the end of the scope. The name must live as long. */
+inline const char *kept_name(const char *name) {
+#ifdef QUIPU_NO_REGIONS
+    return name ? nullptr : name;
+#else
+    return QUIPU_IS_MEASURED(quipu_region_name) ? quipu_region_name(name) : nullptr;
+#endif
+}
+
+/* A region from here to the end of the scope. */
 class Region {
   public:
-    explicit Region(const char *region) : name(region) { QUIPU_REGION_BEGIN(name); }
-    ~Region() { QUIPU_REGION_END(name); }
+    explicit Region(const char *region) : name(kept_name(region)) {
+        if (name)
+            QUIPU_REGION_BEGIN(name);
+    }
+    ~Region() {
+        if (name)
+            QUIPU_REGION_END(name);
+    }
     Region(const Region &) = delete;
     Region &operator=(const Region &) = delete;
 
@@ -74,8 +90,14 @@ class Region {
 
 class Phase {
   public:
-    Phase(const char *phase, long long iteration) : name(phase) { QUIPU_PHASE_BEGIN(name, iteration); }
-    ~Phase() { QUIPU_PHASE_END(name); }
+    Phase(const char *phase, long long iteration) : name(kept_name(phase)) {
+        if (name)
+            QUIPU_PHASE_BEGIN(name, iteration);
+    }
+    ~Phase() {
+        if (name)
+            QUIPU_PHASE_END(name);
+    }
     Phase(const Phase &) = delete;
     Phase &operator=(const Phase &) = delete;
 
