@@ -115,7 +115,7 @@ def cost(annotated: Path, plain: Path, iterations: int, launcher: tuple[str | Pa
 def loop(program: Path, iterations: int, launcher: tuple[str | Path, ...]) -> float:
     """Return the nanoseconds of an iteration, as the program says."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("QUIPU_")}
-    words = [*launcher, "--", program, str(iterations)] if launcher else [program, str(iterations)]
+    words = [str(word) for word in (*launcher, *(["--"] if launcher else []), program, iterations)]
     done = subprocess.run(words, env=environment, cwd=program.parent, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[0])
 

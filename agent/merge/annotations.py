@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program says of itself in a run: its parameters, and the iterations of its phases (runtime/annotations.cpp)."""
+"""What a program says of itself: its parameters, and the iterations of its phases (agent/runtime/annotations.cpp)."""
 
 from __future__ import annotations
 
