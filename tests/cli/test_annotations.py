@@ -131,6 +131,27 @@ def test_python(quipu: Quipu, tmp_path: Path, options: tuple[str, ...]) -> None:
     assert len(json.loads(quipu("show", "runs", "--iterations", "step", "--json").out)["spans"]) == 3
 
 
+CAMPAIGN = """
+[experiment]
+name = "marked"
+directory = "marked.runs"
+command = ["{python}", "app.py", "{{n}}"]
+repetitions = 1
+
+[parameters]
+n = [1, 2]
+"""
+
+
+def test_campaigns_have_the_parameters_of_their_file(quipu: Quipu, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(PYTHON)
+    (tmp_path / "marked.toml").write_text(CAMPAIGN.format(python=sys.executable))
+    assert quipu("campaign", "marked.toml").code == 0
+    found = {path.name for path in (tmp_path / "marked.runs").iterdir() if not path.name.startswith(".")}
+    assert {"n=1.r1", "n=2.r1"} <= found
+    assert not any("size" in name for name in found)
+
+
 def test_python_without_quipu_at_run_time(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(PYTHON)
     done = subprocess.run([sys.executable, "app.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
