@@ -307,8 +307,7 @@ static void take_annotations(const char *folder) {
     if ((wanted && strcmp(wanted, "off") == 0) || !find_part("libquipu_annotations.so", path, sizeof path) ||
         access(path, R_OK) != 0)
         return;
-    setenv("KOKKOS_TOOLS_LIBS", path, 0);      /* a tool that the user chose stays */
-    setenv("KOKKOS_PROFILE_LIBRARY", path, 0); /* the same before Kokkos 4 */
+    setenv("KOKKOS_TOOLS_LIBS", path, 0); /* a tool that the user chose stays */
     setenv("NVTX_INJECTION64_PATH", path, 0);
     preload(folder, path);
 }

@@ -406,7 +406,7 @@ def test_a_program_that_is_not_measured_is_as_before(workshop: Workshop) -> None
 @pytest.mark.parametrize("setting", ["", "off"])
 def test_the_launcher_sets_the_variables_of_the_tools(tmp_path: Path, setting: str) -> None:
     own = {"QUIPU_DIR": str(tmp_path), "QUIPU_ANNOTATIONS": setting, "KOKKOS_TOOLS_LIBS": "/of/the/user.so"}
-    names = ("LD_PRELOAD", "KOKKOS_TOOLS_LIBS", "KOKKOS_PROFILE_LIBRARY", "NVTX_INJECTION64_PATH")
+    names = ("LD_PRELOAD", "KOKKOS_TOOLS_LIBS", "NVTX_INJECTION64_PATH")
     plain = {name: value for name, value in os.environ.items() if name not in names}
     command = [str(native_file("quipu-exec")), "env"]
     done = subprocess.run(command, env={**plain, **own}, capture_output=True, text=True, check=True)
