@@ -16,7 +16,7 @@ PY := $(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 
-NATIVE := CMakeLists.txt $(shell find agent/runtime agent/machine/native agent/shim agent/interpreter llvm_pass mpi_wrap/native/reduction -name '*.cpp' -o -name '*.c' -o -name '*.h' \
+NATIVE := CMakeLists.txt $(shell find agent/runtime agent/machine/native agent/shim agent/interpreter agent/resources llvm_pass mpi_wrap/native/reduction -name '*.cpp' -o -name '*.c' -o -name '*.h' \
             -o -name '*.def' -o -name CMakeLists.txt) agent/interpreter/sitecustomize.py \
           $(shell find share/cmake share/modulefiles share/CMakeLists.txt -type f)
 

@@ -245,6 +245,8 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
         options,
         clock=options.clock or campaign.clock,
         python=options.python or campaign.python,
+        memory=options.memory or campaign.memory,
+        files=options.files or campaign.files,
         filter_file=options.filter_file or campaign.filter_file,
         rates=options.rates or campaign.rates,
         timeout=options.timeout or campaign.timeout,

@@ -31,7 +31,12 @@ REPETITION = "repetition"
 _TABLES = {"experiment", "parameters", "environment", "search", "grid", "refine", "scheduler", "target", "counts"}
 _GRID = {"parameter", "dimensions", "rule"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform", "compute", "rates"}
-_SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", "python", *_LAUNCHING}
+_SWITCHES = {
+    "python": "whether functions of a Python program are measured",
+    "memory": "whether allocations are counted",
+    "files": "whether reading and writing files is counted",
+}
+_SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_SWITCHES, *_LAUNCHING}
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Campaign:
     the order in which they run (ascending, first parameter slowest). directory, filter_file and rates are below the
     folder of the file; there the build and the programs run, wherever the campaign is started from. build: a line for
     sh, empty if there is nothing to build. grid: the process grid, if the file declares it. scheduler: how runs become
-    jobs, None: they run here. python: functions of Python programs are measured. target: the point that is predicted if
+    jobs, None: they run here. python, memory, files: what is measured besides. target: the point that is predicted if
     no other is named, empty if the file declares none; counts: how the count-only runs for it are made. facts: what
     begins the names of its facts in fingerprints.
     """
@@ -69,6 +74,8 @@ class Campaign:
     grid: ProcessGrid | None = None
     scheduler: SchedulerPlan | None = None
     python: bool = False
+    memory: bool = False
+    files: bool = False
     target: Mapping[str, float] = field(default_factory=dict)
     facts: str = ""
     counts: CountsPlan = field(default_factory=CountsPlan)
@@ -213,7 +220,7 @@ class _Declaration:
             search=self.search(parameters),
             refine=self.refine(parameters),
             scheduler=self.scheduler(parameters),
-            python=self.python(),
+            **{name: self.switch(name) for name in _SWITCHES},
             target=self.target(parameters),
             counts=self.counts(parameters),
         )
@@ -328,10 +335,10 @@ class _Declaration:
             raise self.error("clock", 'should be "tsc", "monotonic" or "none"')
         return None if value is None else str(value)
 
-    def python(self) -> bool:
-        value = self.settings.get("python", False)
+    def switch(self, key: str) -> bool:
+        value = self.settings.get(key, False)
         if not isinstance(value, bool):
-            raise self.error("python", "should be true or false: whether functions of a Python program are measured")
+            raise self.error(key, f"should be true or false: {_SWITCHES[key]}")
         return value
 
     def words(self, key: str) -> tuple[str, ...]:

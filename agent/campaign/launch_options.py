@@ -30,7 +30,8 @@ class LaunchOptions:
     rates: a file of rates, by which simulated ranks compute (None: as long as it takes on this machine).
     counters: a source of counters, or names of some (`counters.choose`); None: effort alone. machine: whose caches a
     source simulates (None: this one's). sampling_rate: samples per second of processor time, for sources that sample.
-    functions: sample functions that were not instrumented, too.
+    functions: sample functions that were not instrumented, too. memory: count allocations. files: count what is read
+    and written.
     python: functions of Python programs become regions. mpi_reduce: the ranks reduce their profiles in MPI_Finalize
     (None: $QUIPU_MPI_REDUCE, else if all ranks run the same program). rank_columns: up to so many ranks the archive has
     the values of each, above statistics (None: `merge.column_ranks_wanted`).
@@ -51,6 +52,8 @@ class LaunchOptions:
     machine: Machine | None = None
     sampling_rate: int = RATE
     functions: bool = False
+    memory: bool = False
+    files: bool = False
     python: bool = False
     mpi_reduce: bool | None = None
     rank_columns: int | None = None

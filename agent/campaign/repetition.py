@@ -208,6 +208,10 @@ def _plan(
         variables |= {"QUIPU_SAMPLE": str(options.sampling_rate), **sampled}
     if options.functions:
         variables["QUIPU_SAMPLE_FUNCTIONS"] = "1"
+    if options.memory:
+        variables["QUIPU_MEMORY"] = "1"
+    if options.files:
+        variables["QUIPU_FILES"] = "1"
     shim = native_file("quipu-exec")
     cores = own_cores()
     folder = options.folder or Path()

@@ -90,6 +90,12 @@ def command(
     functions: bool = typer.Option(
         False, "--functions", help="Sample functions of programs and libraries that were not built with the wrappers."
     ),
+    memory: bool = typer.Option(
+        False, "--memory", help="Count allocations per call path; keep the largest heap and which call paths hold it."
+    ),
+    files: bool = typer.Option(
+        False, "--files", help="Count calls and bytes of reading and writing files, per call path and group of files."
+    ),
     timeout: float = typer.Option(None, "--timeout", metavar="SECONDS", help="Stop a run that takes longer."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
     as_json: bool = typer.Option(
@@ -137,6 +143,8 @@ def command(
         machine=None if machine is None else read_machine(machine),
         sampling_rate=sampling_rate,
         functions=functions,
+        memory=memory,
+        files=files,
         mpi_reduce=reduce,
         rank_columns=rank_columns,
         python=python,

@@ -42,7 +42,7 @@ const char *metric_table() {
     name "\t" unit "\t" kind "\t" over_locations "\t" description "\n"
 #include "metrics.def"
         ;
-    snprintf(table, sizeof table, "%s%s", usual, sampled_metric_lines());
+    snprintf(table, sizeof table, "%s%s%s", usual, sampled_metric_lines(), further_metric_lines());
     return table;
 }
 
@@ -256,8 +256,9 @@ bool make_profile() {
     read_run_filter();
     if (!forked) { /* a child has nodes of its parent */
         read_sampling_options();
-        metric_count = QUIPU_METRIC_COUNT + sampled_metrics();
-        node_size = static_cast<uint32_t>(sizeof(Node) + sizeof(uint64_t) * sampled_metrics());
+        read_further_metrics(QUIPU_METRIC_COUNT + sampled_metrics());
+        metric_count = QUIPU_METRIC_COUNT + sampled_metrics() + further_metrics();
+        node_size = static_cast<uint32_t>(sizeof(Node) + sizeof(uint64_t) * (metric_count - QUIPU_METRIC_COUNT));
     }
     const uint32_t clock = clock_wanted();
     read_budget();
@@ -314,6 +315,7 @@ __attribute__((destructor(200))) void end() {
         return;
     for_each_thread(settle);
     sample_now();
+    count_before_flush(false);
     write_rests();
     flush(QUIPU_ENDED);
     const Locked locked;
@@ -391,6 +393,7 @@ void quipu_flush(void) {
         settle_time(thread);
     }
     sample_now();
+    count_before_flush(false);
     flush(QUIPU_FLUSHED);
 }
 }

@@ -100,7 +100,7 @@ void add_effort(const Node *node, uint64_t *values) {
                                                               : values[QUIPU_VISITS];
 }
 
-bool is_largest(uint32_t metric) { return metric < QUIPU_METRIC_COUNT && is_max[metric]; }
+bool is_largest(uint32_t metric) { return metric < QUIPU_METRIC_COUNT ? is_max[metric] : is_further_max(metric); }
 
 bool is_left_out(const Node *node) { return node->region && records[node->region]->hook == QUIPU_LEFT_OUT; }
 
@@ -311,6 +311,7 @@ const struct quipu_snapshot *quipu_take_snapshot(void) {
     if (!active || !profile.header || reduced || !measured_thread())
         return nullptr;
     quipu_flush();
+    count_before_flush(true);
     began = ticks(clock_kind);
     const Locked locked;
     const bool taken = copy_all();

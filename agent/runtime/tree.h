@@ -241,6 +241,15 @@ void read_sampling_options();
 /* How many metrics nodes have beside those of metrics.def, and their lines for the header of the profile. */
 uint32_t sampled_metrics();
 const char *sampled_metric_lines();
+/* Metrics that only some runs have (further.cpp). Which of them this process keeps; `before`: how many other metrics
+ * nodes have. Under the lock, before the profile is made. */
+void read_further_metrics(uint32_t before);
+uint32_t further_metrics();
+const char *further_metric_lines();
+/* Whether the metric at this place of a node is one of them of which the largest value counts. */
+bool is_further_max(uint32_t place);
+/* Lets those who count them bring the nodes up to date. last: the values are final. */
+void count_before_flush(bool last);
 /* The calling thread is sampled from here on, if that was asked for. */
 void begin_sampling();
 /* What passed since the last sample goes to the active call path. */

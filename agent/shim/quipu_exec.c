@@ -293,10 +293,10 @@ static void measure_python(const char *folder) {
         preload(folder, path);
 }
 
-/* The runtime, in front of programs that were not built for it. */
-static void sample_functions(const char *folder) {
+/* One of our libraries, in front of the program. */
+static void preload_part(const char *folder, const char *name) {
     char path[8300];
-    if (find_part("libquipu.so", path, sizeof path))
+    if (find_part(name, path, sizeof path))
         preload(folder, path);
 }
 
@@ -310,6 +310,13 @@ static void take_annotations(const char *folder) {
     setenv("KOKKOS_TOOLS_LIBS", path, 0); /* a tool that the user chose stays */
     setenv("NVTX_INJECTION64_PATH", path, 0);
     preload(folder, path);
+}
+
+/* The functions of malloc. The interpreter of Python has an allocator of its own for small objects, which asks malloc
+ * for each of them then. */
+static void measure_memory(const char *folder) {
+    preload_part(folder, "libquipu_memory.so");
+    setenv("PYTHONMALLOC", "malloc", 0);
 }
 
 static bool is_set(const char *variable) {
@@ -343,7 +350,9 @@ int main(int argc, char **argv) {
         if (is_set("QUIPU_PYTHON"))
             measure_python(folder);
         if (is_set("QUIPU_SAMPLE_FUNCTIONS"))
-            sample_functions(folder);
+            preload_part(folder, "libquipu.so"); /* also of programs that were not built for it */
+        if (is_set("QUIPU_MEMORY"))
+            measure_memory(folder);
 #ifdef QUIPU_SANITIZER_LIBRARY
         preload(folder, QUIPU_SANITIZER_LIBRARY); /* it must be the first of all */
 #endif

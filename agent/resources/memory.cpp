@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+/* libquipu_memory.so: the functions of malloc on their way to the allocator of the program (docs/design/memory.md).
+ *
+ * Each thread counts for itself. What it allocated less what it released goes to the total of the process after some
+ * KiB, so that one thread alone has an exact total, and many do not share a cache line. */
+#include "further.h"
+#include "holders.h"
+#include "hot.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace quipu::memory {
+namespace {
+
+struct Allocator {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void (*free)(void *);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*memalign)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+    size_t (*usable)(void *);
+};
+
+Allocator next; /* the one that comes after this library; complete when `free` is set */
+__thread bool looking_up;
+
+/* While the functions of the allocator are looked up, the C library may allocate; such blocks are never released. */
+alignas(16) char early[size_t{64} << 10];
+size_t early_used;
+constexpr size_t early_header = 16; /* the size of the block */
+
+bool is_early(const void *block) { return block >= early && block < early + sizeof early; }
+size_t early_size(const void *block) {
+    size_t size;
+    memcpy(&size, static_cast<const char *>(block) - early_header, sizeof size);
+    return size;
+}
+
+void *allocate_early(size_t bytes) {
+    const size_t size = (bytes + 15) & ~size_t{15};
+    if (bytes > sizeof early)
+        return nullptr;
+    const size_t at = __atomic_fetch_add(&early_used, size + early_header, __ATOMIC_RELAXED);
+    if (at + size + early_header > sizeof early)
+        return nullptr;
+    memcpy(early + at, &bytes, sizeof bytes);
+    return early + at + early_header;
+}
+
+template <typename Function> void find(Function &function, const char *name) {
+    function = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+void look_up() {
+    looking_up = true;
+    Allocator found = {};
+    find(found.malloc, "malloc");
+    find(found.calloc, "calloc");
+    find(found.realloc, "realloc");
+    find(found.posix_memalign, "posix_memalign");
+    find(found.aligned_alloc, "aligned_alloc");
+    find(found.memalign, "memalign");
+    find(found.valloc, "valloc");
+    find(found.pvalloc, "pvalloc");
+    find(found.usable, "malloc_usable_size");
+    find(found.free, "free");
+    looking_up = false;
+    void (*const last)(void *) = found.free;
+    found.free = nullptr;
+    next = found;
+    __atomic_store_n(&next.free, last, __ATOMIC_RELEASE);
+}
+
+/* Whether the allocator is known; false in calls that looking it up makes. */
+inline bool ready() {
+    if (__builtin_expect(__atomic_load_n(&next.free, __ATOMIC_ACQUIRE) != nullptr, 1))
+        return true;
+    if (looking_up)
+        return false;
+    look_up();
+    return true;
+}
+
+struct Thread {
+    int64_t balance; /* bytes allocated less bytes released since they last went to the total */
+    int64_t base;    /* the total then */
+    int64_t high;    /* the largest of both together */
+    int64_t low;     /* below it the balance goes to the total; 0: this thread is new */
+    int64_t until;   /* bytes of small blocks to the next one that is remembered */
+    uint64_t large;  /* usable bytes from which on all blocks are */
+    uint64_t random;
+    uint64_t allocations, bytes, releases, released; /* before there was a call path */
+    bool busy;
+};
+
+__thread Thread state;
+
+bool counting = true;
+int64_t total, peak; /* bytes of the process */
+int64_t noted;       /* the total when call paths were last looked at */
+uint32_t metrics;    /* place of the metrics in a node, 0: not known yet */
+uint64_t period = uint64_t{16} << 10;
+quipu_node *outermost; /* the call path of the program that all others are below */
+pthread_key_t thread_end;
+bool has_thread_end;
+
+/* Of the code of the MPI wrappers, whose blocks are no heap of the program. */
+uintptr_t own_code, own_size;
+
+inline bool is_own(const void *caller) { return reinterpret_cast<uintptr_t>(caller) - own_code < own_size; }
+
+/* The active call path; null: there is none yet. */
+inline quipu_node *path() {
+    const quipu_thread *thread = quipu_current;
+    if (!thread || !thread->own)
+        return nullptr;
+    quipu_node *here = thread->here;
+    return here->id ? here : here->up;
+}
+
+/* Those of the active call path that this library counts; null: there are none yet. */
+inline uint64_t *own_metrics() {
+    const uint32_t place = metrics;
+    quipu_node *node = __builtin_expect(place != 0, 1) ? path() : nullptr;
+    return __builtin_expect(node != nullptr, 1) ? node->metrics + place : nullptr;
+}
+
+inline void raise(int64_t *largest, int64_t value) {
+    int64_t old = __atomic_load_n(largest, __ATOMIC_RELAXED);
+    while (value > old && !__atomic_compare_exchange_n(largest, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+inline void raise_metric(quipu_node *node, uint32_t metric, uint64_t value) {
+    uint64_t *place = &node->metrics[metrics + metric];
+    if (__builtin_expect(value > __atomic_load_n(place, __ATOMIC_RELAXED), 0))
+        __atomic_store_n(place, value, __ATOMIC_RELAXED);
+}
+
+inline void add(quipu_node *node, uint32_t metric, uint64_t value) {
+    quipu_increase(&node->metrics[metrics + metric], value);
+}
+
+constexpr int64_t batch = int64_t{64} << 10;
+
+void share_balance(Thread *thread) {
+    raise(&peak, thread->high);
+    thread->base = __atomic_add_fetch(&total, thread->balance, __ATOMIC_RELAXED);
+    thread->balance = 0;
+    thread->high = thread->base;
+    raise(&peak, thread->base);
+}
+
+void begin(Thread *thread) {
+    thread->low = -batch;
+    thread->random = reinterpret_cast<uint64_t>(thread) | 1;
+    if (has_thread_end)
+        pthread_setspecific(thread_end, thread);
+}
+
+/* What the thread still releases after this goes to the total at once. */
+void end(void *argument) {
+    auto *thread = static_cast<Thread *>(argument);
+    share_balance(thread);
+    thread->low = INT64_MAX;
+    thread->large = 0;
+}
+
+/* Steps are uniform in [0.5, 1.5] periods (xorshift64, Marsaglia 2003), so that no pattern of sizes keeps in step. */
+int64_t next_step(Thread *thread) {
+    thread->random ^= thread->random << 13;
+    thread->random ^= thread->random >> 7;
+    thread->random ^= thread->random << 17;
+    return static_cast<int64_t>(period / 2 + thread->random % period);
+}
+
+quipu_node *root_of(quipu_node *node) {
+    while (node->up)
+        node = node->up;
+    return node;
+}
+
+/* What the thread counted before it had a call path belongs to the code outside of all regions. */
+void count_earlier(Thread *thread, quipu_node *node) {
+    quipu_node *root = root_of(node);
+    add(root, QUIPU_ALLOCATIONS, thread->allocations);
+    add(root, QUIPU_ALLOCATED_BYTES, thread->bytes);
+    add(root, QUIPU_RELEASES, thread->releases);
+    add(root, QUIPU_RELEASED_BYTES, thread->released);
+    raise_metric(root, QUIPU_HEAP_PEAK, static_cast<uint64_t>(thread->high > 0 ? thread->high : 0));
+    thread->allocations = thread->bytes = thread->releases = thread->released = 0;
+}
+
+void note_highest(quipu_node *node) {
+    constexpr int64_t least = int64_t{64} << 10;
+    const int64_t now = __atomic_load_n(&total, __ATOMIC_RELAXED), before = __atomic_load_n(&noted, __ATOMIC_RELAXED);
+    if (now < before + (before / 64 > least ? before / 64 : least))
+        return;
+    __atomic_store_n(&noted, now, __ATOMIC_RELAXED);
+    if (node) {
+        quipu_node *top = node;
+        while (top->up && top->up->region)
+            top = top->up;
+        outermost = top;
+    }
+    note_peak(static_cast<uint64_t>(now), metrics ? metrics + QUIPU_HEAP_HELD : 0);
+    constexpr uint64_t least_period = uint64_t{16} << 10, shares = 2048;
+    const uint64_t wanted = static_cast<uint64_t>(now) / shares;
+    __atomic_store_n(&period, wanted > least_period ? wanted : least_period, __ATOMIC_RELAXED);
+}
+
+/* A block that is remembered, or the first of a thread. */
+__attribute__((noinline)) void allocated_slowly(Thread *thread, const void *block, size_t usable) {
+    if (thread->busy)
+        return;
+    thread->busy = true;
+    const int error = errno;
+    if (thread->low == 0)
+        begin(thread);
+    if (!metrics && quipu_current)
+        __atomic_store_n(&metrics, quipu_further_place(QUIPU_GROUP_MEMORY), __ATOMIC_RELAXED);
+    quipu_node *node = metrics ? path() : nullptr;
+    if (node && (thread->allocations || thread->releases))
+        count_earlier(thread, node);
+    share_balance(thread);
+    const bool is_large = usable >= thread->large;
+    if (thread->low == INT64_MAX) {
+        thread->busy = false;
+        return;
+    }
+    thread->large = period / 2;
+    if (node && is_large && usable >= thread->large)
+        remember(block, {node, usable, true});
+    else if (node && !is_large)
+        remember(block, {node, period, false});
+    if (thread->until < 0)
+        thread->until = next_step(thread);
+    note_highest(node);
+    errno = error;
+    thread->busy = false;
+}
+
+inline void allocated(const void *block, size_t bytes, const void *caller) {
+    if (!block || !counting || is_own(caller))
+        return;
+    Thread *thread = &state;
+    const size_t usable = next.usable(const_cast<void *>(block));
+    thread->balance += static_cast<int64_t>(usable);
+    const int64_t now = thread->base + thread->balance;
+    if (now > thread->high)
+        thread->high = now;
+    if (uint64_t *own = own_metrics()) {
+        quipu_increase(own + QUIPU_ALLOCATIONS, 1);
+        quipu_increase(own + QUIPU_ALLOCATED_BYTES, bytes);
+        if (__builtin_expect(static_cast<uint64_t>(now) > own[QUIPU_HEAP_PEAK], 0))
+            __atomic_store_n(own + QUIPU_HEAP_PEAK, static_cast<uint64_t>(now > 0 ? now : 0), __ATOMIC_RELAXED);
+    } else {
+        thread->allocations++;
+        thread->bytes += bytes;
+    }
+    if (__builtin_expect(usable >= thread->large || (thread->until -= static_cast<int64_t>(usable)) < 0, 0))
+        allocated_slowly(thread, block, usable);
+}
+
+__attribute__((noinline)) void released_slowly(Thread *thread) {
+    if (thread->low == 0)
+        begin(thread);
+    if (thread->balance < thread->low)
+        share_balance(thread);
+}
+
+inline void count_released(size_t usable) {
+    Thread *thread = &state;
+    thread->balance -= static_cast<int64_t>(usable);
+    if (uint64_t *own = own_metrics()) {
+        quipu_increase(own + QUIPU_RELEASES, 1);
+        quipu_increase(own + QUIPU_RELEASED_BYTES, usable);
+    } else {
+        thread->releases++;
+        thread->released += usable;
+    }
+    if (__builtin_expect(thread->balance < thread->low, 0))
+        released_slowly(thread);
+}
+
+__attribute__((noinline)) bool forget_slowly(const void *block, Share *share) {
+    if (state.busy)
+        return false;
+    state.busy = true;
+    const bool known = forget(block, share);
+    state.busy = false;
+    return known;
+}
+
+inline bool forget_block(const void *block, Share *share) {
+    return __builtin_expect(may_be_known(block), 0) && forget_slowly(block, share);
+}
+
+/* Bytes of the largest resident memory, by the kernel (proc(5), VmHWM); 0: not known. No stdio, which allocates. */
+uint64_t resident_peak() {
+    char text[4096];
+    const int file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC));
+    if (file < 0)
+        return 0;
+    const long length = syscall(SYS_read, file, text, sizeof text - 1);
+    syscall(SYS_close, file);
+    text[length > 0 ? length : 0] = '\0';
+    const char *line = strstr(text, "VmHWM:");
+    uint64_t kibibytes = 0;
+    for (const char *c = line ? line + 6 : ""; *c && *c != '\n'; c++)
+        if (*c >= '0' && *c <= '9')
+            kibibytes = kibibytes * 10 + static_cast<uint64_t>(*c - '0');
+    return kibibytes << 10;
+}
+
+void in_child() {
+    after_fork();
+    Thread *thread = &state;
+    share_balance(thread);
+    peak = total; /* the child begins with the heap of its parent */
+    noted = 0;
+}
+
+int find_own_code(struct dl_phdr_info *library, size_t, void *) {
+    if (!library->dlpi_name || !strstr(library->dlpi_name, "libquipu_mpi"))
+        return 0;
+    for (int i = 0; i < library->dlpi_phnum; i++) {
+        const auto &part = library->dlpi_phdr[i];
+        if (part.p_type == PT_LOAD && part.p_flags & PF_X) {
+            own_code = library->dlpi_addr + part.p_vaddr;
+            own_size = part.p_memsz;
+        }
+    }
+    return 1;
+}
+
+const void *file_of(const void *function) {
+    Dl_info info;
+    return function && dladdr(function, &info) ? info.dli_fbase : nullptr;
+}
+
+/* Says which allocator is counted, and what of the program's heap is not. */
+void describe() {
+    Dl_info info;
+    void *const first = dlsym(RTLD_DEFAULT, "malloc");
+    if (file_of(first) != file_of(reinterpret_cast<void *>(&describe)))
+        quipu_attribute("memory_problem", "the program has an allocator of its own: allocations are not counted");
+    else if (file_of(reinterpret_cast<void *>(next.malloc)) != file_of(reinterpret_cast<void *>(next.usable)))
+        quipu_attribute("memory_problem", "the sizes of blocks are not those of the allocator in use");
+    void *const of_cpp = dlsym(RTLD_DEFAULT, "_Znwm");
+    if (of_cpp && file_of(of_cpp) == file_of(reinterpret_cast<void *>(next.malloc)))
+        quipu_attribute("memory_problem", "the allocator has operator new, whose blocks are not counted");
+    if (dladdr(reinterpret_cast<void *>(next.malloc), &info) && info.dli_fname)
+        quipu_attribute("allocator", info.dli_fname);
+}
+
+void before_values_are_read(int last) {
+    if (!counting || !quipu_current || !quipu_current->own)
+        return;
+    if (!metrics)
+        __atomic_store_n(&metrics, quipu_further_place(QUIPU_GROUP_MEMORY), __ATOMIC_RELAXED);
+    quipu_node *node = metrics ? path() : nullptr;
+    if (!node)
+        return;
+    static bool described;
+    if (!described)
+        describe();
+    described = true;
+    count_earlier(&state, node);
+    share_balance(&state);
+    settle_peak(static_cast<uint64_t>(peak > 0 ? peak : 0), metrics + QUIPU_HEAP_HELD, root_of(node));
+    quipu_node *top = node;
+    while (top->up && top->up->region)
+        top = top->up;
+    if (top->region)
+        outermost = top;
+    raise_metric(outermost ? outermost : top, QUIPU_RESIDENT_PEAK, resident_peak());
+    if (last)
+        counting = false; /* the ranks reduce what is there now */
+}
+
+__attribute__((constructor)) void start() {
+    (void)ready();
+    if (!quipu_active() || !next.usable) {
+        counting = false;
+        return;
+    }
+    has_thread_end = pthread_key_create(&thread_end, end) == 0;
+    pthread_atfork(before_fork, after_fork, in_child);
+    dl_iterate_phdr(find_own_code, nullptr);
+    quipu_before_flush(before_values_are_read);
+}
+
+} // namespace
+} // namespace quipu::memory
+
+extern "C" {
+
+using namespace quipu::memory;
+
+#define EXPORTED __attribute__((visibility("default")))
+#define CALLER __builtin_return_address(0)
+
+EXPORTED void *malloc(size_t bytes) {
+    if (!ready())
+        return allocate_early(bytes);
+    void *block = next.malloc(bytes);
+    allocated(block, bytes, CALLER);
+    return block;
+}
+
+EXPORTED void *calloc(size_t count, size_t size) {
+    if (!ready()) /* zero: never released */
+        return size && count > sizeof early / size ? nullptr : allocate_early(count * size);
+    void *block = next.calloc(count, size);
+    allocated(block, count * size, CALLER);
+    return block;
+}
+
+EXPORTED void free(void *block) {
+    if (!block || is_early(block) || !ready())
+        return;
+    if (counting && !is_own(CALLER)) {
+        Share share;
+        count_released(next.usable(block));
+        (void)forget_block(block, &share);
+    }
+    next.free(block);
+}
+
+static void *change_size(void *block, size_t bytes, const void *caller) {
+    if (is_early(block) || !ready()) {
+        void *fresh = ready() ? malloc(bytes) : allocate_early(bytes);
+        const size_t before = block ? early_size(block) : 0;
+        if (fresh && block)
+            memcpy(fresh, block, before < bytes ? before : bytes);
+        return fresh;
+    }
+    if (!counting || is_own(caller))
+        return next.realloc(block, bytes);
+    const size_t before = block ? next.usable(block) : 0;
+    Share share;
+    const bool known = block && forget_block(block, &share);
+    void *fresh = next.realloc(block, bytes);
+    if (!fresh && bytes) {
+        if (known)
+            remember(block, share);
+        return nullptr;
+    }
+    if (block)
+        count_released(before);
+    allocated(fresh, bytes, caller);
+    return fresh;
+}
+
+EXPORTED void *realloc(void *block, size_t bytes) { return change_size(block, bytes, CALLER); }
+
+EXPORTED void *reallocarray(void *block, size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+        errno = ENOMEM;
+        return nullptr;
+    }
+    return change_size(block, bytes, CALLER);
+}
+
+EXPORTED int posix_memalign(void **block, size_t alignment, size_t bytes) {
+    if (!ready())
+        return ENOMEM;
+    const int failure = next.posix_memalign(block, alignment, bytes);
+    if (!failure)
+        allocated(*block, bytes, CALLER);
+    return failure;
+}
+
+#define ALIGNED(name)                                                                                                  \
+    EXPORTED void *name(size_t alignment, size_t bytes) {                                                              \
+        void *block = ready() && next.name ? next.name(alignment, bytes) : nullptr;                                    \
+        allocated(block, bytes, CALLER);                                                                               \
+        return block;                                                                                                  \
+    }
+ALIGNED(aligned_alloc)
+ALIGNED(memalign)
+
+#define OF_PAGES(name)                                                                                                 \
+    EXPORTED void *name(size_t bytes) {                                                                                \
+        void *block = ready() && next.name ? next.name(bytes) : nullptr;                                               \
+        allocated(block, bytes, CALLER);                                                                               \
+        return block;                                                                                                  \
+    }
+OF_PAGES(valloc)
+OF_PAGES(pvalloc)
+}

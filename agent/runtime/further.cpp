@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "further.h"
+#include "settings.h"
+#include "tree.h"
+
+#include <stdio.h>
+#include <string.h>
+
+namespace quipu {
+namespace {
+
+struct Metric {
+    quipu_further_group group;
+    bool is_max;
+    const char *line;
+};
+
+constexpr bool is_max(const char *over_locations) { return over_locations[0] == 'm'; }
+
+constexpr Metric metrics[] = {
+#define QUIPU_FURTHER_METRIC(group, id, name, unit, kind, over_locations, description)                                 \
+    {QUIPU_GROUP_##group, is_max(over_locations),                                                                      \
+     name "\t" unit "\t" kind "\t" over_locations "\t" description "\n"},
+#include "further_metrics.def"
+};
+
+constexpr const char *variables[QUIPU_GROUPS] = {"QUIPU_MEMORY", "QUIPU_FILES"};
+
+bool wanted[QUIPU_GROUPS];
+uint32_t first; /* place of the first among the metrics of a node; 0: not known yet */
+
+void (*callbacks[QUIPU_GROUPS])(int);
+
+} // namespace
+
+void read_further_metrics(uint32_t before) {
+    for (uint32_t group = 0; group < QUIPU_GROUPS; group++) {
+        const char *value = setting(variables[group]);
+        wanted[group] = value && *value && strcmp(value, "0") != 0;
+    }
+    __atomic_store_n(&first, before, __ATOMIC_RELEASE);
+}
+
+uint32_t further_metrics() {
+    uint32_t count = 0;
+    for (const Metric &metric : metrics)
+        count += wanted[metric.group];
+    return count;
+}
+
+const char *further_metric_lines() {
+    static char lines[2048];
+    size_t used = 0;
+    lines[0] = '\0';
+    for (const Metric &metric : metrics)
+        if (wanted[metric.group])
+            used += static_cast<size_t>(snprintf(lines + used, sizeof lines - used, "%s", metric.line));
+    return lines;
+}
+
+bool is_further_max(uint32_t place) {
+    uint32_t at = first;
+    for (const Metric &metric : metrics) {
+        if (wanted[metric.group] && at++ == place)
+            return metric.is_max;
+    }
+    return false;
+}
+
+void count_before_flush(bool last) {
+    for (auto *callback : callbacks)
+        if (callback)
+            callback(last);
+}
+
+} // namespace quipu
+
+extern "C" {
+
+uint32_t quipu_further_place(enum quipu_further_group group) {
+    using namespace quipu;
+    const uint32_t start = __atomic_load_n(&first, __ATOMIC_ACQUIRE);
+    if (!start || !wanted[group])
+        return 0;
+    uint32_t left_out = 0; /* metrics before those of the group */
+    for (const Metric &metric : metrics) {
+        if (metric.group == group)
+            break;
+        left_out += !wanted[metric.group];
+    }
+    return start - left_out;
+}
+
+void quipu_before_flush(void (*count)(int)) {
+    for (auto &callback : quipu::callbacks)
+        if (!callback) {
+            callback = count;
+            return;
+        }
+}
+}

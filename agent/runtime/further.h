@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Metrics of nodes that only some runs have (further_metrics.def), for the libraries that count them. */
+#ifndef QUIPU_FURTHER_H
+#define QUIPU_FURTHER_H
+
+#include "quipu_runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+enum quipu_further_group { QUIPU_GROUP_MEMORY, QUIPU_GROUP_FILES, QUIPU_GROUPS };
+
+/* Numbers of the metrics of all groups, one group after the other. */
+enum quipu_further_metric {
+#define QUIPU_FURTHER_METRIC(group, id, name, unit, kind, over_locations, description) QUIPU_##id,
+#include "further_metrics.def"
+    QUIPU_FURTHER_COUNT
+};
+
+/* What to add to a quipu_further_metric of this group for its place among the metrics of a node; 0 while there is no
+ * profile, or it has no such metrics. */
+uint32_t quipu_further_place(enum quipu_further_group group);
+
+/* Calls `count` before values of nodes are read: at each flush of the profile, and with `last` not 0 when the values
+ * that it leaves are final. */
+void quipu_before_flush(void (*count)(int last));
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif
