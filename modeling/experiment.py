@@ -45,6 +45,7 @@ class RegionKind(Enum):
     OPENMP = 2
     USER = 3
     PYTHON = 4
+    FILE = 5
 
 
 @dataclass(frozen=True)

@@ -98,4 +98,14 @@ void quipu_before_flush(void (*count)(int)) {
             return;
         }
 }
+
+int quipu_is_in_mpi(void) {
+    using namespace quipu;
+    for (const Node *node = quipu_here(); node; node = node->up) {
+        const RegionRecord *region = node->region ? region_of(node->region) : nullptr;
+        if (region && region->is_mpi)
+            return 1;
+    }
+    return 0;
+}
 }

@@ -147,7 +147,7 @@ bool remember_region(uint64_t id, RegionRecord *record) {
 }
 
 void apply_filter(quipu_region *region) {
-    if (kind_of(region) != QUIPU_MPI && !filter.includes(region->file, region->name, display_of(region)))
+    if (kind_of(region) != QUIPU_MPI && kind_of(region) != QUIPU_FILE && !filter.includes(region->file, region->name, display_of(region)))
         region->hook = QUIPU_LEFT_OUT;
     if (!region->hash)
         __atomic_store_n(&region->hash, hash_of(region->name), __ATOMIC_RELAXED);
@@ -205,6 +205,7 @@ KnownRegion *known_region(const quipu_region *region, uint64_t id, uint32_t rows
     entry->hook = static_cast<quipu_hook>(region->hook);
     entry->is_body = is_body(region->name);
     entry->is_user = kind_of(region) == QUIPU_USER;
+    entry->is_mpi = kind_of(region) == QUIPU_MPI;
     entry->scope_rows = scope_rows;
     entry->scope_row_count = scope ? scope->count : 0;
     entry->parent = scope ? scope->parent : 0;

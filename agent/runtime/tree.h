@@ -200,6 +200,7 @@ struct RegionRecord {
     bool in_file;    /* else it found no room, and has no call paths */
     bool is_body;    /* of a parallel construct */
     bool is_user;    /* named by the program (annotations.cpp) */
+    bool is_mpi;
 };
 /* As it goes into the header of the profile. */
 const char *metric_table();

@@ -353,6 +353,8 @@ int main(int argc, char **argv) {
             preload_part(folder, "libquipu.so"); /* also of programs that were not built for it */
         if (is_set("QUIPU_MEMORY"))
             measure_memory(folder);
+        if (is_set("QUIPU_FILES"))
+            preload_part(folder, "libquipu_files.so");
 #ifdef QUIPU_SANITIZER_LIBRARY
         preload(folder, QUIPU_SANITIZER_LIBRARY); /* it must be the first of all */
 #endif
