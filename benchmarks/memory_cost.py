@@ -41,7 +41,7 @@ from quipu.agent.campaign.repetition import run as measure
 from quipu.agent.installation import native_file
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.analysis import analyze
-from quipu.modeling.evaluation import evaluate
+from quipu.modeling.heap import largest_heap
 
 ROOT = Path(__file__).resolve().parent.parent
 MEMORY = native_file("libquipu.so").with_name("libquipu_memory.so")
@@ -146,8 +146,9 @@ def measure_growth(growth: Growth, program: Path | str, folder: Path) -> tuple[P
 def predicted(growth: Growth, small: Path, large: Path) -> dict[str, Any]:
     """Return how the predicted largest heap compares with the measured one."""
     p, n = growth.at
-    experiment, target = load_experiment(small, over_ranks="max"), load_experiment(large, over_ranks="max")
-    total = evaluate(analyze(experiment), {"p": p, "n": n}, "heap_peak").total
+    experiment, target = load_experiment(small), load_experiment(large)
+    total = largest_heap(analyze(experiment), {"p": p, "n": n})
+    assert total is not None
     measured = float(np.nanmax(target.values["heap_peak"]))
     sizes = experiment.points[:, list(experiment.parameters).index("n")]
     heaps = np.nanmax(experiment.values["heap_peak"], axis=(0, 2))

@@ -23,6 +23,7 @@ from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, TreeO
 if TYPE_CHECKING:
     from quipu.modeling.design.program import Budget, Search
     from quipu.modeling.diagnosis import Diagnosis
+    from quipu.modeling.file_use import FileFinding
     from quipu.modeling.refine.selection import RegionSelection
 
     from .loop_views import LoopRow
@@ -238,6 +239,14 @@ def diagnosis_json(title: str, diagnosis: Diagnosis, quality: str = "") -> dict[
         findings=[_entry(finding, keys) for finding in diagnosis.findings],
         others=[_entry(one, "id=path label predicted lost basis") for one in diagnosis.others],
     )
+
+
+def files_json(findings: Sequence[FileFinding]) -> list[dict[str, Any]]:
+    """Return ways of using files: "id" (of the call path), "label", "group", "use", "measured", "at_target", "unit",
+    "size" (mean bytes of a write, null for files per rank).
+    """
+    keys = "id=path label group measured at_target unit size"
+    return [{**_entry(one, keys), "use": one.use.value} for one in findings]
 
 
 def filter_json(title: str, point: dict[str, float], selection: RegionSelection) -> dict[str, Any]:

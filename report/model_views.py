@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from quipu.modeling.analysis import Analysis
 from quipu.modeling.band import outside_of_band
 from quipu.modeling.behaviour import Behaviour, behaviour
+from quipu.modeling.heap import PEAK, largest_heap
 from quipu.modeling.evaluation import Evaluation, Ranked, evaluate
 from quipu.modeling.experiment import Experiment, Metric
 from quipu.modeling.extrapolation import FAR, is_far, times_beyond
@@ -180,6 +181,11 @@ def ranking_view(
             whole, marked = evaluation.start_and_end, any(row.oversubscribed for row in outside)
             ends = (whole.lower, whole.upper, evaluation.beyond)
             outside.insert(0, RankedRow(("start and end",), whole.value, math.nan, "", *ends, "sum", marked))
+    elif known:
+        most = max((evaluation.total, evaluation.start_and_end), key=lambda one: one.value)
+        most = (largest_heap(analysis, point) if metric == PEAK else None) or most
+        largest = RankedRow(("largest",), most.value, 1.0, "", most.lower, most.upper, evaluation.beyond, "max", False)
+        facts.append(("largest", _with_interval(largest, evaluation.metric.unit)))
     notes = extrapolation_notes(analysis, point, metric)
     notes += deciding_notes(analysis.counts, point, [metric])
     if not evaluation.metric.is_effort:

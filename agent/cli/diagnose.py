@@ -32,7 +32,7 @@ def command(
     from quipu.modeling.diagnosis import diagnose, scale_of
     from quipu.modeling.priors.rank_parameters import rank_parameters
     from quipu.report.html import html_diagnosis
-    from quipu.report.json_views import diagnosis_json
+    from quipu.report.json_views import diagnosis_json, files_json
     from quipu.report.model_views import diagnosis_facts, extrapolation_notes, slowest_rank_notes
     from quipu.report.terminal import head, tables
     from quipu.report.terminal.efficiency import waiting_text
@@ -40,6 +40,7 @@ def command(
     from quipu.report.waiting_views import waiting_json
 
     from .efficiencies import waiting_of_largest
+    from .file_uses import file_uses
     from .kept_models import analyze_once
     from .measurements import load, or_target
 
@@ -57,6 +58,7 @@ def command(
     analysis = analyze_once(data)
     found = diagnose(data, analysis, target)
     waits = waiting_of_largest(experiment, data)
+    files = file_uses(experiment, data, analysis, target)
     place = point_text(data.parameters, found.point.values())
     beside = [*extrapolation_notes(analysis, found.point), *slowest_rank_notes(analysis)]
     if write is not None:
@@ -65,7 +67,7 @@ def command(
         say(f"wrote {output}")
     if as_json:
         waiting = waiting_json(data.tree, None if waits is None else waits[1])
-        show_json({**diagnosis_json(data.name, found, data.quality), "waiting": waiting})
+        show_json({**diagnosis_json(data.name, found, data.quality), "waiting": waiting, "files": files_json(files)})
         return
     room = layout()
     facts = [*quality_fact(data.quality), *diagnosis_facts(place, found)]
@@ -73,7 +75,8 @@ def command(
     found_there = [tables.diagnosis_table(found, top, room)] if found.findings else []
     others = [tables.beyond_effort_table(found, top, room)] if found.others else []
     waiting_there = [] if waits is None else waiting_text(data.tree, waits[1], top, room, waits[0])
-    show([shown, *found_there, *others, *waiting_there])
+    files_there = [tables.files_table(files, place, top, room)]
+    show([shown, *found_there, *others, *waiting_there, *(files_there if files else [])])
     if not found.findings:
         if found.without_effort >= 1.0:
             say("there is no effort that growth of time could be compared with")

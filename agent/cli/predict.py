@@ -33,6 +33,7 @@ def command(
     \b
     Example: quipu predict heat --at p=1024,n=1e6 --inclusive --top 10
     """
+    from quipu.modeling.heap import HELD, PEAK
     from quipu.report.json_views import ranking_json
     from quipu.report.loop_views import loop_rows
     from quipu.report.model_views import ranking_view
@@ -40,7 +41,8 @@ def command(
 
     from .measurements import load_both, or_target, ranks_of
 
-    analysis, measured = load_both(experiment, over_ranks_of(over_ranks), metrics=[metric])
+    wanted = [metric, HELD] if metric == PEAK else [metric]
+    analysis, measured = load_both(experiment, over_ranks_of(over_ranks), metrics=wanted)
     zero = [name for name, (low, _) in zip(analysis.parameters, analysis.ranges, strict=True) if low <= 0]
     point = point_of(
         "--at", or_target(at, experiment), analysis.parameters, with_zero=zero, ranks=ranks_of(analysis, measured)

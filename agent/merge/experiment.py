@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 from quipu.modeling.experiment import IMBALANCE, Experiment, FloatArray, IntArray, Metric, TimedPart
+from quipu.modeling.heap import HELD
 from quipu.modeling.limits import reading
 from quipu.modeling.measurement_quality import quality_line
 from quipu.modeling.printable import counted
@@ -31,7 +32,7 @@ from ..archive.run import CommunicationMatrix, RankStatistics, RunArchive
 from ..profile.overhead import OVERHEAD
 from .class_vectors import StoredClasses
 from .declared import Declared, read_declared, with_declared
-from .largest_rank import largest_inclusive
+from .largest_rank import columns_of_one_rank, largest_inclusive
 from .overhead import DOMINATED, overhead_share
 from .process_grids import process_grids
 from .shard import THREAD_TIME, THREADS
@@ -126,8 +127,8 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
 
     Call paths of different runs are the same if the linker names from their roots are. Threads of a rank combine by
     `over_locations` of the metric, then the ranks by `over_ranks`; metrics with over_locations "max" always take the
-    largest over the ranks. With "max", inclusive values are those of the rank that has most. Runs that failed or are
-    partial are left out and named in `notes`, as are those of which measuring was a large part; what it cost is a
+    largest over the ranks. What call paths hold of the heap is that of the rank with the largest heap. With "max",
+    inclusive values are those of the rank that has most. Runs that failed or are partial are left out and named in `notes`, as are those of which measuring was a large part; what it cost is a
     metric of single runs only.
 
     What is declared of the experiment (`declared.py`) holds for all runs. Where some runs only counted, those that kept
@@ -204,6 +205,11 @@ def _experiment(
                 column[:, where, count] = 0.0
                 column[path, where, count] = _combined(known, metric, over_ranks)
         values[name] = column
+    if HELD in values:  # a rank runs out of memory, and not their mean
+        with_heap = [number for number, archive in enumerate(archives) if HELD in archive.statistics]
+        held = columns_of_one_rank([archives[number] for number in with_heap], HELD)
+        for number, own in zip(with_heap, held, strict=True):
+            values[HELD][paths[number], configuration[number], repetition[number]] = own
     excess = {}
     if over_ranks == "mean" and IMBALANCE in metrics:
         excess[IMBALANCE] = np.full(shape, np.nan)

@@ -43,6 +43,29 @@ def largest_inclusive(
     return result, [f"inclusive values of {of} are sums of maxima over ranks, upper bounds: single ranks are not known"]
 
 
+ONE_RANK = 1.05
+"""How much larger the sum of maxima over ranks may be than the sum of one rank, for both to be of the same rank."""
+
+
+def columns_of_one_rank(archives: Sequence[RunArchive], name: str) -> list[FloatArray]:
+    """Return what one rank of each run has of a metric: the rank whose sum over all call paths is the largest.
+
+    Shape of each: (call paths,). They are the maxima over ranks of each call path if these are of one rank in all runs,
+    or nearly: then they have simpler laws, because no other rank is the largest one at another configuration. They are
+    maxima, too, where the values of each rank are not known; their sum is an upper bound then.
+    """
+    maxima, columns = [archive.statistics[name].max for archive in archives], []
+    for archive, most in zip(archives, maxima, strict=True):
+        values = _values(archive)
+        if values is None or name not in values.metrics:
+            columns.append(most)
+            continue
+        dense = _dense(archive, values, name)
+        columns.append(dense[:, int(dense.sum(axis=0).argmax())])
+    alike = all(most.sum() <= ONE_RANK * own.sum() for most, own in zip(maxima, columns, strict=True))
+    return maxima if alike else columns
+
+
 def _values(archive: RunArchive) -> RunValues | None:
     """Return the values of each rank, None where they were not kept or are damaged: statistics have to do."""
     if not archive.metadata.rank_columns:
@@ -57,9 +80,14 @@ def _largest(archive: RunArchive, values: RunValues | None, name: str) -> FloatA
     """Return the largest inclusive value of a rank of each call path, threads summed; shape (call paths,)."""
     if values is None:
         return archive.tree.inclusive(archive.statistics[name].max)
+    found = archive.tree.inclusive(_dense(archive, values, name)).max(axis=1)
+    unknown = np.isnan(archive.tree.inclusive(archive.statistics[name].max))
+    return np.where(unknown, np.nan, found)
+
+
+def _dense(archive: RunArchive, values: RunValues, name: str) -> FloatArray:
+    """Return the values of each rank, threads summed; shape (call paths, ranks)."""
     ranks, column = np.unique(values.rank, return_inverse=True)
     dense = np.zeros((len(archive.tree), max(ranks.size, 1)))
     np.add.at(dense, (values.callpath, column), np.nan_to_num(values.metrics[name].astype(np.float64)))
-    found = archive.tree.inclusive(dense).max(axis=1)
-    unknown = np.isnan(archive.tree.inclusive(archive.statistics[name].max))
-    return np.where(unknown, np.nan, found)
+    return dense

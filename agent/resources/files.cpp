@@ -109,14 +109,15 @@ bool is_counted(const void *caller) {
     return true;
 }
 
-/* The group whose files are counted where the thread is now: what MPI itself does with pipes and sockets is no work of
- * the program with files. */
+/* The group whose files are counted where the thread is now. What MPI itself does with sockets and with files of its own
+ * is no work of the program with files, but MPI-IO with regular files is. */
 Group *counted_group(int descriptor, const void *caller) {
     if (!is_counted(caller))
         return nullptr;
     busy = true;
     Group *group = group_of(descriptor);
-    if (group && !group->regular && quipu_is_in_mpi())
+    const enum quipu_in_mpi place = group ? quipu_in_mpi() : QUIPU_NOT_IN_MPI;
+    if (place == QUIPU_IN_MPI || (place == QUIPU_IN_MPI_IO && !group->regular))
         group = nullptr;
     busy = false;
     return group;

@@ -99,13 +99,14 @@ void quipu_before_flush(void (*count)(int)) {
         }
 }
 
-int quipu_is_in_mpi(void) {
+enum quipu_in_mpi quipu_in_mpi(void) {
     using namespace quipu;
+    constexpr char of_files[] = "MPI_File_"; /* MPI 4.0, chapter 14 */
     for (const Node *node = quipu_here(); node; node = node->up) {
         const RegionRecord *region = node->region ? region_of(node->region) : nullptr;
         if (region && region->is_mpi)
-            return 1;
+            return strncmp(region->text, of_files, sizeof of_files - 1) == 0 ? QUIPU_IN_MPI_IO : QUIPU_IN_MPI;
     }
-    return 0;
+    return QUIPU_NOT_IN_MPI;
 }
 }

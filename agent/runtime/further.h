@@ -27,8 +27,9 @@ uint32_t quipu_further_place(enum quipu_further_group group);
  * that it leaves are final. */
 void quipu_before_flush(void (*count)(int last));
 
-/* Whether the active call path of this thread is a call of MPI, or lies below one. */
-int quipu_is_in_mpi(void);
+/* Whether the active call path of this thread is a call of MPI, or lies below one: of MPI-IO, or another one. */
+enum quipu_in_mpi { QUIPU_NOT_IN_MPI, QUIPU_IN_MPI_IO, QUIPU_IN_MPI };
+enum quipu_in_mpi quipu_in_mpi(void);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -31,6 +31,7 @@ from .glyphs import Layout, clean
 if TYPE_CHECKING:
     from quipu.modeling.design.program import Search
     from quipu.modeling.diagnosis import Diagnosis
+    from quipu.modeling.file_use import FileFinding
     from quipu.modeling.rates import PathRates, Rates
     from quipu.modeling.refine.selection import RegionSelection
 
@@ -206,6 +207,30 @@ def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Renderabl
     headings = ["call path", "cause", "lost", "share", "slowdown", "grows as", *(["waiting"] if waits else [])]
     last = len(headings)
     return elastic((*headings, "time from effort"), texts, (0, last), (2, 3, 4, *([6] if waits else [])), layout)
+
+
+def files_table(findings: Sequence[FileFinding], place: str, top: int, layout: Layout) -> RenderableType:
+    """Return ways of using files that do not scale, measured and at the target."""
+    headings = ("files", "why", "measured", "at target", "bytes of a write", "from")
+
+    def amount(value: float, unit: str) -> str:
+        if math.isnan(value):
+            return OPEN_INTERVAL
+        return quantity(value, unit) if unit == "B" else f"{number(round(value, 2))} {unit}"
+
+    rows = [
+        (
+            one.group,
+            one.use.value,
+            amount(one.measured, one.unit),
+            amount(one.at_target, one.unit),
+            "" if math.isnan(one.size) else quantity(one.size, "B"),
+            one.label,
+        )
+        for one in findings[:top]
+    ]
+    title = Text(clean(f"ways of using files that do not scale, as measured and at {place}", layout.glyphs), "bold")
+    return Group(title, elastic(headings, rows, (0, 5), (2, 3, 4), layout))
 
 
 def beyond_effort_table(diagnosis: Diagnosis, top: int, layout: Layout) -> RenderableType:

@@ -20,6 +20,19 @@ function programPrediction(metric, point) {
   return set.combined(set.predictions("exclusive", point).filter((_, path) => !isStartOrEnd[path]));
 }
 
+// The largest heap of a rank at a point with its interval, or as it was measured there; null if nobody counted it.
+function largestHeap(point) {
+  if (!metricByName.has("heap_peak")) return null;
+  if (isSingle) {
+    const largest = mediansAt("heap_peak", "exclusive", 0).reduce((most, value) => Math.max(most, value || 0), 0);
+    return largest > 0 ? quantity(largest, "B") : null;
+  }
+  const set = modelsOf(metricByName.has("heap_held") ? "heap_held" : "heap_peak"); // the sum of what call paths hold
+  const one = set.combined(set.predictions("exclusive", point));
+  if (!one) return null;
+  return `${quantity(one.middle, "B")}${one.high > one.low ? `, 90 % interval ${intervalText(one.low, one.high, "B")}` : ""}`;
+}
+
 function overviewFacts(metric, point, findings) {
   const unit = metricByName.get(metric).unit;
   const program = programPrediction(metric, point);
@@ -31,6 +44,8 @@ function overviewFacts(metric, point, findings) {
   const base = metric === "time" ? baseOfScaling() : NaN;
   const efficiency = efficiencyAt(point, base);
   if (efficiency > 0) facts.push([`${scalingKind()} scaling efficiency`, `${percent(efficiency, 0)} of p=${numberText(base)}${notOfSlowest()}`]);
+  const heap = metric === "time" ? largestHeap(point) : null;
+  if (heap) facts.push(["largest heap of a rank", heap]);
   const lost = findings.reduce((sum, one) => sum + one.lost, 0);
   if (program && lost >= 0.01 * program.middle) facts.push(["lost on what grows faster than effort", `${quantity(lost, "s")}, ${percent(lost / wholeWith(point, findings), 0)}`]);
   return facts;

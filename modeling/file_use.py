@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways of using files that get slow with more ranks: small writes, one rank that writes for all, a file per rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from .analysis import Analysis
+from .evaluation import evaluate
+from .experiment import Experiment, FloatArray, RegionKind
+
+SMALL_WRITE = 4096
+"""Bytes: a page of memory, which a system writes at least, and of which a parallel file system locks at least one."""
+MANY_WRITES = 100
+"""Writes of a rank from which on their size matters."""
+_ONE_RANK = 0.9  # of all bytes that are written
+_LEAST_BYTES = 1e5  # of one rank that writes for all
+_PER_RANK = 0.5  # files that a rank opens
+
+
+class FileUse(Enum):
+    """What a group of files is used for that does not scale."""
+
+    SMALL_WRITES = "small writes"
+    ONE_WRITER = "one rank writes for all"
+    FILE_PER_RANK = "files per rank"
+
+
+@dataclass(frozen=True)
+class FileFinding:
+    """One way of using a group of files, from one call path.
+
+    path: the call path of the group; group: its name. at_target, unit: writes of a rank, bytes of the one rank, or
+    files that all ranks open; NaN without a prediction. measured: the same at the largest configuration. size: mean
+    bytes of a write there, NaN for files per rank.
+    """
+
+    path: int
+    label: str
+    group: str
+    use: FileUse
+    measured: float
+    at_target: float
+    unit: str
+    size: float
+
+
+def file_uses(
+    experiment: Experiment, largest: Experiment, analysis: Analysis, ranks: str | None, point: Mapping[str, float]
+) -> tuple[FileFinding, ...]:
+    """Return what `diagnose` says of files, most calls first.
+
+    experiment, largest: the mean over the ranks, and the largest value of a rank. ranks: the parameter that is their
+    number, None if there is none: then nothing is said of what other ranks do. Empty if files were not counted.
+    """
+    if "file_writes" not in experiment.values or not experiment.configurations:
+        return ()
+    where = int(np.lexsort(experiment.points.T[::-1])[-1])
+    if ranks is not None:
+        where = int(np.argmax(experiment.points[:, experiment.parameters.index(ranks)]))
+    place = _Place(experiment, largest, where, ranks)
+    found = []
+    for path in range(len(experiment.tree)):
+        region = experiment.tree.region_of(path)
+        if region.kind is RegionKind.FILE and not experiment.tree.start_and_end[path]:
+            found += [_finding(place, analysis, path, use, point) for use in FileUse if place.shows(path, use)]
+    return tuple(sorted(found, key=lambda one: (-one.at_target if np.isfinite(one.at_target) else 0.0, one.label)))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """One configuration. mean and largest: over the ranks."""
+
+    experiment: Experiment
+    other: Experiment
+    where: int
+    parameter: str | None
+
+    @property
+    def ranks(self) -> float:
+        if self.parameter is None:
+            return 1.0
+        return float(self.experiment.points[self.where, self.experiment.parameters.index(self.parameter)])
+
+    def mean(self, metric: str, path: int) -> float:
+        return _value(self.experiment.values[metric], path, self.where)
+
+    def largest(self, metric: str, path: int) -> float:
+        return _value(self.other.values[metric], path, self.where)
+
+    def size(self, path: int) -> float:
+        """Return the mean bytes of a write."""
+        writes = self.mean("file_writes", path)
+        return self.mean("file_bytes_written", path) / writes if writes > 0 else np.nan
+
+    def shows(self, path: int, use: FileUse) -> bool:
+        """Return whether a group of files is used so, by a call path."""
+        if use is FileUse.SMALL_WRITES:
+            return self.largest("file_writes", path) >= MANY_WRITES and self.size(path) < SMALL_WRITE
+        if self.ranks < 2:
+            return False
+        if use is FileUse.ONE_WRITER:
+            one, all_ranks = self.largest("file_bytes_written", path), self.mean("file_bytes_written", path) * self.ranks
+            return one >= max(_LEAST_BYTES, _ONE_RANK * all_ranks)
+        in_files_of_ranks = "#" in self.experiment.tree.region_of(path).display
+        return in_files_of_ranks and self.mean("files_opened", path) >= _PER_RANK
+
+
+def _value(values: FloatArray, path: int, where: int) -> float:
+    known = values[path, where][np.isfinite(values[path, where])]
+    return float(np.median(known)) if known.size else 0.0
+
+
+def _finding(
+    place: _Place, analysis: Analysis, path: int, use: FileUse, point: Mapping[str, float]
+) -> FileFinding:
+    tree = place.experiment.tree
+    metric, unit = {
+        FileUse.SMALL_WRITES: ("file_writes", "writes of a rank"),
+        FileUse.ONE_WRITER: ("file_bytes_written", "B"),
+        FileUse.FILE_PER_RANK: ("files_opened", "files"),
+    }[use]
+    there = float(evaluate(analysis, point, metric).exclusive[path].value)
+    all_ranks = 1.0 if use is FileUse.SMALL_WRITES else point.get(place.parameter or "", 1.0)
+    measured = place.mean(metric, path) * (1.0 if use is FileUse.SMALL_WRITES else place.ranks)
+    size = np.nan if use is FileUse.FILE_PER_RANK else place.size(path)
+    return FileFinding(
+        path, tree.label(path), tree.region_of(path).display, use, measured, there * all_ranks, unit, float(size)
+    )
