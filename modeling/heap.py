@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from .analysis import Analysis
@@ -15,20 +16,25 @@ PEAK, HELD = "heap_peak", "heap_held"
 def largest_heap(analysis: Analysis, point: Mapping[str, float]) -> Prediction | None:
     """Return the largest heap of a rank at a point (bytes), with the start and the end of MPI; None without a model.
 
-    It is the sum of what call paths hold, because each of these parts has a simple law and the sum has not. Without
-    models of the parts it is the largest prediction of `heap_peak`.
+    The value is the sum of what call paths hold, because each of these parts has a simple law and the sum has not. The
+    interval holds that of the sum and that of the models of `heap_peak`: what an MPI library allocates differs between
+    runs, so that the parts alone would have too narrow ones.
     """
-    if HELD in analysis.metrics:
-        return _sum(evaluate(analysis, point, HELD))
-    if PEAK not in analysis.metrics:
+    known = [metric for metric in (HELD, PEAK) if metric in analysis.metrics]
+    found = [_program(evaluate(analysis, point, metric)) for metric in known]
+    if not found:
         return None
-    peak = evaluate(analysis, point, PEAK)
-    return max((peak.total, peak.start_and_end), key=lambda one: one.value)
+    finite = [one for one in found if math.isfinite(one.upper) and math.isfinite(one.lower)] or found
+    lower, upper = min(one.lower for one in finite), max(one.upper for one in finite)
+    return Prediction(found[0].value, lower, upper, found[0].extrapolates)
 
 
-def _sum(held: Evaluation) -> Prediction:
-    parts = (held.total, held.start_and_end)
+def _program(evaluation: Evaluation) -> Prediction:
+    """Return what the whole program has: the sum of its parts, or their largest."""
+    parts = (evaluation.total, evaluation.start_and_end)
+    if evaluation.metric.over_locations == "max":
+        return max(parts, key=lambda one: one.value)
     value = sum(part.value for part in parts)
     below = sum((part.value - part.lower) ** 2 for part in parts) ** 0.5
     above = sum((part.upper - part.value) ** 2 for part in parts) ** 0.5
-    return Prediction(value, max(value - below, 0.0), value + above, held.extrapolates)
+    return Prediction(value, max(value - below, 0.0), value + above, evaluation.extrapolates)

@@ -222,6 +222,9 @@ def _plan(
     scripts = source.shims(raw, options.python) if source is not None else ()
     if source is not None and (scripts or sampled) and not plan.rank_processes:
         raise UsageError(f"--counters {source.name}: simulated ranks share a process; count those of a real launch")
+    if (options.memory or options.files) and not plan.rank_processes:
+        what = "--memory" if options.memory else "--files"
+        raise UsageError(f"{what}: simulated ranks share a process; count those of a real launch")
     if scripts:
         counting = plan_launch(replace(request, shim=raw / _COUNTING, variables={}))
         again = tuple(replace(counting, files={raw / _COUNTING: script}) for script in scripts)

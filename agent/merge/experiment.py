@@ -128,8 +128,8 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     Call paths of different runs are the same if the linker names from their roots are. Threads of a rank combine by
     `over_locations` of the metric, then the ranks by `over_ranks`; metrics with over_locations "max" always take the
     largest over the ranks. What call paths hold of the heap is that of the rank with the largest heap. With "max",
-    inclusive values are those of the rank that has most. Runs that failed or are partial are left out and named in `notes`, as are those of which measuring was a large part; what it cost is a
-    metric of single runs only.
+    inclusive values are those of the rank that has most. Runs that failed or are partial are left out and named in
+    `notes`, as are those of which measuring was a large part; what it cost is a metric of single runs only.
 
     What is declared of the experiment (`declared.py`) holds for all runs. Where some runs only counted, those that kept
     time are an experiment within (`Experiment.timed`), the same as without the others.

@@ -34,7 +34,7 @@ _MAGIC = LAYOUT.texts["PROFILE_MAGIC"].encode()
 _VERSION = LAYOUT.numbers["PROFILE_VERSION"]
 _OLDEST = 2  # which knew no owners: what nodes have there now was 0
 _HEADER = np.dtype(LAYOUT.record("profile_header"))
-_PROBLEMS = ("clock_problem", "contexts_problem", "annotation_problem")
+_PROBLEMS = ("clock_problem", "contexts_problem", "annotation_problem", "memory_problem", "files_problem")
 _TEXT = frozenset({ChunkType.TEXT})
 
 

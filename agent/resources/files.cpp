@@ -335,6 +335,7 @@ __attribute__((constructor)) void start() {
         return;
     dl_iterate_phdr(find_own_code, nullptr);
     begin_groups();
+    quipu_counts(QUIPU_GROUP_FILES, nullptr);
     counting = true;
 }
 

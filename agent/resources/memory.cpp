@@ -354,14 +354,18 @@ const void *file_of(const void *function) {
 /* Says which allocator is counted, and what of the program's heap is not. */
 void describe() {
     Dl_info info;
-    void *const first = dlsym(RTLD_DEFAULT, "malloc");
-    if (file_of(first) != file_of(reinterpret_cast<void *>(&describe)))
-        quipu_attribute("memory_problem", "the program has an allocator of its own: allocations are not counted");
-    else if (file_of(reinterpret_cast<void *>(next.malloc)) != file_of(reinterpret_cast<void *>(next.usable)))
-        quipu_attribute("memory_problem", "the sizes of blocks are not those of the allocator in use");
-    void *const of_cpp = dlsym(RTLD_DEFAULT, "_Znwm");
-    if (of_cpp && file_of(of_cpp) == file_of(reinterpret_cast<void *>(next.malloc)))
-        quipu_attribute("memory_problem", "the allocator has operator new, whose blocks are not counted");
+    const void *const behind = file_of(reinterpret_cast<void *>(next.malloc));
+    const char *problem = nullptr;
+    if (file_of(dlsym(RTLD_DEFAULT, "malloc")) != file_of(reinterpret_cast<void *>(&describe)))
+        problem = "allocations are not counted: the program is linked with an allocator of its own; link it with the one "
+                  "of the C library, or with a shared library";
+    else if (behind != file_of(reinterpret_cast<void *>(next.usable)))
+        problem = "sizes of the heap are wrong: the allocator has no malloc_usable_size; run the program with another one";
+    else if (file_of(dlsym(RTLD_DEFAULT, "_Znwm")) == behind)
+        problem = "what C++ allocates with new is not counted: the allocator does it without malloc; run the program with "
+                  "the allocator of the C library";
+    if (problem)
+        quipu_attribute("memory_problem", problem);
     if (dladdr(reinterpret_cast<void *>(next.malloc), &info) && info.dli_fname)
         quipu_attribute("allocator", info.dli_fname);
 }
@@ -400,7 +404,7 @@ __attribute__((constructor)) void start() {
     has_thread_end = pthread_key_create(&thread_end, end) == 0;
     pthread_atfork(before_fork, after_fork, in_child);
     dl_iterate_phdr(find_own_code, nullptr);
-    quipu_before_flush(before_values_are_read);
+    quipu_counts(QUIPU_GROUP_MEMORY, before_values_are_read);
 }
 
 } // namespace

@@ -26,18 +26,30 @@ constexpr Metric metrics[] = {
 
 constexpr const char *variables[QUIPU_GROUPS] = {"QUIPU_MEMORY", "QUIPU_FILES"};
 
+/* Why there are no numbers although they were asked for. */
+constexpr const char *problems[QUIPU_GROUPS][2] = {
+    {"memory_problem", "allocations are not counted: the program is linked statically, or replaced LD_PRELOAD; link it "
+                       "with shared libraries"},
+    {"files_problem", "reading and writing files is not counted: the program is linked statically, or replaced "
+                      "LD_PRELOAD; link it with shared libraries"},
+};
+
+bool present[QUIPU_GROUPS]; /* by a library that is loaded */
 bool wanted[QUIPU_GROUPS];
 uint32_t first; /* place of the first among the metrics of a node; 0: not known yet */
 
 void (*callbacks[QUIPU_GROUPS])(int);
 
+bool is_asked_for(uint32_t group) {
+    const char *value = setting(variables[group]);
+    return value && *value && strcmp(value, "0") != 0;
+}
+
 } // namespace
 
 void read_further_metrics(uint32_t before) {
-    for (uint32_t group = 0; group < QUIPU_GROUPS; group++) {
-        const char *value = setting(variables[group]);
-        wanted[group] = value && *value && strcmp(value, "0") != 0;
-    }
+    for (uint32_t group = 0; group < QUIPU_GROUPS; group++)
+        wanted[group] = present[group] && is_asked_for(group);
     __atomic_store_n(&first, before, __ATOMIC_RELEASE);
 }
 
@@ -67,6 +79,12 @@ bool is_further_max(uint32_t place) {
     return false;
 }
 
+void describe_further_metrics() {
+    for (uint32_t group = 0; group < QUIPU_GROUPS; group++)
+        if (is_asked_for(group) && !present[group])
+            set_attribute(problems[group][0], problems[group][1]);
+}
+
 void count_before_flush(bool last) {
     for (auto *callback : callbacks)
         if (callback)
@@ -91,12 +109,9 @@ uint32_t quipu_further_place(enum quipu_further_group group) {
     return start - left_out;
 }
 
-void quipu_before_flush(void (*count)(int)) {
-    for (auto &callback : quipu::callbacks)
-        if (!callback) {
-            callback = count;
-            return;
-        }
+void quipu_counts(enum quipu_further_group group, void (*settle)(int)) {
+    quipu::present[group] = true;
+    quipu::callbacks[group] = settle;
 }
 
 enum quipu_in_mpi quipu_in_mpi(void) {

@@ -23,9 +23,10 @@ enum quipu_further_metric {
  * profile, or it has no such metrics. */
 uint32_t quipu_further_place(enum quipu_further_group group);
 
-/* Calls `count` before values of nodes are read: at each flush of the profile, and with `last` not 0 when the values
- * that it leaves are final. */
-void quipu_before_flush(void (*count)(int last));
+/* This group is counted: what the library that does it says when it is loaded. `settle` (may be NULL) is called before
+ * values of nodes are read: at each flush of the profile, and with `last` not 0 when the values that it leaves are
+ * final. */
+void quipu_counts(enum quipu_further_group group, void (*settle)(int last));
 
 /* Whether the active call path of this thread is a call of MPI, or lies below one: of MPI-IO, or another one. */
 enum quipu_in_mpi { QUIPU_NOT_IN_MPI, QUIPU_IN_MPI_IO, QUIPU_IN_MPI };

@@ -273,6 +273,7 @@ bool make_profile() {
     profile.header->start_epoch_ns = nanoseconds(CLOCK_REALTIME);
     first_calibration();
     identify();
+    describe_further_metrics();
     make_function_table();
     return true;
 }

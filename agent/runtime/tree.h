@@ -249,6 +249,8 @@ uint32_t further_metrics();
 const char *further_metric_lines();
 /* Whether the metric at this place of a node is one of them of which the largest value counts. */
 bool is_further_max(uint32_t place);
+/* Says which of them were asked for and are not counted. Under the lock. */
+void describe_further_metrics();
 /* Lets those who count them bring the nodes up to date. last: the values are final. */
 void count_before_flush(bool last);
 /* The calling thread is sampled from here on, if that was asked for. */

@@ -27,10 +27,11 @@ function largestHeap(point) {
     const largest = mediansAt("heap_peak", "exclusive", 0).reduce((most, value) => Math.max(most, value || 0), 0);
     return largest > 0 ? quantity(largest, "B") : null;
   }
-  const set = modelsOf(metricByName.has("heap_held") ? "heap_held" : "heap_peak"); // the sum of what call paths hold
-  const one = set.combined(set.predictions("exclusive", point));
-  if (!one) return null;
-  return `${quantity(one.middle, "B")}${one.high > one.low ? `, 90 % interval ${intervalText(one.low, one.high, "B")}` : ""}`;
+  // The value is the sum of what call paths hold; the interval is that of both metrics (quipu.modeling.heap).
+  const found = ["heap_held", "heap_peak"].filter((name) => metricByName.has(name)).map((name) => modelsOf(name).combined(modelsOf(name).predictions("exclusive", point))).filter((one) => one);
+  if (!found.length) return null;
+  const [low, high] = [Math.min(...found.map((one) => one.low)), Math.max(...found.map((one) => one.high))];
+  return `${quantity(found[0].middle, "B")}${high > low ? `, 90 % interval ${intervalText(low, high, "B")}` : ""}`;
 }
 
 function overviewFacts(metric, point, findings) {
