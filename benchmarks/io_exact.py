@@ -117,9 +117,8 @@ def traced(command: Sequence[str], folder: Path, environment: Mapping[str, str] 
             call, size = CALLS[found[1]]
             counts[name][call] += 1
             counts[name][size] += max(0, int(found[4]))
-        elif (found := _OPEN.match(line)) and (name := group(found[1], folder)):
-            if not os.path.isdir(found[1]):
-                counts[name][4] += 1
+        elif (found := _OPEN.match(line)) and (name := group(found[1], folder)) and not Path(found[1]).is_dir():
+            counts[name][4] += 1
     return dict(counts)
 
 

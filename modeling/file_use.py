@@ -104,7 +104,10 @@ class _Place:
         if self.ranks < 2:
             return False
         if use is FileUse.ONE_WRITER:
-            one, all_ranks = self.largest("file_bytes_written", path), self.mean("file_bytes_written", path) * self.ranks
+            one, all_ranks = (
+                self.largest("file_bytes_written", path),
+                self.mean("file_bytes_written", path) * self.ranks,
+            )
             return one >= max(_LEAST_BYTES, _ONE_RANK * all_ranks)
         in_files_of_ranks = "#" in self.experiment.tree.region_of(path).display
         return in_files_of_ranks and self.mean("files_opened", path) >= _PER_RANK
@@ -115,9 +118,7 @@ def _value(values: FloatArray, path: int, where: int) -> float:
     return float(np.median(known)) if known.size else 0.0
 
 
-def _finding(
-    place: _Place, analysis: Analysis, path: int, use: FileUse, point: Mapping[str, float]
-) -> FileFinding:
+def _finding(place: _Place, analysis: Analysis, path: int, use: FileUse, point: Mapping[str, float]) -> FileFinding:
     tree = place.experiment.tree
     metric, unit = {
         FileUse.SMALL_WRITES: ("file_writes", "writes of a rank"),

@@ -7,7 +7,8 @@ import math
 from collections.abc import Mapping
 
 from .analysis import Analysis
-from .evaluation import Evaluation, Prediction, evaluate
+from .evaluation import Evaluation, evaluate
+from .pmnf.model import Prediction
 
 PEAK, HELD = "heap_peak", "heap_held"
 """Metrics: the largest heap of the rank at an allocation of a call path, and what each call path holds of it."""

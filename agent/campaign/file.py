@@ -36,7 +36,18 @@ _SWITCHES = {
     "memory": "whether allocations are counted",
     "files": "whether reading and writing files is counted",
 }
-_SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_SWITCHES, *_LAUNCHING}
+_SETTINGS = {
+    "name",
+    "directory",
+    "repetitions",
+    "build",
+    "timeout",
+    "points",
+    "clock",
+    "filter",
+    *_SWITCHES,
+    *_LAUNCHING,
+}
 
 
 @dataclass(frozen=True)
@@ -220,7 +231,9 @@ class _Declaration:
             search=self.search(parameters),
             refine=self.refine(parameters),
             scheduler=self.scheduler(parameters),
-            **{name: self.switch(name) for name in _SWITCHES},
+            python=self.switch("python"),
+            memory=self.switch("memory"),
+            files=self.switch("files"),
             target=self.target(parameters),
             counts=self.counts(parameters),
         )

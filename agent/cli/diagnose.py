@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from quipu.modeling.errors import UsageError
 
 from .options import OVER_RANKS_OF_SUMS, over_ranks_of, point_of
 from .output import layout, own_file, say, show, show_json
+
+if TYPE_CHECKING:
+    from quipu.modeling.diagnosis import Diagnosis
 
 
 def command(
@@ -75,12 +79,16 @@ def command(
     found_there = [tables.diagnosis_table(found, top, room)] if found.findings else []
     others = [tables.beyond_effort_table(found, top, room)] if found.others else []
     waiting_there = [] if waits is None else waiting_text(data.tree, waits[1], top, room, waits[0])
-    files_there = [tables.files_table(files, place, top, room)]
-    show([shown, *found_there, *others, *waiting_there, *(files_there if files else [])])
-    if not found.findings:
-        if found.without_effort >= 1.0:
-            say("there is no effort that growth of time could be compared with")
-        elif not others:
-            say("no call path takes longer per effort as a parameter grows")
+    files_there = [tables.files_table(files, place, top, room)] if files else []
+    show([shown, *found_there, *others, *waiting_there, *files_there])
+    if not found.findings and (reason := _why_nothing(found, bool(others))):
+        say(reason)
     if len(found.findings) > top:
         say(f"{len(found.findings) - top} further findings are not shown (--top)")
+
+
+def _why_nothing(found: Diagnosis, others: bool) -> str:
+    """Return why there are no findings; empty if what is shown says it. others: models have more than effort."""
+    if found.without_effort >= 1.0:
+        return "there is no effort that growth of time could be compared with"
+    return "" if others else "no call path takes longer per effort as a parameter grows"

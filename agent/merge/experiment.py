@@ -208,8 +208,8 @@ def _experiment(
     if HELD in values:  # a rank runs out of memory, and not their mean
         with_heap = [number for number, archive in enumerate(archives) if HELD in archive.statistics]
         held = columns_of_one_rank([archives[number] for number in with_heap], HELD)
-        for number, own in zip(with_heap, held, strict=True):
-            values[HELD][paths[number], configuration[number], repetition[number]] = own
+        for number, of_one in zip(with_heap, held, strict=True):
+            values[HELD][paths[number], configuration[number], repetition[number]] = of_one
     excess = {}
     if over_ranks == "mean" and IMBALANCE in metrics:
         excess[IMBALANCE] = np.full(shape, np.nan)

@@ -109,8 +109,8 @@ bool is_counted(const void *caller) {
     return true;
 }
 
-/* The group whose files are counted where the thread is now. What MPI itself does with sockets and with files of its own
- * is no work of the program with files, but MPI-IO with regular files is. */
+/* The group whose files are counted where the thread is now. What MPI itself does with sockets and with files of its
+ * own is no work of the program with files, but MPI-IO with regular files is. */
 Group *counted_group(int descriptor, const void *caller) {
     if (!is_counted(caller))
         return nullptr;
@@ -214,7 +214,8 @@ int opened(int descriptor, const void *caller) {
 /* What a buffered stream had before a call. */
 class Buffered {
   public:
-    Buffered(FILE *stream, const void *caller) : stream(stream), unread(unread_of(stream)), unwritten(unwritten_of(stream)) {
+    Buffered(FILE *stream, const void *caller)
+        : stream(stream), unread(unread_of(stream)), unwritten(unwritten_of(stream)) {
         if (!is_counted(caller) || !stream) {
             this->stream = nullptr;
             return;
@@ -596,13 +597,13 @@ FORMATTING(__printf_chk, (int flag, const char *format, ...), format, stdout,
         return result;                                                                                                 \
     }
 TAKING(size_t, fread, (void *to, size_t size, size_t count, FILE *stream), (to, size, count, stream), stream,
-       result == count ? static_cast<ssize_t>(size *result) : -1)
+       result == count ? static_cast<ssize_t>(size * result) : -1)
 TAKING(size_t, fread_unlocked, (void *to, size_t size, size_t count, FILE *stream), (to, size, count, stream), stream,
-       result == count ? static_cast<ssize_t>(size *result) : -1)
+       result == count ? static_cast<ssize_t>(size * result) : -1)
 TAKING(size_t, __fread_chk, (void *to, size_t room, size_t size, size_t count, FILE *stream),
-       (to, room, size, count, stream), stream, result == count ? static_cast<ssize_t>(size *result) : -1)
+       (to, room, size, count, stream), stream, result == count ? static_cast<ssize_t>(size * result) : -1)
 TAKING(size_t, __fread_unlocked_chk, (void *to, size_t room, size_t size, size_t count, FILE *stream),
-       (to, room, size, count, stream), stream, result == count ? static_cast<ssize_t>(size *result) : -1)
+       (to, room, size, count, stream), stream, result == count ? static_cast<ssize_t>(size * result) : -1)
 TAKING(char *, fgets, (char *to, int size, FILE *stream), (to, size, stream), stream,
        result ? static_cast<ssize_t>(strlen(result)) : -1)
 TAKING(char *, fgets_unlocked, (char *to, int size, FILE *stream), (to, size, stream), stream,
@@ -619,7 +620,8 @@ TAKING(int, __underflow, (FILE * stream), (stream), stream, -1)
 TAKING(int, getchar, (), (), stdin, result != EOF ? 1 : -1)
 TAKING(ssize_t, getline, (char **line, size_t *size, FILE *stream), (line, size, stream), stream, result)
 TAKING(ssize_t, getdelim, (char **line, size_t *size, int end, FILE *stream), (line, size, end, stream), stream, result)
-TAKING(ssize_t, __getdelim, (char **line, size_t *size, int end, FILE *stream), (line, size, end, stream), stream, result)
+TAKING(ssize_t, __getdelim, (char **line, size_t *size, int end, FILE *stream), (line, size, end, stream), stream,
+       result)
 TAKING(int, __isoc99_vfscanf, (FILE * stream, const char *format, va_list list), (stream, format, list), stream, -1)
 
 #define SCANNING(name, parameters, last, of, call)                                                                     \

@@ -104,9 +104,9 @@ void without_digits(const char *path, char *name, size_t size) {
 
 /* What belongs to the system and to its languages is one group per place. */
 const char *system_group(const char *path) {
-    static const char *const places[][2] = {{"/proc/", "/proc"}, {"/sys/", "/sys"},   {"/dev/shm/", nullptr},
-                                            {"/dev/", "/dev"},   {"/etc/", "/etc"},   {"/usr/", "/usr"},
-                                            {"/lib", "/usr"},    {"/opt/", "/opt"},   {"/run/", "/run"}};
+    static const char *const places[][2] = {{"/proc/", "/proc"}, {"/sys/", "/sys"}, {"/dev/shm/", nullptr},
+                                            {"/dev/", "/dev"},   {"/etc/", "/etc"}, {"/usr/", "/usr"},
+                                            {"/lib", "/usr"},    {"/opt/", "/opt"}, {"/run/", "/run"}};
     if (strstr(path, "/site-packages/") || strstr(path, "/dist-packages/") || strstr(path, "/__pycache__/"))
         return "modules of Python";
     for (const auto &place : places)

@@ -24,7 +24,7 @@ struct Blocks {
 };
 
 struct Holder {
-    quipu_node *path; /* null: free */
+    quipu_node *path;                 /* null: free */
     int64_t exact, sampled;           /* bytes in use now */
     int64_t peak_exact, peak_sampled; /* when the peak was noted */
 };
@@ -38,8 +38,8 @@ Blocks *blocks;
 Holders known;
 
 bool locked;
-/* A holder of the lock that was left by siglongjmp, or is interrupted by a handler that allocates, gives up nothing: the
- * block is not known then. */
+/* A holder of the lock that was left by siglongjmp, or is interrupted by a handler that allocates, gives up nothing:
+ * the block is not known then. */
 constexpr int most_attempts = 100000;
 
 bool lock() {
@@ -185,10 +185,9 @@ uint64_t set_metrics(uint64_t total, uint32_t place) {
         const Holder &holder = known.holders[at];
         if (!holder.path)
             continue;
-        const uint64_t own = (holder.peak_exact > 0 ? static_cast<uint64_t>(holder.peak_exact) : 0) +
-                             (holder.peak_sampled > 0
-                                  ? static_cast<uint64_t>(scale * static_cast<double>(holder.peak_sampled))
-                                  : 0);
+        const uint64_t own =
+            (holder.peak_exact > 0 ? static_cast<uint64_t>(holder.peak_exact) : 0) +
+            (holder.peak_sampled > 0 ? static_cast<uint64_t>(scale * static_cast<double>(holder.peak_sampled)) : 0);
         __atomic_store_n(&holder.path->metrics[place], own, __ATOMIC_RELAXED);
         set += own;
     }

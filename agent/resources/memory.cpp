@@ -130,16 +130,24 @@ inline quipu_node *path() {
     return here->id ? here : here->up;
 }
 
+/* Where the metrics are, if there is a profile by now. */
+__attribute__((noinline)) uint32_t find_metrics() {
+    if (quipu_current && quipu_current->own)
+        __atomic_store_n(&metrics, quipu_further_place(QUIPU_GROUP_MEMORY), __ATOMIC_RELAXED);
+    return metrics;
+}
+
 /* Those of the active call path that this library counts; null: there are none yet. */
 inline uint64_t *own_metrics() {
-    const uint32_t place = metrics;
+    const uint32_t known = metrics, place = __builtin_expect(known != 0, 1) ? known : find_metrics();
     quipu_node *node = __builtin_expect(place != 0, 1) ? path() : nullptr;
     return __builtin_expect(node != nullptr, 1) ? node->metrics + place : nullptr;
 }
 
 inline void raise(int64_t *largest, int64_t value) {
     int64_t old = __atomic_load_n(largest, __ATOMIC_RELAXED);
-    while (value > old && !__atomic_compare_exchange_n(largest, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    while (value > old &&
+           !__atomic_compare_exchange_n(largest, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
 }
 
@@ -229,8 +237,6 @@ __attribute__((noinline)) void allocated_slowly(Thread *thread, const void *bloc
     const int error = errno;
     if (thread->low == 0)
         begin(thread);
-    if (!metrics && quipu_current)
-        __atomic_store_n(&metrics, quipu_further_place(QUIPU_GROUP_MEMORY), __ATOMIC_RELAXED);
     quipu_node *node = metrics ? path() : nullptr;
     if (node && (thread->allocations || thread->releases))
         count_earlier(thread, node);
@@ -357,13 +363,16 @@ void describe() {
     const void *const behind = file_of(reinterpret_cast<void *>(next.malloc));
     const char *problem = nullptr;
     if (file_of(dlsym(RTLD_DEFAULT, "malloc")) != file_of(reinterpret_cast<void *>(&describe)))
-        problem = "allocations are not counted: the program is linked with an allocator of its own; link it with the one "
-                  "of the C library, or with a shared library";
+        problem =
+            "allocations are not counted: the program is linked with an allocator of its own; link it with the one "
+            "of the C library, or with a shared library";
     else if (behind != file_of(reinterpret_cast<void *>(next.usable)))
-        problem = "sizes of the heap are wrong: the allocator has no malloc_usable_size; run the program with another one";
+        problem =
+            "sizes of the heap are wrong: the allocator has no malloc_usable_size; run the program with another one";
     else if (file_of(dlsym(RTLD_DEFAULT, "_Znwm")) == behind)
-        problem = "what C++ allocates with new is not counted: the allocator does it without malloc; run the program with "
-                  "the allocator of the C library";
+        problem =
+            "what C++ allocates with new is not counted: the allocator does it without malloc; run the program with "
+            "the allocator of the C library";
     if (problem)
         quipu_attribute("memory_problem", problem);
     if (dladdr(reinterpret_cast<void *>(next.malloc), &info) && info.dli_fname)
@@ -373,9 +382,7 @@ void describe() {
 void before_values_are_read(int last) {
     if (!counting || !quipu_current || !quipu_current->own)
         return;
-    if (!metrics)
-        __atomic_store_n(&metrics, quipu_further_place(QUIPU_GROUP_MEMORY), __ATOMIC_RELAXED);
-    quipu_node *node = metrics ? path() : nullptr;
+    quipu_node *node = find_metrics() ? path() : nullptr;
     if (!node)
         return;
     static bool described;

@@ -19,8 +19,7 @@ constexpr bool is_max(const char *over_locations) { return over_locations[0] == 
 
 constexpr Metric metrics[] = {
 #define QUIPU_FURTHER_METRIC(group, id, name, unit, kind, over_locations, description)                                 \
-    {QUIPU_GROUP_##group, is_max(over_locations),                                                                      \
-     name "\t" unit "\t" kind "\t" over_locations "\t" description "\n"},
+    {QUIPU_GROUP_##group, is_max(over_locations), name "\t" unit "\t" kind "\t" over_locations "\t" description "\n"},
 #include "further_metrics.def"
 };
 

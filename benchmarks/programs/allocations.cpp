@@ -26,7 +26,8 @@ static std::vector<std::string> sorted(const std::map<std::string, long> &counts
     std::vector<std::string> words;
     for (const auto &[text, times] : counts)
         words.push_back(text + std::to_string(times));
-    std::sort(words.begin(), words.end(), [](const auto &a, const auto &b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
+    std::sort(words.begin(), words.end(),
+              [](const auto &a, const auto &b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
     return words;
 }
 

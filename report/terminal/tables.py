@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..text import (
+    OPEN_INTERVAL,
     START_AND_END,
     beyond_text,
     core_hours,
