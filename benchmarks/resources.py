@@ -1,27 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What annotations cost, and how exactly memory and files are counted.
+"""Memory, files and annotations: what measuring them costs, and how exact and predictable they are.
 
     make bench-resources
+    benchmarks/resources.py --parts memory_cost,io_exact
 
-Runs the parts below one after the other. The last line is one JSON object with the numbers of all of them; each part is
-also a benchmark of its own, whose docstring says what the numbers are.
+Joins the last lines of the benchmarks of the single parts (`PARTS`), which also run alone. The last line is one JSON
+object.
 """
 
 from __future__ import annotations
 
+import argparse
+import importlib.util
 import json
-from collections.abc import Callable
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
-from annotation_cost import annotation_cost
-
-PARTS: tuple[Callable[[], dict[str, object]], ...] = (annotation_cost,)
+PARTS = ("memory_cost", "io_exact", "annotation_cost")
+"""Modules beside this one with a function `results()`; those that are not there are left out."""
 
 
 def main() -> None:
-    numbers: dict[str, object] = {}
-    for part in PARTS:
-        numbers |= part()
-    print(json.dumps(numbers))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--parts", default=",".join(PARTS), help="names of the parts, with commas between them")
+    options = parser.parse_args()
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
+    found: dict[str, Any] = {}
+    for part in options.parts.split(","):
+        if importlib.util.find_spec(part) is not None:
+            found |= import_module(part).results()
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

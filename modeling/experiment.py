@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+PEAK, HELD = "heap_peak", "heap_held"
+"""Metrics: the largest heap of the rank at an allocation of a call path, and what each call path holds of it."""
+
 # Effort whose imbalance over the ranks says what ranks wait for.
 IMBALANCE = "blocks"
 

@@ -8,10 +8,8 @@ from collections.abc import Mapping
 
 from .analysis import Analysis
 from .evaluation import Evaluation, evaluate
+from .experiment import HELD, PEAK
 from .pmnf.model import Prediction
-
-PEAK, HELD = "heap_peak", "heap_held"
-"""Metrics: the largest heap of the rank at an allocation of a call path, and what each call path holds of it."""
 
 
 def largest_heap(analysis: Analysis, point: Mapping[str, float]) -> Prediction | None:

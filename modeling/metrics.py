@@ -12,11 +12,25 @@ from .experiment import Metric
 _ROW = re.compile(r'^QUIPU_(WEIGHTED_)?METRIC\(\w+, "(.*?)", "(.*?)", "(.*?)", "(.*?)", "(.*?)"\)', re.MULTILINE)
 _ROWS = _ROW.findall((Path(__file__).parents[1] / "agent" / "runtime" / "metrics.def").read_text(encoding="utf-8"))
 
+_FURTHER = re.compile(r'^QUIPU_FURTHER_METRIC\((\w+), \w+, "(.*?)", "(.*?)", "(.*?)", "(.*?)", "(.*?)"\)', re.MULTILINE)
+_FURTHER_ROWS = _FURTHER.findall(
+    (Path(__file__).parents[1] / "agent" / "runtime" / "further_metrics.def").read_text(encoding="utf-8")
+)
+
 METRICS = {
     name: Metric(name, unit, cast(Literal["effort", "cost"], kind), cast(Literal["sum", "max"], over), description)
     for _, name, unit, kind, over, description in _ROWS
 }
 """By name, in the order of the table. visits, time, bytes_sent and bytes_received are called so in Score-P, too."""
+
+FURTHER = {
+    name: Metric(name, unit, cast(Literal["effort", "cost"], kind), cast(Literal["sum", "max"], over), description)
+    for _, name, unit, kind, over, description in _FURTHER_ROWS
+}
+"""Those that only some runs have (agent/runtime/further_metrics.def), by name."""
+
+OPTION_OF = {name: f"--{group.lower()}" for group, name, *_ in _FURTHER_ROWS}
+"""The option of `quipu run` that asks for one of them."""
 
 BY_PASS = tuple(name for weighted, name, *_ in _ROWS if weighted)
 WEIGHTED = len(BY_PASS)
@@ -25,4 +39,4 @@ WEIGHTED = len(BY_PASS)
 
 def metric_named(name: str) -> Metric:
     """Return the metric of this name; one that Quipu does not know is a cost metric that adds up, without a unit."""
-    return METRICS.get(name) or Metric(name)
+    return METRICS.get(name) or FURTHER.get(name) or Metric(name)

@@ -12,9 +12,9 @@ from quipu.modeling.analysis import Analysis
 from quipu.modeling.band import outside_of_band
 from quipu.modeling.behaviour import Behaviour, behaviour
 from quipu.modeling.evaluation import Evaluation, Ranked, evaluate
-from quipu.modeling.experiment import Experiment, Metric
+from quipu.modeling.experiment import PEAK, Experiment, Metric
 from quipu.modeling.extrapolation import FAR, is_far, times_beyond
-from quipu.modeling.heap import PEAK, largest_heap
+from quipu.modeling.heap import largest_heap
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.printable import counted
 from quipu.modeling.refine.selection import RegionSelection

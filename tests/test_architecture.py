@@ -21,7 +21,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("modeling", "mpi_wrap", "report", "agent")
 RUNTIME = "agent/runtime"
-NATIVE = (RUNTIME, "agent/interpreter", "agent/shim", "llvm_pass", "mpi_wrap/native")
+NATIVE = (RUNTIME, "agent/interpreter", "agent/resources", "agent/shim", "llvm_pass", "mpi_wrap/native")
 EVERYTHING, C_HEADERS, NOTHING = "everything", "C headers of `runtime/`", "–"
 # The roots of the packages belong to no room: there is nothing in them to import.
 PACKAGE_ROOTS = {f"{package}/__init__.py" for package in PACKAGES if package != "modeling"}

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from commands import plain
 from quipu.modeling.counters import COUNTERS, REQUESTED
 from quipu.modeling.experiment import Metric
-from quipu.modeling.metrics import METRICS, WEIGHTED
+from quipu.modeling.metrics import FURTHER, METRICS, OPTION_OF, WEIGHTED
 
 _KINDS = {"effort": "effort: the same in every run", "cost": "cost: varies between runs"}
 _OVER = {"sum": "sums", "max": "maximum"}
@@ -36,6 +36,12 @@ def metric_page() -> str:
             "",
             "The compiler pass counts what the wrappers compiled; the rest is counted in every program that",
             "`quipu run` starts. `overhead`, in seconds, is what measuring itself cost ([how](../design/overhead.md)).",
+            "",
+            "## What memory and files add",
+            "",
+            "With `quipu run --memory` ([how](../howto/memory.md)) and `quipu run --files` ([how](../howto/files.md)):",
+            "",
+            *_table(FURTHER.values(), {name: f"`{option}`" for name, option in OPTION_OF.items()}),
             "",
             "## What counter sources add",
             "",

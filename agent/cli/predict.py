@@ -33,7 +33,7 @@ def command(
     \b
     Example: quipu predict heat --at p=1024,n=1e6 --inclusive --top 10
     """
-    from quipu.modeling.heap import HELD, PEAK
+    from quipu.modeling.experiment import HELD, PEAK
     from quipu.report.json_views import ranking_json
     from quipu.report.loop_views import loop_rows
     from quipu.report.model_views import ranking_view

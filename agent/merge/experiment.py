@@ -16,8 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
-from quipu.modeling.experiment import IMBALANCE, Experiment, FloatArray, IntArray, Metric, TimedPart
-from quipu.modeling.heap import HELD
+from quipu.modeling.experiment import HELD, IMBALANCE, Experiment, FloatArray, IntArray, Metric, TimedPart
 from quipu.modeling.limits import reading
 from quipu.modeling.measurement_quality import quality_line
 from quipu.modeling.printable import counted
