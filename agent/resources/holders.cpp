@@ -9,6 +9,7 @@
 namespace quipu::memory {
 
 const AddressFilter *address_filter;
+quipu_node before_regions;
 
 namespace {
 
@@ -183,7 +184,7 @@ uint64_t set_metrics(uint64_t total, uint32_t place) {
     uint64_t set = 0;
     for (size_t at = 0; known.holders && at <= known.mask; at++) {
         const Holder &holder = known.holders[at];
-        if (!holder.path)
+        if (!holder.path || holder.path == &before_regions)
             continue;
         const uint64_t own =
             (holder.peak_exact > 0 ? static_cast<uint64_t>(holder.peak_exact) : 0) +

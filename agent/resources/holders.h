@@ -31,6 +31,9 @@ inline bool may_be_known(const void *block) {
     return __atomic_load_n(&filter->bits[place / 64], __ATOMIC_RELAXED) >> (place % 64) & 1;
 }
 
+/* Stands for the call path of blocks that were allocated before there was one. */
+extern quipu_node before_regions;
+
 /* What one known block stands for. */
 struct Share {
     quipu_node *path;

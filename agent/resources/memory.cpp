@@ -247,10 +247,11 @@ __attribute__((noinline)) void allocated_slowly(Thread *thread, const void *bloc
         return;
     }
     thread->large = period / 2;
-    if (node && is_large && usable >= thread->large)
-        remember(block, {node, usable, true});
-    else if (node && !is_large)
-        remember(block, {node, period, false});
+    quipu_node *const holder = node ? node : &before_regions;
+    if (is_large && usable >= thread->large)
+        remember(block, {holder, usable, true});
+    else if (!is_large)
+        remember(block, {holder, period, false});
     if (thread->until < 0)
         thread->until = next_step(thread);
     note_highest(node);

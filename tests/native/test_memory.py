@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from quipu.agent.installation import native_file
+from quipu.agent.profile.reader import read_profile
 
 from .conftest import Measured, Workshop, profiles_of, raw_folder, tree_of
 
@@ -167,3 +171,38 @@ def test_cpp_and_its_containers(workshop: Workshop, tmp_path: Path) -> None:
 def test_nothing_is_kept_without_the_option(workshop: Workshop, program: Path) -> None:
     run = workshop.run(program, "hold")
     assert "allocations" not in run.profile.values
+
+
+def test_fortran_allocates_by_malloc(workshop: Workshop, tmp_path: Path) -> None:
+    source = tmp_path / "fields.f90"
+    source.write_text(
+        "program fields\n  real(8), allocatable :: field(:)\n  call work(100000)\ncontains\n"
+        "  subroutine work(n)\n    integer, intent(in) :: n\n    integer :: i\n    allocate (field(n))\n"
+        "    do i = 1, n\n      field(i) = i\n    end do\n    print *, sum(field)\n    deallocate (field)\n"
+        "  end subroutine\nend program\n",
+        encoding="utf-8",
+    )
+    program = tmp_path / "fields"
+    subprocess.run([native_file("quipu-fc"), "-O1", "--quipu-all", source, "-o", program], cwd=tmp_path, check=True)
+    run = workshop.run(program, QUIPU_MEMORY="1", LD_PRELOAD=str(MEMORY))
+    (work,) = (values for path, values in run.tree.items() if path and path[-1].endswith("work"))
+    assert work["allocated_bytes"] >= 800_000
+    assert work["heap_held"] >= 800_000
+
+
+def test_objects_of_python_and_what_came_before_them(tmp_path: Path) -> None:
+    (tmp_path / "objects.py").write_text(
+        "def hold(count):\n    return [bytes(1000) for _ in range(count)]\n\n\nkept = hold(5000)\nprint(len(kept))\n",
+        encoding="utf-8",
+    )
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    environment = {**os.environ, "QUIPU_DIR": str(raw), "QUIPU_PYTHON": "1", "QUIPU_MEMORY": "1"}
+    command = [native_file("quipu-exec"), sys.executable, tmp_path / "objects.py"]
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=PATIENCE)
+    (file,) = raw.glob("profile-*.quipu")
+    tree = tree_of(read_profile(file))
+    inside = sum(values["heap_held"] for path, values in tree.items() if any("hold" in name for name in path))
+    outside = sum(values["heap_held"] for path, values in tree.items() if not any("hold" in name for name in path))
+    assert inside == pytest.approx(5000 * 1033, rel=0.15)  # what the interpreter holds is not theirs
+    assert outside > 1_000_000
