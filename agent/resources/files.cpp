@@ -332,7 +332,7 @@ int find_own_code(struct dl_phdr_info *library, size_t, void *) {
 }
 
 __attribute__((constructor)) void start() {
-    if (!quipu_active())
+    if (!quipu_active() || !quipu_counts)
         return;
     dl_iterate_phdr(find_own_code, nullptr);
     begin_groups();

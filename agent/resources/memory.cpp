@@ -405,7 +405,7 @@ void before_values_are_read(int last) {
 
 __attribute__((constructor)) void start() {
     (void)ready();
-    if (!quipu_active() || !next.usable) {
+    if (!quipu_active() || !quipu_counts || !next.usable) {
         counting = false;
         return;
     }

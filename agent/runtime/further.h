@@ -19,18 +19,20 @@ enum quipu_further_metric {
     QUIPU_FURTHER_COUNT
 };
 
-/* What to add to a quipu_further_metric of this group for its place among the metrics of a node; 0 while there is no
+/* The functions are weak: a program may have brought a runtime that does not have them; quipu_check says so.
+ *
+ * What to add to a quipu_further_metric of this group for its place among the metrics of a node; 0 while there is no
  * profile, or it has no such metrics. */
-uint32_t quipu_further_place(enum quipu_further_group group);
+__attribute__((weak)) uint32_t quipu_further_place(enum quipu_further_group group);
 
 /* This group is counted: what the library that does it says when it is loaded. `settle` (may be NULL) is called before
  * values of nodes are read: at each flush of the profile, and with `last` not 0 when the values that it leaves are
  * final. */
-void quipu_counts(enum quipu_further_group group, void (*settle)(int last));
+__attribute__((weak)) void quipu_counts(enum quipu_further_group group, void (*settle)(int last));
 
 /* Whether the active call path of this thread is a call of MPI, or lies below one: of MPI-IO, or another one. */
 enum quipu_in_mpi { QUIPU_NOT_IN_MPI, QUIPU_IN_MPI_IO, QUIPU_IN_MPI };
-enum quipu_in_mpi quipu_in_mpi(void);
+__attribute__((weak)) enum quipu_in_mpi quipu_in_mpi(void);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus
