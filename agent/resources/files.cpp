@@ -332,11 +332,10 @@ int find_own_code(struct dl_phdr_info *library, size_t, void *) {
 }
 
 __attribute__((constructor)) void start() {
-    if (!quipu_active() || !quipu_counts)
+    if (!quipu_active() || !quipu_further_place)
         return;
     dl_iterate_phdr(find_own_code, nullptr);
     begin_groups();
-    quipu_counts(QUIPU_GROUP_FILES, nullptr);
     counting = true;
 }
 
@@ -357,6 +356,8 @@ using namespace quipu::files;
 #define CALLER __builtin_return_address(0)
 
 extern "C" {
+
+EXPORTED void quipu_settle_files(int) {}
 
 /* The C library declares some of these with attributes, and some in one of two sizes of offsets, which are the same on
  * 64-bit systems. */

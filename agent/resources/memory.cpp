@@ -405,14 +405,13 @@ void before_values_are_read(int last) {
 
 __attribute__((constructor)) void start() {
     (void)ready();
-    if (!quipu_active() || !quipu_counts || !next.usable) {
+    if (!quipu_active() || !quipu_further_place || !next.usable) {
         counting = false;
         return;
     }
     has_thread_end = pthread_key_create(&thread_end, end) == 0;
     pthread_atfork(before_fork, after_fork, in_child);
     dl_iterate_phdr(find_own_code, nullptr);
-    quipu_counts(QUIPU_GROUP_MEMORY, before_values_are_read);
 }
 
 } // namespace
@@ -423,6 +422,8 @@ extern "C" {
 using namespace quipu::memory;
 
 #define EXPORTED __attribute__((visibility("default")))
+
+EXPORTED void quipu_settle_memory(int last) { before_values_are_read(last); }
 #define CALLER __builtin_return_address(0)
 
 EXPORTED void *malloc(size_t bytes) {

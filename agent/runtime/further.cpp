@@ -33,11 +33,16 @@ constexpr const char *problems[QUIPU_GROUPS][2] = {
                       "LD_PRELOAD; link it with shared libraries"},
 };
 
-bool present[QUIPU_GROUPS]; /* by a library that is loaded */
 bool wanted[QUIPU_GROUPS];
 uint32_t first; /* place of the first among the metrics of a node; 0: not known yet */
 
-void (*callbacks[QUIPU_GROUPS])(int);
+using Settle = void (*)(int);
+
+/* Null: nobody counts the group. */
+Settle settle_of(uint32_t group) {
+    const Settle known[QUIPU_GROUPS] = {quipu_settle_memory, quipu_settle_files};
+    return known[group];
+}
 
 bool is_asked_for(uint32_t group) {
     const char *value = setting(variables[group]);
@@ -48,7 +53,7 @@ bool is_asked_for(uint32_t group) {
 
 void read_further_metrics(uint32_t before) {
     for (uint32_t group = 0; group < QUIPU_GROUPS; group++)
-        wanted[group] = present[group] && is_asked_for(group);
+        wanted[group] = settle_of(group) && is_asked_for(group);
     __atomic_store_n(&first, before, __ATOMIC_RELEASE);
 }
 
@@ -80,14 +85,14 @@ bool is_further_max(uint32_t place) {
 
 void describe_further_metrics() {
     for (uint32_t group = 0; group < QUIPU_GROUPS; group++)
-        if (is_asked_for(group) && !present[group])
+        if (is_asked_for(group) && !settle_of(group))
             set_attribute(problems[group][0], problems[group][1]);
 }
 
 void count_before_flush(bool last) {
-    for (auto *callback : callbacks)
-        if (callback)
-            callback(last);
+    for (uint32_t group = 0; group < QUIPU_GROUPS; group++)
+        if (wanted[group])
+            settle_of(group)(last);
 }
 
 } // namespace quipu
@@ -106,11 +111,6 @@ uint32_t quipu_further_place(enum quipu_further_group group) {
         left_out += !wanted[metric.group];
     }
     return start - left_out;
-}
-
-void quipu_counts(enum quipu_further_group group, void (*settle)(int)) {
-    quipu::present[group] = true;
-    quipu::callbacks[group] = settle;
 }
 
 enum quipu_in_mpi quipu_in_mpi(void) {

@@ -25,10 +25,11 @@ enum quipu_further_metric {
  * profile, or it has no such metrics. */
 __attribute__((weak)) uint32_t quipu_further_place(enum quipu_further_group group);
 
-/* This group is counted: what the library that does it says when it is loaded. `settle` (may be NULL) is called before
- * values of nodes are read: at each flush of the profile, and with `last` not 0 when the values that it leaves are
- * final. */
-__attribute__((weak)) void quipu_counts(enum quipu_further_group group, void (*settle)(int last));
+/* What the library that counts a group defines; NULL where it is not loaded, and the group is not counted then. They
+ * are symbols, because other libraries may enter regions before the constructors of that one run. Called before values
+ * of nodes are read: at each flush of the profile, and with `last` not 0 when the values that it leaves are final. */
+__attribute__((weak)) void quipu_settle_memory(int last);
+__attribute__((weak)) void quipu_settle_files(int last);
 
 /* Whether the active call path of this thread is a call of MPI, or lies below one: of MPI-IO, or another one. */
 enum quipu_in_mpi { QUIPU_NOT_IN_MPI, QUIPU_IN_MPI_IO, QUIPU_IN_MPI };

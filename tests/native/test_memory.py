@@ -206,3 +206,20 @@ def test_objects_of_python_and_what_came_before_them(tmp_path: Path) -> None:
     outside = sum(values["heap_held"] for path, values in tree.items() if not any("hold" in name for name in path))
     assert inside == pytest.approx(5000 * 1033, rel=0.15)  # what the interpreter holds is not theirs
     assert outside > 1_000_000
+
+
+def test_a_library_that_enters_a_region_first_changes_nothing(workshop: Workshop, tmp_path: Path) -> None:
+    (tmp_path / "early.c").write_text(
+        "#include <stdlib.h>\nvoid *volatile early;\n"
+        "__attribute__((constructor)) static void at_load(void) { early = malloc(4 << 20); }\n",
+        encoding="utf-8",
+    )
+    library, compiler = tmp_path / "libearly.so", native_file("quipu-cc")
+    options = ["-O1", "-fno-builtin", "--quipu-all"]
+    subprocess.run([compiler, *options, "-shared", "-fPIC", tmp_path / "early.c", "-o", library], check=True)
+    source = tmp_path / "late.c"
+    source.write_text("extern void *volatile early;\nint main(void) { return early == 0; }\n", encoding="utf-8")
+    program = workshop.build(source, *options, str(library), f"-Wl,-rpath,{tmp_path}", name="late")
+    run = workshop.run(program, QUIPU_MEMORY="1", LD_PRELOAD=str(MEMORY))
+    assert not run.profile.problems
+    assert sum(values["heap_held"] for values in run.tree.values()) >= 4 * MIB
