@@ -8,7 +8,7 @@
 Cost: the examples and a program that allocates much (programs/allocations.cpp) run in turn plain, measured, and
 measured with allocations counted (QUIPU_MEMORY). `memory_overhead`: processor time with allocations counted over that
 of the plain program; `beside_measuring`: over that of the measured one. Fastest run of each; the geometric means are
-over the programs. `pair_ns`: what an allocation and its release take more, of programs/allocations.cpp.
+over the programs. `pair_ns`: what an allocation and its release (programs/pairs.c) take more if they are counted.
 
 Prediction: each program runs with few ranks and small sizes, and once with 8 times the ranks and twice the size. The
 largest heap there is predicted from the small runs, and compared with what was measured. `memory_error`: the mean over
@@ -103,6 +103,21 @@ def cost_of(program: Program, folder: Path, rounds: int, preload: str) -> dict[s
     return {name: min(values) for name, values in found.items()}
 
 
+def pair_ns(folder: Path, rounds: int) -> float:
+    """Return what an allocation and its release take more where they are counted, in nanoseconds; fastest runs."""
+    program = folder / "pairs"
+    source = ROOT / "benchmarks/programs/pairs.c"
+    subprocess.run([native_file("quipu-cc"), "-O2", source, "-o", program], check=True)
+    found: dict[bool, list[float]] = {False: [], True: []}
+    for counted in (False, True) * rounds:
+        with tempfile.TemporaryDirectory() as scratch:
+            environment = {**os.environ, "QUIPU_DIR": scratch}
+            environment |= {"QUIPU_MEMORY": "1", "LD_PRELOAD": str(MEMORY)} if counted else {}
+            answer = subprocess.run([program], env=environment, check=True, capture_output=True, text=True)
+            found[counted].append(float(answer.stdout))
+    return round(min(found[True]) - min(found[False]), 2)
+
+
 def costs(folder: Path, rounds: int, names: Sequence[str]) -> dict[str, dict[str, float]]:
     """Return per program what it takes, and the two ratios."""
     from quipu.mpi_wrap import mpi_library
@@ -180,6 +195,7 @@ def measured_costs(folder: Path, rounds: int, names: Sequence[str] = ()) -> dict
     return {
         "memory_overhead_geomean": round(geometric_mean([row["memory_overhead"] for row in rows.values()]), 4),
         "beside_measuring_geomean": round(geometric_mean([row["beside_measuring"] for row in rows.values()]), 4),
+        "pair_ns": pair_ns(folder, rounds),
         "costs": rows,
     }
 

@@ -170,6 +170,7 @@ template <typename Function> Function next_of(Function, const char *name) {
     return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names of functions, their parameters and types
 /* The function of this name behind this library. */
 #define NEXT(name)                                                                                                     \
     ([]() {                                                                                                            \
@@ -236,7 +237,7 @@ class Buffered {
             return;
         if (bytes < 0 && left <= unread && left && !ended)
             return;
-        Account did;
+        Account did = {};
         const bool known = since_last(&did);
         /* The length of a line that has zeros in it is not known. */
         const ssize_t read = known ? static_cast<ssize_t>(did.bytes_read) : bytes >= 0 ? bytes + left - unread : 0;
@@ -255,7 +256,7 @@ class Buffered {
         const ssize_t wrote = unwritten + bytes - waiting;
         if (wrote <= 0)
             return;
-        Account did;
+        Account did = {};
         const bool known = since_last(&did);
         const uint64_t calls =
             did_calls(known && wrote == static_cast<ssize_t>(did.bytes_written), did.writes, wrote, false);
@@ -540,7 +541,7 @@ SEEKING(int, fseeko, (FILE * stream, off_t offset, int whence), (stream, offset,
 SEEKING(int, fseeko64, (FILE * stream, off64_t offset, int whence), (stream, offset, whence))
 EXPORTED void rewind(FILE *stream) {
     Buffered before(stream, CALLER);
-    NEXT(rewind)(stream);
+    NEXT(rewind)(stream); // NOLINT(bugprone-unsafe-functions): the program calls it
     before.put(0);
 }
 
@@ -640,3 +641,4 @@ SCANNING(__isoc99_fscanf, (FILE * stream, const char *format, ...), format, stre
          NEXT(__isoc99_vfscanf)(stream, format, list))
 SCANNING(__isoc99_scanf, (const char *format, ...), format, stdin, NEXT(__isoc99_vfscanf)(stdin, format, list))
 }
+// NOLINTEND(bugprone-macro-parentheses)

@@ -498,6 +498,7 @@ EXPORTED int posix_memalign(void **block, size_t alignment, size_t bytes) {
     return failure;
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names of functions
 #define ALIGNED(name)                                                                                                  \
     EXPORTED void *name(size_t alignment, size_t bytes) {                                                              \
         void *block = ready() && next.name ? next.name(alignment, bytes) : nullptr;                                    \
@@ -515,4 +516,5 @@ ALIGNED(memalign)
     }
 OF_PAGES(valloc)
 OF_PAGES(pvalloc)
+// NOLINTEND(bugprone-macro-parentheses)
 }

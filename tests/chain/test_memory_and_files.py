@@ -115,7 +115,16 @@ def test_predict_says_the_largest_heap(folder: Path) -> None:
 
 
 def test_simulated_ranks_are_refused(folder: Path) -> None:
-    command = [native_file("quipu-exec").with_name("quipu"), "run", "--memory", "--launcher", "smpi", "-n", "2", "--"]
+    command = [
+        str(native_file("quipu-exec").with_name("quipu")),
+        "run",
+        "--memory",
+        "--launcher",
+        "smpi",
+        "-n",
+        "2",
+        "--",
+    ]
     done = subprocess.run(
         [*command, "./roles"], cwd=folder, capture_output=True, text=True, check=False, env=dict(os.environ)
     )

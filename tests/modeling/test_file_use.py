@@ -36,10 +36,11 @@ def experiment(
     return Experiment("files", ("p",), RANKS[:, None], tree, metrics, values, over_ranks=over)  # type: ignore[arg-type]
 
 
-def found(
-    name: str, mean: tuple[FloatArray, ...], largest: tuple[FloatArray, ...], **how: RegionKind
-) -> list[FileFinding]:
-    one, most = experiment(name, "mean", *mean, **how), experiment(name, "max", *largest, **how)
+Values = tuple[FloatArray, FloatArray, FloatArray]
+
+
+def found(name: str, mean: Values, largest: Values, kind: RegionKind = RegionKind.FILE) -> list[FileFinding]:
+    one, most = experiment(name, "mean", *mean, kind), experiment(name, "max", *largest, kind)
     return list(file_uses(one, most, analyze(one), "p", {"p": 64.0}))
 
 
@@ -83,7 +84,7 @@ def test_a_file_per_rank_is_found_by_the_number_in_its_name() -> None:
 
 def test_a_function_is_no_group_of_files() -> None:
     values = (500 * ONE, 8000 * ONE, ONE)
-    assert found("part-#.bin", values, values, kind=RegionKind.FUNCTION) == []
+    assert found("part-#.bin", values, values, RegionKind.FUNCTION) == []
 
 
 def test_nothing_is_said_where_files_were_not_counted() -> None:

@@ -198,7 +198,7 @@ def test_objects_of_python_and_what_came_before_them(tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     raw.mkdir()
     environment = {**os.environ, "QUIPU_DIR": str(raw), "QUIPU_PYTHON": "1", "QUIPU_MEMORY": "1"}
-    command = [native_file("quipu-exec"), sys.executable, tmp_path / "objects.py"]
+    command = [str(native_file("quipu-exec")), sys.executable, str(tmp_path / "objects.py")]
     subprocess.run(command, env=environment, check=True, capture_output=True, timeout=PATIENCE)
     (file,) = raw.glob("profile-*.quipu")
     tree = tree_of(read_profile(file))
