@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape, unescape
 from pathlib import Path
@@ -12,13 +13,20 @@ from pathlib import Path
 from quipu.modeling.experiment import Experiment
 from quipu.report.html import html_report
 from quipu.report.kernel_views import KernelPanel
+from quipu.report.views import PlacedModel
 
 from .browser import document, instrumented
 from .planted import planted
 
 
-def said(experiment: Experiment, identifiers: tuple[str, ...], folder: Path, width: int = 1400) -> list[str]:
-    """Return the texts of elements of the page, all sections drawn."""
+def said(
+    experiment: Experiment,
+    identifiers: tuple[str, ...],
+    folder: Path,
+    width: int = 1400,
+    models: Sequence[PlacedModel] = (),
+) -> list[str]:
+    """Return the texts of elements of the page, all sections drawn. models: if they are not those planted."""
     script = f"""whenDrawn(() => {{
       window.dispatchEvent(new Event('beforeprint'));
       const textOf = (id) => document.getElementById(id).textContent.replace(/\\s+/g, ' ').trim();
@@ -26,7 +34,7 @@ def said(experiment: Experiment, identifiers: tuple[str, ...], folder: Path, wid
       document.documentElement.dataset.found = JSON.stringify(texts);
     }});"""
     page = folder / "page.html"
-    page.write_text(instrumented(html_report(experiment, planted()[1]), script), encoding="utf-8")
+    page.write_text(instrumented(html_report(experiment, models or planted()[1]), script), encoding="utf-8")
     dom, console = document(page, folder / "profile", width)
     assert console == ""
     found = re.search(r'data-found="([^"]*)"', dom)
