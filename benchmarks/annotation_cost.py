@@ -65,7 +65,7 @@ end program
 """
 
 
-def annotation_cost() -> dict[str, object]:
+def results() -> dict[str, object]:
     """Return the numbers of the last line."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -121,4 +121,4 @@ def loop(program: Path, iterations: int, launcher: tuple[str | Path, ...]) -> fl
 
 
 if __name__ == "__main__":
-    print(json.dumps(annotation_cost()))
+    print(json.dumps(results()))
