@@ -15,8 +15,8 @@ class Module;
 namespace quipu {
 
 /// Puts lines into a section of the object file; nothing of it is loaded when the program runs. They are one block that
-/// is compressed if this LLVM can: "QPZ1" (zlib) or "QPR1" (as it is), the size of what
-/// follows and of the text, 32 bits each, little-endian. The linker puts the blocks of all object files in a row.
+/// is compressed if this LLVM can: "QPS1" (zstd), "QPZ1" (zlib) or "QPR1" (as it is), the size of what follows and of
+/// the text, 32 bits each, little-endian. The linker puts the blocks of all object files in a row.
 void emitPacked(llvm::Module &M, llvm::StringRef Section, llvm::ArrayRef<std::string> Lines);
 
 } // namespace quipu

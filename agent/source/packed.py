@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts that the pass leaves in sections that are not loaded: compressed blocks, one per object file.
 
-A block is "QPZ1" (zlib) or "QPR1" (as it is), the sizes of what follows and of the text, 32 bits each, little-endian
-(llvm_pass/sections.h).
+A block is "QPS1" (zstd), "QPZ1" (zlib) or "QPR1" (as it is), the sizes of what follows and of the text, 32 bits each,
+little-endian (llvm_pass/sections.h).
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import struct
 import zlib
 from pathlib import Path
 
+import pyarrow
 from quipu.modeling.errors import FormatError
 from quipu.modeling.limits import reading, without_waiting
 from quipu.mpi_wrap.elf import COMPRESSED, ElfFile, NoElf
 
 _HEAD = struct.Struct("<4sII")
-_COMPRESSED, _PLAIN = b"QPZ1", b"QPR1"
+_ZSTD, _ZLIB, _PLAIN = b"QPS1", b"QPZ1", b"QPR1"
 
 
 def texts(path: Path, name: str) -> list[bytes]:
@@ -41,11 +42,11 @@ def texts(path: Path, name: str) -> list[bytes]:
                 raise _broken(path, name, at)
             kind, packed, size = _HEAD.unpack_from(content, at)
             at += _HEAD.size
-            if kind not in (_COMPRESSED, _PLAIN) or at + packed > len(content):
+            if kind not in (_ZSTD, _ZLIB, _PLAIN) or at + packed > len(content):
                 raise _broken(path, name, at - _HEAD.size)
             cost.spend(size)
             block = content[at : at + packed]
-            text = _inflated(path, name, at, block, size) if kind == _COMPRESSED else block
+            text = block if kind == _PLAIN else _inflated(path, name, at, block, size, kind == _ZSTD)
             if len(text) != size:
                 raise _broken(path, name, at)
             found.append(text)
@@ -53,10 +54,12 @@ def texts(path: Path, name: str) -> list[bytes]:
     return found
 
 
-def _inflated(path: Path, name: str, at: int, block: bytes, size: int) -> bytes:
+def _inflated(path: Path, name: str, at: int, block: bytes, size: int, is_zstd: bool) -> bytes:
     try:
+        if is_zstd:
+            return pyarrow.decompress(block, size, "zstd", asbytes=True)
         return zlib.decompressobj().decompress(block, size + 1)
-    except zlib.error as error:
+    except (zlib.error, pyarrow.ArrowException, OSError) as error:
         raise _broken(path, name, at) from error
 
 

@@ -3,7 +3,7 @@
 ; RUN: %quipu -S %s | %check %s
 
 ; CHECK: module asm ".pushsection .quipu.facts,\22\22,@progbits"
-; CHECK: module asm ".ascii \22QPZ1\22"
+; CHECK: module asm ".ascii \22QPS1\22"
 ; CHECK: module asm ".popsection"
 
 declare void @other()

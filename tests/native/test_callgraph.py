@@ -79,7 +79,7 @@ def test_every_way_of_linking(workshop: Workshop) -> None:
         assert calls_of(call_graph(folder / name)) == expected
     assert ("outside", "helper") in calls_of(call_graph(parts[1]))
     content = parts[1].read_bytes()
-    for place, damage in (("QPZ1", b"QPZ2"), ("QPZ1", b"QPZ1\xff\xff\xff\x7f")):
+    for place, damage in (("QPS1", b"QPS2"), ("QPS1", b"QPS1\xff\xff\xff\x7f")):
         start = content.index(place.encode())
         parts[1].write_bytes(content[:start] + damage + content[start + len(damage) :])
         with pytest.raises(FormatError, match=r"section \.quipu\.callgraph is damaged at byte 0"):
