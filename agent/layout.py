@@ -54,4 +54,4 @@ LAYOUT = Layout((Path(__file__).with_name("runtime") / "profile.def").read_text(
 
 def function_of_symbol(name: str) -> str:
     """Return the linker name of the function that a symbol is a version of (llvm_pass/versions.h)."""
-    return name.removesuffix(".quipu")
+    return name.partition(".quipu")[0] or name

@@ -149,6 +149,43 @@ void ClassTable::addTransfer(unsigned Row, const Instruction &I, const Effort &W
     placeOf(C, I).Code = Weight;
 }
 
+void ClassTable::addCallee(ArrayRef<CountClass> Classes, ArrayRef<unsigned> ScopeOf,
+                           ArrayRef<const BasicBlock *> Blocks, std::optional<unsigned> VisitRow, unsigned First) {
+    std::map<unsigned, int64_t> Visits;
+    unsigned Depth = 0;
+    for (const BasicBlock *BB : Blocks) {
+        auto Found = GroupOf.find(BB); // NOLINT(llvm-qualified-auto): a pointer in some LLVMs only
+        if (Found == GroupOf.end())
+            continue;
+        Depth = std::max(Depth, Groups[Found->second].Depth);
+        for (const auto &[Row, Share] : Groups[Found->second].Shares)
+            Visits[Row] += Share;
+    }
+    if (VisitRow)
+        Visits[*VisitRow]++;
+    const int Base = static_cast<int>(All.size());
+    for (const CountClass &Given : Classes) {
+        CountClass C = Given;
+        C.Scope = ScopeOf[Given.Scope];
+        C.Depth += Depth;
+        if (Given.Within >= 0)
+            C.Within = ScopeOf[Classes[Given.Within].Scope] == C.Scope ? Base + Given.Within : -1;
+        std::map<unsigned, int64_t> Sum;
+        for (const auto &[Row, Share] : Given.Terms) {
+            if (Row > 0)
+                Sum[First + Row - 1] += Share;
+            for (const auto &[Of, Times] : Visits)
+                if (Row == 0)
+                    Sum[Of] += Share * Times;
+        }
+        C.Terms.clear();
+        for (const auto &[Row, Share] : Sum)
+            if (Share)
+                C.Terms.emplace_back(Row, Share);
+        All.push_back(std::move(C));
+    }
+}
+
 void ClassTable::complete(unsigned Row, unsigned Scope, const Effort &Weight) {
     Effort Missing = Weight;
     const DISubprogram *Own = Scope == 0 ? F.getSubprogram() : nullptr;

@@ -13,6 +13,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/JSON.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,10 @@ class ClassTable {
     /// Gives what the classes of a scope lack of a row to a class of that row alone: code that was moved between blocks
     /// meanwhile, such as the landing pads that loops share with their surroundings.
     void complete(unsigned Row, unsigned Scope, const Effort &Weight);
+    /// The classes of a function that is called and counted here. ScopeOf: its scopes here. Blocks: each execution of
+    /// which is a visit of it; visits that row `VisitRow` counts come in addition. First: the row of its counter 0.
+    void addCallee(llvm::ArrayRef<CountClass> Classes, llvm::ArrayRef<unsigned> ScopeOf,
+                   llvm::ArrayRef<const llvm::BasicBlock *> Blocks, std::optional<unsigned> VisitRow, unsigned First);
     std::vector<CountClass> take() { return std::move(All); }
 
   private:

@@ -71,10 +71,11 @@ void countNaively(Function &F, const Scopes &Within, GlobalVariable *Region, Fun
     }
 }
 
-Counting::Counting(Function &F, FunctionAnalysisManager &FAM, const Scopes &Within, bool MayFollowPaths)
+Counting::Counting(Function &F, FunctionAnalysisManager &FAM, const Scopes &Within, const CarriedCalls &Callees,
+                   PathUse Ways)
     : F(F), FAM(FAM), DT(F), LI(DT),
       SE(F, FAM.getResult<TargetLibraryAnalysis>(F), FAM.getResult<AssumptionAnalysis>(F), DT, LI), Within(Within),
-      InMemory(!hasPlainEdges(F)) {
+      Callees(Callees), InMemory(!hasPlainEdges(F)) {
     SmallVector<Instruction *, 4> Transfers;
     for (BasicBlock &BB : F)
         for (Instruction &I : BB)
@@ -93,19 +94,21 @@ Counting::Counting(Function &F, FunctionAnalysisManager &FAM, const Scopes &With
             const Loop *L = LI.getLoopFor(BB);
             return L && BB == L->getHeader() && isCheap(L);
         });
-        if (MayFollowPaths)
+        if (Ways == PathUse::Usually || (Ways == PathUse::IfManyBranches && Plan.Edges.size() > 1))
             Paths = choosePaths();
         if (Paths)
             Plan = planPaths(F, Within.work(), *Paths);
     }
     planTransfers(Transfers);
+    FirstOfCallees = counters();
+    Plan.Weights.insert(Plan.Weights.end(), Callees.rows().begin(), Callees.rows().end());
 }
 
 /// One counter per visit is less than one for the visit and one for each branch. A path says nothing before it ends: so
 /// nothing that could look at the counters happens on it.
 std::optional<PathNumbers> Counting::choosePaths() const {
     if (!LI.empty() || !Within.hooks().empty() || Plan.Edges.empty() ||
-        any_of(F, [](const BasicBlock &BB) { return BB.isEHPad() || any_of(BB, isRealCall); }))
+        any_of(F, [](const BasicBlock &BB) { return BB.isEHPad() || any_of(BB, mayNotReturn); }))
         return std::nullopt;
     return numberPaths(F, PathFactor * (Plan.Edges.size() + 1));
 }
@@ -193,6 +196,7 @@ std::vector<CountClass> Counting::classes() const {
         const unsigned Scope = Within.scopeOf(*S.Where), Row = S.Counter + 1;
         Table.addTransfer(Row, *S.Where, Plan.Weights[Row].lookup(Scope).Code);
     }
+    Callees.addClasses(Table, FirstOfCallees + 1);
     for (unsigned Row = 0; Row < Plan.Weights.size(); Row++)
         for (const auto &[Scope, Done] : Plan.Weights[Row])
             Table.complete(Row, Scope, Done.Code);
@@ -254,6 +258,8 @@ void Counting::insert(Value *TheCounters) {
         followPaths();
     for (size_t I = 0; I < Plan.Edges.size(); I++)
         Sites.push_back({static_cast<unsigned>(I), placeOf(Plan.Edges[I]), nullptr});
+    for (const CarriedCalls::Visit &V : Callees.visits())
+        Sites.push_back({FirstOfCallees + V.Row, V.Where, nullptr});
     SmallVector<Loop *, 16> Loops = LI.getLoopsInPreorder();
     for (Loop *L : reverse(Loops))
         formDedicatedExitBlocks(L, &DT, &LI, nullptr, /*PreserveLCSSA=*/false);

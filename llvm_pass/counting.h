@@ -3,6 +3,7 @@
 #ifndef QUIPU_COUNTING_H
 #define QUIPU_COUNTING_H
 
+#include "carried.h"
 #include "classes.h"
 #include "flow.h"
 #include "scopes.h"
@@ -34,18 +35,28 @@ namespace quipu {
 void countNaively(llvm::Function &F, const Scopes &Within, llvm::GlobalVariable *Region, llvm::FunctionCallee Effort,
                   llvm::FunctionCallee Moved);
 
+/// Whether a function may have a counter for each way through it.
+enum class PathUse {
+    Never,
+    Usually,
+    IfManyBranches ///< its visits are known elsewhere, so that a counter of one branch is enough
+};
+
 /// Counters of one function. The plan is made from the function as it is when this is constructed; insert() adds the
 /// code that counts.
 class Counting {
   public:
-    /// MayFollowPaths: visits need not be counted on their own.
-    Counting(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const Scopes &Within, bool MayFollowPaths);
+    /// Callees: what is called and counted here. Ways: where each way has a counter, visits need no other one.
+    Counting(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const Scopes &Within, const CarriedCalls &Callees,
+             PathUse Ways);
 
     /// Rows of weights: of a visit, then of each counter (quipu_region.weights, quipu_scope.rows).
     const std::vector<ScopedWork> &weights() const { return Plan.Weights; }
     /// Whether the counters say how often the function was visited, too.
     bool countsVisits() const { return Paths.has_value(); }
     unsigned counters() const { return Plan.Weights.size() - 1; }
+    /// The number of the first counter of what is called and counted here.
+    unsigned firstOfCallees() const { return FirstOfCallees; }
 
     /// The blocks that are executed equally often, and what they do. Before insert().
     std::vector<CountClass> classes() const;
@@ -84,6 +95,8 @@ class Counting {
     llvm::LoopInfo LI;
     llvm::ScalarEvolution SE;
     const Scopes &Within;
+    const CarriedCalls &Callees;
+    unsigned FirstOfCallees = 0;
     bool InMemory;                    ///< nothing is kept in registers
     std::optional<PathNumbers> Paths; ///< then the plan is made of them
     CountingPlan Plan;

@@ -109,6 +109,13 @@ Value *Runtime::threadLocal(IRBuilder<> &Builder, GlobalVariable *Variable, cons
     return Builder.CreateAlignedLoad(Pointer, Builder.CreateThreadLocalAddress(Variable), Align(8), Name);
 }
 
+/// The state of this thread; if nothing of it is measured, one that has no frames.
+Value *Runtime::threadState(IRBuilder<> &Builder) const {
+    Value *Here = threadLocal(Builder, ActiveNode, "quipu.place");
+    return Builder.CreateConstInBoundsGEP1_64(Builder.getInt8Ty(), Here, -int64_t{offsetof(quipu_thread, here)},
+                                              "quipu.thread");
+}
+
 /// Where a function finds the link that it followed last.
 GlobalVariable *Runtime::newSlot() {
     if (!HasSlots)
@@ -177,11 +184,13 @@ BasicBlock *Runtime::block(const Ways &Way, const Twine &Name) const {
 /// The link from the active node to `Region`. Builder ends where it is known; the last way there is not made yet.
 Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, Value *Slot, const Ways &Way) const {
     if (Slot) {
-        Value *Here = Builder.CreateAlignedLoad(Pointer, threadLocal(Builder, ActiveNode, "quipu.place"), Align(8));
+        Value *Thread = threadState(Builder);
+        Value *Here = load(Builder, Pointer, Thread, offsetof(quipu_thread, here));
         auto *Own = dyn_cast<GlobalVariable>(Slot);
         Value *Link = Own ? threadLocal(Builder, Own, "quipu.link")
                           : Builder.CreateAlignedLoad(Pointer, Slot, Align(8), "quipu.link");
-        return {Here, Link, Builder.CreateICmpEQ(load(Builder, Pointer, Link, offsetof(quipu_link, from)), Here)};
+        return {Thread, Here, Link,
+                Builder.CreateICmpEQ(load(Builder, Pointer, Link, offsetof(quipu_link, from)), Here)};
     }
     Value *Thread = threadLocal(Builder, Current, "quipu.thread");
     go(Builder, Builder.CreateIsNotNull(Thread), block(Way, "quipu.known"), Way);
@@ -196,7 +205,7 @@ Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, Value *Slo
     Value *Id = load(Builder, I64, Region, offsetof(quipu_region, id));
     Value *Usual =
         Builder.CreateAnd(Same, Builder.CreateICmpEQ(load(Builder, I64, Link, offsetof(quipu_link, region)), Id));
-    return {Here, Link, Usual};
+    return {Thread, Here, Link, Usual};
 }
 
 /// Of this thread's copy, before an instruction.
@@ -249,7 +258,7 @@ void Runtime::inlineEnter(CallInst *Call, Value *Slot) {
     Builder.SetCurrentDebugLocation(Call->getDebugLoc());
     const Known Found = findLink(Builder, Region, Slot, Way);
     go(Builder, Found.Usual, block(Way, "quipu.found"), Way);
-    Value *Thread = threadLocal(Builder, Current, "quipu.thread");
+    Value *Thread = Found.Thread;
     Value *Top = load(Builder, Pointer, Thread, offsetof(quipu_thread, top));
     Value *Limit = load(Builder, Pointer, Thread, offsetof(quipu_thread, limit));
     go(Builder, Builder.CreateICmpNE(Top, Limit), block(Way, "quipu.room"), Way);
@@ -302,8 +311,7 @@ void Runtime::inlineExit(CallInst *Call) {
     const Ways Way = split(Call);
     IRBuilder<> Builder(Way.Head);
     Builder.SetCurrentDebugLocation(Call->getDebugLoc());
-    Value *Thread = threadLocal(Builder, Current, "quipu.thread");
-    go(Builder, Builder.CreateIsNotNull(Thread), block(Way, "quipu.known"), Way);
+    Value *Thread = threadState(Builder);
     Value *IsTop = Builder.CreateICmpEQ(load(Builder, Pointer, Thread, offsetof(quipu_thread, top)), Frame);
     go(Builder, IsTop, block(Way, "quipu.top"), Way);
     Value *Below = Builder.CreateConstInBoundsGEP1_64(Builder.getInt8Ty(), Frame, -int64_t{sizeof(quipu_frame)});

@@ -33,6 +33,7 @@ class Runtime {
 
   private:
     llvm::Value *threadLocal(llvm::IRBuilder<> &Builder, llvm::GlobalVariable *Variable, const llvm::Twine &Name) const;
+    llvm::Value *threadState(llvm::IRBuilder<> &Builder) const;
     struct Ways {
         llvm::BasicBlock *Head, *Slow, *Tail;
     };
@@ -40,7 +41,7 @@ class Runtime {
     llvm::BasicBlock *block(const Ways &Way, const llvm::Twine &Name) const;
     void go(llvm::IRBuilder<> &Builder, llvm::Value *Usual, llvm::BasicBlock *Next, const Ways &Way) const;
     struct Known {
-        llvm::Value *Here, *Link, *Usual;
+        llvm::Value *Thread, *Here, *Link, *Usual;
     };
     Known findLink(llvm::IRBuilder<> &Builder, llvm::Value *Region, llvm::Value *Slot, const Ways &Way) const;
     llvm::CallInst *replace(llvm::CallInst *Call, llvm::FunctionCallee Callee,

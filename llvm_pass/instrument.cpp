@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "instrument.h"
 
+#include "carried.h"
 #include "counting.h"
 #include "hooks.h"
 #include "marks.h"
@@ -11,6 +12,7 @@
 #include "selection.h"
 #include "versions.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/DebugInfo.h"
@@ -49,6 +51,13 @@ void forgetMemoryFacts(Function &F) {
     }
 }
 
+/// How a version that has the name goes to the counted one (decideAtEntry).
+struct Decision {
+    Function *Plain, *Counted;
+    GlobalVariable *Region; ///< null: the counted version looks for its counters
+    bool CountsVisits;
+};
+
 /// Hooks of functions inside of another that each have their own code; more share one copy, which is slower by a call.
 constexpr size_t FewHooks = 4;
 
@@ -56,8 +65,9 @@ constexpr size_t FewHooks = 4;
 class FunctionInstrumenter {
   public:
     FunctionInstrumenter(Function &F, Runtime &RT, RegionFacts &Facts, quipu_hook Hook, const Scopes &Within,
-                         bool HandleExceptions)
-        : F(F), RT(RT), Facts(Facts), Hook(Hook), Within(Within), HandleExceptions(HandleExceptions) {}
+                         CarriedCalls &Callees, bool HandleExceptions)
+        : F(F), RT(RT), Facts(Facts), Hook(Hook), Within(Within), Callees(Callees), HandleExceptions(HandleExceptions) {
+    }
 
     /// The reference: what every block does is added to its call path.
     void runNaively() {
@@ -68,11 +78,19 @@ class FunctionInstrumenter {
         finish(Twice, isRegion() ? Begin : nullptr, Descriptor.Inner);
     }
 
-    void run(FunctionAnalysisManager &FAM) {
+    /// Plain: the version without counters. Returns what callers need that count for the function, if they may.
+    std::optional<Carried> run(FunctionAnalysisManager &FAM, Function *Plain, bool MayBeCarried) {
         std::vector<Instruction *> Twice = returningTwice();
-        Counting Counters(F, FAM, Within, !isRegion() && RT.inlines(F));
-        if (Counters.counters() > QUIPU_MOST_COUNTERS)
-            return runNaively();
+        MayBeCarried &= Plain && !Plain->isInterposable() && Twice.empty() && Within.hooks().empty();
+        PathUse Ways = isRegion() || !RT.inlines(F) ? PathUse::Never : PathUse::Usually;
+        if (MayBeCarried && Ways == PathUse::Usually && isCalledHereOnly(*Plain))
+            Ways = PathUse::IfManyBranches;
+        Counting Counters(F, FAM, Within, Callees, Ways);
+        if (Counters.counters() > QUIPU_MOST_COUNTERS) {
+            runNaively();
+            enterFrom(Plain);
+            return std::nullopt;
+        }
         Facts.Counters.assign(Within.scopes().size(), 0);
         Facts.Counters[0] = Counters.counters();
         for (unsigned Row = 0; Row < Counters.weights().size(); Row++)
@@ -80,22 +98,87 @@ class FunctionInstrumenter {
                 if (Entry.first > 0 && !isNothing(Entry.second))
                     Facts.Counters[Entry.first] = Row + 1;
         Facts.Classes = Counters.classes();
+        // Rows in which the work of several classes cancels.
+        for (const CountClass &C : Facts.Classes)
+            if (C.Scope > 0 && !C.Terms.empty())
+                Facts.Counters[C.Scope] = std::max(Facts.Counters[C.Scope], C.Terms.back().first + 1);
         const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, Counters.weights());
+        CountsVisits = Counters.countsVisits();
+        if (MayBeCarried && isFewToCarry(Counters.counters(), Within.scopes().size()))
+            return carry(FAM, *Plain, Counters, Descriptor);
         CallInst *Begin = atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor.Whole},
                                   isRegion() ? "quipu.frame" : "quipu.counters");
         Hooks.push_back(Begin);
         if (Counters.counters() > 0) {
             IRBuilder<> Builder(Begin->getNextNode());
-            Counters.insert(isRegion()
-                                ? static_cast<Value *>(Builder.CreateLoad(Builder.getPtrTy(), Begin, "quipu.counters"))
-                                : Begin);
+            Value *Own = Begin;
+            if (isRegion())
+                Own = Builder.CreateLoad(Builder.getPtrTy(), Begin, "quipu.counters");
+            Counters.insert(Own);
+            Callees.redirect(Own, Counters.firstOfCallees());
+        } else {
+            Callees.redirect(nullptr, 0);
         }
-        CountsVisits = Counters.countsVisits();
         finish(Twice, isRegion() ? Begin : nullptr, Descriptor.Inner);
+        enterFrom(Plain);
+        return std::nullopt;
     }
+
+    std::optional<Decision> decision() const { return Decides; }
 
   private:
     bool isRegion() const { return Hook == QUIPU_HOOKED; }
+
+    /// The counted version looks for its counters.
+    void enterFrom(Function *Plain) {
+        if (Plain)
+            Decides = Decision{Plain, &F, nullptr, false};
+    }
+
+    static bool isCalledHereOnly(const Function &Plain) {
+        return !Plain.use_empty() && all_of(Plain.uses(), [](const Use &U) {
+            const auto *Call = dyn_cast<CallBase>(U.getUser());
+            return Call && Call->isCallee(&U);
+        });
+    }
+
+    /// Who calls the function brings its counters: callers of this file their own, the plain version those of the call
+    /// path.
+    Carried carry(FunctionAnalysisManager &FAM, Function &Plain, Counting &Counters, const Descriptors &Descriptor) {
+        Carried Made{&F,
+                     Within.scopes().front().Function,
+                     Hook != QUIPU_LEFT_OUT,
+                     Within.scopes().vec(),
+                     Counters.weights(),
+                     Facts.Classes};
+        if (!CountsVisits)
+            Made.Weights[0][0].Visits++;
+        if (Counters.counters() > 0) {
+            IRBuilder<> Builder(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+            setLocation(Builder);
+            auto *Own = cast<Instruction>(Builder.CreateFreeze(PoisonValue::get(Builder.getPtrTy())));
+            Counters.insert(Own);
+            Callees.redirect(Own, Counters.firstOfCallees());
+            forgetMemoryFacts(F);
+            Made.Counted = withCounters(F);
+            Own->replaceAllUsesWith(Made.Counted->getArg(Made.Counted->arg_size() - 1));
+            Own->eraseFromParent();
+        } else {
+            Callees.redirect(nullptr, 0);
+        }
+        if (!Made.Counted->hasLocalLinkage()) {
+            // The same function of another file may have been optimized differently.
+            Made.Counted->setName(Plain.getName() + ".quipu." + utohexstr(numberOf(Made.Inner, Made.Weights), true));
+            if (Made.Counted->hasComdat())
+                Made.Counted->setComdat(F.getParent()->getOrInsertComdat(Made.Counted->getName()));
+        }
+        Decides = Decision{&Plain, Made.Counted, Descriptor.Whole, CountsVisits};
+        if (Made.Counted != &F) {
+            FAM.clear(F, F.getName());
+            F.eraseFromParent();
+        }
+        return Made;
+    }
 
     std::vector<Instruction *> returningTwice() {
         std::vector<Instruction *> Twice;
@@ -209,10 +292,12 @@ class FunctionInstrumenter {
     RegionFacts &Facts;
     quipu_hook Hook;
     const Scopes &Within;
+    CarriedCalls &Callees;
     bool HandleExceptions;
     SmallVector<CallInst *, 4> Hooks;      ///< of the function
     SmallVector<CallInst *, 4> InnerHooks; ///< of what was inlined into it
     bool CountsVisits = false;             ///< by its counters
+    std::optional<Decision> Decides;
 };
 
 } // namespace
@@ -260,10 +345,12 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
     std::vector<Identity> Selves;
     Selves.reserve(Functions.size());
     std::vector<Scopes> Within;
+    DenseMap<const Function *, size_t> Index;
+    auto Shown = [&](const Identity &Known) { return isShown(Known, Selection); };
     for (Function *F : Functions) {
+        Index[F] = Selves.size();
         Selves.push_back(Marked.identityOf(*F));
-        Within.emplace_back(*F, FAM, Selves.back(), Marked,
-                            [&](const Identity &Function) { return isShown(Function, Selection); });
+        Within.emplace_back(*F, FAM, Selves.back(), Marked, Shown);
     }
     Marked.remove(M);
     if (Functions.empty()) {
@@ -273,30 +360,57 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
 
     Runtime RT(M);
     DenseMap<Function *, Function *> CountedOf;
-    std::vector<std::string> Lines;
-    for (size_t I = 0; I < Functions.size(); I++) {
-        Function *F = Functions[I];
+    CarriedFunctions Carries;
+    SmallPtrSet<const Function *, 32> Copies;
+    std::vector<Decision> Decisions;
+    std::vector<std::vector<std::string>> Lines(Functions.size());
+    for (auto [F, CallsItself] : calleesFirst(M)) {
+        auto Found = Index.find(F); // NOLINT(llvm-qualified-auto): a pointer in some LLVMs only
+        if (Found == Index.end())
+            continue;
+        const size_t I = Found->second;
         markCounted(*F);
-        RegionFacts Facts = describe(*F, Selves[I], FAM.getResult<TargetLibraryAnalysis>(*F));
+        const bool MayCarry = !Naive && !OnlySelected && RT.inlines(*F);
+        CarriedCalls Callees = MayCarry ? CarriedCalls(*F, Within[I], Carries) : CarriedCalls();
+        RegionFacts Facts = describe(*F, Selves[I], FAM.getResult<TargetLibraryAnalysis>(*F), Callees);
         const quipu_hook Hook = hookOf(Facts, Selection, All);
         // What is inlined into it may be timed.
         if (OnlySelected && Hook != QUIPU_HOOKED && Within[I].hooks().empty())
             continue;
-        if (Function *Plain = Naive ? nullptr : separateCounted(*F)) {
+        Function *Plain = Naive ? nullptr : separateCounted(*F);
+        if (Plain) {
             forgetMemoryFacts(*Plain); // it calls what counts
-            CountedOf[Plain] = F;
+            Copies.insert(Plain);
         }
-        FunctionInstrumenter Instrumenter(*F, RT, Facts, Hook, Within[I], HandleExceptions);
+        FunctionInstrumenter Instrumenter(*F, RT, Facts, Hook, Within[I], Callees, HandleExceptions);
+        std::optional<Carried> Made;
         if (Naive)
             Instrumenter.runNaively();
         else
-            Instrumenter.run(FAM);
-        addFacts(Lines, Facts, Hook == QUIPU_HOOKED, Within[I]);
-        FAM.invalidate(*F, PreservedAnalyses::none());
+            Made = Instrumenter.run(FAM, Plain,
+                                    MayCarry && !CallsItself && Hook != QUIPU_HOOKED && !Facts.HasCallees &&
+                                        (Hook == QUIPU_LEFT_OUT || Shown(Selves[I])));
+        if (std::optional<Decision> Entry = Instrumenter.decision())
+            Decisions.push_back(*Entry);
+        addFacts(Lines[I], Facts, Hook == QUIPU_HOOKED, Within[I]);
+        FAM.invalidate(Made ? *Made->Counted : *F, PreservedAnalyses::none());
+        if (Made)
+            Carries.try_emplace(Plain, std::move(*Made));
+        else if (Plain)
+            CountedOf[Plain] = F;
     }
     callCounted(CountedOf);
+    for (const Decision &D : Decisions) {
+        const bool IsBody = D.Region && D.Counted->arg_size() == D.Plain->arg_size();
+        Function *Entry = separateEntry(*D.Plain, IsBody ? *D.Counted : *D.Plain, Copies);
+        if (CallInst *Count = decideAtEntry(*Entry, *D.Counted, RT.Count, D.Region))
+            RT.inlineHooks(*Entry, {Count}, 1, D.CountsVisits);
+    }
     Marks::removePlaces(M);
-    emitFacts(M, Lines);
+    std::vector<std::string> AllLines;
+    for (std::vector<std::string> &Of : Lines)
+        std::move(Of.begin(), Of.end(), std::back_inserter(AllLines));
+    emitFacts(M, AllLines);
     emitCheck(M);
     Selection.clear();
 

@@ -117,9 +117,8 @@ unsigned firstLine(const Function &F) {
 }
 
 StringRef linkerName(const Function &F) {
-    StringRef Name = F.getName();
-    Name.consume_back(".quipu"); // a version (versions.h)
-    return Name;
+    const StringRef Name = F.getName(); // a version (versions.h)
+    return Name.take_front(Name.find(".quipu"));
 }
 
 /// The linker name of an OpenMP task with that of the function that creates it, as bodies of other constructs have it.

@@ -40,10 +40,10 @@ Constant *stringConstant(Module &M, StringRef Text, const Twine &Name) {
 
 } // namespace
 
-RegionFacts describe(const Function &F, const Identity &Self, const TargetLibraryInfo &TLI) {
+RegionFacts describe(const Function &F, const Identity &Self, const TargetLibraryInfo &TLI,
+                     const CarriedCalls &Callees) {
     RegionFacts Facts;
     static_cast<Identity &>(Facts) = Self;
-    bool MayHaveCallees = false;
     Facts.Blocks = F.size();
     for (const BasicBlock &BB : F) {
         for (const Instruction &I : BB) {
@@ -55,13 +55,14 @@ RegionFacts describe(const Function &F, const Identity &Self, const TargetLibrar
                 Facts.Calls.insert(Callee);
             else
                 Facts.IndirectCalls++;
-            MayHaveCallees |= !Callee || !Callee->isDeclaration() || isElsewhere(*Callee, TLI);
+            Facts.HasCallees |= !Callees.carries(cast<CallBase>(I)) &&
+                                (!Callee || !Callee->isDeclaration() || isElsewhere(*Callee, TLI));
         }
     }
     SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 4> BackEdges;
     FindFunctionBackedges(F, BackEdges);
     const bool IsMuch = Self.MuchWork.value_or(!BackEdges.empty() || Facts.Instructions >= SmallFunction);
-    Facts.IsSmall = !IsMuch && !MayHaveCallees && !isMain(F);
+    Facts.IsSmall = !IsMuch && !Facts.HasCallees && !isMain(F);
     return Facts;
 }
 
@@ -142,19 +143,21 @@ class DescriptorMaker {
         return ConstantStruct::get(Region, Fields);
     }
 
-    /// The array of struct quipu_scope, and how many there are: none if nothing is in them.
-    std::pair<Constant *, size_t> scopes(ArrayRef<Scope> All, ArrayRef<ScopedWork> Weights) {
+    /// The array of struct quipu_scope, and how many there are: none if nothing is in them. Counters: the last row that
+    /// readers need of each, whatever is in it; 0: none.
+    std::pair<Constant *, size_t> scopes(ArrayRef<Scope> All, ArrayRef<ScopedWork> Weights,
+                                         ArrayRef<unsigned> Counters) {
         std::vector<Constant *> Entries;
         bool Any = All.size() > 1;
         for (unsigned I = 0; I < All.size(); I++) {
             PackedRows Rows;
             for (size_t Row = 0; Row < Weights.size(); Row++) {
-                auto Found = Weights[Row].find(I); // NOLINT(llvm-qualified-auto)
-                if (Found == Weights[Row].end() ||
-                    (!Found->second.Visits && (I == 0 || Found->second.Code == Effort{})))
+                const Work Done = Weights[Row].lookup(I);
+                const bool IsLast = I > 0 && I < Counters.size() && Counters[I] == Row + 1;
+                if (!Done.Visits && (I == 0 || Done.Code == Effort{}) && !IsLast)
                     continue;
                 // What the function does by itself is in its weights.
-                Rows.addNumbered(Row, Found->second.Visits, I > 0 ? Found->second.Code : Effort{});
+                Rows.addNumbered(Row, Done.Visits, I > 0 ? Done.Code : Effort{});
             }
             Any |= Rows.count() > 0;
             Constant *None = ConstantPointerNull::get(cast<PointerType>(Pointer));
@@ -183,11 +186,11 @@ class DescriptorMaker {
 
 } // namespace
 
-Descriptors createDescriptors(Function &F, const Identity &Self, quipu_hook Hook, const Scopes &Within,
+Descriptors createDescriptors(Function &F, const RegionFacts &Self, quipu_hook Hook, const Scopes &Within,
                               ArrayRef<ScopedWork> Weights) {
     Module &M = *F.getParent();
     DescriptorMaker Maker(M);
-    auto [Inner, Count] = Maker.scopes(Within.scopes(), Weights);
+    auto [Inner, Count] = Maker.scopes(Within.scopes(), Weights, Self.Counters);
     PackedRows Rows;
     for (const ScopedWork &Row : Weights) {
         auto Found = Row.find(0); // NOLINT(llvm-qualified-auto): a pointer in some LLVMs only

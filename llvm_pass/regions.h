@@ -3,6 +3,7 @@
 #ifndef QUIPU_REGIONS_H
 #define QUIPU_REGIONS_H
 
+#include "carried.h"
 #include "classes.h"
 #include "effort.h"
 #include "names.h"
@@ -28,13 +29,15 @@ struct RegionFacts : Identity {
     size_t Instructions = 0;
     llvm::SetVector<const llvm::Function *> Calls; ///< functions that it calls by name
     size_t IndirectCalls = 0;
-    std::vector<unsigned> Counters; ///< of the region and its scopes
+    std::vector<unsigned> Counters; ///< of the region; of each scope the rows that it needs
     std::vector<CountClass> Classes;
-    bool IsSmall = false; ///< a hook would cost more than it is worth, and nothing is below it
+    bool HasCallees = false; ///< what it calls may be call paths below it
+    bool IsSmall = false;    ///< a hook would cost more than it is worth, and nothing is below it
 };
 
-/// Reads the facts before anything is inserted.
-RegionFacts describe(const llvm::Function &F, const Identity &Self, const llvm::TargetLibraryInfo &TLI);
+/// Reads the facts before anything is inserted. Callees: what is called and counted here.
+RegionFacts describe(const llvm::Function &F, const Identity &Self, const llvm::TargetLibraryInfo &TLI,
+                     const CarriedCalls &Callees);
 
 /// Whether the function gets enter and exit, and what becomes of its counts if not.
 quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All);
@@ -46,7 +49,7 @@ struct Descriptors {
 };
 
 /// Those of `F`, with these rows of weights.
-Descriptors createDescriptors(llvm::Function &F, const Identity &Self, quipu_hook Hook, const Scopes &Within,
+Descriptors createDescriptors(llvm::Function &F, const RegionFacts &Self, quipu_hook Hook, const Scopes &Within,
                               llvm::ArrayRef<ScopedWork> Weights);
 
 /// A line of JSON about a function, for the section .quipu.facts; and about each scope in it that does something.

@@ -62,7 +62,7 @@ unsigned Scopes::below(unsigned Parent, const Identity *Function) {
             break;
     }
     for (unsigned I = Parent + 1; I < All.size(); I++)
-        if (All[I].Parent == Parent && All[I].Function == Function)
+        if (All[I].Parent == Parent && All[I].Function->Name == Function->Name)
             return I;
     if (All.size() == MostScopes)
         return Parent;

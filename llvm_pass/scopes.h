@@ -54,6 +54,10 @@ class Scopes {
     /// One execution of an instruction.
     Effort effortOf(const llvm::Instruction &I) const;
     unsigned scopeOf(const llvm::Instruction &I) const { return Placed.lookup(&I); }
+    /// The scope of `Function` below another one, which is that one if the function is no call path of its own.
+    unsigned below(unsigned Parent, const Identity *Function);
+    /// One execution of the block does this, too.
+    void add(const llvm::BasicBlock &BB, const ScopedWork &More) { quipu::accumulate(Work[&BB], More, 1); }
     /// The scope that the execution of a block counts for.
     unsigned scopeOf(const llvm::BasicBlock &BB) const;
     /// Whether the block is there for places of hooks only: it is no part of the program, and does not count.
@@ -62,7 +66,6 @@ class Scopes {
   private:
     struct LoopsOf;
     unsigned scopeAt(const llvm::DILocation *Place);
-    unsigned below(unsigned Parent, const Identity *Function);
     void readHooks(llvm::Function &F);
     void findVanishing(const llvm::Function &F, LoopsOf &Found);
     void readBlock(const llvm::BasicBlock &BB);

@@ -44,36 +44,43 @@ bool canBeCopied(const Function &F) {
     return Instructions <= MostInstructions;
 }
 
-/// Goes to `Counted` at the entry of `Plain` if the process is measured.
-void decideAtEntry(Function &Plain, Function &Counted) {
-    LLVMContext &Context = Plain.getContext();
-    Module &M = *Plain.getParent();
-    BasicBlock *Body = &Plain.getEntryBlock();
-    BasicBlock *Entry = BasicBlock::Create(Context, "", &Plain, Body);
-    BasicBlock *Measured = BasicBlock::Create(Context, "quipu.measured", &Plain);
-    IRBuilder<> Builder(Entry);
-    if (DISubprogram *Debug = Plain.getSubprogram())
-        Builder.SetCurrentDebugLocation(DILocation::get(Context, Debug->getScopeLine(), 0, Debug));
-    // Only in the entry block they are part of the frame.
-    for (Instruction &I : make_early_inc_range(*Body))
-        if (auto *Local = dyn_cast<AllocaInst>(&I); Local && isa<ConstantInt>(Local->getArraySize()))
-            Local->moveBefore(*Entry, Entry->end());
-    Type *I32 = Builder.getInt32Ty();
-    Constant *Flag = M.getOrInsertGlobal("quipu_measuring", I32);
-    Builder.CreateCondBr(Builder.CreateICmpEQ(Builder.CreateLoad(I32, Flag), Builder.getInt32(0)), Body, Measured);
+/// Gives a function that only counted and plain code of the program calls its name and linkage.
+void becomeVersion(Function &F, const Function &Original, const Twine &Suffix) {
+    F.setName(Original.getName() + Suffix);
+    F.setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
+    if (Original.isDiscardableIfUnused() && !Original.isInterposable() && !Original.hasLocalLinkage()) {
+        // Inline: of all copies in a program the linker keeps one, which those of other files call, too.
+        F.setVisibility(GlobalValue::HiddenVisibility);
+        if (F.hasComdat())
+            F.setComdat(F.getParent()->getOrInsertComdat(F.getName()));
+    } else {
+        F.setLinkage(GlobalValue::InternalLinkage);
+        F.setVisibility(GlobalValue::DefaultVisibility);
+        F.setComdat(nullptr);
+    }
+    F.setDSOLocal(true);
+}
 
-    Builder.SetInsertPoint(Measured);
+/// Whether a function that does nothing but call another one with its arguments becomes a jump.
+bool isJump(const Function &F) {
+    return !F.isVarArg() && none_of(F.args(), [](const Argument &A) { return A.hasPassPointeeByValueCopyAttr(); });
+}
+
+CallInst *callWithArguments(IRBuilder<> &Builder, Function &From, Function &To, Value *Counters) {
     SmallVector<Value *, 8> Arguments;
-    for (Argument &A : Plain.args())
+    for (Argument &A : From.args())
         Arguments.push_back(&A);
-    CallInst *Call = Builder.CreateCall(&Counted, Arguments);
-    Call->setCallingConv(Counted.getCallingConv());
-    Call->setAttributes(Counted.getAttributes().removeFnAttributes(Context));
+    if (Counters)
+        Arguments.push_back(Counters);
+    CallInst *Call = Builder.CreateCall(&To, Arguments);
+    Call->setCallingConv(To.getCallingConv());
+    Call->setAttributes(To.getAttributes().removeFnAttributes(From.getContext()));
     Call->setTailCallKind(CallInst::TCK_Tail);
-    if (Plain.getReturnType()->isVoidTy())
+    if (From.getReturnType()->isVoidTy())
         Builder.CreateRetVoid();
     else
         Builder.CreateRet(Call);
+    return Call;
 }
 
 } // namespace
@@ -91,20 +98,67 @@ Function *separateCounted(Function &F) {
     Plain->setDSOLocal(F.isDSOLocal());
     Plain->setUnnamedAddr(F.getUnnamedAddr());
     Plain->setComdat(F.getComdat());
-    F.setName(Plain->getName() + ".quipu");
-    F.setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
-    if (Plain->isDiscardableIfUnused() && !Plain->isInterposable() && !Plain->hasLocalLinkage()) {
-        // Inline: of all copies in a program the linker keeps one, which those of other files call, too.
-        F.setVisibility(GlobalValue::HiddenVisibility);
-        if (F.hasComdat())
-            F.setComdat(F.getParent()->getOrInsertComdat(F.getName()));
-    } else {
-        F.setLinkage(GlobalValue::InternalLinkage);
-        F.setVisibility(GlobalValue::DefaultVisibility);
-    }
-    F.setDSOLocal(true);
-    decideAtEntry(*Plain, F);
+    becomeVersion(F, *Plain, ".quipu");
     return Plain;
+}
+
+CallInst *decideAtEntry(Function &Plain, Function &Counted, FunctionCallee Count, Value *Region) {
+    LLVMContext &Context = Plain.getContext();
+    Module &M = *Plain.getParent();
+    BasicBlock *Body = &Plain.getEntryBlock();
+    BasicBlock *Entry = BasicBlock::Create(Context, "", &Plain, Body);
+    BasicBlock *Measured = BasicBlock::Create(Context, "quipu.measured", &Plain);
+    IRBuilder<> Builder(Entry);
+    if (DISubprogram *Debug = Plain.getSubprogram())
+        Builder.SetCurrentDebugLocation(DILocation::get(Context, Debug->getScopeLine(), 0, Debug));
+    // Only in the entry block they are part of the frame.
+    for (Instruction &I : make_early_inc_range(*Body))
+        if (auto *Local = dyn_cast<AllocaInst>(&I); Local && isa<ConstantInt>(Local->getArraySize()))
+            Local->moveBefore(*Entry, Entry->end());
+    Type *I32 = Builder.getInt32Ty();
+    Constant *Flag = M.getOrInsertGlobal("quipu_measuring", I32);
+    Builder.CreateCondBr(Builder.CreateICmpEQ(Builder.CreateLoad(I32, Flag), Builder.getInt32(0)), Body, Measured);
+
+    Builder.SetInsertPoint(Measured);
+    CallInst *Counters = Region ? Builder.CreateCall(Count, {Region}, "quipu.counters") : nullptr;
+    const bool TakesCounters = Counted.arg_size() > Plain.arg_size();
+    if (Counters && !TakesCounters) {
+        Builder.CreateBr(Body);
+        return Counters;
+    }
+    callWithArguments(Builder, Plain, Counted, TakesCounters ? Counters : nullptr);
+    return Counters;
+}
+
+Function *separateEntry(Function &Plain, Function &Body, SmallPtrSetImpl<const Function *> &Copies) {
+    if (Plain.isInterposable() || !isJump(Plain))
+        return &Plain;
+    SmallVector<CallBase *, 16> Calls;
+    for (const Use &U : Plain.uses())
+        if (auto *Call = dyn_cast<CallBase>(U.getUser()); Call && Call->isCallee(&U) &&
+                                                          Call->getFunctionType() == Plain.getFunctionType() &&
+                                                          Copies.contains(Call->getFunction()))
+            Calls.push_back(Call);
+    if (Calls.empty() && (&Body == &Plain || Body.use_empty()))
+        return &Plain;
+    Function *Entry = Function::Create(Plain.getFunctionType(), Plain.getLinkage(), Plain.getAddressSpace());
+    Plain.getParent()->getFunctionList().insert(Plain.getIterator(), Entry);
+    Entry->copyAttributesFrom(&Plain);
+    Entry->setPersonalityFn(nullptr);
+    Entry->setComdat(Plain.getComdat());
+    Entry->takeName(&Plain);
+    Plain.replaceAllUsesWith(Entry);
+    for (CallBase *Call : Calls)
+        Call->setCalledFunction(&Body);
+    IRBuilder<> Builder(BasicBlock::Create(Plain.getContext(), "", Entry));
+    callWithArguments(Builder, *Entry, Body, nullptr);
+    if (&Body == &Plain) {
+        becomeVersion(Plain, *Entry, ".quipu.plain");
+    } else {
+        Copies.erase(&Plain);
+        Plain.eraseFromParent();
+    }
+    return Entry;
 }
 
 void callCounted(const DenseMap<Function *, Function *> &CountedOf) {

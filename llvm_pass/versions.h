@@ -4,17 +4,32 @@
 #define QUIPU_VERSIONS_H
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/IR/DerivedTypes.h"
 
 namespace llvm {
+class CallInst;
 class Function;
+class Value;
 } // namespace llvm
 
 namespace quipu {
 
-/// Gives the name of `F` to a copy of it, which goes to `F` while the process is measured and else does what the source
-/// says and nothing more. All who used `F` use the copy. Returns the copy; null if there is none: large functions do
-/// not pay it back, and some functions cannot be copied.
+/// Gives the name of `F` to a copy of it, which does what the source says and nothing more. All who used `F` use the
+/// copy. Returns the copy; null if there is none: large functions do not pay it back, and some functions cannot be
+/// copied.
 llvm::Function *separateCounted(llvm::Function &F);
+
+/// Lets the copy go to the counted version while the process is measured. Region: if it is given, the counted version
+/// does not look for its counters, and takes them, if there are some, as its last argument; then the copy looks for
+/// them by a call of `Count`, which is returned. Without counters the copy goes on itself.
+llvm::CallInst *decideAtEntry(llvm::Function &Plain, llvm::Function &Counted, llvm::FunctionCallee Count,
+                              llvm::Value *Region);
+
+/// Lets other copies call the code without a decision at its entry, if they do: then a function in front of it has the
+/// name. Body: the code, which may be the copy. Returns the function whose entry is to decide.
+llvm::Function *separateEntry(llvm::Function &Plain, llvm::Function &Body,
+                              llvm::SmallPtrSetImpl<const llvm::Function *> &Copies);
 
 /// Lets counted functions call counted ones at once. CountedOf: by the copy that has the name.
 void callCounted(const llvm::DenseMap<llvm::Function *, llvm::Function *> &CountedOf);

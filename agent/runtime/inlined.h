@@ -68,7 +68,8 @@ extern
 #endif
     __attribute__((visibility("default"), tls_model("initial-exec"))) __thread struct quipu_thread *quipu_current;
 
-/* Points to the active node of this thread, never NULL: while quipu_current is NULL, to a node without links. */
+/* Points to `here` of this thread's state, never NULL: while quipu_current is NULL, to that of a state whose active
+ * node has no links and which has no frames. */
 #ifdef __cplusplus
 extern "C"
 #else

@@ -13,15 +13,15 @@ using namespace quipu;
 
 __thread quipu_thread *quipu_current;
 static Node nobody = {0, 0, 0, nullptr, 0, nullptr, nullptr, &nobody, 0, {}}; /* no link leads from there */
-static Node *const at_nobody = &nobody;
-__thread Node *const *quipu_active_node = &at_nobody;
+static quipu_thread no_thread = {0, 0, &nobody, 0, nullptr, nullptr, nullptr, 0, nullptr}; /* no frame is its top */
+__thread Node *const *quipu_active_node = &no_thread.here;
 __thread Node *quipu::thread_origin;
 __thread size_t quipu::thread_stack;
 
 void quipu::make_current(quipu_thread *thread) {
     /* What the pass emits relies on the thread where it finds a link from its active node. */
     if (!thread)
-        __atomic_store_n(&quipu_active_node, &at_nobody, __ATOMIC_RELAXED);
+        __atomic_store_n(&quipu_active_node, &no_thread.here, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     put(quipu_current, thread);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -24,15 +24,22 @@ define void @caller() nounwind {
   ret void
 }
 
-; One counter for each way through a function that calls nothing, and none for its visits.
-; CHECK-LABEL: define internal i32 @choose.quipu(
-; CHECK: icmp eq ptr
-; CHECK: call preserve_allcc ptr @quipu_count_missed(ptr @quipu.region.choose, ptr
+; One counter for each way through a function that calls nothing, and none for its visits. Who calls the counted version
+; brings the counters.
+; CHECK-LABEL: define internal i32 @choose.quipu(i32 %a, i32 %b, ptr nest %quipu.counters)
 ; CHECK: %quipu.path = phi i64
-; CHECK: getelementptr inbounds i64, ptr {{.*}}, i64 %quipu.path
+; CHECK: getelementptr inbounds i64, ptr %quipu.counters, i64 %quipu.path
 ; CHECK: add i64 {{.*}}, 1
 ; CHECK-NOT: add i64
 ; CHECK: ret i32
+
+; CHECK-LABEL: define i32 @choose(i32 %a, i32 %b)
+; CHECK: load i32, ptr @quipu_measuring
+; CHECK: quipu.measured:
+; CHECK: icmp eq ptr
+; CHECK: call preserve_allcc ptr @quipu_count_missed(ptr @quipu.region.choose, ptr
+; CHECK-NOT: add i64
+; CHECK: tail call i32 @choose.quipu(i32 %a, i32 %b, ptr nest %quipu.counters)
 define i32 @choose(i32 %a, i32 %b) nounwind {
 entry:
   %less = icmp slt i32 %a, %b

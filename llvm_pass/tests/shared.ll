@@ -6,12 +6,12 @@ target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:
 target triple = "x86_64-pc-linux-gnu"
 
 ; CHECK-NOT: @quipu.slot
-; CHECK-LABEL: define internal i32 @accessor.quipu(
+; CHECK-LABEL: define i32 @accessor(
 ; CHECK: threadlocal.address.p0(ptr @quipu_current)
 ; CHECK: %quipu.thread = load ptr
 ; CHECK: quipu.known:
 ; CHECK: call preserve_allcc ptr @quipu_count_missed(ptr @quipu.region.accessor, ptr null)
-; CHECK: ret i32
+; CHECK: br label
 define i32 @accessor(ptr %p) {
   %v = load i32, ptr %p
   ret i32 %v

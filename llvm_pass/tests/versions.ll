@@ -32,16 +32,21 @@ define linkonce_odr i32 @inline(i32 %n) nounwind comdat {
 
 declare void @unknown()
 
+; The name is that of an entry that decides, if plain code calls the function: that calls the code behind it.
+; CHECK-LABEL: define linkonce_odr i32 @inline(i32 %{{.*}}) {{.*}}comdat
+; CHECK: load i32, ptr @quipu_measuring
+; CHECK: tail call i32 @inline.quipu.plain(
+; CHECK: quipu.measured:
+; CHECK: tail call i32 @inline.quipu(
+; CHECK-LABEL: define linkonce_odr hidden i32 @inline.quipu.plain(i32 %n) unnamed_addr {{.*}}comdat
+; CHECK-NEXT: mul i32
+; CHECK-NEXT: ret i32
 ; CHECK-LABEL: define i32 @outer(i32 %n)
 ; CHECK-NEXT: load i32, ptr @quipu_measuring
 ; CHECK-NEXT: icmp eq
 ; CHECK-NEXT: br
-; CHECK: call i32 @inline(i32 %n)
+; CHECK: call i32 @inline.quipu.plain(i32 %n)
 ; CHECK-NEXT: ret i32
 ; CHECK: quipu.measured:
 ; CHECK-NEXT: tail call i32 @outer.quipu(i32 %n)
 ; CHECK-NEXT: ret i32
-; CHECK-LABEL: define linkonce_odr i32 @inline(i32 %n)
-; CHECK: mul i32
-; CHECK-NEXT: ret i32
-; CHECK: tail call i32 @inline.quipu(

@@ -15,7 +15,8 @@ PROGRAM = """
 #include <stdlib.h>
 volatile double sink;
 __attribute__((noinline)) double leaf(double x) { return x > 3 ? x * 2 : x + 1; }
-__attribute__((noinline)) void often(int i) { sink += leaf(i & 7); }
+double (*volatile call)(double) = leaf;
+__attribute__((noinline)) void often(int i) { sink += call(i & 7); }
 __attribute__((noinline)) void outer(int n) {
     for (int i = 0; i < n; i++)
         often(i);
