@@ -56,7 +56,7 @@ Constant *hashOf(const Value *Region, const DataLayout &Layout) {
     Constant *Whole = const_cast<GlobalVariable *>(Global)->getInitializer();
     if (auto *Array = dyn_cast<ArrayType>(Whole->getType())) {
         const uint64_t Size = Layout.getTypeAllocSize(Array->getElementType()).getFixedValue();
-        Whole = Whole->getAggregateElement(Offset.getZExtValue() / Size)->getAggregateElement(0U);
+        Whole = Whole->getAggregateElement(Offset.getZExtValue() / Size);
     }
     return Whole->getAggregateElement(9U);
 }

@@ -65,17 +65,17 @@ constexpr size_t FewHooks = 4;
 class FunctionInstrumenter {
   public:
     FunctionInstrumenter(Function &F, Runtime &RT, RegionFacts &Facts, quipu_hook Hook, const Scopes &Within,
-                         CarriedCalls &Callees, bool HandleExceptions)
-        : F(F), RT(RT), Facts(Facts), Hook(Hook), Within(Within), Callees(Callees), HandleExceptions(HandleExceptions) {
-    }
+                         CarriedCalls &Callees, Details &Into, bool HandleExceptions)
+        : F(F), RT(RT), Facts(Facts), Hook(Hook), Within(Within), Callees(Callees), Into(Into),
+          HandleExceptions(HandleExceptions) {}
 
     /// The reference: what every block does is added to its call path.
     void runNaively() {
         std::vector<Instruction *> Twice = returningTwice();
-        const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, {});
+        const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, {}, Into);
         countNaively(F, Within, Descriptor.Whole, RT.Effort, RT.Moved);
         CallInst *Begin = atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor.Whole}, "quipu.frame");
-        finish(Twice, isRegion() ? Begin : nullptr, Descriptor.Inner);
+        finish(Twice, isRegion() ? Begin : nullptr, Descriptor);
     }
 
     /// Plain: the version without counters. Returns what callers need that count for the function, if they may.
@@ -102,7 +102,7 @@ class FunctionInstrumenter {
         for (const CountClass &C : Facts.Classes)
             if (C.Scope > 0 && !C.Terms.empty())
                 Facts.Counters[C.Scope] = std::max(Facts.Counters[C.Scope], C.Terms.back().first + 1);
-        const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, Counters.weights());
+        const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, Counters.weights(), Into);
         CountsVisits = Counters.countsVisits();
         if (MayBeCarried && isFewToCarry(Counters.counters(), Within.scopes().size()))
             return carry(FAM, *Plain, Counters, Descriptor);
@@ -119,7 +119,7 @@ class FunctionInstrumenter {
         } else {
             Callees.redirect(nullptr, 0);
         }
-        finish(Twice, isRegion() ? Begin : nullptr, Descriptor.Inner);
+        finish(Twice, isRegion() ? Begin : nullptr, Descriptor);
         enterFrom(Plain);
         return std::nullopt;
     }
@@ -196,8 +196,8 @@ class FunctionInstrumenter {
     }
 
     /// What follows the counting: the exits of the region, and the ends of frames that control came back over.
-    void finish(const std::vector<Instruction *> &Twice, Value *Frame, GlobalVariable *Inner) {
-        placeHooks(Frame, Inner);
+    void finish(const std::vector<Instruction *> &Twice, Value *Frame, const Descriptors &Descriptor) {
+        placeHooks(Frame, Descriptor);
         if (!Twice.empty())
             resume(Twice, Frame ? Frame : atEntry(RT.Top, {}, "quipu.frame"));
         if (Frame) {
@@ -220,7 +220,7 @@ class FunctionInstrumenter {
     }
 
     /// The hooks of functions that were inlined, where they were placed before optimization.
-    void placeHooks(Value *Frame, GlobalVariable *Inner) {
+    void placeHooks(Value *Frame, const Descriptors &Descriptor) {
         if (Within.hooks().empty())
             return;
         IRBuilder<> Builder(&F.getEntryBlock(), F.getEntryBlock().begin());
@@ -240,9 +240,9 @@ class FunctionInstrumenter {
             if (H.IsExit) {
                 InnerHooks.push_back(Here.CreateCall(RT.Exit, {Here.CreateLoad(Here.getPtrTy(), Slot)}));
             } else {
-                Value *Zero = Here.getInt32(0);
-                Value *Region =
-                    Here.CreateInBoundsGEP(Inner->getValueType(), Inner, {Zero, Here.getInt32(H.Scope), Zero});
+                GlobalVariable *All = Descriptor.Whole;
+                Value *Region = Here.CreateInBoundsGEP(All->getValueType(), All,
+                                                       {Here.getInt32(0), Here.getInt32(Descriptor.PlaceOf[H.Scope])});
                 CallInst *Enter = Here.CreateCall(RT.Enter, {Region});
                 Here.CreateStore(Enter, Slot);
                 InnerHooks.push_back(Enter);
@@ -293,6 +293,7 @@ class FunctionInstrumenter {
     quipu_hook Hook;
     const Scopes &Within;
     CarriedCalls &Callees;
+    Details &Into;
     bool HandleExceptions;
     SmallVector<CallInst *, 4> Hooks;      ///< of the function
     SmallVector<CallInst *, 4> InnerHooks; ///< of what was inlined into it
@@ -359,6 +360,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
     }
 
     Runtime RT(M);
+    Details Into(M);
     DenseMap<Function *, Function *> CountedOf;
     CarriedFunctions Carries;
     SmallPtrSet<const Function *, 32> Copies;
@@ -382,7 +384,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
             forgetMemoryFacts(*Plain); // it calls what counts
             Copies.insert(Plain);
         }
-        FunctionInstrumenter Instrumenter(*F, RT, Facts, Hook, Within[I], Callees, HandleExceptions);
+        FunctionInstrumenter Instrumenter(*F, RT, Facts, Hook, Within[I], Callees, Into, HandleExceptions);
         std::optional<Carried> Made;
         if (Naive)
             Instrumenter.runNaively();
@@ -411,6 +413,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
     for (std::vector<std::string> &Of : Lines)
         std::move(Of.begin(), Of.end(), std::back_inserter(AllLines));
     emitFacts(M, AllLines);
+    Into.emit();
     emitCheck(M);
     Selection.clear();
 

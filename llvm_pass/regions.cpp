@@ -8,12 +8,15 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/CFG.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/Compression.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/LEB128.h"
 #include "llvm/Support/xxhash.h"
@@ -27,16 +30,10 @@ namespace {
 /// loops, are not worth the two time stamps of a hook, which take as long as some hundred instructions.
 constexpr size_t SmallFunction = 64;
 
-bool isMain(const Function &F) { return F.getName() == "main" || F.getName() == "_QQmain"; }
+/// Bytes of details that compression makes little smaller.
+constexpr size_t ShortDetails = 512;
 
-Constant *stringConstant(Module &M, StringRef Text, const Twine &Name) {
-    if (Text.empty())
-        return ConstantPointerNull::get(PointerType::getUnqual(M.getContext()));
-    Constant *Bytes = ConstantDataArray::getString(M.getContext(), Text);
-    auto *String = new GlobalVariable(M, Bytes->getType(), true, GlobalValue::PrivateLinkage, Bytes, Name);
-    String->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
-    return String;
-}
+bool isMain(const Function &F) { return F.getName() == "main" || F.getName() == "_QQmain"; }
 
 } // namespace
 
@@ -101,107 +98,144 @@ class PackedRows {
     size_t Count = 0; ///< of those with a number
 };
 
-static Constant *bytesConstant(Module &M, StringRef Bytes, const Twine &Name) {
-    if (Bytes.empty())
-        return ConstantPointerNull::get(PointerType::getUnqual(M.getContext()));
-    Constant *Data = ConstantDataArray::getString(M.getContext(), Bytes, /*AddNull=*/false);
-    auto *Global = new GlobalVariable(M, Data->getType(), true, GlobalValue::PrivateLinkage, Data, Name);
-    Global->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
-    return Global;
+namespace {
+
+void addText(raw_ostream &Out, StringRef Text) { Out << Text << '\0'; }
+
+/// As agent/runtime/details.cpp reads it.
+void addFunction(raw_ostream &Out, const Identity &Known) {
+    addText(Out, Known.Name);
+    addText(Out, Known.Display == Known.Name ? "" : StringRef(Known.Display));
+    addText(Out, Known.File);
+    encodeULEB128(Known.Line, Out);
 }
 
-namespace {
+void addBytes(raw_ostream &Out, StringRef Bytes) {
+    encodeULEB128(Bytes.size(), Out);
+    Out << Bytes;
+}
+
+/// The scopes of a function; none if nothing is in them. Counters: the last row that readers need of each, whatever is
+/// in it; 0: none.
+void addScopes(raw_ostream &Out, ArrayRef<Scope> All, ArrayRef<ScopedWork> Weights, ArrayRef<unsigned> Counters) {
+    std::vector<PackedRows> Rows(All.size());
+    bool Any = All.size() > 1;
+    for (unsigned I = 0; I < All.size(); I++) {
+        for (size_t Row = 0; Row < Weights.size(); Row++) {
+            const Work Done = Weights[Row].lookup(I);
+            const bool IsLast = I > 0 && I < Counters.size() && Counters[I] == Row + 1;
+            if (!Done.Visits && (I == 0 || Done.Code == Effort{}) && !IsLast)
+                continue;
+            // What the function does by itself is in its weights.
+            Rows[I].addNumbered(Row, Done.Visits, I > 0 ? Done.Code : Effort{});
+        }
+        Any |= Rows[I].count() > 0;
+    }
+    encodeULEB128(Any ? All.size() : 0, Out);
+    for (unsigned I = 0; Any && I < All.size(); I++) {
+        if (I > 0) {
+            addFunction(Out, *All[I].Function);
+            encodeULEB128(All[I].Hooked ? QUIPU_HOOKED : QUIPU_INLINED, Out);
+        }
+        encodeULEB128(All[I].Parent, Out);
+        encodeULEB128(Rows[I].count(), Out);
+        addBytes(Out, Rows[I].bytes());
+    }
+}
 
 /// What call paths are looked up by. That of a function in another differs from its own: both may be called at once.
 uint64_t hashOf(const Identity &Known) { return xxHash64(Known.Name); }
 
-/// Constants of the structs in quipu.h.
-class DescriptorMaker {
-  public:
-    explicit DescriptorMaker(Module &M)
-        : M(M), Pointer(PointerType::getUnqual(M.getContext())), I32(Type::getInt32Ty(M.getContext())),
-          I64(Type::getInt64Ty(M.getContext())),
-          Region(StructType::get(M.getContext(),
-                                 {Pointer, Pointer, Pointer, I32, I32, I64, Pointer, I32, I32, I64, Pointer, I64})),
-          Inner(StructType::get(M.getContext(), {Region, I32, I32, Pointer})) {}
-
-    Constant *region(const Identity &Known, quipu_hook Hook, Constant *Weights, size_t Counters, Constant *Within,
-                     size_t Count, uint64_t Hash) {
-        const bool Packed = !isa<ConstantPointerNull>(Weights);
-        Constant *Fields[] = {stringConstant(M, Known.Name, "quipu.name"),
-                              stringConstant(M, Known.Display == Known.Name ? "" : Known.Display, "quipu.display"),
-                              stringConstant(M, Known.File, "quipu.file"),
-                              number(I32, Known.Line),
-                              number(I32, QUIPU_FUNCTION + (Packed ? QUIPU_PACKED : 0)),
-                              number(I64, 0),
-                              Weights,
-                              number(I32, Counters),
-                              number(I32, Hook),
-                              number(I64, Hash | 1),
-                              Within,
-                              number(I64, Count)};
-        return ConstantStruct::get(Region, Fields);
-    }
-
-    /// The array of struct quipu_scope, and how many there are: none if nothing is in them. Counters: the last row that
-    /// readers need of each, whatever is in it; 0: none.
-    std::pair<Constant *, size_t> scopes(ArrayRef<Scope> All, ArrayRef<ScopedWork> Weights,
-                                         ArrayRef<unsigned> Counters) {
-        std::vector<Constant *> Entries;
-        bool Any = All.size() > 1;
-        for (unsigned I = 0; I < All.size(); I++) {
-            PackedRows Rows;
-            for (size_t Row = 0; Row < Weights.size(); Row++) {
-                const Work Done = Weights[Row].lookup(I);
-                const bool IsLast = I > 0 && I < Counters.size() && Counters[I] == Row + 1;
-                if (!Done.Visits && (I == 0 || Done.Code == Effort{}) && !IsLast)
-                    continue;
-                // What the function does by itself is in its weights.
-                Rows.addNumbered(Row, Done.Visits, I > 0 ? Done.Code : Effort{});
-            }
-            Any |= Rows.count() > 0;
-            Constant *None = ConstantPointerNull::get(cast<PointerType>(Pointer));
-            Constant *Head = I > 0 ? region(*All[I].Function, All[I].Hooked ? QUIPU_HOOKED : QUIPU_INLINED, None, 0,
-                                            None, 0, hashOf(*All[I].Function) + (2 * I + 1) * hashOf(*All[0].Function))
-                                   : static_cast<Constant *>(ConstantAggregateZero::get(Region));
-            Entries.push_back(ConstantStruct::get(Inner, {Head, number(I32, All[I].Parent), number(I32, Rows.count()),
-                                                          bytesConstant(M, Rows.bytes(), "quipu.rows")}));
-        }
-        if (!Any)
-            return {ConstantPointerNull::get(cast<PointerType>(Pointer)), 0};
-        auto *Array = ArrayType::get(Inner, Entries.size());
-        auto *Global = new GlobalVariable(M, Array, false, GlobalValue::PrivateLinkage,
-                                          ConstantArray::get(Array, Entries), "quipu.scopes");
-        Global->setAlignment(Align(8));
-        return {Global, Entries.size()};
-    }
-
-  private:
-    static Constant *number(Type *T, uint64_t Value) { return ConstantInt::get(T, Value); }
-
-    Module &M;
-    Type *Pointer, *I32, *I64;
-    StructType *Region, *Inner;
-};
-
 } // namespace
 
+Details::Details(Module &M)
+    : M(M), Place(new GlobalVariable(M, Type::getInt8Ty(M.getContext()), true, GlobalValue::ExternalLinkage, nullptr,
+                                     "quipu.details")) {}
+
+size_t Details::add(StringRef Entry) {
+    Begins.push_back(static_cast<uint32_t>(Entries.size()));
+    Entries += Entry;
+    return Begins.size() - 1;
+}
+
+void Details::emit() {
+    std::string Text;
+    raw_string_ostream Stream(Text);
+    for (const uint32_t Begin : Begins) {
+        char Bytes[sizeof(uint32_t)];
+        support::endian::write32le(Bytes, Begin + static_cast<uint32_t>(sizeof(uint32_t) * Begins.size()));
+        Stream.write(Bytes, sizeof Bytes);
+    }
+    Stream << Entries;
+    Stream.flush();
+    SmallVector<uint8_t, 0> Packed;
+    if (compression::zlib::isAvailable() && Text.size() > ShortDetails)
+        compression::zlib::compress(arrayRefFromStringRef(Text), Packed, compression::zlib::BestSizeCompression);
+    if (Packed.empty() || Packed.size() >= Text.size())
+        Packed.assign(Text.begin(), Text.end());
+    LLVMContext &Context = M.getContext();
+    Type *I32 = Type::getInt32Ty(Context);
+    auto Number = [&](uint64_t Value) { return ConstantInt::get(I32, Value); };
+    Constant *Whole = ConstantStruct::getAnon(
+        {Number(Text.size()), Number(Packed.size()), Number(Begins.size()), ConstantDataArray::get(Context, Packed)});
+    auto *Made = new GlobalVariable(M, Whole->getType(), true, GlobalValue::PrivateLinkage, Whole);
+    Made->setAlignment(Align(4));
+    Made->takeName(Place);
+    Place->replaceAllUsesWith(Made);
+    Place->eraseFromParent();
+}
+
 Descriptors createDescriptors(Function &F, const RegionFacts &Self, quipu_hook Hook, const Scopes &Within,
-                              ArrayRef<ScopedWork> Weights) {
+                              ArrayRef<ScopedWork> Weights, Details &Into) {
     Module &M = *F.getParent();
-    DescriptorMaker Maker(M);
-    auto [Inner, Count] = Maker.scopes(Within.scopes(), Weights, Self.Counters);
+    LLVMContext &Context = M.getContext();
     PackedRows Rows;
     for (const ScopedWork &Row : Weights) {
         auto Found = Row.find(0); // NOLINT(llvm-qualified-auto): a pointer in some LLVMs only
         Rows.add(Found == Row.end() ? Effort{} : Found->second.Code);
     }
-    Constant *Whole = Maker.region(Self, Hook, bytesConstant(M, Rows.bytes(), "quipu.weights"),
-                                   Weights.empty() ? 0 : Weights.size() - 1, Inner, Count, hashOf(Self));
-    auto *Descriptor =
-        new GlobalVariable(M, Whole->getType(), false, GlobalValue::PrivateLinkage, Whole, "quipu.region." + Self.Name);
-    Descriptor->setAlignment(Align(8));
-    return {Descriptor, dyn_cast<GlobalVariable>(Inner)};
+    std::string Entry;
+    raw_string_ostream Stream(Entry);
+    addFunction(Stream, Self);
+    addBytes(Stream, Rows.bytes());
+    addScopes(Stream, Within.scopes(), Weights, Self.Counters);
+    Stream.flush();
+    const size_t Number = Into.add(Entry);
+
+    PointerType *Pointer = PointerType::getUnqual(Context);
+    Type *I32 = Type::getInt32Ty(Context), *I64 = Type::getInt64Ty(Context);
+    auto *Region =
+        StructType::get(Context, {Pointer, Pointer, Pointer, I32, I32, I64, Pointer, I32, I32, I64, Pointer, I64, I64});
+    Descriptors Made;
+    Made.PlaceOf.assign(Within.scopes().size(), 0);
+    unsigned Count = 1;
+    for (unsigned I = 1; I < Within.scopes().size(); I++)
+        if (Within.scopes()[I].Hooked)
+            Made.PlaceOf[I] = Count++;
+    auto *Array = ArrayType::get(Region, Count);
+    Made.Whole = new GlobalVariable(M, Array, false, GlobalValue::PrivateLinkage, ConstantAggregateZero::get(Array),
+                                    "quipu.region." + Self.Name);
+    Made.Whole->setAlignment(Align(8));
+    Constant *None = ConstantPointerNull::get(Pointer);
+    std::vector<Constant *> All;
+    for (unsigned I = 0; I < Within.scopes().size(); I++) {
+        if (I > 0 && !Made.PlaceOf[I])
+            continue;
+        Constant *Here = ConstantExpr::getInBoundsGetElementPtr(
+            Array, Made.Whole, ArrayRef<Constant *>{ConstantInt::get(I64, 0), ConstantInt::get(I64, Made.PlaceOf[I])});
+        Constant *Away =
+            ConstantExpr::getSub(ConstantExpr::getPtrToInt(Into.place(), I64), ConstantExpr::getPtrToInt(Here, I64));
+        const Identity &First = *Within.scopes()[0].Function;
+        const uint64_t Hash = I ? hashOf(*Within.scopes()[I].Function) + (2 * I + 1) * hashOf(First) : hashOf(Self);
+        const size_t Counters = I || Weights.empty() ? 0 : Weights.size() - 1;
+        All.push_back(ConstantStruct::get(
+            Region, {None, None, None, ConstantInt::get(I32, Number), ConstantInt::get(I32, QUIPU_FUNCTION),
+                     ConstantInt::get(I64, 0), None, ConstantInt::get(I32, Counters),
+                     ConstantInt::get(I32, I ? QUIPU_HOOKED : Hook), ConstantInt::get(I64, Hash | 1), None,
+                     ConstantInt::get(I64, I), Away}));
+    }
+    Made.Whole->setInitializer(ConstantArray::get(Array, All));
+    return Made;
 }
 
 static void writeIdentity(json::OStream &Json, const Identity &Known) {

@@ -42,15 +42,33 @@ RegionFacts describe(const llvm::Function &F, const Identity &Self, const llvm::
 /// Whether the function gets enter and exit, and what becomes of its counts if not.
 quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All);
 
-/// A struct quipu_region of quipu.h, and the array of the struct quipu_scope in it; null if there is none.
+/// Names, weights and scopes of all functions of a module (struct quipu_details of quipu.h).
+class Details {
+  public:
+    explicit Details(llvm::Module &M);
+    /// Returns the number of the entry.
+    size_t add(llvm::StringRef Entry);
+    /// Where they will be.
+    llvm::Constant *place() const { return Place; }
+    /// Puts them there. Nothing may be added afterwards.
+    void emit();
+
+  private:
+    llvm::Module &M;
+    llvm::GlobalVariable *Place;
+    std::vector<uint32_t> Begins;
+    std::string Entries;
+};
+
+/// An array of struct quipu_region of quipu.h: the function, and the scopes in it that have hooks.
 struct Descriptors {
     llvm::GlobalVariable *Whole;
-    llvm::GlobalVariable *Inner;
+    std::vector<unsigned> PlaceOf; ///< by scope
 };
 
 /// Those of `F`, with these rows of weights.
 Descriptors createDescriptors(llvm::Function &F, const RegionFacts &Self, quipu_hook Hook, const Scopes &Within,
-                              llvm::ArrayRef<ScopedWork> Weights);
+                              llvm::ArrayRef<ScopedWork> Weights, Details &Into);
 
 /// A line of JSON about a function, for the section .quipu.facts; and about each scope in it that does something.
 void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Hook, const Scopes &Within);

@@ -49,6 +49,17 @@ struct quipu_region {
     uint64_t hash;       /* of the name; 0: the runtime computes it */
     struct quipu_scope *scopes;
     uint64_t scope_count;
+    int64_t details; /* 0; of a region that the pass made: how far from here struct quipu_details is. Then `line` is the
+                        number of its entry, and `scope_count` which of the scopes in it this is, 0: the function. */
+};
+
+/* Names, weights and scopes of the functions of one file, as the pass writes them. If `packed` is less than `size` they
+ * are compressed by zlib (agent/runtime/details.cpp). */
+struct quipu_details {
+    uint32_t size;
+    uint32_t packed;
+    uint32_t entries;
+    uint8_t data[];
 };
 
 /* A function that is part of another, and counts with it; the first of them stands for that other itself, as far as it

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the process knows of its regions, and their place in the profile. */
+#include "details.h"
 #include "filter.h"
 #include "settings.h"
 #include "teams.h"
@@ -262,40 +263,59 @@ void read_run_filter() {
     _exit(1);
 }
 
-void register_region(quipu_region *region) {
+/* Returns the id; 0: there is no room. address: in the program or library that has the region. */
+static uint64_t registered(quipu_region *region, const void *address) {
     apply_filter(region);
     for (uint64_t i = 1; i < region->scope_count; i++)
         apply_filter(&region->scopes[i].region);
     const uint32_t rows = region->weights ? region->counters + 1 : 0;
     const uint64_t hash = hash_of_all(region, rows);
     KnownRegion **bucket = &known[hash % buckets];
-    const KnownRegion *found = *bucket;
-    while (found && !(found->hash == hash && names(found->text, region->name)))
-        found = found->next;
-    if (!found) {
-        const uint64_t count = region->scope_count ? region->scope_count : 1;
-        KnownRegion *whole = known_whole(region, regions + 1, rows);
-        if (!whole) {
-            profile.note_lost();
-            return; /* it is tried again */
-        }
-        regions += count;
-        bool in_file = true;
-        for (uint64_t id = whole->id; in_file && id <= regions; id++)
-            in_file = write_region(region_of(id));
-        for (uint64_t id = whole->id; id <= regions; id++)
-            of_id(id)->in_file = in_file;
-        const char *library = region->weights ? new_library_of(region->weights) : nullptr;
-        if (library)
-            set_attribute(library, "");
-        whole->hash = hash;
-        whole->next = *bucket;
-        *bucket = whole;
-        found = whole;
+    for (const KnownRegion *found = *bucket; found; found = found->next)
+        if (found->hash == hash && names(found->text, region->name))
+            return found->id;
+    const uint64_t count = region->scope_count ? region->scope_count : 1;
+    KnownRegion *whole = known_whole(region, regions + 1, rows);
+    if (!whole) {
+        profile.note_lost();
+        return 0; /* it is tried again */
     }
-    for (uint64_t i = 1; i < region->scope_count; i++)
-        __atomic_store_n(&region->scopes[i].region.id, found->id + i, __ATOMIC_RELEASE);
-    __atomic_store_n(&region->id, found->id, __ATOMIC_RELEASE);
+    regions += count;
+    bool in_file = true;
+    for (uint64_t id = whole->id; in_file && id <= regions; id++)
+        in_file = write_region(region_of(id));
+    for (uint64_t id = whole->id; id <= regions; id++)
+        of_id(id)->in_file = in_file;
+    const char *library = region->weights ? new_library_of(address) : nullptr;
+    if (library)
+        set_attribute(library, "");
+    whole->hash = hash;
+    whole->next = *bucket;
+    *bucket = whole;
+    return whole->id;
+}
+
+void register_region(quipu_region *region) {
+    if (!region->details) {
+        const uint64_t id = registered(region, region->weights);
+        for (uint64_t i = 1; id && i < region->scope_count; i++)
+            __atomic_store_n(&region->scopes[i].region.id, id + i, __ATOMIC_RELEASE);
+        __atomic_store_n(&region->id, id, __ATOMIC_RELEASE);
+        return;
+    }
+    quipu_region whole;
+    if (!read_details(region, &whole)) {
+        profile.note_lost();
+        return;
+    }
+    const uint64_t id = registered(&whole, region);
+    for (uint64_t i = 1; id && i < whole.scope_count; i++)
+        if (const quipu_region &scope = whole.scopes[i].region; scope.details) {
+            region[scope.details].hook = scope.hook;
+            __atomic_store_n(&region[scope.details].id, id + i, __ATOMIC_RELEASE);
+        }
+    region->hook = whole.hook;
+    __atomic_store_n(&region->id, id, __ATOMIC_RELEASE);
 }
 
 const RegionRecord *region_of(uint64_t id) { return of_id(id); }

@@ -124,9 +124,9 @@ Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
     while (target && target->region != region->id)
         target = target->up;
     /* A region that was left out has a place of its own only for its counters. */
-    if (!target && region->hook == QUIPU_LEFT_OUT && !region->weights && !region->scope_count)
-        return keep_link(thread, {from, region->id, from, thread->nowhere, &thread->no_visits, nullptr});
     const RegionRecord *record = region_of(region->id);
+    if (!target && region->hook == QUIPU_LEFT_OUT && record && !record->rows && !record->scopes)
+        return keep_link(thread, {from, region->id, from, thread->nowhere, &thread->no_visits, nullptr});
     if (!target && record && record->index)
         target = annotated_scope(thread, from, record);
     if (!target && record && record->index)

@@ -5,7 +5,7 @@
 
 ; An iteration: 12 instructions, 2 operations, 3 loads of 20 bytes, of which 12 are in order.
 ; Packed (quipu.h): columns 0, 1, 2, 4, 5, 7 and 9.
-; CHECK: @quipu.weights = {{.*}}\B7\05\01\0C\02\02\03\14\0C"
+; CHECK: @quipu.details = {{.*}}\B7\05\01\0C\02\02\03\14\0C\00"
 
 define double @gather(ptr %values, ptr %columns, ptr %x, i64 %n) {
 entry:

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decompresses what the pass compressed with zlib. */
+#ifndef QUIPU_INFLATE_H
+#define QUIPU_INFLATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace quipu {
+
+/* Writes `out_size` bytes to `out`. False if the data are damaged or do not end with them; the checksum at their end is
+ * not compared. Format: RFC 1950, RFC 1951. */
+bool inflate(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size);
+
+} // namespace quipu
+
+#endif
