@@ -21,7 +21,9 @@ def test_names_are_compressed(workshop: Workshop, llvm: str, kind: str) -> None:
         for i in range(FUNCTIONS)
     )
     calls = "".join(f"    sum += a_name_that_is_long_{i}(argc);\n" for i in range(FUNCTIONS))
-    source.write_text(f"{functions}int main(int argc, char **argv) {{\n    volatile int sum = 0;\n{calls}return 0;\n}}\n")
+    source.write_text(
+        f"{functions}int main(int argc, char **argv) {{\n    volatile int sum = 0;\n{calls}return 0;\n}}\n"
+    )
     position = ["-fPIC"] if kind == "library" else []
     program = workshop.build(source, "-O2", "-w", *position)
     tree = workshop.run(program).tree
