@@ -11,21 +11,30 @@ constexpr unsigned longest_code = 15, literals = 288, distances = 32;
 /* Bits of the data, the lowest of each byte first. Behind the end they are 0, and `missed` is set. */
 struct Bits {
     const uint8_t *next, *end;
-    uint32_t held = 0;
+    uint64_t held = 0;
     unsigned count = 0;
+    unsigned behind = 0; /* bits that are held and are not of the data */
     bool missed = false;
 
-    unsigned take(unsigned wanted) {
+    /* At most 56 bits. */
+    void fill(unsigned wanted) {
         while (count < wanted) {
             if (next < end)
-                held |= uint32_t{*next++} << count;
+                held |= uint64_t{*next++} << count;
             else
-                missed = true;
+                behind += 8;
             count += 8;
         }
-        const unsigned value = held & ((1u << wanted) - 1);
-        held >>= wanted;
-        count -= wanted;
+    }
+    void drop(unsigned bits) {
+        held >>= bits;
+        count -= bits;
+        missed |= count < behind;
+    }
+    unsigned take(unsigned wanted) {
+        fill(wanted);
+        const auto value = static_cast<unsigned>(held & ((uint64_t{1} << wanted) - 1));
+        drop(wanted);
         return value;
     }
 };
@@ -33,24 +42,43 @@ struct Bits {
 /* A canonical Huffman code (RFC 1951, section 3.2.2): how many codes have each length, and the symbols in the order of
  * their codes. */
 struct Code {
+    static constexpr unsigned quick_bits = 9;
+
     uint16_t count[longest_code + 1];
     uint16_t symbol[literals];
+    uint16_t quick[1u << quick_bits]; /* by the next bits: symbol and length of a short code; 0: a longer one */
 
     void make(const uint8_t *lengths, unsigned symbols) {
         memset(count, 0, sizeof count);
         for (unsigned i = 0; i < symbols; i++)
             count[lengths[i]]++;
         count[0] = 0;
-        uint16_t first[longest_code + 2] = {};
-        for (unsigned length = 1; length <= longest_code; length++)
+        uint16_t first[longest_code + 2] = {}, code[longest_code + 2] = {};
+        for (unsigned length = 1; length <= longest_code; length++) {
             first[length + 1] = static_cast<uint16_t>(first[length] + count[length]);
-        for (unsigned i = 0; i < symbols; i++)
-            if (lengths[i])
-                symbol[first[lengths[i]]++] = static_cast<uint16_t>(i);
+            code[length + 1] = static_cast<uint16_t>((code[length] + count[length]) << 1);
+        }
+        memset(quick, 0, sizeof quick);
+        for (unsigned i = 0; i < symbols; i++) {
+            const unsigned length = lengths[i];
+            if (length == 0)
+                continue;
+            symbol[first[length]++] = static_cast<uint16_t>(i);
+            unsigned turned = 0; /* codes begin with their highest bit */
+            for (unsigned bit = 0, rest = code[length]++; bit < length; bit++, rest >>= 1)
+                turned = turned << 1 | (rest & 1);
+            for (; length <= quick_bits && turned < 1u << quick_bits; turned += 1u << length)
+                quick[turned] = static_cast<uint16_t>(i << 4 | length);
+        }
     }
 
     /* ~0u: no such code. */
     unsigned read(Bits &bits) const {
+        bits.fill(longest_code);
+        if (const unsigned found = quick[bits.held & ((1u << quick_bits) - 1)]) {
+            bits.drop(found & 15);
+            return found >> 4;
+        }
         unsigned code = 0, first = 0, index = 0;
         for (unsigned length = 1; length <= longest_code; length++) {
             code |= bits.take(1);
@@ -70,8 +98,10 @@ struct Output {
 };
 
 bool stored(Bits &bits, Output &out) {
-    bits.held = bits.count = 0; /* take() holds less than a byte that was not asked for */
-    if (bits.end - bits.next < 4)
+    bits.drop(bits.count % 8);
+    bits.next -= (bits.count - bits.behind) / 8; /* what was held */
+    bits.held = bits.count = bits.behind = 0;
+    if (bits.missed || bits.end - bits.next < 4)
         return false;
     const size_t size = bits.next[0] | static_cast<size_t>(bits.next[1]) << 8;
     bits.next += 4;
