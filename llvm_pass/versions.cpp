@@ -19,7 +19,7 @@ namespace {
 
 /// Instructions of a function that is copied, at most. In larger ones what a visit costs is little of what it does, and
 /// the copy would take much room.
-constexpr size_t MostInstructions = 400;
+constexpr size_t MostInstructions = 1000;
 
 bool canBeCopied(const Function &F) {
     if (F.hasOptNone() || F.hasOptSize() || F.isVarArg() || F.hasSection() || F.getName() == "main" ||
