@@ -438,9 +438,9 @@ static bool is_task(const Node *node) {
     return region && strstr(region->text, ".omp_task_entry.");
 }
 
-void enter_construct(const quipu_thread *rank, const quipu_region *body) {
-    const RegionRecord *known = id_of(body) ? region_of(id_of(body)) : nullptr;
-    if (!(known ? known->is_body : is_body(body->name)) || is_task(rank->here))
+void enter_construct(const quipu_thread *rank, quipu_region *body) {
+    const RegionRecord *known = make_known(body) && id_of(body) ? region_of(id_of(body)) : nullptr;
+    if (!known || !known->is_body || is_task(rank->here))
         return;
     uint32_t around = 0;
     for (const Node *node = rank->here; node; node = node->up)

@@ -11,7 +11,7 @@ namespace quipu {
 bool is_body(const char *name);
 /* Before a rank of a shared process enters a region: where that is the body of a parallel construct, the region of the
  * construct is entered. */
-void enter_construct(const quipu_thread *rank, const quipu_region *body);
+void enter_construct(const quipu_thread *rank, quipu_region *body);
 /* The frame, not the root, of a rank of a shared process that leaves a region, or that of the construct around it,
  * which ends with its body. */
 quipu_frame *with_construct(quipu_frame *frame);

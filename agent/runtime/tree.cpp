@@ -277,6 +277,17 @@ Node *current_path() {
 
 quipu_thread *measured_thread() { return ranks ? running_rank() : quipu_current; }
 
+bool make_known(quipu_region *region) {
+    if (id_of(region) != 0)
+        return true;
+    if (is_locked_here())
+        return false;
+    const Locked locked;
+    if (id_of(region) == 0)
+        register_region(region);
+    return true;
+}
+
 Link *find_link(quipu_thread *shared, quipu_region *region) {
     Thread *thread = own(shared);
     Node *from = shared->here;
@@ -285,13 +296,8 @@ Link *find_link(quipu_thread *shared, quipu_region *region) {
     const bool outside = from == thread->root && id_of(region) == 0;
     if (outside)
         charge_any_time(shared);
-    if (id_of(region) == 0) {
-        if (is_locked_here())
-            return nullptr;
-        const Locked locked;
-        if (id_of(region) == 0)
-            register_region(region);
-    }
+    if (!make_known(region))
+        return nullptr;
     Link *link = thread->links.find(from, id_of(region));
     if (!link && !is_locked_here()) {
         const Locked locked;

@@ -180,6 +180,8 @@ void read_run_filter();
 /* Gives the region its id, and the scopes in it the following ones; notes what the filter leaves out. Under the lock.
  */
 void register_region(quipu_region *region);
+/* The same at first use, without the lock. False: inside of what holds it. */
+bool make_known(quipu_region *region);
 
 /* FNV-1a, from an earlier hash. */
 uint64_t hash_more(const void *data, size_t bytes, uint64_t hash);
