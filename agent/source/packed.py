@@ -57,7 +57,8 @@ def texts(path: Path, name: str) -> list[bytes]:
 def _inflated(path: Path, name: str, at: int, block: bytes, size: int, is_zstd: bool) -> bytes:
     try:
         if is_zstd:
-            return pyarrow.decompress(block, size, "zstd", asbytes=True)
+            text: bytes = pyarrow.decompress(block, size, "zstd", asbytes=True)
+            return text
         return zlib.decompressobj().decompress(block, size + 1)
     except (zlib.error, pyarrow.ArrowException, OSError) as error:
         raise _broken(path, name, at) from error
