@@ -30,6 +30,7 @@ import tempfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -149,12 +150,12 @@ def outcomes(name: str, put_aside: bool, noise: float, peers: bool) -> dict[str,
         for place, truth in enumerate(np.median(target.program("time"), axis=1).tolist()):
             point = dict(zip(target.parameters, target.points[place].tolist(), strict=True))
             said: dict[str, Callable[[], Predicted]] = {
-                "quipu": lambda point=point: by_quipu(analysis, point),
-                "formulas": lambda point=point: by_formulas(analysis, point),
-                "one_rate": lambda place=place: by_one_rate(experiment, target, place),
+                "quipu": partial(by_quipu, analysis, point),
+                "formulas": partial(by_formulas, analysis, point),
+                "one_rate": partial(by_one_rate, experiment, target, place),
             }
             if peers:
-                said["extrap"] = lambda place=place: far[place]
+                said["extrap"] = partial(far.__getitem__, place)
             for modeler, predict in said.items():
                 text = ", ".join(f"{key}={value:g}" for key, value in point.items())
                 found.setdefault(modeler, []).append(Outcome(name, put_aside, text, truth, predict()))
