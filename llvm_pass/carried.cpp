@@ -40,28 +40,30 @@ CarriedCalls::CarriedCalls(Function &F, Scopes &Within, const CarriedFunctions &
     for (BasicBlock &BB : F) {
         bool MayHaveEnded = false;
         for (Instruction &I : BB) {
-            auto *Call = dyn_cast<CallBase>(&I);
-            const Function *Callee = Call ? Call->getCalledFunction() : nullptr;
-            const auto Entry = Callee ? Known.find(Callee) : Known.end();
-            if (Entry != Known.end() && takes(*Call, Entry->second)) {
-                const Carried &What = Entry->second;
-                const unsigned Scope = Within.scopeOf(I);
-                Group &G = groupOf(What, Scope);
-                Sites[Call] = Index.lookup({&What, Scope});
-                Found.insert(Call);
-                if (!MayHaveEnded) {
-                    G.Blocks.push_back(&BB);
-                    Within.add(BB, mapped(G, 0));
-                } else if (ScopedWork Row = mapped(G, 0); !isNothing(Row)) {
-                    if (!G.VisitRow) {
-                        G.VisitRow = Rows.size();
-                        Rows.push_back(std::move(Row));
-                    }
-                    Visits.push_back({&I, *G.VisitRow});
-                }
-            }
+            if (auto *Call = dyn_cast<CallBase>(&I); Call && Call->getCalledFunction())
+                if (auto Entry = Known.find(Call->getCalledFunction());
+                    Entry != Known.end() && takes(*Call, Entry->second))
+                    add(*Call, Entry->second, MayHaveEnded);
             MayHaveEnded |= mayNotReturn(I);
         }
+    }
+}
+
+void CarriedCalls::add(CallBase &Call, const Carried &What, bool MayHaveEnded) {
+    const unsigned Scope = Within->scopeOf(Call);
+    Group &G = groupOf(What, Scope);
+    Sites[&Call] = Index.lookup({&What, Scope});
+    Found.insert(&Call);
+    ScopedWork Visit = mapped(G, 0);
+    if (!MayHaveEnded) {
+        G.Blocks.push_back(Call.getParent());
+        Within->add(*Call.getParent(), Visit);
+    } else if (!isNothing(Visit)) {
+        if (!G.VisitRow) {
+            G.VisitRow = Rows.size();
+            Rows.push_back(std::move(Visit));
+        }
+        Visits.push_back({&Call, *G.VisitRow});
     }
 }
 

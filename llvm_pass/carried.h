@@ -69,6 +69,7 @@ class CarriedCalls {
         std::optional<unsigned> VisitRow;
         llvm::SmallVector<const llvm::BasicBlock *, 4> Blocks; ///< each execution of which is a visit
     };
+    void add(llvm::CallBase &Call, const Carried &What, bool MayHaveEnded);
     bool takes(const llvm::CallBase &Call, const Carried &What);
     Group &groupOf(const Carried &What, unsigned Scope);
     ScopedWork mapped(const Group &G, unsigned Row) const;

@@ -12,6 +12,7 @@
 #include "llvm/Analysis/CFG.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
@@ -221,8 +222,8 @@ Descriptors createDescriptors(Function &F, const RegionFacts &Self, quipu_hook H
     for (unsigned I = 0; I < Within.scopes().size(); I++) {
         if (I > 0 && !Made.PlaceOf[I])
             continue;
-        Constant *Here = ConstantExpr::getInBoundsGetElementPtr(
-            Array, Made.Whole, ArrayRef<Constant *>{ConstantInt::get(I64, 0), ConstantInt::get(I64, Made.PlaceOf[I])});
+        auto *Here =
+            cast<Constant>(IRBuilder<>(Context).CreateConstInBoundsGEP2_64(Array, Made.Whole, 0, Made.PlaceOf[I]));
         Constant *Away =
             ConstantExpr::getSub(ConstantExpr::getPtrToInt(Into.place(), I64), ConstantExpr::getPtrToInt(Here, I64));
         const Identity &First = *Within.scopes()[0].Function;
