@@ -148,7 +148,8 @@ bool remember_region(uint64_t id, RegionRecord *record) {
 }
 
 void apply_filter(quipu_region *region) {
-    if (kind_of(region) != QUIPU_MPI && kind_of(region) != QUIPU_FILE && !filter.includes(region->file, region->name, display_of(region)))
+    if (kind_of(region) != QUIPU_MPI && kind_of(region) != QUIPU_FILE &&
+        !filter.includes(region->file, region->name, display_of(region)))
         region->hook = QUIPU_LEFT_OUT;
     if (!region->hash)
         __atomic_store_n(&region->hash, hash_of(region->name), __ATOMIC_RELAXED);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // SPDX-License-Identifier: Apache-2.0
 /* Prints the nanoseconds of an allocation and its release, of 16 to 527 bytes. Argument: how many pairs. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Allocations whose numbers are known, by call path; `who` releases what another thread allocated. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

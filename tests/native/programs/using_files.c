@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is read and written by known calls; the working folder gets the files. */
 #define _GNU_SOURCE
 #include <fcntl.h>
