@@ -20,7 +20,7 @@ from scipy.optimize import lsq_linear
 
 from .errors import ModelingError
 from .experiment import Experiment, FloatArray, RegionKind
-from .priors.untimed import timed_owners
+from .priors.untimed import timed_owners, with_times_at_callers
 from .rates import OPERATION_METRICS, PathRates, Rates
 
 METRICS = ("instructions", "flops", "loads", "stores", "bytes_loaded", "bytes_stored")
@@ -80,6 +80,7 @@ def fit_rates(experiment: Experiment, used: NDArray[np.bool_], several: bool = F
         if values is None or not np.nansum(values) > 0:
             hint = "" if name == "time" else " with the compiler wrappers (quipu-cc, quipu-mpicc …)"
             raise ModelingError(f"{experiment.name}: has no {name}, so there are no rates: {why}{hint}")
+    experiment = with_times_at_callers(experiment)
     metrics = tuple(name for name in (*METRICS, _VISITS) if name in experiment.values)
     rows = _rows(experiment, metrics, used)
     if not rows.time.size:
