@@ -17,7 +17,7 @@ namespace {
 
 /// Of one function that callers count for, and of all those in one caller. Each takes room in every call path of the
 /// caller.
-constexpr size_t MostCounters = 32, MostScopes = 64, MostOfCaller = 256;
+constexpr size_t MostCounters = 32, MostScopesCarried = 64, MostOfCaller = 256;
 
 /// Whether there will be room for so many more counters, whatever the plan of the function is.
 bool hasRoom(const Function &F) {
@@ -32,7 +32,7 @@ bool hasRoom(const Function &F) {
 
 } // namespace
 
-bool isFewToCarry(size_t Counters, size_t Scopes) { return Counters <= MostCounters && Scopes <= MostScopes; }
+bool isFewToCarry(size_t Counters, size_t Scopes) { return Counters <= MostCounters && Scopes <= MostScopesCarried; }
 
 CarriedCalls::CarriedCalls(Function &F, Scopes &Within, const CarriedFunctions &Known) : Within(&Within) {
     if (Known.empty() || !hasRoom(F))
