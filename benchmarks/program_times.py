@@ -216,7 +216,7 @@ def main() -> None:
     wanted = set(arguments.programs.split(",")) - {""}
     entries = [entry for entry in entries if not wanted or entry["name"] in wanted]
     if arguments.constants:
-        print(json.dumps(sweep(entries, arguments.noise)))
+        print(json.dumps({"constants": sweep(entries, arguments.noise)}))
         return
     every: dict[str, list[Outcome]] = {}
     for entry in entries:
