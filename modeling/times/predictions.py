@@ -30,7 +30,8 @@ _QUANTILES = [NormalDist().inv_cdf((level + 0.5) / 21) for level in range(21)]
 _LOWEST, _HIGHEST = 0.05, 0.95
 _COUNTED = ("instructions", "visits", "bytes_loaded", "bytes_stored")
 # Kinds of work: how many times each count of _COUNTED.
-_KINDS = {"instructions": (1.0, 1.0, 0.0, 0.0), "bytes": (0.0, 1.0, 1.0, 1.0)}
+_BYTES = "bytes"
+_KINDS = {"instructions": (1.0, 1.0, 0.0, 0.0), _BYTES: (0.0, 1.0, 1.0, 1.0)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class Rates:
 
     @cached_property
     def rates(self) -> dict[int, list[Rate]]:
-        """The posteriors of the rate of each call path that computes, with weights that add up to 1 in ln_weight."""
+        """The posteriors of the rate of each call path that computes, not empty."""
         times, _ = dedicated_times(self.experiment, "time")
         seconds = np.nan_to_num(mean_over_repetitions(times))
         whole = seconds[~self.experiment.tree.start_and_end].sum(axis=0)
@@ -143,7 +144,7 @@ class Rates:
         column = None if ranks is None else points[:, self.experiment.parameters.index(ranks)]
         seconds = np.nan_to_num(mean_over_repetitions(times))
         largest = int(np.argmax(seconds))
-        moved = float(works[-1].measured[largest])
+        moved = sum(float(work.measured[largest]) for work in works if work.name == _BYTES)
         bandwidth = moved / seconds[largest] if seconds[largest] > 0 else 0.0
         return rates(times, works, np.ones(len(points)) if column is None else column, bandwidth, noise)
 
