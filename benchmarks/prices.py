@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from programs_corpus import Program, experiment_of, programs, unpack
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.counts.factors import Factor
-from quipu.modeling.counts.laws import alternatives, coefficient_bits, coverage
+from quipu.modeling.counts.laws import alternatives, coefficient_bits, distinct, structure
 from quipu.modeling.counts.predictions import count_models
 from quipu.modeling.counts.prices import PRICES
 from quipu.modeling.experiment import Experiment, FloatArray, mean_over_repetitions
@@ -136,11 +136,12 @@ def counts_of(experiment: Experiment, metrics: Sequence[str]) -> dict[Hashable, 
 def features(factors: Sequence[Factor], dimensions: int, coefficient: float) -> Floats:
     """Return how often a product has what each price is of."""
     found = np.zeros(len(KINDS))
-    for factor in factors:
-        found[KINDS.index(factor.kind)] += 1
+    for factor in distinct(factors):
+        if factor.kind in KINDS:  # a line of neighbours costs what its parts do
+            found[KINDS.index(factor.kind)] += 1
         found[KINDS.index("number")] += factor.number
     found[KINDS.index("factor")] = len(factors)
-    for name, count in coverage(factors, dimensions).items():
+    for name, count in structure(factors, dimensions).items():
         found[KINDS.index(name)] = count
     found[KINDS.index("coefficient")] = coefficient_bits(np.array([coefficient]))[0]
     return found

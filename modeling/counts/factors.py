@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +30,7 @@ _PAIRS = ((2, 1), (3, 2))  # a·N - b pairs of a point and itself or a neighbour
 _FAR_SLOPES = (-8, -6, -5, 5, 6, 8, 10, 12, 16)  # of extents in forms without a constant
 _STEP = 3.0  # bits of where a condition begins to hold, if not with two
 _NONE: frozenset[int] = frozenset()
+_LINEAR = frozenset({"size form", "half form", "divided form", "joined form", "pairs"})
 GRID = frozenset({"extent", "edges", "neighbours", "line", "ring", "sums"})
 """Kinds of factors that are functions of the process grid and count ranks, or pairs of them."""
 
@@ -50,6 +51,7 @@ class Factor:
     basic: bool = False
     kind: str = ""
     number: float = 0.0
+    shape: str = ""
 
     @property
     def text(self) -> str:
@@ -209,15 +211,25 @@ def indicators_of(axes: Axes) -> list[Factor]:
 
 def _of_sizes(axes: Axes) -> Iterator[Factor]:
     for name, size in axes.usable_sizes.items():
-        yield from _of_size(name, size, axes.measured)
+        yield from _shaped(_of_size(name, size, axes.measured), name)
         if not axes.varies(axes.ranks):
             continue
         for d, extent in enumerate(axes.extents):
             # What a dimension that no run divides adds is a constant there: both are members of one class.
-            yield from _of_parts(name, size, axes.extent_name(d), extent, frozenset({d}))
+            letter = axes.extent_name(d)
+            yield from _shaped(_of_parts(name, size, letter, extent, frozenset({d})), name, letter)
         if len(axes.extents) > 1:
             yield _factor("part", f"ceil({name}/p)", np.ceil(size / axes.ranks - 1e-9))
         yield _factor("part logarithm", f"log2({name}/p)", np.log2(size / axes.ranks))
+
+
+def _shaped(factors: Iterable[Factor], name: str, letter: str = "") -> Iterator[Factor]:
+    """Yield factors; linear forms with their shape: what they are whatever the size and the extent are called."""
+    for factor in factors:
+        if factor.kind in _LINEAR:
+            shape = factor.name.replace(letter, "P") if letter else factor.name
+            factor = replace(factor, shape=shape.replace(name, "N"))
+        yield factor
 
 
 def _of_size(name: str, size: Floats, measured: int) -> Iterator[Factor]:

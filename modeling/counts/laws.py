@@ -37,17 +37,30 @@ def product_text(factors: Iterable[Factor]) -> str:
 
 def structure_bits(factors: Sequence[Factor], dimensions: int) -> float:
     """Return the bits of a product of factors under a process grid of so many dimensions."""
-    bits = sum(factor.bits for factor in factors) + PRICES["factor"] * len(factors)
-    return bits + sum(PRICES[name] * count for name, count in coverage(factors, dimensions).items())
+    bits = sum(factor.bits for factor in distinct(factors)) + PRICES["factor"] * len(factors)
+    return bits + sum(PRICES[name] * count for name, count in structure(factors, dimensions).items())
 
 
-def coverage(factors: Sequence[Factor], dimensions: int) -> dict[str, int]:
-    """Return how many dimensions of the grid no factor sums over, how many once too often, and whether none does."""
+def distinct(factors: Sequence[Factor]) -> list[Factor]:
+    """Return factors without linear forms that are like one before: codes treat their dimensions alike."""
+    return [own for k, own in enumerate(factors) if not own.shape or own.shape not in {f.shape for f in factors[:k]}]
+
+
+def structure(factors: Sequence[Factor], dimensions: int) -> dict[str, int]:
+    """Return what is priced of a product beside its factors, and how often.
+
+    Forms like others, dimensions of the grid that no factor sums over, those that are summed over once too often,
+    whether there are none, and whether a size is divided along some dimensions only.
+    """
+    again = len(factors) - len(distinct(factors))
     covered = [d for factor in factors for d in factor.covers]
     if not covered:
-        return {"alone": min(dimensions, 1)}
+        return {"again": again, "alone": min(dimensions, 1)}
     counts = [covered.count(d) for d in range(dimensions)]
-    return {"missing": counts.count(0), "twice": sum(max(count - 1, 0) for count in counts)}
+    kinds = {factor.kind for factor in factors}
+    mixed = int("hidden" in kinds and not kinds.isdisjoint(("divided size", "divided form")))
+    twice = sum(max(count - 1, 0) for count in counts)
+    return {"again": again, "missing": counts.count(0), "twice": twice, "mixed": mixed}
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,9 +36,11 @@ PRICES = {
     "[extent]": 4.4,
     "[size]": 6.0,
     "number": 0.5,  # a bit of a number in a factor
+    "again": 1.0,  # a factor like another one, of another size or dimension
     "factor": 0.5,  # each factor of a product
     "coefficient": 0.5,  # a bit of a coefficient
     "missing": 2.8,  # a dimension of the grid that no factor sums over
+    "mixed": 3.0,  # a size that is divided along one dimension, and not along another that no run divides
     "twice": 2.5,  # one that more than one does
     "alone": 2.7,  # no factor sums over any dimension: one rank does it
 }

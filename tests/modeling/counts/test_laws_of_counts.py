@@ -178,3 +178,17 @@ def test_a_parameter_may_be_called_as_an_extent_of_the_grid() -> None:
     vector = np.array([7.0 * px * balanced(int(p), 2)[0] for p, px in points])
     (model,) = fit(np.array(points), ("p", "px"), [vector])
     assert model.at((64, 100)).quantile(0.5) == pytest.approx(7 * 100 * 8)
+
+
+def test_codes_treat_their_dimensions_alike_also_where_no_run_divides_one() -> None:
+    # with p = 1, 2, 4 no run divides the third dimension: n + 2·pz and n + 2 are the same there
+    ghosts = models([halo(2, 3)], known=[ProcessGrid("p", "balanced", 3, "MPI_Cart_create")])[0]
+    assert value(ghosts, 64, 96)[0] == halo(2, 3)(64, 96)
+    assert "(n + 2pz)" in ghosts.text
+
+
+def test_a_size_is_divided_along_all_dimensions_or_none() -> None:
+    cells = models([halo(0, 3)], known=[ProcessGrid("p", "balanced", 3, "MPI_Cart_create")])[0]
+    middle, low, high = value(cells, 64, 96)
+    assert middle == pytest.approx(96**3)
+    assert 0.9 * middle < low <= middle <= high < 1.1 * middle  # not four times as many, one per part of z
