@@ -226,10 +226,8 @@ def _of_sizes(axes: Axes) -> Iterator[Factor]:
 def _shaped(factors: Iterable[Factor], name: str, letter: str = "") -> Iterator[Factor]:
     """Yield factors; linear forms with their shape: what they are whatever the size and the extent are called."""
     for factor in factors:
-        if factor.kind in _LINEAR:
-            shape = factor.name.replace(letter, "P") if letter else factor.name
-            factor = replace(factor, shape=shape.replace(name, "N"))
-        yield factor
+        shape = factor.name.replace(letter, "P") if letter else factor.name
+        yield replace(factor, shape=shape.replace(name, "N")) if factor.kind in _LINEAR else factor
 
 
 def _of_size(name: str, size: Floats, measured: int) -> Iterator[Factor]:
