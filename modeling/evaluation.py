@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,13 @@ from .counts.predictions import CountModels
 from .errors import ModelingError
 from .experiment import FloatArray, Metric
 from .extrapolation import times_beyond
+from .notebook import data_frame, table_html
 from .pmnf.model import Model, Prediction
 from .pmnf.options import NoModel
+from .table_columns import CALLPATH
+
+if TYPE_CHECKING:
+    import pandas
 
 # Runs that differ by less than this, relatively, are the same.
 _ALIKE = 1e-9
@@ -199,6 +205,51 @@ class Evaluation:
                 )
             )
         return tuple(sorted(entries, key=lambda e: (math.isnan(e.value), -np.nan_to_num(e.value), e.path)))
+
+    def frame(self, inclusive: bool = False) -> pandas.DataFrame:
+        """Return the ranking as a table, indexed by call path (`tree.unique_labels`), largest value first.
+
+        Columns: `value`, and `lower` and `upper` of its 90 % interval, in the unit of the metric; `share` of the
+        program, 0 to 1; `model`, `basis`, `note`. The start and the end of MPI come last, without a share. Raises
+        EnvironmentProblem without pandas.
+        """
+        rows = [*self.ranking(inclusive), *self.ranking(inclusive, start_and_end=True)]
+        labels = self.analysis.tree.unique_labels
+        numbers = {
+            name: np.array([getattr(one, name) for one in rows], dtype=np.float64)
+            for name in ("value", "lower", "upper", "share")
+        }
+        texts = {
+            name: np.array([getattr(one, name) for one in rows], dtype=object) for name in ("model", "basis", "note")
+        }
+        paths = np.array([labels[one.path] for one in rows], dtype=object)
+        return data_frame([(CALLPATH, paths)], {**numbers, **texts})
+
+    def __repr__(self) -> str:
+        return f"<Predictions of {self.analysis.name} at {self._place}: {self.metric.name} {self._text(self.total)}>"
+
+    def _repr_html_(self) -> str:
+        labels = self.analysis.tree.unique_labels
+        facts = [("program", self._text(self.total))]
+        if self.beyond:
+            facts.append(("beyond the measurements", ", ".join(f"{x:.3g} × {name}" for name, x in self.beyond.items())))
+        rows = [
+            (labels[one.path], f"{one.value:.4g}", f"{one.lower:.4g} to {one.upper:.4g}", f"{one.share:.1%}", one.model)
+            for one in self.ranking()
+            if one.value > 0
+        ]
+        columns = ("call path", self._unit(self.metric.name), "90 % interval", "share", "model")
+        return table_html(f"{self.metric.name} of {self.analysis.name} at {self._place}", facts, columns, rows)
+
+    @property
+    def _place(self) -> str:
+        return ", ".join(f"{name}={value:g}" for name, value in self.point.items()) or "the measured point"
+
+    def _unit(self, text: str) -> str:
+        return text if self.metric.unit == "1" else f"{text} {self.metric.unit}"
+
+    def _text(self, one: Prediction) -> str:
+        return f"{self._unit(f'{one.value:.4g}')} (90 % interval: {one.lower:.4g} to {one.upper:.4g})"
 
     def _factors(self, inclusive: bool) -> FloatArray:
         """Return how many times the point is beyond what each model was made from, (call paths, parameters), from 1."""

@@ -454,6 +454,10 @@ class Experiment:
         columns = {names.metrics[metric]: values[path, point, repetition]}
         return data_frame([*index.items(), (REPETITION, repetition + 1)], columns)
 
+    def __repr__(self) -> str:
+        points = f"{self.configurations} configurations of {', '.join(self.parameters) or 'no parameter'}"
+        return f"<Experiment {self.name}: {points}; {len(self.tree)} call paths; metrics {', '.join(self.metrics)}>"
+
     def _repr_html_(self) -> str:
         facts = [
             ("call paths", str(len(self.tree))),

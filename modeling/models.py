@@ -6,17 +6,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from .counts.predictions import CountModels
 from .errors import ModelingError
 from .experiment import CallTree, Experiment, Metric
+from .notebook import data_frame, table_html
 from .pmnf.model import Model, add, present
 from .pmnf.options import NoModel
 from .priors.path_model import PathModel
 from .slowest_rank import SlowestRank
+from .table_columns import CALLPATH
 from .times.predictions import TimeModels
 
+if TYPE_CHECKING:
+    import pandas
+
 MEASURED, SUM = "measured", "sum"
+_SHOWN = ("time", "blocks", "bytes_sent")  # of all metrics, in a notebook
 
 
 def of_time(experiment: Experiment, analysis: Analysis) -> tuple[Experiment, Analysis]:
@@ -67,6 +76,44 @@ class Analysis:
             known = ", ".join(sorted(self.exclusive)) or "none"
             raise ModelingError(f"{self.name}: no models of metric {metric!r}; there are models of: {known}")
         return self._inclusive[metric] if inclusive else self.exclusive[metric]
+
+    def frame(self, metric: str, inclusive: bool = False) -> pandas.DataFrame:
+        """Return the models of a metric as a table, indexed by call path (`tree.unique_labels`).
+
+        Columns: `model`, a formula, empty without a model; `error`, in percent (SMAPE), NaN where it is not known;
+        `basis`, from which measurements; `note`. Raises ModelingError for an unknown metric, EnvironmentProblem
+        without pandas.
+        """
+        rows = self._rows(metric, inclusive)
+        names = ("model", "error", "basis", "note")
+        columns = {name: np.array([row[number] for row in rows], dtype=object) for number, name in enumerate(names)}
+        columns["error"] = columns["error"].astype(np.float64)
+        return data_frame([(CALLPATH, np.array(self.tree.unique_labels, dtype=object))], columns)
+
+    def _rows(self, metric: str, inclusive: bool = False) -> list[tuple[str, float, str, str]]:
+        rows = []
+        for entry in self.models(metric, inclusive):
+            if isinstance(entry.model, Model):
+                error = entry.model.quality.smape if entry.model.quality is not None else np.nan
+                rows.append((str(entry.model), error, entry.basis, "; ".join(entry.model.notes)))
+            else:
+                rows.append(("", np.nan, entry.basis, entry.model.reason))
+        return rows
+
+    def __repr__(self) -> str:
+        return f"<Models of {self.name}: {len(self.tree)} call paths; metrics {', '.join(self.metrics)}>"
+
+    def _repr_html_(self) -> str:
+        facts = [(name, f"{low:g} to {high:g}") for name, (low, high) in zip(self.parameters, self.ranges, strict=True)]
+        facts += [("quality", self.quality)] if self.quality else []
+        facts += [("note", note) for note in self.notes]
+        facts.append(("metrics", f"{', '.join(self.metrics)}; all models of one: frame(metric)"))
+        rows = []
+        for metric in [name for name in _SHOWN if name in self.metrics] or list(self.metrics):
+            for label, (model, error, _, note) in zip(self.tree.unique_labels, self._rows(metric), strict=True):
+                if model not in ("", "0"):
+                    rows.append((label, metric, model, "" if np.isnan(error) else f"{error:.2g} %", note))
+        return table_html(f"Models of {self.name}", facts, ("call path", "metric", "model", "error", "note"), rows)
 
     def lacks_model(self, metric: str, path: int) -> bool:
         """Whether a call path has no exclusive model; a caller of which nothing was measured needs none."""

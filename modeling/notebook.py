@@ -41,17 +41,20 @@ def data_frame(index: Sequence[tuple[str, NDArray[Any]]], columns: Mapping[str, 
 
 def summary_html(title: str, facts: Iterable[tuple[str, str]], metrics: Iterable[Described]) -> str:
     """Return a title, (label, text) pairs and metrics as HTML, in which names are text and nothing else."""
+    rows = [(one.name, one.unit, one.kind, one.description) for one in metrics]
+    return table_html(title, facts, ("metric", "unit", "kind", "what it is"), rows)
+
+
+def table_html(
+    title: str, facts: Iterable[tuple[str, str]], columns: Sequence[str], rows: Iterable[Sequence[str]]
+) -> str:
+    """Return a title, (label, text) pairs and a table as HTML, in which names are text and nothing else."""
     head = "".join(f"<tr><th>{_text(label)}</th><td>{_text(text)}</td></tr>" for label, text in facts)
-    rows = "".join(
-        "<tr>"
-        + "".join(f"<td>{_text(text)}</td>" for text in (one.name, one.unit, one.kind, one.description))
-        + "</tr>"
-        for one in metrics
-    )
-    columns = "".join(f"<th>{name}</th>" for name in ("metric", "unit", "kind", "what it is"))
+    body = "".join(f"<tr>{''.join(f'<td>{_text(text)}</td>' for text in row)}</tr>" for row in rows)
+    names = "".join(f"<th>{_text(name)}</th>" for name in columns)
     return (
         f"<div><strong>{_text(title)}</strong><table>{head}</table>"
-        f"<table><thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table></div>"
+        f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 

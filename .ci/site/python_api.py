@@ -10,29 +10,21 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import quipu
 from commands import plain
 
+FUNCTIONS = ("run", "campaign", "open", "model", "predict")
+"""What comes first on the page, in the order of work; the other names of `quipu.__all__` follow."""
+
 MODULES = {
-    "quipu": ("open",),
-    "quipu.modeling.experiment": ("Experiment", "CallTree", "Region", "RegionKind", "Metric"),
-    "quipu.agent.archive.run": ("RunArchive",),
-    "quipu.modeling.analysis": ("analyze", "Analysis"),
-    "quipu.modeling.evaluation": ("evaluate", "Evaluation"),
-    "quipu.modeling.pmnf": (
-        *("fit_models", "Model", "NoModel", "Options"),
-        *("Library", "compare", "find_changes", "deviations"),
-    ),
+    "quipu": (*FUNCTIONS, *(name for name in quipu.__all__ if name not in FUNCTIONS)),
+    "quipu.region": ("region", "phase", "parameter"),
+    "quipu.modeling.analysis": ("analyze",),
+    "quipu.modeling.evaluation": ("evaluate",),
+    "quipu.modeling.pmnf": ("fit_models", "Options", "Library", "compare", "find_changes", "deviations"),
     "quipu.modeling.diagnosis": ("diagnose",),
     "quipu.modeling.tensor": ("TensorModel",),
     "quipu.report.model_plots": ("plot_models", "plot_models_interactive"),
-    "quipu.modeling.errors": (
-        "QuipuError",
-        "UsageError",
-        "FormatError",
-        "MeasurementError",
-        "ModelingError",
-        "EnvironmentProblem",
-    ),
 }
 """Modules, and the names in them that are meant for programs of users."""
 

@@ -248,6 +248,10 @@ class RunArchive:
             raise ModelingError(f"{self.path} has no metric {metric!r}; it has: {', '.join(self.metrics) or 'none'}")
         return metric
 
+    def __repr__(self) -> str:
+        paths = f"{len(self.tree)} call paths on {self.metadata.ranks} ranks"
+        return f"<Run {self.path.name}: {paths}; metrics {', '.join(self.metrics)}>"
+
     def _repr_html_(self) -> str:
         metadata = self.metadata
         facts = [

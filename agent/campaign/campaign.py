@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psutil
 from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError, QuipuError
+from quipu.modeling.notebook import table_html
 from quipu.report.formats import read_filter
 
 from ..archive.metadata import RunMetadata
@@ -69,6 +70,18 @@ class CampaignResult:
     def complete(self) -> int:
         """How many runs are complete now."""
         return self.finished + sum(not outcome.error for outcome in self.outcomes)
+
+    def __repr__(self) -> str:
+        return f"<Campaign in {self.directory}: {', '.join(f'{text} {label}' for label, text in self._facts)}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(one.task.name, one.error) for one in self.failed]
+        return table_html(f"Campaign in {self.directory}", self._facts, ("failed run", "error"), rows)
+
+    @property
+    def _facts(self) -> list[tuple[str, str]]:
+        numbers = {"complete": self.complete, "failed": len(self.failed), "not started": self.not_started}
+        return [(label, str(number)) for label, number in numbers.items()]
 
     @property
     def exit_code(self) -> int:

@@ -49,7 +49,7 @@ def command(
         write = own_file(output, _is_call_graph, "call graph", None, [program, *library, runs])
     graph = call_graph(program, library)
     if runs is not None:
-        from .measurements import load
+        from ..load.measurements import load
 
         graph = graph.with_seen([load(runs).tree])
     if dot:

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import typer
 from quipu.modeling.errors import UsageError
@@ -15,12 +14,10 @@ from quipu.modeling.printable import counted
 from .output import layout, say, show, show_json, stdout_for_json
 
 if TYPE_CHECKING:
-    from ..campaign.campaign import CampaignResult, Choose
+    from ..campaign.campaign import CampaignResult
     from ..campaign.file import Campaign
     from ..campaign.plan import Plan, PlannedRuns
-    from ..campaign.task import Execution, Outcome, Progress, Task
-
-_LONG = 5.0  # seconds; longer runs are announced
+    from ..campaign.task import Progress
 
 
 def command(
@@ -69,8 +66,9 @@ def command(
         name = "slurm"
         minutes = 30
     """
-    from ..campaign.campaign import run_campaign
+    from ..campaign.declared_run import run_declared, scheduled
     from ..campaign.file import read_campaign
+    from ..campaign.progress_lines import ProgressLines
 
     if cancel and as_json:
         raise UsageError("--json: --cancel runs nothing, so that there is nothing to print")
@@ -80,32 +78,15 @@ def command(
     if dry_run:
         _show_plan(campaign, as_json)
         return
-    progress = Noting(Lines(errors_only=quiet))
-    execution: Execution | None = None
-    if campaign.scheduler is not None:
-        from ..campaign.jobs.queue import scheduler_queue
-        from ..campaign.jobs.scheduled import Scheduled
-
-        execution = jobs = Scheduled(scheduler_queue(campaign.scheduler, campaign.directory))
-        if cancel:
-            say(jobs.cancel_all(campaign.directory))
-            return
-    elif cancel:
-        raise UsageError(f"--cancel: {file} has no table [scheduler], so that it has no jobs")
-    choose: Choose | None = None
-    if campaign.search is not None:
-        from ..campaign.adaptive import chosen_batches
-
-        choose = chosen_batches
+    progress = Noting(ProgressLines(errors_only=quiet))
+    if cancel:
+        if (jobs := scheduled(campaign)) is None:
+            raise UsageError(f"--cancel: {file} has no table [scheduler], so that it has no jobs")
+        say(jobs.cancel_all(campaign.directory))
+        return
     with stdout_for_json(as_json):
-        result = run_campaign(
-            campaign,
-            progress,
-            stop_on_failure=stop_on_error,
-            keep_going=keep_going,
-            execution=execution,
-            choose=choose,
-            keep_old=keep_old,
+        result = run_declared(
+            campaign, progress, stop_on_failure=stop_on_error, keep_going=keep_going, keep_old=keep_old
         )
     if not quiet:
         _conclude(result)
@@ -174,61 +155,6 @@ class Noting:
         """Keep a note and show it."""
         self.notes.append(text)
         self._drawn.note(text)
-
-
-class Lines:
-    """Progress as lines on stderr; errors_only: nothing of what goes well."""
-
-    def __init__(self, errors_only: bool = False) -> None:
-        """Nothing is planned yet."""
-        self._errors_only = errors_only
-        self._total = self._before = self._done = 0
-        self._seconds = 0.0
-        self._last: float | None = None
-
-    def planned(self, tasks: Sequence[Task], finished: int) -> None:
-        """Say how much is to do."""
-        self._total, self._before = len(tasks) + finished, finished
-        self._done, self._seconds = 0, 0.0
-        if finished and not self._errors_only:
-            runs = counted(self._total, "run", "runs")
-            say(f"{finished} of {runs} {'is' if finished == 1 else 'are'} complete already")
-
-    def started(self, task: Task) -> None:
-        """Show the run that begins, unless one like it just ended: then that line says enough."""
-        if self._last is None or self._last > _LONG:
-            self._draw(task.name, "", 0.0)
-
-    def ended(self, outcome: Outcome) -> None:
-        """Show how a run ended."""
-        if outcome.goes_on:
-            say(f"error: {outcome.error}")
-            return
-        self._done += 1
-        self._seconds += outcome.seconds
-        self._last = outcome.seconds
-        partial: Literal["partial", "failed"] = "failed" if outcome.archive is None else "partial"
-        self._draw(outcome.task.name, partial if outcome.error else "ok", outcome.seconds)
-        if outcome.error and not outcome.interrupted:  # whoever asked to stop knows; the command ends with a line
-            say(f"error: {outcome.error}")
-
-    def note(self, text: str) -> None:
-        """Show a note."""
-        if not self._errors_only:
-            say(text)
-
-    def _draw(self, name: str, outcome: Literal["", "ok", "partial", "failed"], seconds: float) -> None:
-        if self._errors_only:
-            return
-        from quipu.report.terminal import campaign_line, console_for, layout_of
-        from quipu.report.views import CampaignStep
-
-        done = self._before + self._done
-        self._total = max(self._total, done)  # a plan of count-only runs is an estimate
-        left = self._seconds / self._done * (self._total - done) if self._done else None
-        console = console_for(sys.stderr)
-        step = CampaignStep(done, self._total, name, outcome, seconds, left)
-        console.print(campaign_line(step, layout_of(console)))
 
 
 def _json(result: CampaignResult, notes: Sequence[str]) -> dict[str, object]:

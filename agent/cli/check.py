@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 from quipu.modeling.errors import UsageError
 
-from .measurements import load_side
+from ..load.measurements import load_side
 from .options import over_ranks_of
 from .output import json_text, layout, say, show, show_json, write_own
 

@@ -43,10 +43,10 @@ def command(
     from quipu.report.text import point_text, quality_fact
     from quipu.report.waiting_views import waiting_json
 
+    from ..load.kept_models import analyze_once
+    from ..load.measurements import load, or_target
     from .efficiencies import waiting_of_largest
     from .file_uses import file_uses
-    from .kept_models import analyze_once
-    from .measurements import load, or_target
 
     write = None
     if output is not None:

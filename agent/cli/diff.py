@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from .measurements import load_side
+from ..load.measurements import load_side
 from .options import over_ranks_of, split_names
 from .output import layout, show, show_json
 

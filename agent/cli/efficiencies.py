@@ -25,10 +25,10 @@ from quipu.report.efficiency_views import (
 from quipu.report.model_views import extrapolation_notes
 from quipu.report.text import point_text
 
+from ..load.kept_models import analyze_once
+from ..load.measurements import is_of_others, load
 from ..merge.efficiency_times import efficiency_times, slowest_ranks
 from ..merge.experiment import StoredRun, find_runs
-from .kept_models import analyze_once
-from .measurements import is_of_others, load
 
 Place = tuple[tuple[str, float], ...]
 _TIMES = ("time", "thread_time", "wait_time")

@@ -45,8 +45,8 @@ def command(
     from quipu.report.terminal.efficiency import factor_table, loss_tables, scope_heading, waiting_text
     from quipu.report.text import quality_fact
 
+    from ..load.measurements import load
     from .efficiencies import efficiency_view
-    from .measurements import load
 
     if scaling not in KINDS:
         raise UsageError(f"--scaling {scaling!r}: choose one of {', '.join(KINDS)}")

@@ -119,7 +119,7 @@ def _export_experiment(
 ) -> Exported:
     from quipu.report.formats.extrap import format_json, format_json_lines
 
-    from .measurements import load
+    from ..load.measurements import load
 
     data = load(source, over_ranks_of(over_ranks))
     target = Path(f"{data.name}{_EXPERIMENTS[chosen]}") if output is None else output

@@ -12,8 +12,8 @@ import numpy as np
 from quipu.modeling.errors import UsageError
 from quipu.modeling.printable import counted
 
+from ..load.measurements import load
 from .exported import Exported, oversubscribed_note
-from .measurements import load
 from .options import over_ranks_of
 from .output import require_no_source, require_own, write_together
 

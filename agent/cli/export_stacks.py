@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from quipu.modeling.errors import UsageError
 
+from ..load.measurements import is_of_others, is_run, load
 from .exported import Exported
-from .measurements import is_of_others, is_run, load
 from .options import over_ranks_of, parse_assignments, split_names
 from .output import json_text, write_own
 

@@ -12,7 +12,7 @@ from quipu.modeling.file_use import FileFinding
 from quipu.modeling.file_use import file_uses as found_in
 from quipu.modeling.priors.rank_parameters import rank_parameters
 
-from .measurements import load
+from ..load.measurements import load
 
 
 def file_uses(

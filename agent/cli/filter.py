@@ -130,7 +130,7 @@ def command(
         least = 0.01 if threshold is None else threshold
         chosen = _imbalanced(experiment, imbalance, least, imbalance_metric, program)
     else:
-        from .measurements import load_both, or_target, ranks_of
+        from ..load.measurements import load_both, or_target, ranks_of
 
         analysis, measured = load_both(experiment, over_ranks_of(over_ranks))
         point = point_of("--at", or_target(at, experiment), analysis.parameters, ranks=ranks_of(analysis, measured))
@@ -172,8 +172,8 @@ def _imbalanced(folder: Path, least: float, share: float, metric: str, program: 
     from quipu.modeling.refine.imbalance import EVEN, METRICS, imbalanced, unmeasured_callees
 
     from ..archive.read import read_archive
+    from ..load.measurements import is_run
     from ..source.callgraph import call_graph
-    from .measurements import is_run
 
     even = EVEN[metric]
     if not even < least or (metric == "percentage" and least > 1):
@@ -252,7 +252,7 @@ def _within(
     from quipu.modeling.refine import SCOREP, HookCost, costs_at, select_within
     from quipu.modeling.refine.budget import RELEVANT
 
-    from .measurements import is_of_others
+    from ..load.measurements import is_of_others
 
     least = RELEVANT if threshold is None else threshold
     if is_of_others(experiment) or experiment.is_file():

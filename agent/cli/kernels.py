@@ -60,7 +60,7 @@ def command(
     from quipu.report.terminal.kernels import advice_lines, kernel_table
     from quipu.report.text import quality_fact
 
-    from .measurements import load, or_target, read_machine
+    from ..load.measurements import load, or_target, read_machine
 
     if method not in METHODS:
         raise UsageError(f"--method {method!r}: choose one of {', '.join(METHODS)}")
@@ -102,9 +102,9 @@ def command(
 
 def clock_of_runs(experiment: Path) -> float | None:
     """Return the clock that runs were timed with, Hz; None for files of others, and if it is not known."""
+    from ..load.measurements import is_of_others
     from ..merge.counters import clock_of
     from ..merge.experiment import find_runs
-    from .measurements import is_of_others
 
     if is_of_others(experiment):
         return None

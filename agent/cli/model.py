@@ -81,7 +81,7 @@ def command(
     )
     from quipu.report.terminal import head, tables
 
-    from .measurements import load_both, ranks_of
+    from ..load.measurements import load_both, ranks_of
 
     how = over_ranks_of(over_ranks)
     options = _options(selector)

@@ -84,22 +84,9 @@ def point_of(
     with_zero: parameters that may be 0; others have no logarithms and no negative powers there. ranks: parameters that
     are the number of ranks, and so whole numbers.
     """
-    values = parse_assignments(option, texts)
-    if values and not parameters:
-        raise UsageError(f"{option}: this experiment has no parameters: measure it with --param NAME=NUMBER")
-    known = ", ".join(parameters)
-    if unknown := [name for name in values if name not in parameters]:
-        raise UsageError(f"{option}: no parameter {', '.join(unknown)} in this experiment; it has: {known}")
-    if not partial and (missing := [name for name in parameters if name not in values]):
-        example = ",".join(f"{name}=NUMBER" for name in parameters)
-        raise UsageError(f"{option}: no value for {', '.join(missing)}; write {option} {example}")
-    ordered = {name: values[name] for name in (values if partial else parameters)}
-    if low := [name for name, value in ordered.items() if value < 0 or (value == 0 and name not in with_zero)]:
-        raise UsageError(f"{option}: {', '.join(low)} must be above 0")
-    for name, value in ordered.items():
-        if name in ranks and not float(value).is_integer():
-            raise UsageError(f"{option}: {name} is the number of ranks, and {value:.15g} is no whole number of them")
-    return ordered
+    from ..load.point import checked_point
+
+    return checked_point(option, parse_assignments(option, texts), parameters, partial, with_zero, ranks)
 
 
 def over_ranks_of(text: str) -> Literal["mean", "max", "sum"]:

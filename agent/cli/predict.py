@@ -39,7 +39,7 @@ def command(
     from quipu.report.model_views import ranking_view
     from quipu.report.terminal import head, tables
 
-    from .measurements import load_both, or_target, ranks_of
+    from ..load.measurements import load_both, or_target, ranks_of
 
     wanted = [metric, HELD] if metric == PEAK else [metric]
     analysis, measured = load_both(experiment, over_ranks_of(over_ranks), metrics=wanted)

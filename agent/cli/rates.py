@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 from quipu.modeling.errors import MeasurementError, UsageError
 
-from .measurements import read_machine
+from ..load.measurements import read_machine
 from .output import is_document, json_text, layout, own_file, say, show, show_json
 
 if TYPE_CHECKING:

@@ -50,8 +50,8 @@ def command(
     from quipu.report.terminal import tables
 
     from ..campaign.file import read_campaign
+    from ..campaign.progress_lines import ProgressLines
     from ..campaign.refinement import refine
-    from .campaign import Lines
     from .filter import is_filter
 
     if compiler not in COMPILERS:
@@ -60,7 +60,7 @@ def command(
         require_own(output, is_filter, "filter file", None, [file])
     campaign = read_campaign(file)
     with stdout_for_json(as_json):
-        result = refine(campaign, Lines(errors_only=quiet or as_json))
+        result = refine(campaign, ProgressLines(errors_only=quiet or as_json))
     if output is not None:
         last = f"iteration {result.iterations[-1].number} of {campaign.name}: {len(result.names)} regions"
         write_whole(output, format_filter(result.names, [last], compiler))

@@ -69,11 +69,11 @@ def command(
     from quipu.report.text import quality_fact
 
     from ..installation import quipu_version
+    from ..load.kept_models import analyze_once
+    from ..load.measurements import is_of_others, load, or_target
     from ..merge.experiment import find_runs
     from ..merge.rank_times import times_by_rank
     from .efficiencies import measured_view
-    from .kept_models import analyze_once
-    from .measurements import is_of_others, load, or_target
 
     if machine is not None and not kernels:
         raise UsageError("--machine belongs to --kernels")
@@ -157,7 +157,7 @@ def _communication(
 def _compared(against: Path, data: Experiment, source: Path, over: Over) -> tuple[Experiment, Experiment, list[str]]:
     """Return the earlier state and the experiment over the same call paths and configurations, and notes."""
     from ..compare.sides import Side, paired
-    from .measurements import load_side
+    from ..load.measurements import load_side
 
     pair = paired(load_side(against, over), Side(str(source), data))
     return replace(pair.before, name=str(against)), pair.after, [f"compared with {against}", *pair.notes]
@@ -190,8 +190,8 @@ def _kernels(source: Path, data: Experiment, target: Mapping[str, float], machin
     from quipu.modeling.kernels.model import model_program
     from quipu.report.kernel_views import kernel_panel
 
+    from ..load.measurements import read_machine
     from .kernels import clock_of_runs
-    from .measurements import read_machine
 
     here = None if machine is None else read_machine(machine)
     model = model_program(data.of_time, here, clock_of_runs(source))

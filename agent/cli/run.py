@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 from quipu.modeling.errors import UsageError
 
-from .measurements import read_machine
+from ..load.measurements import read_machine
 from .options import RANK_COLUMNS, parse_assignments
 from .output import say, show_json, stdout_for_json
 from .quick_numpy import load_numpy

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 from quipu.modeling.errors import UsageError
 
-from .measurements import MADE, is_of_others, is_run, load
+from ..load.measurements import MADE, is_of_others, is_run, load
 from .options import nothing_fits, over_ranks_of, parse_assignments, split_names
 from .output import layout, say, show, show_json
 

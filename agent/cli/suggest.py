@@ -72,8 +72,8 @@ def command(
     from quipu.report.model_views import oversubscription_notes
     from quipu.report.terminal import head, tables
 
-    from .kept_models import analyze_once
-    from .measurements import load, or_target
+    from ..load.kept_models import analyze_once
+    from ..load.measurements import load, or_target
 
     if strategy not in STRATEGIES:
         raise UsageError(f"--strategy {strategy!r}: choose one of {', '.join(STRATEGIES)}")

@@ -1,38 +1,105 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quipu measures parallel programs and models how they scale; `quipu.open` reads what was measured.
+"""Quipu measures parallel programs and models how they scale.
 
-Nothing is imported here but when it is needed: every process of a measured program may load parts of this package.
+    import quipu
+
+    quipu.campaign("heat.toml")                      # run what the file declares
+    experiment = quipu.open("heat.runs")             # read what was measured
+    models = quipu.model(experiment)                 # model every metric of every call path
+    quipu.predict(models, {"p": 1024, "n": 320})     # predict a point that was not measured
+
+All errors that these functions raise are a `QuipuError`.
+
+Nothing is imported here before it is used: every process of a measured program may load parts of this package.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from quipu.agent.archive.run import RunArchive
-    from quipu.modeling.experiment import Experiment
+    from quipu.agent.campaign.campaign import CampaignResult
+    from quipu.agent.campaign.repetition import RunFailed
+    from quipu.api import campaign, model, open, predict, run
+    from quipu.modeling.errors import (
+        EnvironmentProblem,
+        FormatError,
+        MeasurementError,
+        ModelingError,
+        QuipuError,
+        UsageError,
+    )
+    from quipu.modeling.evaluation import Evaluation, Ranked
+    from quipu.modeling.experiment import CallTree, Experiment, Metric, Region, RegionKind
+    from quipu.modeling.models import Analysis
+    from quipu.modeling.pmnf.model import Model, Prediction
+    from quipu.modeling.pmnf.options import NoModel
+    from quipu.modeling.priors.path_model import PathModel
 
-__all__ = ["open"]
+_PLACES: dict[str, tuple[str, ...]] = {
+    "quipu.api": ("open", "run", "campaign", "model", "predict"),
+    "quipu.agent.archive.run": ("RunArchive",),
+    "quipu.agent.campaign.campaign": ("CampaignResult",),
+    "quipu.agent.campaign.repetition": ("RunFailed",),
+    "quipu.modeling.errors": (
+        "EnvironmentProblem",
+        "FormatError",
+        "MeasurementError",
+        "ModelingError",
+        "QuipuError",
+        "UsageError",
+    ),
+    "quipu.modeling.evaluation": ("Evaluation", "Ranked"),
+    "quipu.modeling.experiment": ("Experiment", "CallTree", "Region", "RegionKind", "Metric"),
+    "quipu.modeling.models": ("Analysis",),
+    "quipu.modeling.pmnf.model": ("Model", "Prediction"),
+    "quipu.modeling.pmnf.options": ("NoModel",),
+    "quipu.modeling.priors.path_model": ("PathModel",),
+}
 
+__all__ = [
+    "Analysis",
+    "CallTree",
+    "CampaignResult",
+    "EnvironmentProblem",
+    "Evaluation",
+    "Experiment",
+    "FormatError",
+    "MeasurementError",
+    "Metric",
+    "Model",
+    "ModelingError",
+    "NoModel",
+    "PathModel",
+    "Prediction",
+    "QuipuError",
+    "Ranked",
+    "Region",
+    "RegionKind",
+    "RunArchive",
+    "RunFailed",
+    "UsageError",
+    "campaign",
+    "model",
+    "open",
+    "predict",
+    "run",
+]
 
-def open(path: str | PathLike[str], over_ranks: Literal["mean", "max", "sum"] = "mean") -> RunArchive | Experiment:
-    """Return a run if `path` is the folder of one run archive, else the experiment that is there.
+if not TYPE_CHECKING:  # a type checker would take every name for one of these
 
-    Experiments are folders of run archives, files of Extra-P in any of its formats, and profiles of other tools.
-    over_ranks: how the ranks of a run combine to one value in an experiment; a run has the values of every rank.
+    def __getattr__(name: str) -> object:
+        """Import a name of `__all__` when it is used for the first time."""
+        for module, names in _PLACES.items():
+            if name in names:
+                from importlib import import_module
 
-    Raises FormatError naming the file at fault if nothing of that kind can be read there, UsageError for an
-    `over_ranks` that does not fit, and MeasurementError for a folder without a complete run (`quipu.modeling.errors`).
-    """
-    from pathlib import Path
+                found = getattr(import_module(module), name)
+                globals()[name] = found
+                return found
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-    from quipu.agent.cli.measurements import is_run, load
-
-    source = Path(path)
-    if source.is_dir() and is_run(source):
-        from quipu.agent.archive.read import read_archive
-
-        return read_archive(source)
-    return load(source, over_ranks)
+    def __dir__() -> list[str]:
+        """Return the names that users need."""
+        return sorted({*globals(), *__all__})

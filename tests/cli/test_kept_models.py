@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from quipu.agent.cli import kept_models
-from quipu.agent.cli.kept_models import analyze_once, models_folder
+from quipu.agent.load import kept_models
+from quipu.agent.load.kept_models import analyze_once, models_folder
 from quipu.modeling.analysis import Analysis, analyze
 from quipu.modeling.document import to_document
 from quipu.modeling.experiment import CallTree, Experiment, Region

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from quipu.agent.cli import kept_models
+from quipu.agent.load import kept_models
 
 from .conftest import Quipu
 

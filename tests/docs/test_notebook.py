@@ -24,5 +24,5 @@ def test_notebook_runs(tmp_path: Path) -> None:
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     kinds = {kind for output in outputs for kind in output.get("data", {})}
     assert {"text/html", "image/png", "application/vnd.plotly.v1+json"} <= kinds
-    printed = "".join(output.get("text", "") for output in outputs)
-    assert "main->sweep" in printed and "30·n³/p" in printed
+    pages = "".join(output.get("data", {}).get("text/html", "") for output in outputs)
+    assert "<td>main-&gt;sweep</td><td>blocks</td><td>30·n³/p</td>" in pages

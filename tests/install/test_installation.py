@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from peers import needs
 
 ROOT = Path(__file__).parents[2]
 NEIGHBOURS = ("extrap", "numpy", "quipu", "tests", "neighbour")
@@ -140,6 +141,59 @@ def test_a_wheel_is_installed_without_its_source(wheel: Path, environment: Calla
     assert Path(str(found["quipu"])).is_relative_to(home)
     assert Path(str(found["entry"])).is_relative_to(home)
     _no_neighbour(found, wheel.parent)
+
+
+TYPED = """
+from pathlib import Path
+
+import quipu
+
+try:
+    run: quipu.RunArchive = quipu.run(["mpirun", "-n", "4", "./heat", "64"], {"p": 4, "n": 64}, output=Path("heat"))
+    result: quipu.CampaignResult = quipu.campaign("heat.toml", quiet=True)
+except quipu.RunFailed as error:
+    failed: quipu.RunArchive | None = error.archive
+except quipu.QuipuError as problem:
+    code: int = problem.exit_code
+experiment = quipu.open("heat")
+assert isinstance(experiment, quipu.Experiment)
+names: tuple[str, ...] = experiment.parameters
+models: quipu.Analysis = quipu.model(experiment)
+entry = models.models("time")[0].model
+formula: str = entry.reason if isinstance(entry, quipu.NoModel) else str(entry)
+prediction: quipu.Evaluation = quipu.predict(models, {"p": 1024, "n": 320}, metric="time")
+total: quipu.Prediction = prediction.total
+first: quipu.Ranked = prediction.ranking()[0]
+share: float = first.share
+"""
+WRONG = {
+    "quipu.predict(models, 1024)": "arg-type",
+    "quipu.model(run)": "arg-type",
+    'quipu.measure("./heat")': "attr-defined",
+    'quipu.open("heat").parameters': "union-attr",
+}
+
+
+@needs("mypy")
+def test_programs_of_users_are_type_checked(wheel: Path, environment: Callable[[], Path], tmp_path: Path) -> None:
+    python = environment() / "bin" / "python"
+    run(python, "-m", "pip", "install", *OFFLINE, wheel)
+    (tmp_path / "program.py").write_text("\n".join([TYPED.strip(), *WRONG, ""]))
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--python-executable",
+        python,
+        "--cache-dir",
+        tmp_path / "cache",
+    ]
+    done = subprocess.run([*command, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    found = [line for line in done.stdout.splitlines() if ": error: " in line]
+    first = len(TYPED.strip().splitlines()) + 1
+    for line, error, kind in zip(range(first, first + len(WRONG)), found, WRONG.values(), strict=True):
+        assert error.startswith(f"program.py:{line}: ") and error.endswith(f"[{kind}]"), done.stdout
 
 
 def test_the_command_works_through_the_link_that_pipx_makes(

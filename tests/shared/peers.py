@@ -62,6 +62,7 @@ PEERS = {
             "matplotlib": "matplotlib",
             "ipykernel": "ipykernel",
             "mpi4py": "mpi4py",
+            "mypy": "mypy",
             "nbclient": "nbclient",
             "pandas": "pandas",
             "plotly": "plotly",

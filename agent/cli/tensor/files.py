@@ -45,7 +45,7 @@ def naming(source: Path) -> Iterator[None]:
 def _experiment(source: Path, metric: str) -> Table:
     import numpy as np
 
-    from ..measurements import load
+    from ...load.measurements import load
 
     if not source.exists():
         raise FormatError(source, "there is no such file or experiment")

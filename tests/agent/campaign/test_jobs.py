@@ -19,8 +19,8 @@ from quipu.agent.campaign.jobs.folder import Asked, Claim, JobFolder, Result, un
 from quipu.agent.campaign.jobs.plan import SchedulerPlan
 from quipu.agent.campaign.jobs.queue import State, SubmissionFailed, scheduler_queue
 from quipu.agent.campaign.jobs.scheduled import Scheduled
+from quipu.agent.campaign.progress_lines import ProgressLines
 from quipu.agent.campaign.task import Outcome, Silent
-from quipu.agent.cli.campaign import Lines
 from quipu.agent.merge.experiment import scan_runs
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.errors import EnvironmentProblem, FormatError, QuipuError
@@ -307,7 +307,7 @@ def test_a_campaign_that_is_stopped_says_that_its_jobs_go_on(tmp_path: Path) -> 
     result = run_campaign(campaign, notes, execution=Scheduled(stand, look=0.01))
     assert (result.complete, result.failed, result.not_started, result.exit_code) == (0, (), 0, 130)
     assert "stopped to wait for 2 jobs, which go on, and 4 runs have no job yet; the same" in notes.outcomes[0].error
-    Lines().ended(notes.outcomes[0])
+    ProgressLines().ended(notes.outcomes[0])
 
 
 def test_a_scheduler_that_refuses_is_an_error_and_nothing_is_left(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,12 +133,17 @@ def _measurements(source: Path, over_ranks: Over) -> Experiment:
 
 def or_target(given: list[str], source: Path) -> list[str]:
     """Return the point that an option gives, or else the target that the experiment declares, written the same way."""
-    if given or not source.is_dir() or is_of_others(source) or is_run(source):
-        return given
+    return given or [f"{name}={value:.17g}" for name, value in target_of(source).items()]
+
+
+def target_of(source: Path) -> Mapping[str, float]:
+    """Return the target that an experiment declares, empty if it declares none or is of another tool."""
+    if not source.is_dir() or is_of_others(source) or is_run(source):
+        return {}
     from ..merge.declared import read_declared
 
     _declare_again(source)
-    return [f"{name}={value:.17g}" for name, value in read_declared(source).target.items()]
+    return read_declared(source).target
 
 
 def _declare_again(folder: Path) -> None:

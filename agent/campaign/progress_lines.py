@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Progress of a campaign as lines on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Literal
+
+from quipu.modeling.printable import counted, printable
+
+from .task import Outcome, Task
+
+_LONG = 5.0  # seconds; longer runs are announced
+
+
+class ProgressLines:
+    """Progress as lines on stderr; errors_only: nothing of what goes well."""
+
+    def __init__(self, errors_only: bool = False) -> None:
+        """Nothing is planned yet."""
+        self._errors_only = errors_only
+        self._total = self._before = self._done = 0
+        self._seconds = 0.0
+        self._last: float | None = None
+
+    def planned(self, tasks: Sequence[Task], finished: int) -> None:
+        """Say how much is to do."""
+        self._total, self._before = len(tasks) + finished, finished
+        self._done, self._seconds = 0, 0.0
+        if finished and not self._errors_only:
+            runs = counted(self._total, "run", "runs")
+            _say(f"{finished} of {runs} {'is' if finished == 1 else 'are'} complete already")
+
+    def started(self, task: Task) -> None:
+        """Show the run that begins, unless one like it just ended: then that line says enough."""
+        if self._last is None or self._last > _LONG:
+            self._draw(task.name, "", 0.0)
+
+    def ended(self, outcome: Outcome) -> None:
+        """Show how a run ended."""
+        if outcome.goes_on:
+            _say(f"error: {outcome.error}")
+            return
+        self._done += 1
+        self._seconds += outcome.seconds
+        self._last = outcome.seconds
+        partial: Literal["partial", "failed"] = "failed" if outcome.archive is None else "partial"
+        self._draw(outcome.task.name, partial if outcome.error else "ok", outcome.seconds)
+        if outcome.error and not outcome.interrupted:  # whoever asked to stop knows; the command ends with a line
+            _say(f"error: {outcome.error}")
+
+    def note(self, text: str) -> None:
+        """Show a note."""
+        if not self._errors_only:
+            _say(text)
+
+    def _draw(self, name: str, outcome: Literal["", "ok", "partial", "failed"], seconds: float) -> None:
+        if self._errors_only:
+            return
+        from quipu.report.terminal import campaign_line, console_for, layout_of
+        from quipu.report.views import CampaignStep
+
+        done = self._before + self._done
+        self._total = max(self._total, done)  # a plan of count-only runs is an estimate
+        left = self._seconds / self._done * (self._total - done) if self._done else None
+        console = console_for(sys.stderr)
+        step = CampaignStep(done, self._total, name, outcome, seconds, left)
+        console.print(campaign_line(step, layout_of(console)))
+
+
+def _say(message: str) -> None:
+    print(f"quipu: {printable(message)}", file=sys.stderr, flush=True)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Points that a user gives: check that they fit an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from quipu.modeling.errors import UsageError
+
+
+def checked_point(
+    option: str,
+    values: Mapping[str, float],
+    parameters: Sequence[str],
+    partial: bool = False,
+    with_zero: Sequence[str] = (),
+    ranks: Collection[str] = (),
+) -> dict[str, float]:
+    """Return a point with a value for each of `parameters`, or for some of them if `partial`, in their order.
+
+    option: where the point was given, for messages. with_zero: parameters that may be 0; others have no logarithms and
+    no negative powers there. ranks: parameters that are the number of ranks, and so whole numbers.
+
+    Raises UsageError that names the parameter at fault.
+    """
+    if values and not parameters:
+        raise UsageError(f"{option}: this experiment has no parameters: measure it with --param NAME=NUMBER")
+    known = ", ".join(parameters)
+    if unknown := [name for name in values if name not in parameters]:
+        raise UsageError(f"{option}: no parameter {', '.join(unknown)} in this experiment; it has: {known}")
+    if not partial and (missing := [name for name in parameters if name not in values]):
+        example = ",".join(f"{name}=NUMBER" for name in parameters)
+        raise UsageError(f"{option}: no value for {', '.join(missing)}; write {option} {example}")
+    ordered = {name: values[name] for name in (values if partial else parameters)}
+    if low := [name for name, value in ordered.items() if value < 0 or (value == 0 and name not in with_zero)]:
+        raise UsageError(f"{option}: {', '.join(low)} must be above 0")
+    for name, value in ordered.items():
+        if name in ranks and not float(value).is_integer():
+            raise UsageError(f"{option}: {name} is the number of ranks, and {value:.15g} is no whole number of them")
+    return ordered
