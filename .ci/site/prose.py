@@ -15,8 +15,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(sys.executable).parent
-_PAGES = ("concepts", "questions", "tutorial", "campaign-files", "checks", "compare", "refine", "schedulers")
-NAMES = ("README.md", *(f"docs/{name}.md" for name in _PAGES))
+_PAGES = (
+    "concepts",
+    "questions",
+    "tutorial",
+    "campaign-files",
+    "checks",
+    "compare",
+    "refine",
+    "schedulers",
+    "python-api",
+)
+NAMES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in _PAGES))
 LONGEST = 30  # words of a sentence
 
 # Names of programs and parameters look like misspelled words.
@@ -57,7 +67,7 @@ def usage() -> list[str]:
 
 def spelling() -> list[str]:
     """Return what codespell finds in all pages."""
-    places = [str(ROOT / name) for name in ("README.md", "CHANGELOG.md", "docs")]
+    places = [str(ROOT / name) for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs")]
     command = [str(SCRIPTS / "codespell"), "--ignore-words-list", _WORDS, *places]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout.splitlines()
