@@ -123,7 +123,7 @@ def _at_one(experiment: Experiment, path: int, name: str, entry: PathModel) -> P
     assert executed is not None
     known = ~np.isnan(experiment.values["visits"][path]).all(axis=1)
     said = not_executed(experiment.parameters, points, known & ~executed[path])
-    said += tuple(note for note in open_notes(experiment.parameters, points[executed[path]]) if f" {name}:" in note)
+    said += open_notes(experiment.parameters, points[executed[path]], only=name)
 
     def only(model: Model) -> Model:
         constant, terms = put_in(alone, model.constant, model.terms)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from .absence import with_absence
+from .catalogue import EMPTY_EXPERIMENT, LOADED_MACHINE
 from .counts.predictions import count_models
 from .domain import possible_grids
 from .errors import ModelingError
@@ -48,7 +49,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     Raises ModelingError if there is nothing to model.
     """
     if not len(experiment.tree) or not experiment.configurations:
-        raise ModelingError(f"experiment {experiment.name} is empty: it has no call paths or no configurations")
+        raise ModelingError(EMPTY_EXPERIMENT(name=experiment.name))
     if experiment.timed is not None:
         return _apart(experiment, experiment.timed, options)
     experiment = with_times_at_callers(experiment)
@@ -119,11 +120,7 @@ def _disturbed_notes(experiment: Experiment) -> list[str]:
     number = int(experiment.disturbed.sum())
     if not number:
         return []
-    return [
-        f"all runs of {number} of {counted(experiment.configurations, 'point', 'points')} were made while others used "
-        "processors that the ranks needed: models of time leave them out where enough others were measured. Measure "
-        "again on a machine without other load"
-    ]
+    return [LOADED_MACHINE(loaded=number, points=counted(experiment.configurations, "point", "points"))]
 
 
 def fit_metrics(

@@ -21,7 +21,6 @@ from .evaluation import Evaluation, evaluate
 from .experiment import Experiment, RegionKind
 from .models import of_time
 from .pmnf.data.lines import lines
-from .priors.path_model import TIME_ONLY
 from .priors.slowdown import LEAST_VALUES, Cause, slowdowns
 from .priors.untimed import OF_CALLS
 
@@ -220,7 +219,7 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
     alone = {
         path: prediction.value
         for path, (entry, prediction) in enumerate(zip(analysis.models("time"), time.exclusive, strict=True))
-        if entry.basis == TIME_ONLY and not experiment.tree.start_and_end[path] and prediction.value > 0
+        if entry.is_from_time_alone and not experiment.tree.start_and_end[path] and prediction.value > 0
     }
     without_effort = sum(alone.values()) / total if total > 0 else 0.0
     notes = blind_spots(experiment)

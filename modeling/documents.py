@@ -37,11 +37,11 @@ Positive = Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
 Whole = Annotated[int, msgspec.Meta(gt=-(1 << 31), lt=1 << 31)]
 
 
-def typed(content: object, kind: type[Value], source: object, within: str = "") -> Value:
+def typed(content: object, kind: type[Value], source: object, within: str = "", whole: str = "the document") -> Value:
     """Return parsed content as a value of `kind`, a dataclass with types of msgspec; other keys are passed over.
 
-    within: the key of the document that this is the content of. Raises FormatError that names `source`, the key at
-    fault and what should be there.
+    within: the key of the document that this is the content of. whole: the name of all of the content in messages.
+    Raises FormatError that names `source`, the key at fault and what should be there.
     """
     try:
         return msgspec.convert(content, kind, strict=True, dec_hook=_fraction)
@@ -49,9 +49,9 @@ def typed(content: object, kind: type[Value], source: object, within: str = "") 
         what, _, path = str(error).partition(" - at `$")
         what = re.sub(r"^Expected `float`( [<>]= -?1e\+300$)?", "Expected `int | float`", what)
         what = re.sub(r"`([\w |]+)`", lambda found: _plain(found[1]), what)
-        where = (within + _named(content, kind, path.removesuffix("`"))).removeprefix(".") or "the document"
+        where = (within + _named(content, kind, path.removesuffix("`"))).removeprefix(".") or whole
         what = f": {what[:1].lower()}{what[1:]}".replace(": expected", " must be").replace(", got ", ", not ")
-        raise FormatError(source, where + what) from None
+        raise FormatError(source, (where + what).removeprefix(": ")) from None
     except UnicodeEncodeError as error:
         raise FormatError(source, "holds half of a character (\\ud800 to \\udfff)") from error
 

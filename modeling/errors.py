@@ -7,6 +7,7 @@ alone and exits with `exit_code`; anything else that escapes is a defect of Quip
 
 from __future__ import annotations
 
+from .message import code_of
 from .printable import one_line
 
 
@@ -14,6 +15,11 @@ class QuipuError(Exception):
     """Base of all errors that a user can meet."""
 
     exit_code = 1
+
+    @property
+    def code(self) -> str:
+        """The code of the message, as `quipu explain` takes it; empty if the message is in no catalogue."""
+        return code_of(str(self))
 
 
 class UsageError(QuipuError):
@@ -40,8 +46,16 @@ class ModelingError(QuipuError):
     """The measurements do not support the model or prediction that was asked for."""
 
 
+class ArgumentError(ModelingError):
+    """A text that a user gives to modeling, such as a budget or a constraint, cannot be used; the message names it."""
+
+
 class MeasurementError(QuipuError):
     """A program could not be built, launched or measured."""
+
+
+class SectionMissing(FormatError):
+    """A program has no section of facts: it was not built with the compiler wrappers, or it was stripped."""
 
 
 class EnvironmentProblem(QuipuError):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .catalogue import UNKNOWN_METRIC
 from .counts.predictions import CountModels
 from .errors import ModelingError
 from .experiment import CallTree, Experiment, Metric
@@ -74,7 +75,7 @@ class Analysis:
         """Return the models of a metric for all call paths; ModelingError that lists the metrics if unknown."""
         if metric not in self.exclusive:
             known = ", ".join(sorted(self.exclusive)) or "none"
-            raise ModelingError(f"{self.name}: no models of metric {metric!r}; there are models of: {known}")
+            raise ModelingError(UNKNOWN_METRIC(name=self.name, metric=metric, known=known))
         return self._inclusive[metric] if inclusive else self.exclusive[metric]
 
     def frame(self, metric: str, inclusive: bool = False) -> pandas.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .catalogue import NEGATIVE_VALUES
 from .experiment import Experiment
 from .printable import counted
 
@@ -23,5 +24,5 @@ def negative_notes(experiment: Experiment) -> tuple[str, ...]:
         where = ", ".join(f"{parameter}={value:g}" for parameter, value in point)
         number = counted(len(places), "value is", "values are")
         of = experiment.tree.label(path)
-        notes.append(f"{name}: {number} below 0, such as that of {of} at {where}: check them, models follow them")
+        notes.append(NEGATIVE_VALUES(metric=name, values=number, path=of, point=where))
     return tuple(notes)

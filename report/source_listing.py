@@ -191,10 +191,10 @@ def inlined_view(source: SourceListing, pattern: str | None) -> SourceView:
         of_path = np.flatnonzero(present // max(1, len(functions)) == path)
         rows = [_row(*names[int(present[at]) % len(functions)], values[at], whole[path]) for at in of_path]
         unknown = np.maximum(0.0, whole[path] - values[of_path].sum(axis=0))
-        if unknown.any():
-            rows.append(_row(_NO_LINE, "", unknown, whole[path]))
+        without_line = _row(_NO_LINE, "", unknown, whole[path]) if unknown.any() else None
+        rows += [] if without_line is None else [without_line]
         rows.sort(key=lambda row: (-row.share, row.name))
-        kept, share = _without_small(rows, whole[path]), _share(whole[path], total)
+        kept, share = _without_small(rows, without_line, whole[path]), _share(whole[path], total)
         found.append(Listing(tree.label(path), "", tuple(whole[path].tolist()), share, kept))
     return SourceView(source.metrics, tuple(found))
 
@@ -204,9 +204,9 @@ def _row(function: str, file: str, values: FloatArray, whole: FloatArray) -> Lis
     return ListedRow(function, place, tuple(values.tolist()), _share(values, float(whole[0])))
 
 
-def _without_small(rows: list[ListedRow], whole: FloatArray) -> tuple[ListedRow, ...]:
-    """Return the rows with those below 1 % as one, if there are several."""
-    small = [row for row in rows if row.share < _LEAST and row.name != _NO_LINE]
+def _without_small(rows: list[ListedRow], keep: ListedRow | None, whole: FloatArray) -> tuple[ListedRow, ...]:
+    """Return the rows with those below 1 % as one, if there are several; the row `keep` stays."""
+    small = [row for row in rows if row.share < _LEAST and row is not keep]
     if len(small) < 2:
         return tuple(rows)
     values = np.sum([row.values for row in small if row.values is not None], axis=0)

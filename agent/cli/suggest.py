@@ -77,7 +77,7 @@ def command(
 
     if strategy not in STRATEGIES:
         raise UsageError(f"--strategy {strategy!r}: choose one of {', '.join(STRATEGIES)}")
-    with _naming("budget"):
+    with _as_options():
         limit = Budget.parse(budget)
     everything = load(experiment)
     measured = everything.of_time
@@ -87,7 +87,7 @@ def command(
     columns = {
         name: given.get(name) or measured.points[:, number].tolist() for number, name in enumerate(measured.parameters)
     }
-    with _naming("constraint"):
+    with _as_options():
         candidates = search_space(columns, constraints)
     found, notes = all_measured(measured, candidates, point, ranks or None, repetitions), list(measured.notes)
     if found is None:
@@ -135,15 +135,13 @@ def _facts(quality: str, found: Search, limit: Budget, point: Mapping[str, float
 
 
 @contextmanager
-def _naming(option: str) -> Iterator[None]:
-    """Errors that begin with the name of an option are wrong usage of it."""
-    from quipu.modeling.errors import ModelingError, UsageError
+def _as_options() -> Iterator[None]:
+    """Raise UsageError for arguments that modeling refuses: its messages begin with the name of the option."""
+    from quipu.modeling.errors import ArgumentError, UsageError
 
     try:
         yield
-    except ModelingError as error:
-        if not str(error).startswith(f"{option} "):
-            raise
+    except ArgumentError as error:
         raise UsageError(f"--{error}") from None
 
 

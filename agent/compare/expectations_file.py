@@ -128,9 +128,9 @@ def _rule(path: Path, table: object, number: int, line: int | None) -> _Rule:
     if unknown := sorted(table.keys() - known):
         raise FormatError(path, f"{where}: {unknown[0]} is unknown; there are {', '.join(sorted(known))}", line)
     try:
-        rule = typed(table, _Rule, path)
+        rule = typed(table, _Rule, path, whole="")
     except FormatError as error:
-        raise FormatError(path, f"{where}: {error.message.removeprefix('the document: ')}", line) from None
+        raise FormatError(path, f"{where}: {error.message}", line) from None
     if not any(getattr(rule, key) is not None for key in _RULES):
         raise FormatError(path, f"{where} ({rule.path}): expects nothing; give one of {', '.join(_RULES)}", line)
     if {} in (rule.grows, rule.grows_at_most):

@@ -8,17 +8,16 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from quipu.modeling.errors import MeasurementError
 from quipu.mpi_wrap.installation import MPICH, OPEN_MPI, SMPI, MpiInstallation, describe_mpicc
 from quipu.mpi_wrap.library import mpi_library
 from quipu.mpi_wrap.program import mpi_of_program
 
 from .launchers import LaunchPlan
+from .launchers.base import NothingStarted
 from .launchers.detect import is_launcher
 
 Plan = Callable[[Mapping[str, str]], LaunchPlan]
 _OF_LAUNCHER = {"openmpi": OPEN_MPI, "mpich": MPICH, "smpi": SMPI}  # a batch system's srun belongs to none
-NOTHING_STARTED = " (nothing was started)"
 _DEBIAN = {OPEN_MPI: ".openmpi", MPICH: ".mpich"}
 
 
@@ -65,17 +64,17 @@ def library_for(launcher: str, plan: LaunchPlan, environment: Mapping[str, str])
     built_for = {program: found for program in plan.programs if (found := mpi_of_program(program)) is not None}
     for program, found in built_for.items():
         if family is not None and found != family:
-            raise MeasurementError(
+            raise NothingStarted(
                 f"{program} was built for {found}, and {launcher} belongs to {family}: each process would run alone. "
-                f"{_other_launcher(found)}, or build the program for {family}{NOTHING_STARTED}"
+                f"{_other_launcher(found)}, or build the program for {family}"
             )
         family = found
     installation = _installation(launcher, family, environment)
     for program, found in built_for.items():
         if installation.interface not in (found, None):
-            raise MeasurementError(
+            raise NothingStarted(
                 f"{program} was built for {found}, and {installation.mpicc} belongs to {installation}: name the mpicc "
-                f"of {found} in QUIPU_MPICC{NOTHING_STARTED}"
+                f"of {found} in QUIPU_MPICC"
             )
     return mpi_library(installation)
 

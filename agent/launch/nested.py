@@ -21,8 +21,9 @@ from quipu.modeling.errors import QuipuError
 from quipu.modeling.prefix import NATIVE
 
 from .launchers import LaunchPlan, LaunchRequest, plan_launch
+from .launchers.base import NothingStarted
 from .launchers.detect import is_launcher
-from .mpi_choice import NOTHING_STARTED, with_mpi
+from .mpi_choice import with_mpi
 from .processors import own_cores
 
 FOLDER = "launchers"
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
             plan = _planned(tuple(argv), Path(shim), environment)
             argv, started = list(plan.argv), {**environment, **plan.environment}
         except (QuipuError, OSError) as error:
-            reason = str(error).removesuffix(NOTHING_STARTED)
+            reason = error.reason if isinstance(error, NothingStarted) else str(error)
             print(f"quipu: {name}: the ranks of this launch are not measured as such: {reason}", file=sys.stderr)
             started = {**environment, **_for_unmeasured(argv, reason)}
     try:

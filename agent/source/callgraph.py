@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quipu.modeling.callgraph import Call, CallGraph, CallKind, Function
-from quipu.modeling.errors import FormatError
+from quipu.modeling.errors import SectionMissing
 
 from .described import (
     SECTION,
@@ -48,7 +48,7 @@ def call_graph(program: Path, libraries: Sequence[Path] = ()) -> CallGraph:
     for library in dict.fromkeys([*shared_libraries(program), *libraries]):
         files += object_files(library)
     if not files:
-        raise FormatError(
+        raise SectionMissing(
             program, f"holds no section {SECTION}: build it with the Quipu compiler wrappers, and do not strip it"
         )
     return joined(files)

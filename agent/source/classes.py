@@ -18,7 +18,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from quipu.modeling.errors import FormatError
+from quipu.modeling.errors import FormatError, SectionMissing
 from quipu.modeling.experiment import IntArray
 from quipu.modeling.metrics import WEIGHTED
 
@@ -222,7 +222,7 @@ class SourcePrograms:
                 self._files[path] = {}
             except FormatError as error:
                 self._files[path] = {}
-                if "holds no section" not in str(error):
+                if not isinstance(error, SectionMissing):
                     self.problems[f"no counts of loops: {error}"] = None
         return self._files[path]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, TypeVar
 
 import msgspec
-from quipu.modeling.errors import FormatError
+from quipu.modeling.errors import FormatError, SectionMissing
 
 from .packed import texts
 
@@ -71,7 +71,7 @@ def section(path: Path, name: str = SECTION) -> bytes:
     """Return a section of a program, library or object file. Raises FormatError as `static_functions` does."""
     found = texts(path, name)
     if not found:
-        raise FormatError(
+        raise SectionMissing(
             path, f"holds no section {name}: build it with the Quipu compiler wrappers, and do not strip it"
         )
     return b"\n".join(found)

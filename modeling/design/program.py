@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from ..analysis import Analysis
 from ..documents import number_of
-from ..errors import ModelingError
+from ..errors import ArgumentError, ModelingError
 from ..experiment import Experiment, FloatArray, IntArray, with_all_repetitions
 from ..models import of_time
 from ..pmnf.model import Model
 from ..pmnf.options import NoModel
-from ..priors.path_model import TIME_ONLY
 from ..priors.rank_parameters import rank_parameters
 from .posterior import MOST_PATHS
 from .state import REPETITIONS, State, Strategy, Suggestion
@@ -57,10 +56,10 @@ class Budget:
 
     @classmethod
     def parse(cls, text: str) -> Budget:
-        """Return the budget that `10%` or `2.5` (core hours) stands for; ModelingError for other text."""
+        """Return the budget that `10%` or `2.5` (core hours) stands for; ArgumentError for other text."""
         amount = number_of(text.strip().removesuffix("%").strip())
         if amount is None or amount <= 0:
-            raise ModelingError(f"budget {text!r}: write core hours such as 2.5, or a share of all points such as 10%")
+            raise ArgumentError(f"budget {text!r}: write core hours such as 2.5, or a share of all points such as 10%")
         return cls(float(amount), text.strip().endswith("%"))
 
     def hours(self, whole: float) -> float:
@@ -115,7 +114,7 @@ def search(
     of_program = np.flatnonzero(~experiment.tree.start_and_end)
     paths = of_program[np.argsort(-at_target[of_program], kind="stable")[:MOST_PATHS]]
     models = tuple(entries[path] for path in paths.tolist())
-    known_forms = [modeled[path].basis != TIME_ONLY for path in paths.tolist()]
+    known_forms = [not modeled[path].is_from_time_alone for path in paths.tolist()]
     shared = _shared(experiment, candidates, column)
     if oversubscribed is not None:
         shared = shared | oversubscribed

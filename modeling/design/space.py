@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ..errors import ModelingError
+from ..errors import ArgumentError, ModelingError
 from ..experiment import FloatArray
 
 LARGEST = 1_000_000
@@ -83,9 +83,9 @@ class _Texts(ast.NodeTransformer):
         levels = self._levels[name]
         if value not in levels:
             known = ", ".join(map(_in_quotes, levels))
-            raise ModelingError(f"constraint {self._text!r}: {value!r} is no value of {name}; there are: {known}")
+            raise ArgumentError(f"constraint {self._text!r}: {value!r} is no value of {name}; there are: {known}")
         if not isinstance(kind, ast.Eq | ast.NotEq):
-            raise ModelingError(f"constraint {self._text!r}: values of {name} have no order: compare with == or !=")
+            raise ArgumentError(f"constraint {self._text!r}: values of {name} have no order: compare with == or !=")
         return levels.index(value)
 
 
@@ -103,7 +103,7 @@ class Constraint:
 
     Numbers, parameters, + - * / // % **, comparisons, and, or, not, and the functions of `FUNCTIONS`; nothing else can
     be written. Names that are no words stand in double quotes, `"# ranks" <= 8`, as do the texts in `levels`:
-    `layout == "row,major"`. levels: what the codes 0, 1, … of parameters of texts mean. Raises ModelingError that names
+    `layout == "row,major"`. levels: what the codes 0, 1, … of parameters of texts mean. Raises ArgumentError that names
     the constraint and what is wrong in it.
     """
 
@@ -115,10 +115,10 @@ class Constraint:
             self._tree: ast.expr = ast.parse(text.strip(), mode="eval").body
             self._tree = _Texts(text, self._parameters, levels or {}).visit(self._tree)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise ModelingError(f"constraint {text!r} is no expression such as n % 10 == 0{how}") from error
+            raise ArgumentError(f"constraint {text!r} is no expression such as n % 10 == 0{how}") from error
         names = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
         if unknown := sorted(names - self._parameters - FUNCTIONS.keys()):
-            raise ModelingError(f"constraint {text!r}: no parameter {', '.join(unknown)}; there are: {known}")
+            raise ArgumentError(f"constraint {text!r}: no parameter {', '.join(unknown)}; there are: {known}")
         self(dict.fromkeys(parameters, 1.0))
 
     def __call__(self, values: Mapping[str, float]) -> bool:
@@ -128,7 +128,7 @@ class Constraint:
         except (ZeroDivisionError, OverflowError, ValueError):
             return False
         except (TypeError, RecursionError) as error:
-            raise ModelingError(f"constraint {self.text!r} cannot be evaluated: {error}") from error
+            raise ArgumentError(f"constraint {self.text!r} cannot be evaluated: {error}") from error
 
     def _value(self, node: ast.expr, values: Mapping[str, float]) -> float:
         match node:
@@ -155,7 +155,7 @@ class Constraint:
                 )
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
                 return FUNCTIONS[name](*(self._value(argument, values) for argument in arguments))
-        raise ModelingError(f"constraint {self.text!r}: {ast.unparse(node)} cannot be used here")
+        raise ArgumentError(f"constraint {self.text!r}: {ast.unparse(node)} cannot be used here")
 
 
 def search_space(values: Mapping[str, Sequence[float]], constraints: Sequence[str] = ()) -> FloatArray:

@@ -25,7 +25,6 @@ from .fit import fit_where, take
 from .latencies import undisturbed
 from .measured import centred, fit_measured, one_by_one
 from .path_model import PathModel, shapes, unit
-from .pipelines import WAITING
 from .prior import Prior
 from .slowdown import Cause, Slowdown, growth_model, slowdowns
 
@@ -55,7 +54,7 @@ def with_growth(
     entries = tuple(models[path] for path in range(len(experiment.tree)))
     slow: dict[int, list[Slowdown]] = {}
     for one in slowdowns(experiment, entries, _LEAST_CHANGE):
-        if not entries[one.path].basis.endswith(WAITING) and (only is None or one.path in only):
+        if not entries[one.path].has_waiting and (only is None or one.path in only):
             slow.setdefault(one.path, []).append(one)
     if not slow:
         return {}

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.model import Model
-from .path_model import TIME_ONLY, PathModel
+from .path_model import PathModel
 
 # Times per call whose ratio changes by less than this part from one configuration to another grow alike: Table I gives
 # every coefficient a lower bound, so that what noise hides is a small part of them.
@@ -65,7 +65,7 @@ def _per_call(
 
     calls, volume: (N, C) of all call paths. None if there is no model by Table I.
     """
-    if not isinstance(entry.from_effort, Model) or entry.basis == TIME_ONLY:
+    if not isinstance(entry.from_effort, Model) or entry.is_from_time_alone:
         return None
     times = entry.from_effort.evaluate(experiment.points)
     made = np.where((calls[path] > 0) & (times > 0), calls[path], np.nan)

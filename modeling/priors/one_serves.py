@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from ..experiment import Experiment, FloatArray, RegionKind, mean_over_repetitions
 from ..pmnf.model import Factor, Model, Term, add
-from .path_model import PathModel, unit
-from .pipelines import WAITING
+from .path_model import WAITING, PathModel, unit
 from .prior import Prior
 from .rank_parameters import rank_parameters
 from .slowdown import LEAST_VALUES

@@ -9,6 +9,7 @@ from ..pmnf.model import Model
 from ..pmnf.options import NoModel
 
 TIME_ONLY = "time only"
+WAITING = "waiting"
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,16 @@ class PathModel:
     prior: str = ""
     oversubscribed: bool = False
     lower: Model | None = None
+
+    @property
+    def is_from_time_alone(self) -> bool:
+        """Whether the model rests on values of time, without effort."""
+        return self.basis == TIME_ONLY
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether the model has a part for waiting in MPI, or is that part."""
+        return self.basis.endswith(WAITING)
 
     @property
     def from_effort(self) -> Model | NoModel:

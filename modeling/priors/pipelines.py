@@ -22,10 +22,10 @@ from ..pmnf.model import Factor, Model, Term, add
 from ..process_grid import ProcessGrid
 from .communication import neighbours
 from .messages import Messages
+from .path_model import WAITING
 from .prior import Prior
 from .slowdown import GROWTHS, growth_model
 
-WAITING = "waiting"
 # Waiting has models with more freedom than Table I: each growth with ranks must explain more than a coefficient does,
 # and waves from all corners, which few programs have, more than one wave by as much again.
 # benchmarks/simulated_time.py, benchmarks/priors_applications.py

@@ -23,7 +23,7 @@ from ..experiment import Experiment, FloatArray, IntArray, RegionKind
 from ..mpi_operations import operation_of
 from ..pmnf.data.lines import lines
 from ..pmnf.model import Factor, Model, Term
-from .path_model import TIME_ONLY, PathModel
+from .path_model import PathModel
 from .rank_parameters import rank_parameters
 from .variances import CommonVariance, common_variance
 
@@ -122,7 +122,7 @@ def slowdowns(
     paths, expected = [], []
     for path, entry in enumerate(models):
         from_effort = entry.from_effort
-        if isinstance(from_effort, Model) and entry.basis != TIME_ONLY and not experiment.tree.start_and_end[path]:
+        if isinstance(from_effort, Model) and not entry.is_from_time_alone and not experiment.tree.start_and_end[path]:
             if experiment.exact_times and experiment.tree.region_of(path).kind is not RegionKind.MPI:
                 continue
             if from_effort.ranges:

@@ -28,8 +28,8 @@ from .imbalance import Imbalance, imbalances
 from .measured import centred, fit_measured, one_by_one
 from .messages import messages_of
 from .one_serves import Served
-from .path_model import PathModel, shapes, unit
-from .pipelines import WAITING, Growth, stages, told_apart, waiting_growths
+from .path_model import WAITING, PathModel, shapes, unit
+from .pipelines import Growth, stages, told_apart, waiting_growths
 from .prior import Prior
 from .rank_parameters import rank_parameters
 from .slowdown import GROWTHS, LEAST_VALUES

@@ -15,6 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from .glyphs import UNICODE, Glyphs, Layout, clean, elide, wrapped
+from .headings import FormulaTitle, NameTitle, RemarkTitle
+from .headings import least_width as title_width
 from .names import shorten_apart
 
 Rows = Sequence[Sequence[str]]
@@ -22,17 +24,8 @@ Rows = Sequence[Sequence[str]]
 _GAP = 2
 _INDENT = "  "
 _MOST_LINES = 3  # of a remark beside other columns
-_NAMES = ("call path", "region", "function", "kernel")
-_FORMULAS = ("model", "below", "above", "time from effort")
-_REMARKS = ("note", "reason", "limited by")
 _NEXT_TERM = re.compile(r" [+-] ")
 _COEFFICIENT = re.compile(r"[\d.]+(e[+-]?\d+)?(?=[·*/])")
-_LEAST = {
-    **dict.fromkeys(_NAMES, 24),
-    **dict.fromkeys(_FORMULAS, 18),
-    **dict.fromkeys(_REMARKS, 14),
-    "basis": 22,
-}
 _LEAST_TEXT = 12
 
 
@@ -72,7 +65,7 @@ def _fitting(
     headings: Sequence[str], cleaned: Rows, elastic: Collection[int], right: Collection[int], layout: Layout
 ) -> RenderableType:
     shown = _shown(headings, cleaned)
-    name = next((at for at in shown if at in elastic and headings[at] in _NAMES), None)
+    name = next((at for at in shown if at in elastic and isinstance(headings[at], NameTitle)), None)
     if name is not None and least_width(headings, cleaned, elastic) > layout.width:
         return _stacked(headings, cleaned, name, elastic, right, layout)
     widths = _widths(headings, cleaned, shown, elastic, layout.width)
@@ -94,7 +87,7 @@ def _fitting(
 
 
 def _is_long_remark(heading: str, text: str, width: int) -> bool:
-    return heading in _REMARKS and wrapped(text, width).count("\n") >= _MOST_LINES
+    return isinstance(heading, RemarkTitle) and wrapped(text, width).count("\n") >= _MOST_LINES
 
 
 def _remark(heading: str, text: str, width: int, indent: str) -> Text:
@@ -104,7 +97,7 @@ def _remark(heading: str, text: str, width: int, indent: str) -> Text:
 
 def least_width(headings: Sequence[str], rows: Rows, elastic: Collection[int], *, beside: bool = True) -> int:
     """Return the least width of a table as `elastic` makes it, with names beside the other columns or above them."""
-    shown = [at for at in _shown(headings, rows) if beside or headings[at] not in _NAMES]
+    shown = [at for at in _shown(headings, rows) if beside or not isinstance(headings[at], NameTitle)]
     return sum(_needed(headings, rows, at, elastic) for at in shown) + _GAP * (len(shown) - 1)
 
 
@@ -119,7 +112,7 @@ def _natural(heading: str, rows: Rows, at: int) -> int:
 
 def _needed(headings: Sequence[str], rows: Rows, at: int, elastic: Collection[int]) -> int:
     natural = _natural(headings[at], rows, at)
-    return min(natural, _LEAST.get(headings[at], _LEAST_TEXT)) if at in elastic else natural
+    return min(natural, title_width(headings[at], _LEAST_TEXT)) if at in elastic else natural
 
 
 def _widths(
@@ -157,7 +150,7 @@ def _stacked(
     names = shorten_apart([row[name] for row in rows], layout.width - len(before[0]) if rows else 0, layout.glyphs)
     room = layout.width - len(indent)
     natural = sum(_natural(headings[at], rows, at) for at in rest) + _GAP * (len(rest) - 1)
-    below = [at for at in rest if headings[at] in _REMARKS and natural > room]
+    below = [at for at in rest if isinstance(headings[at], RemarkTitle) and natural > room]
     rest = [at for at in rest if at not in below]
     widths = _widths(headings, rows, rest, elastic, room)
     shown: list[RenderableType] = [
@@ -211,18 +204,18 @@ def _table(
         table.add_column("", no_wrap=True, width=len(indent) - _GAP)
     for at, width in widths.items():
         side: Literal["right", "left"] = "right" if at in right else "left"
-        table.add_column(headings[at], justify=side, no_wrap=headings[at] not in _REMARKS, width=width)
+        table.add_column(headings[at], justify=side, no_wrap=not isinstance(headings[at], RemarkTitle), width=width)
     for texts in fitted:
         table.add_row(*([""] if indent else []), *map(Text, texts))
     return table
 
 
 def _fitted(heading: str, texts: list[str], width: int, layout: Layout) -> list[str]:
-    if heading in _NAMES:
+    if isinstance(heading, NameTitle):
         return shorten_apart(texts, width, layout.glyphs)
-    if heading in _FORMULAS:
+    if isinstance(heading, FormulaTitle):
         return [first_terms(text, width, layout.glyphs) for text in texts]
-    if heading in _REMARKS:
+    if isinstance(heading, RemarkTitle):
         return [wrapped(text, width) for text in texts]
     return [elide(text, width, layout.glyphs) for text in texts]
 

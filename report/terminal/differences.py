@@ -14,6 +14,7 @@ from ..difference_views import DifferenceView, EffortRow, LineRow, by_path
 from ..text import factor, path_text, percent, point_text, quantity
 from .columns import elastic
 from .glyphs import Layout, clean
+from .headings import CALL_PATH
 from .names import shorten
 
 _LINES = 3
@@ -103,7 +104,7 @@ def _times(view: DifferenceView, top: int, layout: Layout) -> RenderableType:
         )
         for one in times[: top + 1]
     ]
-    return elastic(("call path", "time before", "after", "ratio", "significance"), texts, (0,), (1, 2, 3), layout)
+    return elastic((CALL_PATH, "time before", "after", "ratio", "significance"), texts, (0,), (1, 2, 3), layout)
 
 
 def _sure(one: TimeDifference) -> str:

@@ -21,6 +21,7 @@ from ..views import steps
 from ..waiting_views import place_of, waiting_rows
 from .columns import elastic
 from .glyphs import Layout, clean
+from .headings import CALL_PATH
 from .names import shorten
 
 _GAP = 2
@@ -73,7 +74,7 @@ def loss_tables(view: EfficiencyView, top: int, layout: Layout) -> list[Renderab
         rows.append((path_text(steps(view.tree, path)), lost, *shares, place_of(view.tree, path)))
     slowest = f", rank {losses.rank} has most outside of MPI" if view.last.ranks > 1 else ""
     line = f"lost at {view.last.heading}: {percent(losses.lost)} of {quantity(losses.elapsed, 's')}{slowest}"
-    headings = ("call path", "lost", "load balance", "communication", "threads", "computation", "at")
+    headings = (CALL_PATH, "lost", "load balance", "communication", "threads", "computation", "at")
     table = elastic(headings, rows, (0,), (1, 2, 3, 4, 5), layout, (6,))
     return [Text(clean(line, layout.glyphs), style="bold"), table]
 
@@ -91,7 +92,7 @@ def waiting_text(
     place = "" if run is None else f" at {point_text(tuple(run.point), run.point.values())}, as measured"
     title = Text(clean(f"what ranks wait for{place}, and below it the late rank that causes it", layout.glyphs))
     title.stylize("bold")
-    table = elastic(("call path", "time", "share", "rank", "why", "at"), rows, (0,), (1, 2, 3), layout, (5,))
+    table = elastic((CALL_PATH, "time", "share", "rank", "why", "at"), rows, (0,), (1, 2, 3), layout, (5,))
     return [Group(title, table)]
 
 

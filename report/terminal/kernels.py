@@ -13,6 +13,7 @@ from rich.text import Text
 from ..text import percent, quantity
 from .columns import elastic
 from .glyphs import Layout, clean
+from .headings import KERNEL, LIMITED_BY
 
 if TYPE_CHECKING:
     from ..kernel_views import KernelRow
@@ -41,8 +42,8 @@ def kernel_table(rows: Sequence[KernelRow], layout: Layout) -> RenderableType:
                 row.cause,
             )
         )
-    first = ("kernel", "kind", "predicted", "share", "90 % interval", "compute", "memory", "MPI")
-    headings = (*first, "CPI", "BF_mem", "residual", "limited by")
+    first = (KERNEL, "kind", "predicted", "share", "90 % interval", "compute", "memory", "MPI")
+    headings = (*first, "CPI", "BF_mem", "residual", LIMITED_BY)
     optional = [headings.index(name) for name in ("residual", "BF_mem", "CPI", "kind")]
     return elastic(headings, texts, (0, 11), (2, 3, 5, 6, 7, 8, 9, 10), layout, optional)
 

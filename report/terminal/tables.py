@@ -28,6 +28,7 @@ from ..text import (
 from ..views import ChangeRow, Check, ConfigurationRow, ModelRow, NoiseRow, RankedRow
 from .columns import elastic, least_width, with_left_out
 from .glyphs import Layout, clean
+from .headings import ABOVE, BASIS, BELOW, CALL_PATH, FUNCTION, MODEL, NOTE, REASON, REGION, TIME_FROM_EFFORT
 
 if TYPE_CHECKING:
     from quipu.modeling.design.program import Search
@@ -52,13 +53,13 @@ def model_table(rows: Sequence[ModelRow], layout: Layout) -> RenderableType:
     ]
     if outside := sum(row.start_and_end for row in rows):
         texts.insert(len(rows) - outside, (f"{START_AND_END}:", "", "", "", "", ""))
-    return elastic(("call path", "metric", "model", "SMAPE", "basis", "note"), texts, (0, 2, 4, 5), (3,), layout)
+    return elastic((CALL_PATH, "metric", MODEL, "SMAPE", BASIS, NOTE), texts, (0, 2, 4, 5), (3,), layout)
 
 
 def change_table(rows: Sequence[ChangeRow], layout: Layout) -> RenderableType:
     """Return where behaviour changes: call path, metric, the values between which it does, models on both sides."""
     texts = [(path_text(row.path), row.metric, row.between, row.below, row.above) for row in rows]
-    return elastic(("call path", "metric", "changes", "below", "above"), texts, (0, 3, 4), (), layout)
+    return elastic((CALL_PATH, "metric", "changes", BELOW, ABOVE), texts, (0, 3, 4), (), layout)
 
 
 def loop_table(rows: Sequence[LoopRow], metric: str, layout: Layout, predicted: bool = False) -> RenderableType:
@@ -82,7 +83,7 @@ def loop_table(rows: Sequence[LoopRow], metric: str, layout: Layout, predicted: 
         if predicted
         else ("executions, all ranks together",)
     )
-    headings = (f"share of {metric}", "call path", "line", "depth", *numbers)
+    headings = (f"share of {metric}", CALL_PATH, "line", "depth", *numbers)
     return elastic(headings, texts, (1, len(headings) - 1), (0, 3, 4) if predicted else (0, 3), layout)
 
 
@@ -99,7 +100,7 @@ def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> RenderableType:
         span = "" if math.isnan(row.low) else f"{percent(row.low)} .. {percent(row.high)}"
         numbers = (row.repetitions, percent(row.level), span, percent(row.worst))
         texts.append((path_text(row.path), row.metric, *numbers, row.place, row.warning))
-    headings = ("call path", "metric", "repetitions", "range", "90 % of deviations", "worst", "at", "note")
+    headings = (CALL_PATH, "metric", "repetitions", "range", "90 % of deviations", "worst", "at", NOTE)
     return elastic(headings, texts, (0, 7), (2, 3, 4, 5), layout)
 
 
@@ -121,7 +122,7 @@ def ranking_table(
         numbers = quantity(row.value, unit), percent(row.share) if inside else "", ends
         marks = beyond_text(row.beyond), "oversubscribed" if row.oversubscribed else ""
         texts.append((str(place) if inside else "", path_text(row.path), *numbers, *marks, row.formula))
-    headings = ("", "call path", "predicted", "share", "90 % interval", "beyond", "", "model")
+    headings = ("", CALL_PATH, "predicted", "share", "90 % interval", "beyond", "", MODEL)
     tried: list[tuple[int, ...]] = [(), (7,), (7, 3)]
     ways = [(tried[0], True), (tried[1], True), *((one, False) for one in tried)]
     fitting = (
@@ -152,7 +153,7 @@ def search_table(search: Search, layout: Layout) -> RenderableType:
         )
         for place, one in enumerate(search.suggestions, start=1)
     ]
-    return elastic(("", "point", "repetition", "cost", "gain", "reason"), texts, (1, 5), (0, 2, 3, 4), layout)
+    return elastic(("", "point", "repetition", "cost", "gain", REASON), texts, (1, 5), (0, 2, 3, 4), layout)
 
 
 def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> RenderableType:
@@ -162,7 +163,7 @@ def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Re
         for word, choices in (("keep", selection.kept), ("drop", selection.dropped[:dropped]))
         for one in choices
     ]
-    headings = ("", "region", "share", "visits per rank", "overhead", "reason")
+    headings = ("", REGION, "share", "visits per rank", "overhead", REASON)
     return elastic(headings, texts, (1, 5), (2, 3, 4), layout)
 
 
@@ -205,9 +206,9 @@ def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Renderabl
         )
         for one in diagnosis.findings[:top]
     ]
-    headings = ["call path", "cause", "lost", "share", "slowdown", "grows as", *(["waiting"] if waits else [])]
+    headings = [CALL_PATH, "cause", "lost", "share", "slowdown", "grows as", *(["waiting"] if waits else [])]
     last = len(headings)
-    return elastic((*headings, "time from effort"), texts, (0, last), (2, 3, 4, *([6] if waits else [])), layout)
+    return elastic((*headings, TIME_FROM_EFFORT), texts, (0, last), (2, 3, 4, *([6] if waits else [])), layout)
 
 
 def files_table(findings: Sequence[FileFinding], place: str, top: int, layout: Layout) -> RenderableType:
@@ -240,7 +241,7 @@ def beyond_effort_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Rende
         (one.label, quantity(one.lost, "s"), percent(diagnosis.share(one)), quantity(one.predicted, "s"), one.basis)
         for one in diagnosis.others[:top]
     ]
-    headings = ("call path", "also beyond effort", "share", "of", "basis")
+    headings = (CALL_PATH, "also beyond effort", "share", "of", BASIS)
     return elastic(headings, texts, (0, 4), (1, 2, 3), layout)
 
 
@@ -259,7 +260,7 @@ def plan_table(
 
 def generated_table(rows: Sequence[tuple[str, str, str, str]], layout: Layout) -> RenderableType:
     """Return generated functions: name, how often they compute, what they communicate, elements of a message."""
-    return elastic(("function", "steps of computation", "MPI", "elements"), rows, (1,), (), layout)
+    return elastic((FUNCTION, "steps of computation", "MPI", "elements"), rows, (1,), (), layout)
 
 
 def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationRow], layout: Layout) -> RenderableType:
@@ -302,12 +303,12 @@ def check_table(checks: Sequence[Check], layout: Layout) -> Table:
 
 def function_table(rows: Sequence[Sequence[str]], layout: Layout) -> RenderableType:
     """Return the functions of a program: size in LLVM IR after inlining, calls, and whether it is a region."""
-    return elastic(("function", "source", "blocks", "instructions", "calls", ""), rows, (0, 1), (2, 3, 4), layout)
+    return elastic((FUNCTION, "source", "blocks", "instructions", "calls", ""), rows, (0, 1), (2, 3, 4), layout)
 
 
 def ir_function_table(rows: Sequence[Sequence[str]], layout: Layout) -> RenderableType:
     """Return the functions of LLVM IR: size, calls, and loops with their deepest nest and constant trip counts."""
-    headings = ("function", "source", "blocks", "instructions", "calls", "loops", "depth", "constant trip counts")
+    headings = (FUNCTION, "source", "blocks", "instructions", "calls", "loops", "depth", "constant trip counts")
     return elastic(headings, rows, (0, 1, 7), (2, 3, 4, 5, 6), layout)
 
 
@@ -318,7 +319,7 @@ def plain_table(headings: Sequence[str], rows: Sequence[Sequence[str]], layout: 
 
 def rates_table(rates: Rates, most: int, layout: Layout) -> RenderableType:
     """Return seconds per unit of effort: the program and its `most` longest call paths."""
-    return _rates_table("call path", rates.metrics, (rates.program, *rates.callpaths[:most]), layout)
+    return _rates_table(CALL_PATH, rates.metrics, (rates.program, *rates.callpaths[:most]), layout)
 
 
 def operation_rates_table(rates: Rates, most: int, layout: Layout) -> RenderableType:

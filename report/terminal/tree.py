@@ -18,6 +18,7 @@ from rich.text import Text
 from ..text import START_AND_END, percent, quantity
 from ..views import REPETITIONS, Scope, Statistics, TreeOptions, TreeView, statistics
 from .glyphs import Layout, clean, elide, wrapped
+from .headings import CALL_PATH
 from .names import shorten
 
 _FIRST = ("time", "visits", "blocks", "bytes_sent", "bytes_received")
@@ -142,7 +143,7 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
     names = [shorten(name, room - cell_len(label), layout.glyphs) for label, name in zip(labels, names, strict=True)]
     room = max((cell_len(label + name) for label, name in zip(labels, names, strict=True)), default=room)
     table = Table(box=None, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="bold", show_edge=False)
-    table.add_column("call path", no_wrap=True, width=max(room, len("call path")))
+    table.add_column(CALL_PATH, no_wrap=True, width=max(room, len(CALL_PATH)))
     for head, _ in kept:
         table.add_column(head, justify="right", no_wrap=True)
     for row, (node, _) in enumerate(rows):

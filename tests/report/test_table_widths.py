@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from quipu.report.terminal import Layout, head, plain_text, shorten, shorten_apart
 from quipu.report.terminal.columns import elastic, first_terms
+from quipu.report.terminal.headings import CALL_PATH, KERNEL, LIMITED_BY, NOTE
 from quipu.report.terminal.tables import model_table, ranking_table
 from quipu.report.views import ModelRow, RankedRow
 from rich.cells import cell_len
@@ -66,7 +67,7 @@ def test_a_ranking_gives_up_models_before_names() -> None:
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_optional_columns_are_left_out_before_numbers_are_cut(width: int) -> None:
-    headings = ("kernel", "kind", "predicted", "interval", "compute", "memory", "MPI", "CPI", "limited by")
+    headings = (KERNEL, "kind", "predicted", "interval", "compute", "memory", "MPI", "CPI", LIMITED_BY)
     row = (
         "sweep",
         "does not decrease",
@@ -89,7 +90,7 @@ def test_optional_columns_are_left_out_before_numbers_are_cut(width: int) -> Non
 def test_a_number_and_its_unit_stay_in_one_line() -> None:
     note = "counters 12.4 µs, node agents beside it take 60.0 ms of processor time, 12 % of the run and 34 kB of memory"
     for width in range(60, 100):
-        table = elastic(("call path", "metric", "note"), [("main", "time", note)], (0, 2), (), Layout(width))
+        table = elastic((CALL_PATH, "metric", NOTE), [("main", "time", note)], (0, 2), (), Layout(width))
         text = shown(Group(head("run", [("measuring", note)], [note], Layout(width)), table), width)
         assert not [line for line in text if re.match(r"(note:)?\s*(µs|ms|%|kB)\b", line)]
         assert not [line for line in text if line.endswith(("12.4", "60.0", " 12", "34"))]
@@ -106,7 +107,7 @@ def test_a_parameter_and_its_values_stay_in_one_line() -> None:
 def test_remarks_are_wrapped_and_not_cut(width: int) -> None:
     remark = "executed at p=1 only; without p=16, n=32, where 47.5 was counted and this is 23.75"
     rows = [("main->solve", "time", remark)]
-    text = " ".join(shown(elastic(("call path", "metric", "note"), rows, (0, 2), (), Layout(width)), width))
+    text = " ".join(shown(elastic((CALL_PATH, "metric", NOTE), rows, (0, 2), (), Layout(width)), width))
     assert all(word in text.split() for word in remark.split())
 
 

@@ -14,6 +14,14 @@ from pathlib import Path
 from quipu.modeling.errors import MeasurementError
 
 
+class NothingStarted(MeasurementError):
+    """A launch was refused before anything was started. reason: why, without these words."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason} (nothing was started)")
+        self.reason = reason
+
+
 @dataclass(frozen=True)
 class LaunchRequest:
     """A launch as the user wrote it.
@@ -102,12 +110,12 @@ def find_program(name: str, environment: Mapping[str, str], folders: Sequence[Pa
         candidate = folder / name
         if candidate.is_file():
             if not os.access(candidate, os.X_OK):
-                raise MeasurementError(f"{name}: is not executable; run: chmod +x {name} (nothing was started)")
+                raise NothingStarted(f"{name}: is not executable; run: chmod +x {name}")
             return candidate
     if any((folder / name).is_dir() for folder in folders):
-        raise MeasurementError(f"{name}: is a folder, not a program (nothing was started)")
+        raise NothingStarted(f"{name}: is a folder, not a program")
     hint = "" if "/" in name else "; it is not in PATH (write ./ before the name of a program in this folder)"
-    raise MeasurementError(f"{name}: no such program{hint} (nothing was started)")
+    raise NothingStarted(f"{name}: no such program{hint}")
 
 
 def is_program(name: str, environment: Mapping[str, str], folder: Path = Path()) -> bool:

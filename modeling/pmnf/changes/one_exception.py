@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...catalogue import LEFT_OUT_COUNT, LEFT_OUT_POINT, NOT_EXECUTED
 from ...experiment import FloatArray, Metric
 from ..build import qualities
 from ..calibration import EXCEPTION_DOUBT, EXCEPTION_FREE, EXCEPTION_LEAST, EXCEPTION_LEAST_POINTS
@@ -22,7 +23,6 @@ from ..modeler import fit_models
 from ..options import NoModel, Options
 
 _Flags = NDArray[np.bool_]
-_COUNTED = ", where "
 
 
 def but_for_one(
@@ -96,18 +96,18 @@ def _size(model: Model) -> int:
 
 def without_counts(notes: Sequence[str]) -> tuple[str, ...]:
     """Return the notes of a model for one that is made of it: the counts at the exception are not its own."""
-    return tuple(note.split(_COUNTED)[0] if _COUNTED in note else note for note in notes)
+    return LEFT_OUT_COUNT.without(notes)
 
 
 def _with_exception(model: Model, before: Model, points: FloatArray, counts: FloatArray, place: int) -> Model:
     """Return an exact model with its exception as a note, and the former model among its alternatives."""
     at = ", ".join(f"{name}={value:g}" for name, value in zip(model.parameters, points[place].tolist(), strict=True))
     expected = float(evaluate(model.parameters, model.constant, model.terms, points[place][None])[0])
-    note = f"without {at}{_COUNTED}{counts[place]:.6g} was counted and this is {expected:.6g}"
+    said = LEFT_OUT_POINT(point=at), LEFT_OUT_COUNT(counted=counts[place], expected=expected)
     known = ~np.isnan(counts)
     fitted = model.evaluate(points[known])
     known_counts, width = counts[known], np.array([_size(model)])
     (quality,) = qualities(known_counts[None], fitted[None], np.array([np.nan]), width)
     doubted = model.doubted(EXCEPTION_DOUBT, before.constant, before.terms)
-    notes = (*(said for said in model.notes if "not executed" not in said), note)
+    notes = (*NOT_EXECUTED.without(model.notes), *said)
     return replace(doubted, quality=quality, ranges=before.ranges, notes=notes)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...catalogue import NOT_EXECUTED
 from ...errors import ModelingError
 from ...experiment import FloatArray
 from ..calibration import EXTREME_EXPONENT, LARGEST_PARAMETER
@@ -128,8 +129,8 @@ def not_executed(names: tuple[str, ...], points: FloatArray, missing: _Flags) ->
     if not missing.any():
         return ()
     if found := absent_values(names, points, missing):
-        return (f"not executed at {', '.join(f'{name}={value:g}' for name, value in found)}",)
-    return (f"not executed in {int(missing.sum())} of {missing.size} configurations",)
+        return (NOT_EXECUTED(where=f"at {', '.join(f'{name}={value:g}' for name, value in found)}"),)
+    return (NOT_EXECUTED(where=f"in {int(missing.sum())} of {missing.size} configurations"),)
 
 
 def unit_of(values: FloatArray, least: FloatArray) -> FloatArray:

@@ -9,12 +9,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...catalogue import LONG_GRIDS, TOO_FEW_GRIDS
 from ...experiment import FloatArray
 from ..criterion.one_process import EXACT_FIT, reproduces
 from ..model import Model
 from .calibration import FURTHER, NEST_END
 from .models import each, with_others
-from .terms import LONGER, NONE_CONFIRM, few_confirm
+from .terms import few_confirm
 
 # Numbers of processes beyond the functions of them that confirm a model by these alone.
 _CONFIRM = 2
@@ -27,11 +28,11 @@ def beside(several: Sequence[Model], former: Model | None, also: bool, parameter
 
     So it is where few numbers of processes confirm the first; it is the likelier one where nothing speaks for that.
     """
-    if former is not None and LONGER in several[0].notes:
+    if former is not None and LONG_GRIDS.is_in(several[0].notes):
         return with_others([former, *several], parameter)
     likely = former is not None and (also or few_confirm(several[0]))
     model = with_others([*several, *(each(former) if former is not None and likely else [])], parameter)
-    return with_interval(model, former, parameter) if former is not None and NONE_CONFIRM in model.notes else model
+    return with_interval(model, former, parameter) if former is not None and TOO_FEW_GRIDS.is_in(model.notes) else model
 
 
 def with_interval(model: Model, former: Model, parameter: str) -> Model:
@@ -56,7 +57,7 @@ def beyond_few(several: Sequence[Model], former: Model | None, parameter: str, p
     """
     if former is None:
         return several[0]
-    doubtful = few_confirm(several[0]) or LONGER in several[0].notes
+    doubtful = few_confirm(several[0]) or LONG_GRIDS.is_in(several[0].notes)
     if doubtful or is_simpler(former, several[0], True, parameter, points):
         return with_others([former, *several], parameter)
     return beside(several, former, True, parameter)

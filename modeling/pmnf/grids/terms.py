@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ...catalogue import FEW_GRIDS, LONG_GRIDS, TOO_FEW_GRIDS
 from ...experiment import FloatArray
 from ...process_grid import ProcessGrid, telling
 from ..calibration import LEAST_WEIGHT
@@ -58,17 +59,11 @@ def advice(grid: ProcessGrid, processes: tuple[float, ...]) -> str:
 
 # Exponents of an extent in the functions of one dimension.
 _EXPONENTS = {SHARE: -1, STEPS_OF_SHARE: -1, EACH: 1}
-# Said of sums that few numbers of processes confirm.
-FEW_CONFIRM = "hardly more numbers of processes than functions of the grid: by luck, other counts have such, too"
-# Said of those that nothing confirms: each number of processes makes one function, or all but one.
-NONE_CONFIRM = "as many functions of the grid as numbers of processes tell: other counts have such by luck, too"
-# Said of those whose description is longer than that of what they describe.
-LONGER = "functions of the grid that reproduce the counts have no fewer digits than these: such are there by luck"
 
 
 def few_confirm(model: Model) -> bool:
     """Whether few numbers of processes, or none, confirm a model by a grid."""
-    return FEW_CONFIRM in model.notes or NONE_CONFIRM in model.notes
+    return FEW_GRIDS.is_in(model.notes) or TOO_FEW_GRIDS.is_in(model.notes)
 
 
 def notes_of(grid: ProcessGrid, processes: FloatArray, model: Model) -> tuple[str, ...]:
@@ -182,8 +177,8 @@ class Writer:
         if any(self._is_doubtful(form) for form in best):
             # the same functions in several coefficients confirm each other
             spare = min(self._grids_of(form) - len(form.grid_functions) for form in best) - (len(best) == 1)
-            said = NONE_CONFIRM if spare <= 0 else FEW_CONFIRM
-            model = replace(model, notes=(*model.notes, LONGER if longer else said))
+            entry = LONG_GRIDS if longer else TOO_FEW_GRIDS if spare <= 0 else FEW_GRIDS
+            model = replace(model, notes=(*model.notes, entry()))
         return model, length
 
     def _is_doubtful(self, form: Form) -> bool:

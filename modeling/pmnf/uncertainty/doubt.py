@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...catalogue import CHANGE_TOGETHER, COUNTS_MISSED, COUNTS_VARY, ONE_VALUE, TIMES_MISSED, TIMES_SCATTER
 from ...experiment import FloatArray
 from ..calibration import FAR_OFF, LARGE_SCATTER, MISFIT, MISFIT_SAID, SAID_OFF, SPLIT_APART, SPLIT_LEAST
 from ..data.noise import Repetitions
@@ -15,18 +16,20 @@ from ..model import Alternative, Model, text
 from .covariance import open_parameters
 
 Notes = list[tuple[str, ...]]
-_DIFFER, _MISSES = "repetitions of this effort metric differ", "misses the counts by"
 
 
-def open_notes(names: Sequence[str], points: FloatArray) -> tuple[str, ...]:
-    """Return which parameters the points cannot tell apart, or have one value of."""
+def open_notes(names: Sequence[str], points: FloatArray, only: str | None = None) -> tuple[str, ...]:
+    """Return notes on the parameters that the points cannot distinguish, or have one value of.
+
+    only: the name of a parameter; then the note that the points have one value of it, if they have.
+    """
     several = points.max(axis=0, initial=0.0) > points.min(axis=0, initial=np.inf)
     unknown = open_parameters(points)
     alone = [names[index] for index in unknown if not several[index]]
     together = [names[index] for index in unknown if several[index]]
-    notes = [f"one value of {name}: how it matters is not known" for name in alone]
-    if together:
-        notes.append(f"{', '.join(together)} change together: their effects cannot be told apart")
+    notes = [ONE_VALUE(name=name) for name in alone if only in (None, name)]
+    if together and only is None:
+        notes.append(CHANGE_TOGETHER(names=", ".join(together)))
     return tuple(notes)
 
 
@@ -41,16 +44,13 @@ def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) 
     for path in np.flatnonzero(repetitions.differ if effort else repetitions.scatter > LARGE_SCATTER).tolist():
         many = 100 * float(repetitions.scatter[path])
         if effort:
-            notes[path] = (f"{_DIFFER} ({many:.2g} %): the work depends on chance",)
+            notes[path] = (COUNTS_VARY(percent=many),)
         else:
-            notes[path] = (f"repetitions scatter by {many:.0f} %: measure more of them before you rely on this model",)
+            notes[path] = (TIMES_SCATTER(percent=many),)
     noise = repetitions.known_noise
     missed = np.isfinite(residual) & (residual > largest_misfit(noise)) & (not effort)
     for path in np.flatnonzero(missed).tolist():
-        notes[path] += (
-            f"misses the measured values by {100 * residual[path]:.2g} %, repetitions explain "
-            f"{100 * noise[path]:.2g} %: the behaviour is of another form",
-        )
+        notes[path] += (TIMES_MISSED(percent=100 * residual[path], noise=100 * noise[path]),)
     return notes
 
 
@@ -61,10 +61,10 @@ def far_off(model: Model) -> Model:
     """
     if model.quality is None:
         return model
-    notes = tuple(note for note in model.notes if not note.startswith(_MISSES))
+    notes = COUNTS_MISSED.without(model.notes)
     by = model.quality.rms_relative
-    if by > (FAR_OFF if any(note.startswith(_DIFFER) for note in notes) else SAID_OFF):
-        notes += (f"{_MISSES} {100 * by:.2g} %: no function that is tried reproduces them",)
+    if by > (FAR_OFF if COUNTS_VARY.is_in(notes) else SAID_OFF):
+        notes += (COUNTS_MISSED(percent=100 * by),)
     return model if notes == model.notes else replace(model, notes=notes)
 
 

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from quipu.modeling.catalogue import NOT_EXECUTED
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Model, Options, fit_models
 from quipu.modeling.process_grid import ProcessGrid, assumed
@@ -114,7 +115,7 @@ def test_an_algorithm_that_few_processes_do_not_need_is_of_the_grid() -> None:
     """What is exchanged in another way by two processes is 11 - 32/p of others, which is negative at p = 1."""
     points, x = _points((1, 2, 4, 8, 16))
     model = _of_elements(np.where(points[:, 0] > 2, 200.0 * _with_all_neighbours(x), 0.0), points)
-    assert "not executed at p=1, p=2" in model.notes
+    assert NOT_EXECUTED(where="at p=1, p=2") in model.notes
     assert not any("measure p = 2" in note for note in model.notes)
     for p, neighbours in ((32.0, 11.5), (64.0, 14.625)):
         found = model.predict((p, 16.0))

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages for users, each with a code: code decides by the code, never by the words.
+
+Each part has a catalogue of entries: `modeling/catalogue.py`, `report/catalogue.py`, `agent/catalogue.py`. The text of
+a message ends with its code in brackets, so that the code stays with the message in files and on the screen.
+`quipu explain CODE` prints what it means.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_CODE = re.compile(r" \[([a-z]+(?:-[a-z0-9]+)+)\]$")
+_CODES = re.compile(r" \[[a-z]+(?:-[a-z0-9]+)+\](?=;|$)")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One message of a catalogue.
+
+    code: two words or more in lower case, joined by `-`. text: at most two sentences, without the last full stop, with
+    {fields} in it. meaning: what it means for the user, and what to do. page: the page of the documentation on it,
+    below docs/, with an anchor.
+    """
+
+    code: str
+    text: str
+    meaning: str
+    page: str = ""
+
+    def __call__(self, **fields: object) -> str:
+        """Return the message with its fields filled in. Raises KeyError if one is missing."""
+        return f"{self.text.format(**fields)} [{self.code}]"
+
+    def is_in(self, notes: Iterable[str]) -> bool:
+        """Return whether one of these messages is of this entry."""
+        return any(code_of(note) == self.code for note in notes)
+
+    def without(self, notes: Iterable[str]) -> tuple[str, ...]:
+        """Return the messages that are not of this entry."""
+        return tuple(note for note in notes if code_of(note) != self.code)
+
+
+def code_of(message: str) -> str:
+    """Return the code of a message, empty if it has none."""
+    found = _CODE.search(message)
+    return "" if found is None else found[1]
+
+
+def without_codes(text: str) -> str:
+    """Return the words of a message, or of several joined by semicolons, without their codes."""
+    return _CODES.sub("", text)
