@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _CODE = re.compile(r" \[([a-z]+(?:-[a-z0-9]+)+)\]$")
+_FIELD = re.compile(r"\{(\w+)[^}]*\}")
 _CODES = re.compile(r" \[[a-z]+(?:-[a-z0-9]+)+\](?=;|$)")
 
 
@@ -33,6 +34,11 @@ class Entry:
     def __call__(self, **fields: object) -> str:
         """Return the message with its fields filled in. Raises KeyError if one is missing."""
         return f"{self.text.format(**fields)} [{self.code}]"
+
+    @property
+    def pattern(self) -> str:
+        """The text with the names of its fields in braces, for people."""
+        return _FIELD.sub(r"{\1}", self.text)
 
     def is_in(self, notes: Iterable[str]) -> bool:
         """Return whether one of these messages is of this entry."""

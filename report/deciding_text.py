@@ -9,11 +9,12 @@ from typing import Any
 from quipu.modeling.counts.deciding import Deciding
 from quipu.modeling.counts.predictions import CountModels
 
+from .catalogue import DECIDING_RUN, UNDECIDED_FORMULAS
+from .short_label import short_label
 from .text import percent, quantity
 
 COUNTS = ("instructions", "blocks", "visits", "bytes_sent", "messages_sent")
 """Counts that predictions of time rest on."""
-_STEPS = 2  # of a call path that are shown
 
 
 def deciding_notes(counts: CountModels | None, point: Mapping[str, float], metrics: Iterable[str]) -> list[str]:
@@ -27,13 +28,12 @@ def deciding_notes(counts: CountModels | None, point: Mapping[str, float], metri
     metric, decides = found
     experiment = counts.experiment
     first, second = (f"{quantity(value, experiment.metrics[metric].unit)} by {law}" for value, law in decides.laws)
-    path = experiment.tree.ancestry(decides.path)
-    name = "->".join(["…"] * (len(path) > _STEPS) + [experiment.tree.name(step) for step in path[-_STEPS:]])
+    name = short_label(experiment.tree, decides.path)
     apart = f"several formulas fit all runs: here {metric} of {name} is {first}, or {second}"
     if decides.point is None:
-        return [f"{apart}. No run with less than half of the work at this point decides"]
+        return [UNDECIDED_FORMULAS(apart=apart)]
     run = deciding_run(counts, decides.point)
-    return [f"{apart}. A run that only counts decides, with {percent(decides.work)} of the work at this point: {run}"]
+    return [DECIDING_RUN(apart=apart, work=percent(decides.work), run=run)]
 
 
 def furthest(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from quipu.modeling.experiment import CallTree, Metric, Region
 
+from .tree_selection import largest_with_callers
 from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, TreeOptions, TreeView, statistics, steps
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def show_json(view: TreeView, options: TreeOptions) -> dict[str, Any]:
     roots), "depth", "path", "region", "start_and_end" (whether it is part of that), and "values": per metric and scope
     ("inclusive", "exclusive") "value", "min", "mean", "max", "imbalance", and with `options.spread` "samples",
     the list over ranks or repetitions. Of a run that has statistics over ranks only, inclusive values have "value"
-    only, and there are no "samples". `options.metrics`, `scope` and `depth` limit what is listed.
+    only, and there are no "samples". `options.metrics`, `scope`, `depth` and `top` limit what is listed.
     """
     names = options.metrics or tuple(sorted(view.values))
     scopes = (options.scope,) if options.scope else _SCOPES
@@ -49,10 +50,10 @@ def show_json(view: TreeView, options: TreeOptions) -> dict[str, Any]:
     found = {key: statistics(values, view.over) for key, values in samples.items()}
     if view.spread is not None and "exclusive" in scopes:
         found |= {(name, "exclusive"): view.spread[name] for name in names}
-    paths = []
+    paths, kept = [], largest_with_callers(view, options)
     for node in range(len(view.tree)):
         depth = int(view.tree.depth[node])
-        if options.depth is not None and depth > options.depth:
+        if not kept[node] or (options.depth is not None and depth > options.depth):
             continue
         values: dict[str, dict[str, Any]] = {name: {} for name in names}
         for (name, scope), spread in found.items():

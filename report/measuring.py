@@ -9,6 +9,7 @@ from quipu.modeling.experiment import CallTree, RegionKind
 
 from .formats.scorep_filter import exclusion
 from .measured_run import CostlyPath
+from .short_label import short_label
 from .text import percent, quantity
 
 _MOST_NOTES = 5
@@ -58,7 +59,7 @@ def measuring_notes(tree: CallTree, entries: Sequence[CostlyPath]) -> list[str]:
 def _note(tree: CallTree, entry: CostlyPath) -> str:
     region = tree.region_of(entry.culprit)
     others = f" and {entry.paths - 1} other call path{'s' if entry.paths > 2 else ''}" if entry.paths > 1 else ""
-    where = f"measuring is {percent(entry.share)} of the time of {tree.label(entry.path)}{others}"
+    where = f"measuring is {percent(entry.share)} of the time of {short_label(tree, entry.path)}{others}"
     if not entry.hook:
         return (
             f"{where}, for counters of {region.display} and visits of small functions below it: let the compiler "

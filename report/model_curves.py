@@ -13,11 +13,11 @@ from quipu.modeling.experiment import Experiment, FloatArray, median_over_repeti
 from quipu.modeling.pmnf.model import Model
 
 from .figures import GEOMETRIC
+from .short_label import short_label
 from .text import point_text
 
 _PLACES = 65  # where a curve is computed
 _PARTS = ("value", "lower", "upper")
-_LONGEST = 48  # characters of a call path in the legend
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +81,7 @@ def model_curves(
         known = means = np.zeros(0)
         if experiment is not None:
             known, means = _measured(experiment, metric, inclusive, path, point, column)
-        label = analysis.tree.label(path)
-        curves.append(
-            Curve(label if len(label) <= _LONGEST else f"…{label[-_LONGEST:]}", value, lower, upper, known, means)
-        )
+        curves.append(Curve(short_label(analysis.tree, path), value, lower, upper, known, means))
     others = [name for name in analysis.parameters if name != parameter]
     unit = analysis.metrics[metric].unit
     title = point_text(others, np.delete(point, column).tolist()) if others else ""

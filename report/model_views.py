@@ -19,8 +19,18 @@ from quipu.modeling.pmnf.model import Model
 from quipu.modeling.printable import counted
 from quipu.modeling.refine.selection import RegionSelection
 
+from .catalogue import (
+    BEYOND_MEASURED,
+    FAR_BEYOND,
+    OUTSIDE_INTERVAL,
+    OVERSUBSCRIBED_MODELS,
+    OVERSUBSCRIBED_POINTS,
+    SLOWEST_RANK,
+    UPPER_BOUNDS,
+)
 from .deciding_text import deciding_notes
 from .formats.fnmatch import matches
+from .short_label import short_label
 from .text import (
     OPEN_INTERVAL,
     START_AND_END,
@@ -83,10 +93,10 @@ def model_rows(
             if isinstance(model, Model):
                 error = model.quality.smape if model.quality is not None else math.nan
                 warning = observed[name][node].warning if name in observed and not inclusive else ""
-                notes = "; ".join(filter(None, ("oversubscribed" if shared else "", *model.notes, warning)))
+                notes = tuple(filter(None, ("oversubscribed" if shared else "", *model.notes, warning)))
                 row = ModelRow(path, name, str(model), error, basis, notes, model, shared, bool(outside[node]))
             else:
-                row = ModelRow(path, name, "", math.nan, basis, model.reason, None, shared, bool(outside[node]))
+                row = ModelRow(path, name, "", math.nan, basis, (model.reason,), None, shared, bool(outside[node]))
             rows.append((node, row))
     return rows, hidden
 
@@ -193,7 +203,7 @@ def ranking_view(
     if metric == "time":
         notes += slowest_rank_notes(analysis)
     if analysis.over_ranks == "max" and (program is not None or inclusive):
-        notes.append("sums of call paths are upper bounds: the largest values of call paths may be of different ranks")
+        notes.append(UPPER_BOUNDS())
     if experiment is not None and metric == "time":
         notes += outside_notes(analysis, experiment)
     if experiment is not None and not inclusive:
@@ -221,9 +231,12 @@ def outside_notes(analysis: Analysis, experiment: Experiment) -> list[str]:
         return []
     where = point_text(analysis.parameters, found.point)
     return [
-        f"the measured time is outside of the 90 % interval of the models at {found.points} of "
-        f"{counted(found.of, 'point', 'points')}, most at {where}: measured {quantity(found.measured, 's')}, models "
-        f"{interval_text(found.lower, found.upper, 's')}. Predictions may be off by as much"
+        OUTSIDE_INTERVAL(
+            points=f"{found.points} of {counted(found.of, 'point', 'points')}",
+            where=where,
+            measured=quantity(found.measured, "s"),
+            interval=interval_text(found.lower, found.upper, "s"),
+        )
     ]
 
 
@@ -292,18 +305,16 @@ def extrapolation_notes(analysis: Analysis, point: Mapping[str, float], metric: 
         if name in beyond
     ]
     if not is_far(beyond):
-        return [f"extrapolation: {', '.join(parts)}"]
-    return [
-        f"far extrapolation: {', '.join(parts)}; predictions and their intervals are checked up to {FAR:g} times "
-        "beyond, measure nearer to the point if you can"
-    ]
+        return [BEYOND_MEASURED(parts=", ".join(parts))]
+    return [FAR_BEYOND(parts=", ".join(parts), far=FAR)]
 
 
 def slowest_rank_notes(analysis: Analysis) -> list[str]:
     """Return a note on the measured point where the slowest rank takes most beyond the mean; none if nowhere much."""
     if analysis.slowest_rank is None:
         return []
-    return [f"slowest rank: {slowest_rank_text(analysis.parameters, analysis.slowest_rank, analysis.over_ranks)}"]
+    text = slowest_rank_text(analysis.parameters, analysis.slowest_rank, analysis.over_ranks)
+    return [SLOWEST_RANK(text=text)]
 
 
 def oversubscription_notes(analysis: Analysis) -> list[str]:
@@ -312,13 +323,8 @@ def oversubscription_notes(analysis: Analysis) -> list[str]:
         return []
     which = points_text(analysis.parameters, analysis.oversubscribed)
     times = [entry for entry in analysis.exclusive.get("time", ()) if isinstance(entry.model, Model)]
-    follows = "models of time leave them out where enough others were measured, and are marked where not"
-    if times and all(entry.oversubscribed for entry in times):
-        follows = (
-            "all models of time rest on them and contain waiting for a processor: measure with a processor for each "
-            'rank, or simulate the ranks (launcher = "smpi")'
-        )
-    return [f"oversubscribed (more ranks than processors): {which}; {follows}"]
+    every = bool(times) and all(entry.oversubscribed for entry in times)
+    return [(OVERSUBSCRIBED_MODELS if every else OVERSUBSCRIBED_POINTS)(points=which)]
 
 
 def _changes(
@@ -330,7 +336,7 @@ def _changes(
     for path in paths:
         if (change := observed[path].change) is not None:
             value = quantity(change.model_at(point).at(**point), analysis.metrics[metric].unit)
-            notes.append(f"{analysis.tree.label(path)} {change}; the model of this range predicts {value}")
+            notes.append(f"{short_label(analysis.tree, path)} {change}; the model of this range predicts {value}")
     return notes
 
 

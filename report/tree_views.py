@@ -12,16 +12,12 @@ from quipu.modeling.experiment import Experiment, FloatArray, Metric, with_all_r
 from quipu.modeling.measurement_quality import quality_line
 from quipu.modeling.slowest_rank import SlowestRank
 
+from .catalogue import LOADED_RUN, OVERSUBSCRIBED_RUN, SLOWEST_RANK
 from .measured_run import CostlyPath, MeasuredRun, RankValues
 from .measuring import measuring_facts, measuring_notes
 from .sampling import counter_facts, function_lines
 from .text import near, point_text, points_text, quality_fact, slowest_rank_text, values_text
 from .views import REPETITIONS, ConfigurationRow, Over, RunView, Statistics, TreeView, imbalance, statistics
-
-_LOADED = "was made while others used processors that its ranks needed, so that its times contain waiting for one"
-_OVERSUBSCRIBED = (
-    "had more ranks or threads than processors (oversubscribed), so that its times contain waiting for one"
-)
 
 
 def run_view(run: MeasuredRun, reported: str = "") -> RunView:
@@ -36,8 +32,8 @@ def run_view(run: MeasuredRun, reported: str = "") -> RunView:
         partial=metadata.partial,
         problems=(
             *(problem for problem in metadata.problems if problem not in reported),
-            *([f"this run {_OVERSUBSCRIBED}"] if metadata.oversubscribed else []),
-            *([f"this run {_LOADED}"] if metadata.loaded and not metadata.oversubscribed else []),
+            *([OVERSUBSCRIBED_RUN(subject="this run")] if metadata.oversubscribed else []),
+            *([LOADED_RUN(subject="this run")] if metadata.loaded and not metadata.oversubscribed else []),
         ),
     )
 
@@ -63,8 +59,8 @@ def run_tree_view(
         facts=run_facts(run, over),
         notes=(
             *run.metadata.problems,
-            *([f"this run {_OVERSUBSCRIBED}"] if run.metadata.oversubscribed else []),
-            *([f"this run {_LOADED}"] if run.metadata.loaded else []),
+            *([OVERSUBSCRIBED_RUN(subject="this run")] if run.metadata.oversubscribed else []),
+            *([LOADED_RUN(subject="this run")] if run.metadata.loaded else []),
             *_slowest(tuple(run.metadata.parameters), slowest, over),
             *measuring_notes(run.tree, costly),
         ),
@@ -74,7 +70,7 @@ def run_tree_view(
 
 
 def _slowest(parameters: Sequence[str], slowest: SlowestRank | None, over: Over) -> list[str]:
-    return [] if slowest is None else [f"slowest rank: {slowest_rank_text(parameters, slowest, over)}"]
+    return [] if slowest is None else [SLOWEST_RANK(text=slowest_rank_text(parameters, slowest, over))]
 
 
 def _spread(run: MeasuredRun, over: Over) -> dict[str, Statistics]:
@@ -166,8 +162,8 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
         facts=facts,
         notes=(
             *experiment.notes,
-            *([f"this configuration {_OVERSUBSCRIBED}"] if oversubscribed else []),
-            *([f"this configuration {_LOADED}"] if experiment.disturbed[where] else []),
+            *([OVERSUBSCRIBED_RUN(subject="this configuration")] if oversubscribed else []),
+            *([LOADED_RUN(subject="this configuration")] if experiment.disturbed[where] else []),
             *_slowest(experiment.parameters, slowest, experiment.over_ranks),
         ),
         oversubscribed=oversubscribed,

@@ -123,6 +123,8 @@ class TreeOptions:
     sort:    metric that orders siblings (largest first); None: the first column.
     spread:  min, mean, max over the samples and the imbalance in place of one value; of the first metric if none
              is asked for.
+    top:     how many call paths are shown, those with most of the first column's metric without what they call; their
+             callers are shown, too. None: all.
     """
 
     metrics: tuple[str, ...] = ()
@@ -130,6 +132,7 @@ class TreeOptions:
     depth: int | None = None
     sort: str | None = None
     spread: bool = False
+    top: int | None = None
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ class ModelRow:
     """A model of one metric of one call path, as text.
 
     path: displayed region names from the root. error: SMAPE of the fit in percent, NaN if it has none. basis: what
-    the model rests on. note: what a reader must know, or why there is no model. oversubscribed: it rests on runs with
+    the model rests on. notes: what a reader must know, or why there is no model. oversubscribed: it rests on runs with
     more ranks than processors. start_and_end: the call path is the start or the end of MPI, no part of the program.
     """
 
@@ -146,10 +149,15 @@ class ModelRow:
     formula: str
     error: float
     basis: str = ""
-    note: str = ""
+    notes: tuple[str, ...] = ()
     model: Model | None = None
     oversubscribed: bool = False
     start_and_end: bool = False
+
+    @property
+    def note(self) -> str:
+        """All notes as one text."""
+        return "; ".join(self.notes)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from commands import command_page
 from documents import document_page, schema_text
+from messages import message_page
 from metrics import metric_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -35,7 +36,11 @@ _PICTURE = re.compile(r"(?<=src=\"|set=\")([^\":]+)(?=\")")  # of HTML
 
 def kept_pages() -> dict[str, str]:
     """Return the text of the pages that are made of the program and kept in docs/, by their path there."""
-    return {"reference/commands.md": command_page(), "reference/metrics.md": metric_page()}
+    return {
+        "reference/commands.md": command_page(),
+        "reference/messages.md": message_page(),
+        "reference/metrics.md": metric_page(),
+    }
 
 
 def generated_pages() -> dict[str, str]:

@@ -14,6 +14,7 @@ from quipu.modeling.printable import counted
 from quipu.mpi_wrap.program import is_elf, is_instrumented, mpi_of_program, needed_libraries
 
 from ..archive.metadata import OTHERS_MATTER
+from ..catalogue import BUSY_MACHINE, MORE_RANKS, NOT_INSTRUMENTED
 from ..launch.kernel import processor_ticks
 from ..launch.launchers.base import LaunchPlan
 from ..source.libraries import shared_libraries
@@ -54,15 +55,9 @@ def warnings_before(plan: LaunchPlan, options: LaunchOptions, load: float | None
     needed = plan.local_ranks * threads
     text = counted(plan.local_ranks, "rank", "ranks") + (f" with {threads} threads each" if threads > 1 else "")
     if needed > processors:
-        found.append(
-            f"{text} on {counted(processors, 'processor', 'processors')}: times will contain waiting for a processor. "
-            "Effort and messages are exact all the same. For time, start fewer, or simulate them with --launcher smpi"
-        )
+        found.append(MORE_RANKS(ranks=text, processors=counted(processors, "processor", "processors")))
     elif load is not None and needed + load > processors + OTHERS_MATTER and load >= OTHERS_MATTER:
-        found.append(
-            f"other programs use {load:.1f} of {counted(processors, 'processor', 'processors')}, and the program needs "
-            f"{needed}: times will contain waiting for a processor. Stop the other programs, or measure later"
-        )
+        found.append(BUSY_MACHINE(load=load, processors=counted(processors, "processor", "processors"), needed=needed))
     return found
 
 
@@ -72,10 +67,7 @@ def _nothing_measured(plan: LaunchPlan, options: LaunchOptions) -> str:
         return ""
     if any(not is_elf(program) or _is_measured(program) for program in plan.programs):
         return ""
-    return (
-        f"{plan.programs[-1].name} was not built with the compiler wrappers and does not use MPI: only what it loads "
-        "or starts can be measured. Build it with the wrappers (quipu-cc), or sample its functions (--functions)"
-    )
+    return NOT_INSTRUMENTED(program=plan.programs[-1].name)
 
 
 def _is_measured(program: Path) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from quipu.modeling.errors import QuipuError
 
 from ..archive.metadata import configuration_name
+from ..catalogue import MORE_RANKS_IN_CAMPAIGN
 from ..installation import native_file
 from ..launch.launchers import LaunchRequest, plan_launch
 from ..launch.launchers.detect import Ask, version_text
@@ -33,12 +34,9 @@ def oversubscription_warning(
         return ""
     names = [configuration_name(campaign.values(point)) for point in oversubscribed[:_MOST_NAMED]]
     more = " …" if len(oversubscribed) > _MOST_NAMED else ""
-    return (
-        f"warning: {len(oversubscribed)} of {len(points)} points have more ranks or threads than the {processors} "
-        f"processors of this machine ({'; '.join(names)}{more}): their times will contain waiting for a processor, so "
-        "that models of time leave them out or are marked; effort and messages are exact all the same. For time, "
-        f'measure at most {processors} ranks here, or simulate more: launcher = "smpi" (docs/simulation.md)'
-    )
+    named = f"{'; '.join(names)}{more}"
+    text = MORE_RANKS_IN_CAMPAIGN(many=len(oversubscribed), points=len(points), processors=processors, names=named)
+    return f"warning: {text}"
 
 
 def oversubscribed_points(

@@ -22,6 +22,7 @@ from quipu.report.text import duration
 
 from ..archive.metadata import RunMetadata, configuration_name
 from ..archive.run import RunArchive
+from ..catalogue import NO_PROFILE, NO_RANK_STARTED, NUMBERS_MISSING, RUN_FAILED
 from ..counters.sampling import HIGHEST_RATE
 from ..counters.source import CounterSource, Wanted
 from ..installation import native_file, quipu_version
@@ -383,10 +384,10 @@ def _finish(
         return archive
     if not trouble:
         problems = "; ".join(archive.metadata.problems)
-        message = f"{program} ended well, but numbers are missing: {problems}; {archive.path} is marked partial"
+        message = NUMBERS_MISSING(program=program, problems=problems, archive=archive.path)
         raise RunFailed(message, ending, archive)
     kind = RunInterrupted if ending.stopped_by is not None else RunFailed
-    raise kind(f"{trouble}; what was counted until then is in {archive.path}, marked partial", ending, archive)
+    raise kind(RUN_FAILED(trouble=trouble, archive=archive.path), ending, archive)
 
 
 def _is_python(command: Sequence[str]) -> bool:
@@ -413,8 +414,8 @@ def _nothing_measured(raw: Path, ending: Ending, trouble: str, likely: str) -> M
     if started == 0:
         shutil.rmtree(raw, ignore_errors=True)
         why = trouble or "the launcher ended"
-        return RunFailed(f"{why} before any rank was started; its own messages above say why", ending)
+        return RunFailed(NO_RANK_STARTED(why=why), ending)
     nobody = "its process left no profile" if started == 1 else f"none of its {started} processes left a profile"
     ended = trouble or "the program ended well"
-    message = f"{ended}, but {nobody}. {likely}. The raw folder is kept: {raw}"
+    message = NO_PROFILE(ended=ended, nobody=nobody, likely=likely, folder=raw)
     return RunFailed(message, ending) if trouble else MeasurementError(message)

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from ..load.measurements import load_side
-from .options import over_ranks_of, split_names
+from .options import metric_names, over_ranks_of, split_names
 from .output import layout, show, show_json
 
 
@@ -17,7 +17,12 @@ def command(
     before: Path = typer.Argument(..., metavar="A", help="A run, an experiment or a baseline."),
     after: Path = typer.Argument(..., metavar="B", help="Another one: of another commit, compiler or machine."),
     metric: list[str] = typer.Option(
-        [], "--metric", "-m", metavar="NAME", help="What to compare; repeat or separate by commas. Default: all."
+        [],
+        "--metric",
+        "-m",
+        metavar="NAME",
+        autocompletion=metric_names,
+        help="What to compare; repeat or separate by commas. Default: all.",
     ),
     inclusive: bool = typer.Option(False, "--inclusive/--exclusive", help="Sums over what a call path calls."),
     top: int = typer.Option(

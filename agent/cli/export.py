@@ -13,7 +13,7 @@ from quipu.modeling.errors import UsageError
 from .export_stacks import SUFFIXES as STACKS
 from .export_stacks import export_stacks
 from .exported import Exported, oversubscribed_note
-from .options import over_ranks_of
+from .options import metric_names, over_ranks_of
 from .output import say, show_json, write_own
 
 THICKET = "thicket"
@@ -26,6 +26,11 @@ _TABLES = {
 _OWN = re.compile(r'\s*\{"param(eter)?s": ')
 
 
+def _formats(incomplete: str) -> list[str]:
+    """Return the formats that a shell offers for the begin of a word."""
+    return [name for name in (*_EXPERIMENTS, THICKET, *STACKS) if name.startswith(incomplete)]
+
+
 def command(
     *,
     measured: Path = typer.Argument(
@@ -35,6 +40,7 @@ def command(
         None,
         "--format",
         "-f",
+        autocompletion=_formats,
         metavar="FORMAT",
         help="Of an experiment: extrap-json, extrap-jsonl, csv, parquet, thicket (a folder). Of one call tree: folded, "
         "speedscope, chrome-trace, pprof, hatchet, caliper. Default: by the suffix of FILE, else extrap-json.",
@@ -44,7 +50,12 @@ def command(
         None, "--inclusive/--exclusive", help="For Extra-P: sums over what a call path calls."
     ),
     metric: list[str] = typer.Option(
-        [], "--metric", "-m", metavar="NAME", help="Of a call tree; repeat or separate by commas. Default: not zero."
+        [],
+        "--metric",
+        "-m",
+        metavar="NAME",
+        autocompletion=metric_names,
+        help="Of a call tree; repeat or separate by commas. Default: not zero.",
     ),
     at: list[str] = typer.Option(
         [], "--at", metavar="NAME=NUMBER,...", help="Whose call tree, of an experiment; default: the last one."

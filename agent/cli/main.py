@@ -65,6 +65,7 @@ GROUPS = {
         "generate": "Write an MPI program whose models are known.",
     },
     "Quipu itself": {
+        "explain": "Say what a message means, and what to do.",
         "doctor": "Say what is installed, what is missing, and how to get it.",
         "completion": "Print the script of a shell's completion.",
     },
@@ -120,6 +121,8 @@ Measure:   quipu campaign heat.toml
 Predict:   quipu predict heat.runs --at p=1024,n=1e6
 
 An EXPERIMENT is a folder of runs, a file of Extra-P, or profiles of Score-P, Caliper or HPCToolkit.
+
+A message ends with its code, such as [far-beyond]: quipu explain far-beyond says what it means, and what to do.
 """
 
 

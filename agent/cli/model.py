@@ -12,7 +12,7 @@ import typer
 from quipu.modeling.errors import UsageError
 from quipu.modeling.printable import counted
 
-from .options import JOBS, OVER_RANKS_OF_SUMS, nothing_fits, over_ranks_of, point_of, split_names
+from .options import JOBS, OVER_RANKS_OF_SUMS, metric_names, nothing_fits, over_ranks_of, point_of, split_names
 from .output import json_text, layout, own_file, say, show, show_json
 
 if TYPE_CHECKING:
@@ -28,7 +28,12 @@ def command(
     *,
     experiment_path: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment, or a file of models."),
     metric: list[str] = typer.Option(
-        [], "--metric", "-m", metavar="NAME", help="Metrics, separated by commas. Default: time, blocks, bytes_sent."
+        [],
+        "--metric",
+        "-m",
+        metavar="NAME",
+        autocompletion=metric_names,
+        help="Metrics, separated by commas. Default: time, blocks, bytes_sent.",
     ),
     path: str = typer.Option(
         None, "--path", metavar="GLOB", help="Only call paths (main->solve->...) or regions that match."

@@ -23,6 +23,18 @@ RANK_COLUMNS = (
 )
 
 
+def metric_names(incomplete: str) -> list[str]:
+    """Return the metrics that a shell offers for a word such as `ti` or `time,bl`."""
+    from quipu.modeling.counters import COUNTERS
+    from quipu.modeling.metrics import FURTHER, METRICS
+
+    from ..load.measurements import MADE
+
+    before, comma, begun = incomplete.rpartition(",")
+    names = dict.fromkeys([*METRICS, *FURTHER, *COUNTERS, *sorted(MADE)])
+    return [f"{before}{comma}{name}" for name in names if name.startswith(begun)]
+
+
 def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, float]:
     """Return parameter values from texts such as `p=4` and `p=4,n=1e6`; whole numbers as int.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from .options import OVER_RANKS_OF_SUMS, over_ranks_of, point_of
+from .options import OVER_RANKS_OF_SUMS, metric_names, over_ranks_of, point_of
 from .output import layout, say, show, show_json
 
 _LOOPS = 5  # that are shown
@@ -22,7 +22,9 @@ def command(
         metavar="NAME=NUMBER,...",
         help="The point, such as p=1024,n=1e6. [default: the target of the campaign]",
     ),
-    metric: str = typer.Option("time", "--metric", "-m", metavar="NAME", help="The metric to predict."),
+    metric: str = typer.Option(
+        "time", "--metric", "-m", metavar="NAME", autocompletion=metric_names, help="The metric to predict."
+    ),
     inclusive: bool = typer.Option(False, "--inclusive/--exclusive", help="With what a call path calls, or itself."),
     top: int = typer.Option(20, "--top", min=1, metavar="N", help="Show the first N call paths."),
     over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help=OVER_RANKS_OF_SUMS),

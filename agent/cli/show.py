@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 from quipu.modeling.errors import UsageError
+from quipu.modeling.printable import counted
 
 from ..load.measurements import MADE, is_of_others, is_run, load
-from .options import nothing_fits, over_ranks_of, parse_assignments, split_names
+from .options import metric_names, nothing_fits, over_ranks_of, parse_assignments, split_names
 from .output import layout, say, show, show_json
 
 if TYPE_CHECKING:
@@ -24,9 +25,17 @@ def command(
     *,
     folder: Path = typer.Argument(..., metavar="DIR", help="A run archive or an experiment."),
     metric: list[str] = typer.Option(
-        [], "--metric", "-m", metavar="NAME", help="Columns; repeat or separate by commas. Default: those not zero."
+        [],
+        "--metric",
+        "-m",
+        metavar="NAME",
+        autocompletion=metric_names,
+        help="Columns; repeat or separate by commas. Default: those not zero.",
     ),
     depth: int = typer.Option(None, "--depth", "-d", min=0, metavar="N", help="Levels below the roots to show."),
+    top: int = typer.Option(
+        None, "--top", min=1, metavar="N", help="Only the N call paths that have most of the first metric, and callers."
+    ),
     sort: str = typer.Option(None, "--sort", "-s", metavar="METRIC", help="Order siblings by this metric."),
     exclusive: bool = typer.Option(None, "--exclusive/--inclusive", help="Only exclusive or only inclusive values."),
     ranks: bool = typer.Option(False, "--ranks", help="Min, mean, max and imbalance over ranks (or repetitions)."),
@@ -60,12 +69,14 @@ def command(
 
     \b
     Example: quipu show heat --metric time,blocks --depth 3 --at p=4,n=100
+             quipu show heat --top 10
              quipu show heat --source --at p=4,n=100 --path stencil.c --metric flops,bytes_loaded
              quipu show heat --communication --at p=16,n=100
              quipu show heat --iterations step
     """
     from quipu.report.json_views import show_json as tree_json
     from quipu.report.terminal import call_tree, head, tables
+    from quipu.report.tree_selection import largest_with_callers
     from quipu.report.tree_views import configuration_rows, experiment_view
     from quipu.report.views import ConfigurationRow, TreeOptions
 
@@ -88,7 +99,7 @@ def command(
     if path is not None:
         raise UsageError("--path belongs to --source and --inlined; --depth cuts the call tree")
     scope: Literal["exclusive", "inclusive"] = "exclusive" if exclusive else "inclusive"
-    options = TreeOptions(split_names(metric), None if exclusive is None else scope, depth, sort, ranks)
+    options = TreeOptions(split_names(metric), None if exclusive is None else scope, depth, sort, ranks, top)
     rows: list[ConfigurationRow] = []
     names: tuple[str, ...] = ()
     per_rank = ranks or as_json or over == "max"
@@ -114,6 +125,12 @@ def command(
     if 1 < len(rows) <= _MOST_ROWS:
         parts.append(tables.configuration_table(names, rows, room))
     show([*parts, call_tree(view, options, room)])
+    _say_hidden(int((~largest_with_callers(view, options)).sum()))
+
+
+def _say_hidden(hidden: int) -> None:
+    if hidden:
+        say(f"{counted(hidden, 'further call path is', 'further call paths are')} not shown (--top)")
 
 
 def _run_view(folder: Path, over: Over, per_rank: bool) -> TreeView:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from quipu.modeling.errors import FormatError, UsageError
 
+from ..catalogue import HOLDS_MODELS, NO_SUCH_EXPERIMENT, NO_SUCH_FOLDER
+
 if TYPE_CHECKING:
     from quipu.modeling.analysis import Analysis
     from quipu.modeling.experiment import Experiment
@@ -66,7 +68,7 @@ def read_machine(path: Path) -> Machine:
 def is_run(folder: Path) -> bool:
     """Whether a folder is one run archive (else: an experiment). Raises FormatError if it is no folder."""
     if not folder.exists():
-        raise FormatError(folder, "there is no such folder")
+        raise FormatError(folder, NO_SUCH_FOLDER())
     if not folder.is_dir():
         raise FormatError(folder, "is a file: give the folder of a run or of an experiment")
     from ..archive.checksums import is_archive
@@ -81,7 +83,7 @@ def load(source: Path, over_ranks: Over = "mean", metrics: Collection[str] = ())
     Raises FormatError if there is none, and what `load_experiment` and `read_experiment` raise.
     """
     if _holds_models(source):
-        raise FormatError(source, "holds models, not measurements: give the experiment that they were made from")
+        raise FormatError(source, HOLDS_MODELS())
     experiment = _measurements(source, over_ranks)
     if not set(metrics) & MADE - set(experiment.metrics):
         return experiment
@@ -122,7 +124,7 @@ def _measurements(source: Path, over_ranks: Over) -> Experiment:
     from ..merge.experiment import load_experiment
 
     if not source.exists():
-        raise FormatError(source, "there is no such experiment: give a folder of runs, or a file of Extra-P")
+        raise FormatError(source, NO_SUCH_EXPERIMENT())
     if (source.name == "run.json" or source.suffix == ".parquet") and is_run(source.parent):
         raise FormatError(source, f"is a file of a run: give its folder, {source.parent}")
     if is_of_others(source):

@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from quipu.modeling.errors import UsageError
 
+from ..catalogue import MISSING_VALUE, UNKNOWN_PARAMETER
+
 
 def checked_point(
     option: str,
@@ -27,10 +29,10 @@ def checked_point(
         raise UsageError(f"{option}: this experiment has no parameters: measure it with --param NAME=NUMBER")
     known = ", ".join(parameters)
     if unknown := [name for name in values if name not in parameters]:
-        raise UsageError(f"{option}: no parameter {', '.join(unknown)} in this experiment; it has: {known}")
+        raise UsageError(UNKNOWN_PARAMETER(option=option, names=", ".join(unknown), known=known))
     if not partial and (missing := [name for name in parameters if name not in values]):
         example = ",".join(f"{name}=NUMBER" for name in parameters)
-        raise UsageError(f"{option}: no value for {', '.join(missing)}; write {option} {example}")
+        raise UsageError(MISSING_VALUE(option=option, names=", ".join(missing), example=example))
     ordered = {name: values[name] for name in (values if partial else parameters)}
     if low := [name for name, value in ordered.items() if value < 0 or (value == 0 and name not in with_zero)]:
         raise UsageError(f"{option}: {', '.join(low)} must be above 0")

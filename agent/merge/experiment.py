@@ -28,6 +28,7 @@ from ..archive.fingerprint import differences, groups
 from ..archive.metadata import RunMetadata
 from ..archive.read import read_archive, read_metadata
 from ..archive.run import CommunicationMatrix, RankStatistics, RunArchive
+from ..catalogue import COSTLY_MEASURING, DEVIATING_RUN, MIXED_RUNS, NO_RUNS, NOT_ALIKE, OTHER_PARAMETERS
 from ..profile.overhead import OVERHEAD
 from .class_vectors import StoredClasses
 from .declared import Declared, read_declared, with_declared
@@ -141,9 +142,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         raise UsageError(f"ranks can be combined by mean, max or sum, not by {over_ranks!r}")
     stored = find_runs(folder)
     if not stored:
-        raise MeasurementError(
-            f"{folder}: holds no run archive; measure first: quipu run -o {folder} --param … -- mpirun …"
-        )
+        raise MeasurementError(f"{folder}: {NO_RUNS(folder=folder)}")
     usable = [run for run in stored if run.metadata.complete]
     notes = _left_out([run for run in stored if not run.metadata.complete])
     if not usable:
@@ -257,16 +256,11 @@ def _expect_alike(folder: Path, runs: Sequence[StoredRun]) -> list[str]:
     one, other = sorted(found, key=len, reverse=True)[:2]
     pairs = ((a.metadata.fingerprint, b.metadata.fingerprint) for a in one for b in other)
     what = "; ".join(next((texts for pair in pairs if (texts := differences(*pair))), ()))
-    text = (
-        f"{_group(one)} and {_group(other)} were not measured alike ({what})"
-        f"{f', nor were those of {len(found) - 2} further groups' if len(found) > 2 else ''}"
-    )
+    further = f" and {len(found) - 2} further groups" if len(found) > 2 else ""
+    text = f"{_group(one)} and {_group(other)}{further}"
     if not _mixed.get():
-        raise MeasurementError(
-            f"{folder}: {text}: one model of both would mean nothing. Measure again (quipu campaign does that), move "
-            "one group to another folder, or allow it with --mixed"
-        )
-    return [text]
+        raise MeasurementError(MIXED_RUNS(folder=folder, groups=text, what=what))
+    return [NOT_ALIKE(groups=text, what=what)]
 
 
 def _group(runs: Sequence[StoredRun]) -> str:
@@ -334,9 +328,13 @@ def _parameter_names(folder: Path, runs: Sequence[StoredRun]) -> tuple[str, ...]
     for run in runs[1:]:
         if set(run.metadata.parameters) != set(first):
             raise MeasurementError(
-                f"{folder}: the runs do not have the same parameters: {runs[0].path.name} has "
-                f"{_listed(first)}, {run.path.name} has {_listed(run.metadata.parameters)}; "
-                "keep runs of different experiments in different folders"
+                OTHER_PARAMETERS(
+                    folder=folder,
+                    first=runs[0].path.name,
+                    names=_listed(first),
+                    other=run.path.name,
+                    others=_listed(run.metadata.parameters),
+                )
             )
     return tuple(first)
 
@@ -378,7 +376,7 @@ def _slowed(archives: Sequence[RunArchive]) -> list[str]:
     worst = max(archives, key=lambda archive: share[archive])
     if share[worst] <= DOMINATED:
         return []
-    return [f"measuring was {100 * share[worst]:.0f} % of the time of {worst.path.name}: see quipu show {worst.path}"]
+    return [COSTLY_MEASURING(percent=100 * share[worst], run=worst.path.name, path=worst.path)]
 
 
 def _deviating(
@@ -396,8 +394,13 @@ def _deviating(
             continue
         if not 1 / DEVIATES <= own / median <= DEVIATES:
             notes.append(
-                f"{run.path.name} took {own / median:.2g} times the median of its {known.size} repetitions "
-                f"({1e3 * own:.3g} ms, median {1e3 * median:.3g} ms)"
+                DEVIATING_RUN(
+                    run=run.path.name,
+                    times=own / median,
+                    repetitions=known.size,
+                    own=1e3 * own,
+                    median=1e3 * median,
+                )
             )
     return notes
 

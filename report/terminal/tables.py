@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from quipu.modeling.message import without_codes
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -29,6 +30,8 @@ from ..views import ChangeRow, Check, ConfigurationRow, ModelRow, NoiseRow, Rank
 from .columns import elastic, least_width, with_left_out
 from .glyphs import Layout, clean
 from .headings import ABOVE, BASIS, BELOW, CALL_PATH, FUNCTION, MODEL, NOTE, REASON, REGION, TIME_FROM_EFFORT
+from .shared_notes import kind_of_note, shared_notes
+from .summary import note_lines
 
 if TYPE_CHECKING:
     from quipu.modeling.design.program import Search
@@ -45,15 +48,21 @@ _GAP = 2
 def model_table(rows: Sequence[ModelRow], layout: Layout) -> RenderableType:
     """Return models as a table: call path, metric, formula, fit error (SMAPE), what the model rests on, notes.
 
-    Those of the start and the end of MPI come last, below a line that says so.
+    Those of the start and the end of MPI come last, below a line that says so. A note on several call paths stands once
+    below the table, with their number.
     """
+    shared = shared_notes(rows)
     texts = [
-        (path_text(row.path), row.metric, row.formula, percent(row.error / 100), row.basis, row.note)
+        (
+            *(path_text(row.path), row.metric, row.formula, percent(row.error / 100), row.basis),
+            "; ".join(without_codes(note) for note in row.notes if kind_of_note(note) not in shared),
+        )
         for row in sorted(rows, key=lambda row: row.start_and_end)
     ]
     if outside := sum(row.start_and_end for row in rows):
         texts.insert(len(rows) - outside, (f"{START_AND_END}:", "", "", "", "", ""))
-    return elastic((CALL_PATH, "metric", MODEL, "SMAPE", BASIS, NOTE), texts, (0, 2, 4, 5), (3,), layout)
+    table = elastic((CALL_PATH, "metric", MODEL, "SMAPE", BASIS, NOTE), texts, (0, 2, 4, 5), (3,), layout)
+    return Group(table, Text(), *note_lines(list(shared.values()), layout)) if shared else table
 
 
 def change_table(rows: Sequence[ChangeRow], layout: Layout) -> RenderableType:
@@ -111,8 +120,8 @@ def ranking_table(
 
     Each says how far it is beyond what was measured, and whether it rests on oversubscribed runs. Call paths that have
     none of the metric are left out. start_and_end: lines below the ranking, which are no part of the program. Where
-    there is no room, models are left out; then names have lines of their own, and shares may be left out, too. A line
-    below the table says so.
+    there is no room, distances and shares are left out; then names have separate lines. Models are left out last. A
+    line below the table names the columns that were left out.
     """
     texts: list[tuple[str, ...]] = []
     rows = [row for row in rows if not row.is_nothing]
@@ -123,8 +132,8 @@ def ranking_table(
         marks = beyond_text(row.beyond), "oversubscribed" if row.oversubscribed else ""
         texts.append((str(place) if inside else "", path_text(row.path), *numbers, *marks, row.formula))
     headings = ("", CALL_PATH, "predicted", "share", "90 % interval", "beyond", "", MODEL)
-    tried: list[tuple[int, ...]] = [(), (7,), (7, 3)]
-    ways = [(tried[0], True), (tried[1], True), *((one, False) for one in tried)]
+    tried: list[tuple[int, ...]] = [(), (5,), (5, 3), (5, 3, 7)]
+    ways = [(one, beside) for beside in (True, False) for one in tried[: 3 if beside else 4]]
     fitting = (
         one
         for one, beside in ways

@@ -16,12 +16,12 @@ from rich.table import Table
 from rich.text import Text
 
 from ..text import START_AND_END, percent, quantity
+from ..tree_selection import default_metrics, largest_with_callers
 from ..views import REPETITIONS, Scope, Statistics, TreeOptions, TreeView, statistics
 from .glyphs import Layout, clean, elide, wrapped
 from .headings import CALL_PATH
 from .names import shorten
 
-_FIRST = ("time", "visits", "blocks", "bytes_sent", "bytes_received")
 _COLUMN_GAP = 2
 START_AND_END_LINE = -1  # in place of a call path: the line above the start and the end of MPI, their sum
 _NARROWEST_PATH = 24
@@ -49,12 +49,6 @@ def columns_of(view: TreeView, options: TreeOptions) -> tuple[Column, ...]:
     )
 
 
-def default_metrics(view: TreeView) -> tuple[str, ...]:
-    """Return the metrics shown when none is asked for: the well-known ones that are not zero everywhere."""
-    present = [name for name in _FIRST if name in view.values and bool(np.any(np.nan_to_num(view.values[name])))]
-    return tuple(present) or tuple(sorted(view.values))[:4]
-
-
 def _statistics(view: TreeView, name: str, scope: Scope, spread: bool) -> Statistics:
     """Return the statistics of a column. Raises ModelingError for inclusive ones of samples that were not kept."""
     if not spread or view.spread is None:
@@ -76,14 +70,18 @@ def _scopes(view: TreeView, name: str, options: TreeOptions) -> tuple[Scope, ...
     return ("inclusive",) if metric.is_effort else ("inclusive", "exclusive")
 
 
-def ordered_paths(tree: CallTree, weight: FloatArray, depth: int | None) -> list[tuple[int, tuple[bool, ...]]]:
+def ordered_paths(
+    tree: CallTree, weight: FloatArray, depth: int | None, kept: NDArray[np.bool_] | None = None
+) -> list[tuple[int, tuple[bool, ...]]]:
     """Return call paths in the order of the view, depth first, heavier siblings first.
 
     With each comes, for every level from the roots to itself, whether it is the last of its siblings. The start and the
-    end of MPI come last, below `START_AND_END_LINE`.
+    end of MPI come last, below `START_AND_END_LINE`. kept: the call paths that are shown, shape (call paths,); all if
+    None.
     """
     order: list[tuple[int, tuple[bool, ...]]] = []
     heavy, outside = np.nan_to_num(weight, nan=-1.0), tree.start_and_end
+    kept = np.ones(len(tree), dtype=np.bool_) if kept is None else kept
 
     def add(heads: Sequence[int], above: tuple[bool, ...]) -> None:
         lightest_first = sorted(heads, key=lambda node: (heavy[node], -node))
@@ -92,13 +90,14 @@ def ordered_paths(tree: CallTree, weight: FloatArray, depth: int | None) -> list
             node, last = stack.pop()
             order.append((node, last))
             if depth is None or len(last) <= depth:
-                below = [child for child in tree.children[node] if outside[child] == outside[node]]
+                below = [child for child in tree.children[node] if kept[child] and outside[child] == outside[node]]
                 below.sort(key=lambda child: (heavy[child], -child))
                 stack.extend((child, (*last, at == 0)) for at, child in enumerate(below))
 
-    for root in sorted((node for node in tree.roots if not outside[node]), key=lambda node: (-heavy[node], node)):
+    roots = [node for node in tree.roots if kept[node] and not outside[node]]
+    for root in sorted(roots, key=lambda node: (-heavy[node], node)):
         add([root], ())
-    heads = start_and_end_heads(tree)
+    heads = [node for node in start_and_end_heads(tree) if kept[node]]
     if heads:
         order.append((START_AND_END_LINE, (True,)))
         if depth is None or depth > 0:
@@ -118,7 +117,7 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
     """Return the call tree of a run or of one configuration of an experiment as a table."""
     columns = columns_of(view, options)
     weight = _weight(view, options, columns)
-    rows = ordered_paths(view.tree, weight, options.depth)
+    rows = ordered_paths(view.tree, weight, options.depth, largest_with_callers(view, options))
     cells = [_cells(view, column, [node for node, _ in rows], options.spread, layout) for column in columns]
     headings = [_headings(view, column, options.spread) for column in columns]
     share = _shares(view, columns)

@@ -249,7 +249,7 @@ def test_where_all_runs_are_oversubscribed_no_model_is_said_to_leave_them_out(
         shutil.copytree(run, tmp_path / "all" / run.name)
     for command in (("model", "all"), ("predict", "all", "--at", "p=64,n=128")):
         text = quipu_here(*command).out.replace("\n", " ")
-        assert "all models of time rest on them" in text
+        assert "[oversubscribed-models]" in text
         assert "leave them out" not in text
     diagnosis = quipu_here("diagnose", "all", "--at", "p=64,n=128").out.replace("\n", " ")
     assert "p: measure at least 4 values of it, with a processor for each rank" in diagnosis
@@ -272,12 +272,12 @@ def test_a_rank_that_takes_much_longer_is_said_in_every_view(quipu_here: Quipu, 
     assert quipu_here("model", "runs", "-o", "models.json").code == 0
     for source in ("runs", "models.json"):
         (found,) = filter(note.match, json.loads(quipu_here("predict", source, *at, "--json").out)["notes"])
-        assert found.endswith("(--over-ranks max)")
+        assert found.endswith("(--over-ranks max) [slowest-rank]")
         assert "slowest" not in quipu_here("predict", source, *at, "--metric", "blocks").out
     (found,) = filter(
         note.match, json.loads(quipu_here("predict", "runs", *at, "--over-ranks", "max", "--json").out)["notes"]
     )
-    assert found.endswith("the run takes as long")
+    assert found.endswith("the run takes as long [slowest-rank]")
     assert "slowest rank: " in quipu_here("diagnose", "runs", *at).out
     for shown in (("runs", "--at", "p=8,n=32"), ("runs/p=8,n=32.r1",), ("runs/p=8,n=32.r1", "--ranks")):
         assert [*filter(note.match, json.loads(quipu_here("show", *shown, "--json").out)["notes"])]

@@ -16,6 +16,16 @@ from .conftest import Quipu
 from .runs import write_run
 
 
+def test_top_keeps_the_largest_call_paths_and_their_callers(quipu_here: Quipu, heat: Path) -> None:
+    shown = quipu_here("show", heat, "--metric", "bytes_sent", "--top", 1)
+    names = [line.lstrip("└├─│ ").split()[0] for line in shown.out.split("call path")[1].splitlines()[1:]]
+    assert names == ["main", "exchange", "MPI_Sendrecv"]
+    assert "2 further call paths are not shown (--top)" in shown.err
+    paths = json.loads(quipu_here("show", heat, "--metric", "bytes_sent", "--top", 1, "--json").out)["call_paths"]
+    assert [one["path"][-1] for one in paths] == names
+    assert "not shown" not in quipu_here("show", heat, "--top", 5).err
+
+
 def test_an_experiment(quipu: Quipu, heat: Path) -> None:
     answer = quipu("show", heat, "--at", "p=4,n=64")
     assert answer.code == 0

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _SCRIPT = "import pages; print(pages.kept_pages()[{page!r}], end='')"
 
 
-@pytest.mark.parametrize("page", ["reference/commands.md", "reference/metrics.md"])
+@pytest.mark.parametrize("page", ["reference/commands.md", "reference/messages.md", "reference/metrics.md"])
 def test_the_page_is_current(page: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _SCRIPT.format(page=page)],

@@ -17,7 +17,9 @@ from rich.console import Group, RenderableType
 
 HALO = ("main", "solve", "run", "halo_exchange")
 MODELS = [
-    ModelRow((*HALO, "MPI_Waitall"), "time", "1.137e-09·n² + 0.00017", 134.2, "table I: MPI_Waitall", "oversubscribed"),
+    ModelRow(
+        (*HALO, "MPI_Waitall"), "time", "1.137e-09·n² + 0.00017", 134.2, "table I: MPI_Waitall", ("oversubscribed",)
+    ),
     ModelRow((*HALO, "face_pack"), "time", "8.907e-08·n²", 41.1, "effort"),
     ModelRow((*HALO, "face_pack"), "blocks", "120·n² + 360·n + 240", 0.0, "measured"),
 ]
@@ -130,7 +132,7 @@ def test_a_formula_that_is_cut_is_no_other_formula(width: int, short: str) -> No
 def test_long_notes_stand_below_and_leave_formulas_their_room() -> None:
     note = "oversubscribed; without p=1, where nobody else takes part"
     row = ModelRow(
-        ("main", "MPI_Allgather"), "time", "0.0002334·n·(p-1)/p + 5e-09", 30.6, "table I: MPI_Allgather", note
+        ("main", "MPI_Allgather"), "time", "0.0002334·n·(p-1)/p + 5e-09", 30.6, "table I: MPI_Allgather", (note,)
     )
     assert shown(model_table([row], Layout(80)), 80) == [
         "call path",
@@ -145,8 +147,8 @@ def test_a_note_of_many_lines_stands_below_its_row() -> None:
     """And is not cut; shorter ones stay beside theirs, and the columns keep their places."""
     note = "values differ by 8 % between configurations that do not support more than a constant, which measuring of "
     note += "further sizes, and of more than one number of ranks each, would show to be what it is, or something else"
-    last = ModelRow(MODELS[2].path, "blocks", "120·n² + 360·n + 240", 0.0, "measured", note)
-    lines = shown(model_table([replace(MODELS[1], note=note), MODELS[0], last], Layout(120)), 120)
+    last = ModelRow(MODELS[2].path, "blocks", "120·n² + 360·n + 240", 0.0, "measured", (note,))
+    lines = shown(model_table([replace(MODELS[1], notes=(note,)), MODELS[0], last], Layout(120)), 120)
     assert [at for at, line in enumerate(lines) if line.startswith("    note: ")] == [2, 6]
     assert " ".join(" ".join(lines[2:4]).split()) == " ".join(" ".join(lines[6:8]).split()) == f"note: {note}"
     assert lines[4].endswith("oversubscribed")

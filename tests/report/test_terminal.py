@@ -171,7 +171,7 @@ def test_no_line_is_wider_than_asked_for(width: int, glyphs: object) -> None:
 def test_models_and_ranking_golden() -> None:
     models = [
         ModelRow(("main", "sweep"), "time", "2e-8·n³/p + 0.001", 3.42, "effort"),
-        ModelRow(("main",), "blocks", "", float("nan"), "measured", "not measured"),
+        ModelRow(("main",), "blocks", "", float("nan"), "measured", ("not measured",)),
     ]
     assert lines(plain_text(model_table(models, Layout(100)))) == lines("""
 call path    metric  model              SMAPE  basis     note

@@ -50,7 +50,11 @@ def test_module_is_the_same_in_every_locale() -> None:
 def test_bash_completes() -> None:
     ask = "source <(quipu completion bash); COMP_WORDS=({}); COMP_CWORD={}; _quipu_completion quipu; {}"
     answer = "echo ${COMPREPLY[@]}"
-    assert shell(ask.format("quipu ex", 1, answer)).split() == ["export"]
+    assert sorted(shell(ask.format("quipu exp", 1, answer)).split()) == ["explain", "export"]
+    assert shell(ask.format("quipu show -m bytes_i", 3, answer)).split() == ["bytes_in_order"]
+    assert shell(ask.format("quipu model --metric time,blo", 3, answer)).split() == ["time,blocks"]
+    assert shell(ask.format("quipu export -f extrap-", 3, answer)).split() == ["extrap-json", "extrap-jsonl"]
+    assert shell(ask.format("quipu explain far", 2, answer)).split() == ["far-beyond"]
     assert shell(ask.format("quipu show --ran", 2, answer)).split() == ["--ranks"]
 
 

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from quipu.modeling.errors import MeasurementError
 
+from ...catalogue import NOTHING_STARTED
+
 
 class NothingStarted(MeasurementError):
     """A launch was refused before anything was started. reason: why, without these words."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(f"{reason} (nothing was started)")
+        super().__init__(NOTHING_STARTED(reason=reason))
         self.reason = reason
 
 

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Call paths within sentences and legends: shortened as tables shorten them."""
+
+from __future__ import annotations
+
+from quipu.modeling.experiment import CallTree
+
+from .terminal.names import shorten
+from .text import path_text
+from .views import steps
+
+_WIDTH = 60
+"""Columns of a call path within a text."""
+
+
+def short_label(tree: CallTree, path: int) -> str:
+    """Return a call path such as `main->solve` in at most 60 columns; C++ names lose arguments and scopes first."""
+    return shorten(path_text(steps(tree, path)), _WIDTH)

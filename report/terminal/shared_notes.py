@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notes on many models: each is printed once, with the number of call paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quipu.modeling.message import code_of
+
+from ..text import path_text
+from ..views import ModelRow
+from .names import shorten
+
+_WIDTH = 60  # columns of a call path within a text
+_SEVERAL = 3
+"""A note on so many call paths stands once below the table."""
+
+
+def kind_of_note(note: str) -> str:
+    """Return what notes have in common that differ in numbers alone: their code, or all of a note without a code."""
+    return code_of(note) or note
+
+
+def shared_notes(rows: Sequence[ModelRow]) -> dict[str, str]:
+    """Return the notes that stand once below a table of models, by kind; each with the first note of its kind."""
+    paths: dict[str, list[tuple[str, ...]]] = {}
+    first: dict[str, str] = {}
+    for row in rows:
+        for note in row.notes if row.model is not None else ():
+            kind = kind_of_note(note)
+            first.setdefault(kind, note)
+            if row.path not in (known := paths.setdefault(kind, [])):
+                known.append(row.path)
+    return {
+        kind: f"{len(known)} call paths, such as {shorten(path_text(known[0]), _WIDTH)}: {first[kind]}"
+        for kind, known in paths.items()
+        if len(known) >= _SEVERAL
+    }

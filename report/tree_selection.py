@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which metrics and call paths of a call tree are shown."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .views import TreeOptions, TreeView, statistics
+
+_FIRST = ("time", "visits", "blocks", "bytes_sent", "bytes_received")
+
+
+def default_metrics(view: TreeView) -> tuple[str, ...]:
+    """Return the metrics shown when none is asked for: the well-known ones that are not zero everywhere."""
+    present = [name for name in _FIRST if name in view.values and bool(np.any(np.nan_to_num(view.values[name])))]
+    return tuple(present) or tuple(sorted(view.values))[:4]
+
+
+def largest_with_callers(view: TreeView, options: TreeOptions) -> NDArray[np.bool_]:
+    """Return the call paths that `options.top` leaves, shape (call paths,): those with most, and their callers."""
+    tree = view.tree
+    if options.top is None:
+        return np.ones(len(tree), dtype=np.bool_)
+    metric = options.sort or (options.metrics or default_metrics(view))[0]
+    own = np.nan_to_num(statistics(view.scoped(metric, "exclusive"), view.over).value, nan=0.0)
+    own = np.where(tree.start_and_end, 0.0, own)
+    kept = np.zeros(len(tree), dtype=np.bool_)
+    for node in np.argsort(-own, kind="stable")[: options.top].tolist():
+        if own[node] > 0:
+            kept[list(tree.ancestry(node))] = True
+    return kept
