@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports go as docs/architecture.md says: its table of rooms is read here. No files import each other in a circle."""
+"""Imports go as docs/architecture.md says: its table of parts is read here. No files import each other in a circle."""
 
 from __future__ import annotations
 
@@ -23,54 +23,54 @@ PACKAGES = ("modeling", "mpi_wrap", "report", "agent")
 RUNTIME = "agent/runtime"
 NATIVE = (RUNTIME, "agent/interpreter", "agent/resources", "agent/shim", "llvm_pass", "mpi_wrap/native")
 EVERYTHING, C_HEADERS, NOTHING = "everything", "C headers of `runtime/`", "–"
-# The roots of the packages belong to no room: there is nothing in them to import.
+# The roots of the packages belong to no part: there is nothing in them to import.
 PACKAGE_ROOTS = {f"{package}/__init__.py" for package in PACKAGES if package != "modeling"}
 
 Graph = Mapping[str, Mapping[str, int]]  # file → what it imports, and in which line
 
 
 @cache
-def rooms() -> dict[str, str]:
-    """Return patterns of the files of every room and, as the document has it, what the room may import."""
+def parts() -> dict[str, str]:
+    """Return patterns of the files of every part and, as the document has it, what the part may import."""
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    table = text.split("| room | task | may import |\n")[1].split("\n\n")[0]
+    table = text.split("| part | task | may import |\n")[1].split("\n\n")[0]
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()[1:]]
-    return {room: allowed for room, _, allowed in rows}
+    return {part: allowed for part, _, allowed in rows}
 
 
-def patterns(room: str) -> list[str]:
-    return re.findall(r"`([^`]+)`", room)
+def patterns(part: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", part)
 
 
-def room_of(file: str) -> str | None:
-    """Return the room of a file: that which names it, else the innermost folder, else files beside folders."""
+def part_of(file: str) -> str | None:
+    """Return the part of a file: that which names it, else the innermost folder, else files beside folders."""
     found = []
-    for room in rooms():
-        for pattern in patterns(room):
+    for part in parts():
+        for pattern in patterns(part):
             if pattern.endswith("/") and file.startswith(pattern):
-                found.append((len(pattern), room))
+                found.append((len(pattern), part))
             elif file == pattern or (fnmatchcase(file, pattern) and file.count("/") == pattern.count("/")):
-                found.append((len(pattern) if "*" in pattern else len(file) + 1, room))
+                found.append((len(pattern) if "*" in pattern else len(file) + 1, part))
     return max(found)[1] if found else None
 
 
-def names(room: str) -> set[str]:
-    """Return what a room is called in the last column: its own name, and those of the folders that it is in."""
-    own = re.findall(r"^([^`]+):", room)
-    return {*own} | {part.removesuffix(".py") for pattern in patterns(room) for part in pattern.split("/") if part}
+def names(part: str) -> set[str]:
+    """Return what a part is called in the last column: its own name, and those of the folders that it is in."""
+    own = re.findall(r"^([^`]+):", part)
+    return {*own} | {piece.removesuffix(".py") for pattern in patterns(part) for piece in pattern.split("/") if piece}
 
 
 @cache
-def may_import(room: str) -> frozenset[str]:
-    """Return the rooms that a room may import: itself, those that its row names, and what they may import."""
-    above = list(rooms())[: list(rooms()).index(room)]
-    allowed = rooms()[room]
+def may_import(part: str) -> frozenset[str]:
+    """Return the parts that a part may import: itself, those that its row names, and what they may import."""
+    above = list(parts())[: list(parts()).index(part)]
+    allowed = parts()[part]
     if allowed == EVERYTHING:
-        return frozenset(above) | {room}
-    found = {room}
+        return frozenset(above) | {part}
+    found = {part}
     for name in () if allowed in (NOTHING, C_HEADERS) else allowed.split(", "):
         named = [other for other in above if name in names(other)]
-        assert named, f"docs/architecture.md: {room} may import {name!r}, which is the name of no room above"
+        assert named, f"docs/architecture.md: {part} may import {name!r}, which is the name of no part above"
         found |= {known for other in named for known in may_import(other)}
     return frozenset(found)
 
@@ -105,22 +105,22 @@ def imported_names(node: ast.AST, file: str) -> Iterator[str]:
 
 @cache
 def native_includes() -> Graph:
-    """Return which native file includes which: found as compilers do, beside the file or in its room or the runtime.
+    """Return which native file includes which: found as compilers do, beside the file or in its part or the runtime.
 
-    A header that is only in another room is found there. Those of LLVM and of the system are left out.
+    A header that is only in another part is found there. Those of LLVM and of the system are left out.
     """
     files = {
-        path.relative_to(ROOT).as_posix(): room
-        for room in NATIVE
-        for path in sorted((ROOT / room).rglob("*"))
+        path.relative_to(ROOT).as_posix(): part
+        for part in NATIVE
+        for path in sorted((ROOT / part).rglob("*"))
         if path.suffix in (".c", ".cpp", ".h", ".def") and "tests" not in path.parts
     }
     graph: dict[str, dict[str, int]] = {file: {} for file in files}
-    for file, room in files.items():
+    for file, part in files.items():
         for number, line in enumerate((ROOT / file).read_text(encoding="utf-8").splitlines(), start=1):
             if (match := re.match(r'\s*#\s*include "([^"]+)"', line)) is None:
                 continue
-            places = [str(Path(file).parent), room, RUNTIME, *NATIVE]
+            places = [str(Path(file).parent), part, RUNTIME, *NATIVE]
             found = [(ROOT / place / match[1]).resolve().relative_to(ROOT).as_posix() for place in places]
             if (target := next((path for path in found if path in files), None)) is not None:
                 graph[file].setdefault(target, number)
@@ -143,33 +143,33 @@ def circles(graph: Graph) -> list[str]:
 
 
 def test_what_the_table_names_is_there() -> None:
-    missing = [pattern for room in rooms() for pattern in patterns(room) if not any(ROOT.glob(pattern))]
+    missing = [pattern for part in parts() for pattern in patterns(part) if not any(ROOT.glob(pattern))]
     assert not missing, f"docs/architecture.md names what is not there: {', '.join(missing)}"
-    for room in rooms():
-        may_import(room)
+    for part in parts():
+        may_import(part)
 
 
-def test_every_file_has_a_room() -> None:
-    homeless = [file for file in python_imports() if file not in PACKAGE_ROOTS and room_of(file) is None]
-    assert not homeless, f"in no room of docs/architecture.md: {', '.join(homeless)}"
+def test_every_file_has_a_part() -> None:
+    homeless = [file for file in python_imports() if file not in PACKAGE_ROOTS and part_of(file) is None]
+    assert not homeless, f"in no part of docs/architecture.md: {', '.join(homeless)}"
 
 
 def test_python_imports_follow_the_table() -> None:
     wrong = []
     for file, imported in python_imports().items():
         for target, line in imported.items():
-            here, there = room_of(file), room_of(target)
+            here, there = part_of(file), part_of(target)
             if here is not None and there is not None and there not in may_import(here):
-                wrong.append(f"{file}:{line} imports {target}; {here} may import: {rooms()[here]}")
+                wrong.append(f"{file}:{line} imports {target}; {here} may import: {parts()[here]}")
     assert not wrong, "\n" + "\n".join(wrong)
 
 
-def test_native_files_include_headers_of_their_own_room_and_of_the_runtime() -> None:
+def test_native_files_include_headers_of_their_own_part_and_of_the_runtime() -> None:
     wrong = [
         f"{file}:{line} includes {target}"
         for file, included in native_includes().items()
         for target, line in included.items()
-        if not target.startswith((f"{RUNTIME}/", *(f"{room}/" for room in NATIVE if file.startswith(f"{room}/"))))
+        if not target.startswith((f"{RUNTIME}/", *(f"{part}/" for part in NATIVE if file.startswith(f"{part}/"))))
     ]
     assert not wrong, "\n" + "\n".join(wrong)
 
@@ -213,7 +213,7 @@ def test_circles_are_found() -> None:
     ],
 )
 def test_the_table_is_read_as_it_is_meant(file: str, target: str, fine: bool) -> None:
-    here, there = room_of(file), room_of(target)
+    here, there = part_of(file), part_of(target)
     assert here is not None and there is not None
     assert (there in may_import(here)) == fine
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the prose of the README and of the pages that users read first: python .ci/site/prose.py
+"""Check spelling everywhere, and the prose of the pages that users read first: python .ci/site/prose.py
 
-Spelling (codespell), usage (proselint), and the length of sentences. The last two
-leave out code, outputs, tables and headings.
+Spelling (codespell), usage (proselint), and the length of sentences. The last two leave out code, outputs, tables and
+headings.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ NAMES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for
 LONGEST = 30  # words of a sentence
 
 # Names of programs and parameters look like misspelled words.
-_WORDS = "als,ois,statics"
+_WORDS = "als,indx,inout,mesure,notin,ois,shwo,statics"
+_SPELLED = tuple(f"*.{ending}" for ending in ("md", "py", "c", "cpp", "h", "def", "js", "toml", "f90"))
 _NO_PROSE = re.compile(r"^```.*?^```$|^(?:(?: {4,}|\||#+ )[^\n]*\n)+|^<[^\n]*>$", re.MULTILINE | re.DOTALL)
 
 
@@ -66,10 +67,11 @@ def usage() -> list[str]:
 
 
 def spelling() -> list[str]:
-    """Return what codespell finds in all pages."""
-    places = [str(ROOT / name) for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs")]
-    command = [str(SCRIPTS / "codespell"), "--ignore-words-list", _WORDS, *places]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    """Return what codespell finds in all pages, comments, docstrings and messages."""
+    listed = subprocess.run(["git", "ls-files", *_SPELLED], cwd=ROOT, capture_output=True, text=True, check=True)
+    names = [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+    command = [str(SCRIPTS / "codespell"), "--ignore-words-list", _WORDS, *names]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.splitlines()
 
 
