@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a notebook shows of measurements: tables of pandas, and a summary in HTML."""
+"""Tables for notebooks: data frames of pandas, and HTML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Described(Protocol):
-    """A metric, as far as a summary names it."""
+    """The attributes of a metric that a summary shows."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -28,7 +28,7 @@ class Described(Protocol):
 
 
 def data_frame(index: Sequence[tuple[str, NDArray[Any]]], columns: Mapping[str, NDArray[Any]]) -> pandas.DataFrame:
-    """Return columns of shape (rows,) with the levels of their index. Raises EnvironmentProblem without pandas."""
+    """Return a data frame with columns and index levels of shape (rows,). Raises EnvironmentProblem without pandas."""
     try:
         import pandas
     except ImportError as error:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text of one wrapper of a C function of MPI.
+"""Generate the C text of the wrapper of one C function of MPI.
 
-Accounting is written from the operation's row; the hand-written parts that it calls are declared in
-native/quipu_mpi.h.
+The row of the operation in the table determines the accounting. The generated text calls functions that are written by
+hand and declared in native/quipu_mpi.h.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .table import Operation
 from .waiting import Statements
 
 GROUP_OF = {"comm": "quipu_mpi_group_of", "win": "quipu_mpi_group_of_win", "file": "quipu_mpi_group_of_file"}
-# What the wrapper library itself must do where MPI begins and ends, by the columns `begins` and `ends`.
+# Calls at the begin and the end of MPI, by the values of the columns `begins` and `ends`.
 BEFORE_END = {
     "job": ["quipu_mpi_report_partners();", "quipu_flush();"],
     "mpi": ["quipu_mpi_report_partners();", "quipu_mpi_reduce_at_end();"],
@@ -29,15 +29,15 @@ BEFORE_END = {
 AFTER_BEGIN = {"mpi": ["quipu_mpi_initialized();"], "session": ["quipu_mpi_session_begun({2});"]}
 AFTER_END = {"mpi": ["quipu_mpi_finalized();"], "session": ["quipu_mpi_session_ended();"]}
 WORLD_RANK_IN = {"comm": "quipu_mpi_world_rank_in_comm", "win": "quipu_mpi_world_rank_in_win"}
-# Functions after which a handle may come again and mean others.
+# Functions after which MPI may reuse the value of a handle for another object.
 ENDS_OF_HANDLES = ("MPI_Comm_free", "MPI_Comm_disconnect", "MPI_Win_free")
-# Functions whose second and third argument say how the program arranges its ranks.
-# with the number of the argument that says in which dimensions the first rank and the last are neighbours
+# Functions whose second and third argument are the process grid. The value: the number of the argument with the
+# periodic dimensions, None if there is none.
 GRIDS = {"MPI_Cart_create": 3, "MPI_Dims_create": None}
 # The bytes of an argument `count` of elements of an argument `datatype`.
 ELEMENTS = "quipu_mpi_bytes(count, datatype)"
 
-# Functions during which SMPI simulates nothing: what they take counts as computation.
+# Functions in which SMPI simulates no time: their real time counts as computation.
 _LOCAL = re.compile(
     r"MPI_(Type|Op|Info|Group|Errhandler|Error|Status|Attr|Keyval|T|Query|Is_thread|Add_error|Alloc|Free|Get)_"
     r"|_(rank|size|name|coords|shift|neighbors|neighbors_count|keyval|attr|errhandler|compare|group|inter|test|get|map)$"
@@ -266,7 +266,10 @@ def transfer(operation: Operation, types: Types, *, simulated: bool = False, res
 
 
 def _posted(operation: Operation, members: list[str], peer: str, types: Types) -> list[str]:
-    """What remembers a request that counts later; members: of the `struct quipu_mpi_request` that are known."""
+    """Return statements that store a request, which is counted at its completion.
+
+    members: initializers of `struct quipu_mpi_request` that are known already.
+    """
     if operation.received_from_status and operation.room is not None:
         members += [".from_status = !QUIPU_MPI_LACKS_STATUS || !to_peer", f".received = {operation.room.c(types)}"]
     else:
@@ -318,7 +321,7 @@ def completion(completes: Completes, operation: Operation, *, simulated: bool = 
 
 
 def _processes(operation: Operation, *, needs_group: bool) -> list[str]:
-    """Declaration of `processes`, how many the operation has, and of `group` if expressions use more of it."""
+    """Return declarations of `processes`, the size of the group, and of `group` if expressions need more of it."""
     argument = operation.group_argument
     if argument is None:
         return ["const int processes = 0;"]
@@ -331,13 +334,13 @@ def _processes(operation: Operation, *, needs_group: bool) -> list[str]:
 
 
 def _partner(operation: Operation) -> str:
-    """The rank in MPI_COMM_WORLD of the peer that an operation gives to."""
+    """Return an expression for the rank in MPI_COMM_WORLD of the peer that the operation sends to."""
     of = WORLD_RANK_IN[operation.group_argument or ""]
     return f"{of}({operation.group_argument}, {operation.to})"
 
 
 def _exchanged(operation: Operation) -> list[str]:
-    """What a message or a one-sided operation adds to the communication matrix: the sender counts, not the receiver."""
+    """Return statements that add a message or one-sided operation to the communication matrix of the sender."""
     lines = [f"    const int partner = {_partner(operation)};"]
     if operation.sent is not None:
         lines.append("    quipu_mpi_sent_to(partner, sent);")

@@ -28,13 +28,13 @@ from .points import point_of, ranks_parameter, sizes
 from .simulated import SIMULATOR, simulated_campaign, simulates
 
 _TRIES = 2
-"""Larger sizes that are tried where the program cannot run with so many ranks at the smallest one."""
+"""How many larger sizes are tried if the program cannot run with a number of ranks at the smallest size."""
 _GIB = 2.0**30
 
 
 @dataclass(frozen=True)
 class PlannedCount:
-    """A count-only run. seconds: that it takes about; at_least: they are a lower bound, as no run says more."""
+    """A count-only run. seconds: its estimated duration. at_least: the estimate is only a lower bound."""
 
     task: Task
     number: int
@@ -44,19 +44,19 @@ class PlannedCount:
 
 
 class CountRuns:
-    """Which count-only runs of a campaign are done, which are to do, and how."""
+    """The count-only runs of a campaign: those on the disk, and those to do."""
 
     def __init__(self, campaign: Campaign, processors: int | None = None) -> None:
-        """Read what is on the disk. processors: of this machine, None: as many as it has."""
+        """Read the runs on the disk. processors: how many ranks run at the same time; None: those of this machine."""
         self._campaign = campaign
         self._processors = processors or psutil.cpu_count() or 1
         self._costs = Costs(self._processors)
         self._ranks = ranks_parameter(campaign) if campaign.target else None
         self._numbers: list[int] = []
-        self._done: dict[int, dict[int, float]] = {}  # number of ranks, number of the size: seconds
+        self._done: dict[int, dict[int, float]] = {}  # number of ranks → index of the size → seconds
         self._tries: dict[int, list[Outcome]] = {}
         self._spent = 0.0
-        self._broken: set[bool] = set()  # kinds of launch that failed where the other did not
+        self._broken: set[bool] = set()  # whether simulated: such launches failed, and the others did not
         if self._ranks is None:
             return
         place = campaign.parameters.index(self._ranks)
@@ -69,7 +69,7 @@ class CountRuns:
 
     @property
     def finished(self) -> int:
-        """How many of the runs are on the disk."""
+        """The number of runs on the disk."""
         return sum(len(sizes) for sizes in self._done.values())
 
     @property
@@ -85,7 +85,7 @@ class CountRuns:
         return ""
 
     def plan(self) -> list[PlannedCount]:
-        """Return the runs that are to do if the smallest sizes suffice, in order, as far as the budget reaches."""
+        """Return the runs that the budget allows, in order, if the program runs at the smallest sizes."""
         return self._forecast()[0]
 
     @property
@@ -102,7 +102,7 @@ class CountRuns:
         return found, one
 
     def outcomes(self, execution: Execution, options: LaunchOptions, progress: Progress) -> Iterator[Outcome]:
-        """Do the runs one after the other; yield what becomes of each."""
+        """Do the runs one after the other; yield the outcome of each."""
         while isinstance(one := self._next(), PlannedCount):
             outcome = self._run(one, execution, options, progress)
             if outcome.interrupted:
@@ -115,7 +115,7 @@ class CountRuns:
             tries = self._tries.setdefault(one.number, [])
             tries.append(outcome)
             limit = self._campaign.counts.budget
-            if limit is not None and self._spent >= limit:  # which stopped the run
+            if limit is not None and self._spent >= limit:  # the time limit stopped the run
                 yield replace(outcome, replaced=True)
                 self._put_aside(one.number)
                 continue
@@ -133,7 +133,7 @@ class CountRuns:
             progress.note(f"counts: {one}")
 
     def _next(self) -> PlannedCount | str:
-        """Return the next run, or why no more are made; empty if all are done."""
+        """Return the next run, or the reason why no more runs are made; empty if all are done."""
         if self.why_none:
             return ""
         limit = self._campaign.counts.budget
@@ -180,7 +180,7 @@ class CountRuns:
         return PlannedCount(task, number, size, least if seconds is None else seconds, seconds is None)
 
     def _ways(self, number: int) -> list[bool]:
-        """Return how so many ranks can run: False: as processes, if there is memory for them, True: simulated."""
+        """Return how a number of ranks can run. False: as processes, if they fit into memory; True: simulated."""
         if self._campaign.launcher == SIMULATOR:
             return [True]
         fits = self._costs.memory(number) <= psutil.virtual_memory().available
@@ -188,20 +188,20 @@ class CountRuns:
         return [kind for kind in [*ways, *([True] if simulates(self._campaign) else [])] if kind not in self._broken]
 
     def _cheapest(self, one: PlannedCount) -> bool:
-        """Return whether a run is simulated: the cheaper way, and once each to know what both cost."""
+        """Return whether to simulate a run: each way once, to learn its cost, and then the cheaper way."""
         ways = self._ways(one.number)
         if len(ways) == 1:
             return ways[0]
         for kind in ways:
             if not self._costs.counted(kind):
                 return kind
-        # a simulation takes seconds to start: its second run says how it grows
+        # a simulation takes seconds to start, so only its second run shows how its cost grows
         others = self._sizes[one.size]
         cost = {kind: self._costs.seconds(one.number, others, kind, 0.0 if kind else 1.0) or 0.0 for kind in ways}
         return min(ways, key=cost.__getitem__)
 
     def _run(self, one: PlannedCount, execution: Execution, options: LaunchOptions, progress: Progress) -> Outcome:
-        """Do a run; where one of two ways fails before the other was ever tried there, the other way counts."""
+        """Do a run; if it fails and there is another way to run the ranks, return the outcome of that way."""
         ways = self._ways(one.number)
         simulated = self._cheapest(one)
         outcome = self._launched(one, simulated, execution, options, progress)
@@ -229,7 +229,7 @@ class CountRuns:
         return outcome
 
     def _take(self, run: RunMetadata) -> None:
-        """Take note of a run on the disk."""
+        """Record the cost of a run on the disk, and that it is done if it is a count-only run."""
         if not run.complete or set(run.parameters) != set(self._campaign.parameters):
             return
         assert self._ranks is not None
@@ -246,7 +246,7 @@ class CountRuns:
             self._done.setdefault(number, {})[place] = seconds
 
     def _put_aside(self, number: int) -> None:
-        """Move what runs left that did not end well out of the experiment: larger sizes stand in for them, or none."""
+        """Move the archives of runs that did not end well out of the experiment."""
         folder = self._campaign.directory
         paths = [one.archive for one in self._tries.get(number, ()) if one.archive is not None and one.archive.is_dir()]
         if paths:
