@@ -25,6 +25,7 @@ _PAGES = (
     "refine",
     "schedulers",
     "python-api",
+    "modeling",
 )
 NAMES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", *(f"docs/{name}.md" for name in _PAGES))
 LONGEST = 30  # words of a sentence

@@ -47,7 +47,7 @@ class CountRuns:
     """The count-only runs of a campaign: those on the disk, and those to do."""
 
     def __init__(self, campaign: Campaign, processors: int | None = None) -> None:
-        """Read the runs on the disk. processors: how many ranks run at the same time; None: those of this machine."""
+        """Read the runs on the disk. processors: for the ranks; None: the number of this machine."""
         self._campaign = campaign
         self._processors = processors or psutil.cpu_count() or 1
         self._costs = Costs(self._processors)
