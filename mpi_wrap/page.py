@@ -10,6 +10,8 @@ from .table import Operation, Row
 HEAD = """\
 # What Quipu counts for each MPI operation
 
+*For people who change Quipu.*
+
 Written from `mpi_wrap/operations.toml` by `python -m quipu.mpi_wrap page`; a test compares the two.
 
 Every function of `mpi.h` is a region with visits and time. The operations below also count bytes, messages and the
