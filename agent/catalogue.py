@@ -145,6 +145,27 @@ MISSING_VALUE = Entry(
     "A prediction needs a value for every parameter of the experiment.",
     "howto/reading-a-prediction.md",
 )
+NO_PROGRAM = Entry(
+    "no-program",
+    "no program: write the launch command after --, such as: quipu run -- mpirun -n 4 ./app",
+    "Everything after -- is started as you would type it without Quipu, with the launcher and the arguments of the "
+    "program.",
+    "tutorial.md",
+)
+BAD_ASSIGNMENT = Entry(
+    "bad-assignment",
+    "{option} {text!r}: write NAME=NUMBER, such as {option} p=4",
+    "A parameter has a name (letters, digits and _) and a number. Several are separated by commas, or the option is "
+    "repeated.",
+    "tutorial.md",
+)
+NOTHING_FITS = Entry(
+    "nothing-fits",
+    "nothing fits --path {pattern}: a pattern is of a whole name, * fits anything",
+    "The pattern is compared with the whole call path (main->solve) and with the whole name of a region (solve). Put "
+    "* where the name may go on.",
+    "questions.md",
+)
 
 ENTRIES = tuple(entry for entry in list(globals().values()) if isinstance(entry, Entry))
 """All messages of this part."""

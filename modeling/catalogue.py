@@ -118,6 +118,13 @@ UNKNOWN_METRIC = Entry(
     "or --counters.",
     "reference/metrics.md",
 )
+NOT_MEASURED = Entry(
+    "not-measured",
+    "{subject} has no metric {metric!r}; it has: {known}",
+    "The runs do not contain this metric. Some metrics need an option of the measurement, such as --memory, --files "
+    "or --counters; counts need a program that the wrappers built.",
+    "reference/metrics.md",
+)
 
 ENTRIES = tuple(entry for entry in list(globals().values()) if isinstance(entry, Entry))
 """All messages of this part."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .callpath_text import in_path
+from .catalogue import NOT_MEASURED
 from .class_vectors import ClassSource
 from .errors import ModelingError
 from .mpi_operations import operation_of
@@ -421,7 +422,7 @@ class Experiment:
             return self.metrics[name]
         except KeyError:
             known = ", ".join(sorted(self.metrics)) or "none"
-            raise ModelingError(f"experiment {self.name} has no metric {name!r}; it has: {known}") from None
+            raise ModelingError(NOT_MEASURED(subject=f"experiment {self.name}", metric=name, known=known)) from None
 
     def inclusive(self, metric: str) -> FloatArray:
         """Return inclusive values of a metric, shape (call paths, configurations, repetitions)."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from quipu.modeling.catalogue import NOT_MEASURED
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import (
     CallTree,
@@ -61,7 +62,7 @@ class TreeView:
         """Return a metric that has values, or raise ModelingError that lists the names there are."""
         if name not in self.values:
             known = ", ".join(sorted(self.values)) or "none"
-            raise ModelingError(f"{self.title} has no metric {name!r}; it has: {known}")
+            raise ModelingError(NOT_MEASURED(subject=self.title, metric=name, known=known))
         return self.metrics[name]
 
     def scoped(self, name: str, scope: Scope) -> FloatArray:

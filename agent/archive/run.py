@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from quipu.modeling.catalogue import NOT_MEASURED
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric
 from quipu.modeling.notebook import data_frame, summary_html
@@ -245,7 +246,8 @@ class RunArchive:
 
     def _known(self, metric: str) -> str:
         if metric not in self.metrics:
-            raise ModelingError(f"{self.path} has no metric {metric!r}; it has: {', '.join(self.metrics) or 'none'}")
+            known = ", ".join(self.metrics) or "none"
+            raise ModelingError(NOT_MEASURED(subject=self.path, metric=metric, known=known))
         return metric
 
     def __repr__(self) -> str:

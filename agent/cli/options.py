@@ -8,6 +8,8 @@ from typing import Any, Literal, cast
 
 from quipu.modeling.errors import ModelingError, UsageError
 
+from ..catalogue import BAD_ASSIGNMENT, NOTHING_FITS
+
 # A width of 110 columns for help texts; -h as well as --help.
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -47,7 +49,7 @@ def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, float]:
         for part in text.split(","):
             name, equals, number = (piece.strip() for piece in part.partition("="))
             if not equals or not number:
-                raise UsageError(f"{option} {text!r}: write NAME=NUMBER, such as {option} p=4")
+                raise UsageError(BAD_ASSIGNMENT(option=option, text=text))
             if not is_parameter(name):
                 raise UsageError(f"{option} {text!r}: {name!r} is no name of a parameter: letters, digits and _ only")
             if name in values:
@@ -115,7 +117,7 @@ def split_names(texts: Sequence[str]) -> tuple[str, ...]:
 
 def nothing_fits(path: str) -> ModelingError:
     """Return the error of a pattern of --path that fits nothing that was measured."""
-    return ModelingError(f"nothing fits --path {path}: a pattern is of a whole name, * fits anything")
+    return ModelingError(NOTHING_FITS(pattern=path))
 
 
 def example_first(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 from quipu.modeling.errors import UsageError
 
+from ..catalogue import NO_PROGRAM
 from ..load.measurements import read_machine
 from .options import RANK_COLUMNS, parse_assignments
 from .output import say, show_json, stdout_for_json
@@ -111,7 +112,7 @@ def command(
              quipu run --launcher smpi --compute effort --rates heat.rates -n 1024 --param p=1024 -- ./heat 100
     """
     if not program:
-        raise UsageError("no program: write the launch command after --, such as: quipu run -- mpirun -n 4 ./app")
+        raise UsageError(NO_PROGRAM())
     parameters = parse_assignments("--param", param)
     of_times = {"--functions": functions, "--counters": counters, "--mpi-wait": mpi_wait, "--rates": rates}
     _expect_no_times(of_times if counts else {})

@@ -151,7 +151,10 @@ def test_patterns_that_fit_nothing(quipu_here: Quipu, run: Path) -> None:
     for options in (["--source"], ["--inlined"], ["--source", "--json"]):
         answer = quipu_here("show", run, *options, "--path", "swee")
         assert (answer.code, answer.out) == (1, "")
-        assert answer.err == "quipu: error: nothing fits --path swee: a pattern is of a whole name, * fits anything\n"
+        assert (
+            answer.err
+            == "quipu: error: nothing fits --path swee: a pattern is of a whole name, * fits anything [nothing-fits]\n"
+        )
 
 
 def test_json_has_the_sum_over_ranks(quipu_here: Quipu, run: Path) -> None:
