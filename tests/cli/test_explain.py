@@ -14,6 +14,7 @@ from quipu.agent.cli.explain import entries
 from quipu.modeling.catalogue import COUNTS_MISSED, COUNTS_VARY
 from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.message import Entry, code_of, without_codes
+from quipu.modeling.pmnf.model import Model
 from quipu.report.terminal import Layout, plain_text
 from quipu.report.terminal.tables import model_table
 from quipu.report.views import ModelRow
@@ -74,11 +75,11 @@ def test_errors_and_notes_end_with_their_codes(quipu_here: Quipu, heat: Path, tm
 
 
 def test_a_note_on_several_call_paths_is_printed_once() -> None:
-    def row(name: str, percent: float) -> ModelRow:
-        return ModelRow(("main", name), "blocks", "7·n", 1.0, "measured", (COUNTS_MISSED(percent=percent),), MODEL)
-
-    MODEL = object()  # type: ignore[assignment]
-    rows = [row("a", 8), row("b", 9), row("c", 30)]
+    model = Model(("n",), 7.0, ())
+    rows = [
+        ModelRow(("main", name), "blocks", "7", 1.0, "measured", (COUNTS_MISSED(percent=percent),), model)
+        for name, percent in (("a", 8), ("b", 9), ("c", 30))
+    ]
     text = " ".join(plain_text(model_table(rows, Layout(100))).split())
     assert text.count("misses the counts") == 1
     assert "note: 3 call paths, such as main->a: misses the counts by 8 %" in text and "[counts-missed]" in text

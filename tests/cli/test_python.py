@@ -11,6 +11,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -187,7 +188,7 @@ except quipu.FormatError:
 def test_the_interface_is_complete() -> None:
     assert sorted(quipu.__all__) == quipu.__all__ and set(quipu.__all__) <= set(dir(quipu))
     assert sorted(name for names in quipu._PLACES.values() for name in names) == quipu.__all__
-    functions = [quipu.open, quipu.run, quipu.campaign, quipu.model, quipu.predict]
+    functions: list[Any] = [quipu.open, quipu.run, quipu.campaign, quipu.model, quipu.predict]
     for function in functions:
         answer = inspect.get_annotations(function)["return"]
         assert set(re.findall(r"\w+", answer)) <= set(quipu.__all__), answer
@@ -202,7 +203,7 @@ def test_models_and_predictions_from_python(heat: Path, tmp_path: Path, quipu_he
     experiment = quipu.open(heat)
     assert isinstance(experiment, Experiment)
     assert quipu_here("model", heat, "-o", "models.json").code == 0
-    point = {"p": np.int64(64), "n": np.float64(320)}
+    point: dict[str, Any] = {"p": np.int64(64), "n": np.float64(320)}
     for source in (heat, str(heat), experiment, quipu.model(experiment), tmp_path / "models.json"):
         prediction = quipu.predict(source, point, "blocks")
         assert prediction.point == {"p": 64, "n": 320}

@@ -179,17 +179,9 @@ def test_programs_of_users_are_type_checked(wheel: Path, environment: Callable[[
     python = environment() / "bin" / "python"
     run(python, "-m", "pip", "install", *OFFLINE, wheel)
     (tmp_path / "program.py").write_text("\n".join([TYPED.strip(), *WRONG, ""]))
-    command = [
-        sys.executable,
-        "-m",
-        "mypy",
-        "--strict",
-        "--python-executable",
-        python,
-        "--cache-dir",
-        tmp_path / "cache",
-    ]
-    done = subprocess.run([*command, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    options = ["--strict", "--python-executable", str(python), "--cache-dir", str(tmp_path / "cache")]
+    command = [sys.executable, "-m", "mypy", *options, "program.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     found = [line for line in done.stdout.splitlines() if ": error: " in line]
     first = len(TYPED.strip().splitlines()) + 1
     for line, error, kind in zip(range(first, first + len(WRONG)), found, WRONG.values(), strict=True):
