@@ -8,6 +8,7 @@
  */
 #include "details.h"
 #include "inflate.h"
+#include "leb128.h"
 #include "tree.h"
 
 #include <string.h>
@@ -47,17 +48,7 @@ class Reader {
   public:
     explicit Reader(const uint8_t *next) : next(next) {}
 
-    uint64_t number() {
-        uint64_t value = 0;
-        unsigned shift = 0;
-        uint8_t byte;
-        do {
-            byte = *next++;
-            value |= shift < 64 ? uint64_t{byte & 0x7fu} << shift : 0;
-            shift += 7;
-        } while (byte & 0x80);
-        return value;
-    }
+    uint64_t number() { return read_leb128(next, false); }
     const char *text() {
         const char *found = reinterpret_cast<const char *>(next);
         next += strlen(found) + 1;

@@ -2,6 +2,7 @@
 /* What the process knows of its regions, and their place in the profile. */
 #include "details.h"
 #include "filter.h"
+#include "leb128.h"
 #include "settings.h"
 #include "teams.h"
 #include "tree.h"
@@ -91,18 +92,7 @@ class Rows {
     }
 
   private:
-    /* LEB128 (DWARF 5, section 7.6) */
-    uint64_t number(bool is_signed) {
-        uint64_t value = 0;
-        unsigned shift = 0;
-        uint8_t byte;
-        do {
-            byte = *next++;
-            value |= shift < 64 ? uint64_t{byte & 0x7fu} << shift : 0;
-            shift += 7;
-        } while (byte & 0x80);
-        return is_signed && byte & 0x40 && shift < 64 ? value | ~uint64_t{0} << shift : value;
-    }
+    uint64_t number(bool is_signed) { return read_leb128(next, is_signed); }
 
     const uint8_t *next;
     bool packed;
