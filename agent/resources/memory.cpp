@@ -211,10 +211,16 @@ void count_earlier(Thread *thread, quipu_node *node) {
     thread->allocations = thread->bytes = thread->releases = thread->released = 0;
 }
 
-void note_highest(quipu_node *node) {
-    constexpr int64_t least = int64_t{64} << 10;
+/* By how much the heap must be larger than when it was last looked at: while it grows, and before it shrinks. Few looks
+ * are made while it grows, and the one before it shrinks is of the peak itself. */
+struct Step {
+    int64_t least, share; /* bytes; part of the heap */
+};
+constexpr Step growing = {int64_t{64} << 10, 64}, before_shrinking = {int64_t{4} << 10, 1024};
+
+void note_highest(quipu_node *node, const Step &step) {
     const int64_t now = __atomic_load_n(&total, __ATOMIC_RELAXED), before = __atomic_load_n(&noted, __ATOMIC_RELAXED);
-    if (now < before + (before / 64 > least ? before / 64 : least))
+    if (now < before + (before / step.share > step.least ? before / step.share : step.least))
         return;
     __atomic_store_n(&noted, now, __ATOMIC_RELAXED);
     if (node) {
@@ -254,7 +260,7 @@ __attribute__((noinline)) void allocated_slowly(Thread *thread, const void *bloc
         remember(block, {holder, period, false});
     if (thread->until < 0)
         thread->until = next_step(thread);
-    note_highest(node);
+    note_highest(node, growing);
     errno = error;
     thread->busy = false;
 }
@@ -303,11 +309,15 @@ inline void count_released(size_t usable) {
 }
 
 __attribute__((noinline)) bool forget_slowly(const void *block, Share *share) {
-    if (state.busy)
+    Thread *thread = &state;
+    if (thread->busy)
         return false;
-    state.busy = true;
+    thread->busy = true;
+    if (thread->low != 0 && thread->low != INT64_MAX)
+        share_balance(thread);
+    note_highest(metrics ? path() : nullptr, before_shrinking);
     const bool known = forget(block, share);
-    state.busy = false;
+    thread->busy = false;
     return known;
 }
 
@@ -392,6 +402,7 @@ void before_values_are_read(int last) {
     described = true;
     count_earlier(&state, node);
     share_balance(&state);
+    note_highest(node, before_shrinking);
     settle_peak(static_cast<uint64_t>(peak > 0 ? peak : 0), metrics + QUIPU_HEAP_HELD, root_of(node));
     quipu_node *top = node;
     while (top->up && top->up->region)
@@ -447,8 +458,8 @@ EXPORTED void free(void *block) {
         return;
     if (counting && !is_own(CALLER)) {
         Share share;
-        count_released(next.usable(block));
         (void)forget_block(block, &share);
+        count_released(next.usable(block));
     }
     next.free(block);
 }
