@@ -14,6 +14,7 @@ from .counts.predictions import count_models
 from .domain import possible_grids
 from .errors import ModelingError
 from .experiment import Experiment, TimedPart
+from .heap_moments import heap_moments
 from .models import MEASURED, Analysis
 from .negative_values import negative_notes
 from .pmnf.changes.ranges import fit_models
@@ -84,6 +85,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         experiment.quality,
         counts,
         times=time_models(experiment, counts),
+        heap_moments=heap_moments(experiment, options),
     )
 
 
@@ -111,6 +113,7 @@ def _apart(experiment: Experiment, timed: TimedPart, options: Options) -> Analys
         exclusive=exclusive,
         notes=tuple(dict.fromkeys((*counts.notes, *further))),
         counts=counts.counts,
+        heap_moments=counts.heap_moments,
         times=time_models(experiment, counts.counts),
     )
 

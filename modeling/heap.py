@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
 from .analysis import Analysis
 from .evaluation import Evaluation, evaluate
 from .experiment import HELD, PEAK
@@ -15,9 +17,10 @@ from .pmnf.model import Prediction
 def largest_heap(analysis: Analysis, point: Mapping[str, float]) -> Prediction | None:
     """Return the largest heap of a rank at a point (bytes), with the start and the end of MPI; None without a model.
 
-    The value is the sum of what call paths hold, because each of these parts has a simple law and the sum has not. The
-    interval holds that of the sum and that of the models of `heap_peak`: what an MPI library allocates differs between
-    runs, so that the parts alone would have too narrow ones.
+    The value is the sum of what call paths hold, because each of these parts has a simple law and the sum has not. What
+    they hold is that of the moment when the heap was largest in the runs. Where the heap is larger at another call path
+    at the point (`heap_moments`), the difference is added. The interval holds that of the sum and that of the models of
+    `heap_peak`: what an MPI library allocates differs between runs, so that the parts alone would have too narrow ones.
     """
     known = [metric for metric in (HELD, PEAK) if metric in analysis.metrics]
     found = [_program(evaluate(analysis, point, metric)) for metric in known]
@@ -25,7 +28,16 @@ def largest_heap(analysis: Analysis, point: Mapping[str, float]) -> Prediction |
         return None
     finite = [one for one in found if math.isfinite(one.upper) and math.isfinite(one.lower)] or found
     lower, upper = min(one.lower for one in finite), max(one.upper for one in finite)
-    return Prediction(found[0].value, lower, upper, found[0].extrapolates)
+    later = _later(analysis, point) if HELD in analysis.metrics else 0.0
+    value = found[0].value + later
+    return Prediction(value, lower, max(upper, value), found[0].extrapolates)
+
+
+def _later(analysis: Analysis, point: Mapping[str, float]) -> float:
+    """Return by how much the heap is larger at a point than when it was largest in the runs (bytes)."""
+    place = tuple(float(point[name]) for name in analysis.parameters)
+    below = [model.predict(place).value for model in analysis.heap_moments]
+    return max(0.0, -min(below, default=0.0)) if np.isfinite(below).all() else 0.0
 
 
 def _program(evaluation: Evaluation) -> Prediction:

@@ -48,6 +48,7 @@ class Analysis:
     counts: the laws of effort and communication, which predict these; None where models were read from a file.
     timed_ranges: the range of the runs that kept time, where others only counted; empty if it is `ranges`.
     times: the rates of computation, which predict its time; None where no loops were counted, or as `counts`.
+    heap_moments: how much smaller the heap was at call paths than at its largest; empty where models were read.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Analysis:
     counts: CountModels | None = None
     timed_ranges: tuple[tuple[float, float], ...] = ()
     times: TimeModels | None = None
+    heap_moments: tuple[Model, ...] = ()
 
     def ranges_of(self, metric: str) -> tuple[tuple[float, float], ...]:
         """Return per parameter the range in which a metric was measured."""

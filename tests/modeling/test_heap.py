@@ -40,6 +40,24 @@ def test_the_parts_and_the_start_of_mpi_add_up() -> None:
     assert found.lower <= found.value <= found.upper
 
 
+def test_another_moment_becomes_the_largest() -> None:
+    whole = experiment()
+    field, vectors = INIT + FIELD + 50_000, INIT + FIELD + N  # a buffer of the construction, vectors of the solver
+    nothing = np.zeros_like(N)
+    held = np.stack([nothing, FIELD + 50_000, nothing, INIT])[:, :, None]
+    peak = np.stack([nothing, field, vectors, INIT])[:, :, None]
+    values = {HELD: held, PEAK: peak, "visits": np.ones_like(held)}
+    scale = 16  # so that at each point the heap is within a tenth of the largest
+    values[HELD], values[PEAK] = (
+        values[name] + (scale * FIELD)[:, None] * np.array([0, 1, part, 0])[:, None, None]
+        for name, part in ((HELD, 0), (PEAK, 1))
+    )
+    found = largest_heap(analyze(replace(whole, values=values)), {"p": 64.0, "n": 100_000.0})
+    assert found is not None
+    assert found.value == pytest.approx((scale + 1) * 8 * 100_000 + 100_000 + 5000, rel=0.01)
+    assert found.upper >= found.value
+
+
 def test_without_parts_the_largest_call_path_says_it() -> None:
     whole = experiment()
     alone = replace(whole, values={name: whole.values[name] for name in (PEAK, "visits")})
