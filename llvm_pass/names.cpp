@@ -80,16 +80,38 @@ std::string plainName(StringRef Name, bool Fortran) {
     return Name.drop_back(Name.ends_with("_")).str();
 }
 
+constexpr StringLiteral KernelMark = ".omp_target.";
+
+/// clang and flang name the kernel of a target construct __omp_offloading_DEVICE_INODE_function_lLINE, by numbers of
+/// the file, which a copy of the source has not. Kernels have the name of the function, the mark and the line instead.
+std::string nameOfKernel(StringRef Name) {
+    StringRef Rest = Name;
+    if (!Rest.consume_front("__omp_offloading_"))
+        return Name.str();
+    Rest = Rest.split('_').second.split('_').second;
+    StringRef Kernel = Rest.take_until([](char C) { return C == '.'; });
+    const StringRef Inner = Rest.drop_front(Kernel.size());
+    Kernel.consume_back("_debug__");
+    const auto [Host, Line] = Kernel.rsplit("_l");
+    unsigned Number = 0;
+    if (Host.empty() || Line.getAsInteger(10, Number))
+        return Name.str();
+    return (Host + KernelMark + Line + Inner).str();
+}
+
 std::string shownName(StringRef Name, unsigned FirstLine, bool Fortran) {
     // What a coroutine does, from one suspension to the next, is a function that LLVM makes of its body.
     Name.consume_back(".resume");
     const std::string Line = FirstLine ? " line " + std::to_string(FirstLine) : "";
     if (auto [Host, Rest] = Name.split(".omp_task_entry."); Host.size() != Name.size())
         return Host.empty() ? "omp task" + Line : plainName(Host, Fortran) + " (omp task" + Line + ")";
+    if (auto [Host, Rest] = Name.split(KernelMark); Host.size() != Name.size() && !Rest.contains('.'))
+        return plainName(Host, Fortran) + " (omp target line " + Rest.str() + ")";
     for (StringRef Mark : {".omp_outlined", "..omp_par"}) {
         auto [Host, Rest] = Name.split(Mark);
         if (Host.size() == Name.size())
             continue;
+        Host = Host.split(KernelMark).first;
         if (Rest.contains(".reduction."))
             return plainName(Host, Fortran) + " (omp reduction)";
         return plainName(Host, Fortran) + " (omp" + (Line.empty() ? Rest.str() : Line) + ")";
@@ -121,16 +143,17 @@ StringRef linkerName(const Function &F) {
     return Name.take_front(Name.find(".quipu"));
 }
 
-/// The linker name of an OpenMP task with that of the function that creates it, as bodies of other constructs have it.
-static std::string nameOfTask(const Function &F, unsigned Depth = 0) {
+/// The linker name; that of an OpenMP task with that of the function that creates it, as bodies of other constructs
+/// have it.
+static std::string nameOfConstruct(const Function &F, unsigned Depth = 0) {
     const StringRef Name = linkerName(F);
     if (!Name.starts_with(".omp_task_entry.") || Depth > 8)
-        return Name.str();
+        return nameOfKernel(Name);
     for (const User *U : F.users()) {
         const auto *Call = dyn_cast<CallBase>(U);
         if (!Call)
             continue;
-        const std::string Creator = nameOfTask(*Call->getFunction(), Depth + 1);
+        const std::string Creator = nameOfConstruct(*Call->getFunction(), Depth + 1);
         const StringRef Host = StringRef(Creator).split(".omp_").first.split("..omp_par").first;
         if (!Host.empty())
             return (Host + Name).str();
@@ -138,7 +161,9 @@ static std::string nameOfTask(const Function &F, unsigned Depth = 0) {
     return Name.str();
 }
 
-std::string displayName(const Function &F) { return shownName(nameOfTask(F), firstLine(F), isFortran(*F.getParent())); }
+std::string displayName(const Function &F) {
+    return shownName(nameOfConstruct(F), firstLine(F), isFortran(*F.getParent()));
+}
 
 std::string displayName(const DISubprogram &F) {
     const DICompileUnit *Unit = F.getUnit();
@@ -147,7 +172,8 @@ std::string displayName(const DISubprogram &F) {
 }
 
 Identity identify(const Function &F) {
-    Identity Known{nameOfTask(F), displayName(F), F.getParent()->getSourceFileName(), 0, std::nullopt, Owner::Program};
+    Identity Known{nameOfConstruct(F), displayName(F), F.getParent()->getSourceFileName(), 0,
+                   std::nullopt,       Owner::Program};
     if (const DISubprogram *Debug = F.getSubprogram()) {
         Known.Line = firstLine(F);
         SmallString<256> Path(Debug->getFilename());

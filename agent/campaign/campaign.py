@@ -260,6 +260,7 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
         python=options.python or campaign.python,
         memory=options.memory or campaign.memory,
         files=options.files or campaign.files,
+        offload=options.offload or campaign.offload,
         filter_file=options.filter_file or campaign.filter_file,
         rates=options.rates or campaign.rates,
         timeout=options.timeout or campaign.timeout,

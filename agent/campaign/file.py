@@ -35,6 +35,7 @@ _SWITCHES = {
     "python": "whether functions of a Python program are measured",
     "memory": "whether allocations are counted",
     "files": "whether reading and writing files is counted",
+    "offload": "whether kernels on devices and copies to and from them are counted",
 }
 _SETTINGS = {
     "name",
@@ -59,9 +60,9 @@ class Campaign:
     the order in which they run (ascending, first parameter slowest). directory, filter_file and rates are below the
     folder of the file; there the build and the programs run, wherever the campaign is started from. build: a line for
     sh, empty if there is nothing to build. grid: the process grid, if the file declares it. scheduler: how runs become
-    jobs, None: they run here. python, memory, files: what is measured besides. target: the point that is predicted if
-    no other is named, empty if the file declares none; counts: how the count-only runs for it are made. facts: what
-    begins the names of its facts in fingerprints.
+    jobs, None: they run here. python, memory, files, offload: what is measured besides. target: the point that is
+    predicted if no other is named, empty if the file declares none; counts: how the count-only runs for it are made.
+    facts: what begins the names of its facts in fingerprints.
     """
 
     path: Path
@@ -87,6 +88,7 @@ class Campaign:
     python: bool = False
     memory: bool = False
     files: bool = False
+    offload: bool = False
     target: Mapping[str, float] = field(default_factory=dict)
     facts: str = ""
     counts: CountsPlan = field(default_factory=CountsPlan)
@@ -234,6 +236,7 @@ class _Declaration:
             python=self.switch("python"),
             memory=self.switch("memory"),
             files=self.switch("files"),
+            offload=self.switch("offload"),
             target=self.target(parameters),
             counts=self.counts(parameters),
         )

@@ -50,7 +50,8 @@ def measuring_facts(options: LaunchOptions) -> dict[str, str]:
         "--python": "all" if options.python and os.environ.get("QUIPU_PYTHON") == "all" else _yes(options.python),
         "filter": _content(options.filter_file),
     }
-    facts |= {name: "yes" for name, on in (("--memory", options.memory), ("--files", options.files)) if on}
+    asked = {"--memory": options.memory, "--files": options.files, "--offload": options.offload}
+    facts |= {name: "yes" for name, on in asked.items() if on}
     if not options.counts_only:
         facts["rates"] = _content(options.rates)
         facts["--mpi-wait"] = options.mpi_wait or os.environ.get("QUIPU_MPI_WAIT", "") or "local"

@@ -31,7 +31,7 @@ class LaunchOptions:
     counters: a source of counters, or names of some (`counters.choose`); None: effort alone. machine: whose caches a
     source simulates (None: this one's). sampling_rate: samples per second of processor time, for sources that sample.
     functions: sample functions that were not instrumented, too. memory: count allocations. files: count what is read
-    and written.
+    and written. offload: count kernels on devices, and copies to and from them.
     python: functions of Python programs become regions. mpi_reduce: the ranks reduce their profiles in MPI_Finalize
     (None: $QUIPU_MPI_REDUCE, else if all ranks run the same program). rank_columns: up to so many ranks the archive has
     the values of each, above statistics (None: `merge.column_ranks_wanted`).
@@ -54,6 +54,7 @@ class LaunchOptions:
     functions: bool = False
     memory: bool = False
     files: bool = False
+    offload: bool = False
     python: bool = False
     mpi_reduce: bool | None = None
     rank_columns: int | None = None

@@ -213,6 +213,8 @@ def _plan(
         variables["QUIPU_MEMORY"] = "1"
     if options.files:
         variables["QUIPU_FILES"] = "1"
+    if options.offload:
+        variables["QUIPU_OFFLOAD"] = "1"
     shim = native_file("quipu-exec")
     cores = own_cores()
     folder = options.folder or Path()
@@ -223,8 +225,8 @@ def _plan(
     scripts = source.shims(raw, options.python) if source is not None else ()
     if source is not None and (scripts or sampled) and not plan.rank_processes:
         raise UsageError(f"--counters {source.name}: simulated ranks share a process; count those of a real launch")
-    if (options.memory or options.files) and not plan.rank_processes:
-        what = "--memory" if options.memory else "--files"
+    asked = {"--memory": options.memory, "--files": options.files, "--offload": options.offload}
+    if not plan.rank_processes and (what := next((name for name, on in asked.items() if on), None)):
         raise UsageError(f"{what}: simulated ranks share a process; count those of a real launch")
     if scripts:
         counting = plan_launch(replace(request, shim=raw / _COUNTING, variables={}))

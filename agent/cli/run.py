@@ -97,6 +97,11 @@ def command(
     files: bool = typer.Option(
         False, "--files", help="Count calls and bytes of reading and writing files, per call path and group of files."
     ),
+    offload: bool = typer.Option(
+        False,
+        "--offload",
+        help="Count kernels that are started on GPUs and other devices, and bytes copied to and from them.",
+    ),
     timeout: float = typer.Option(None, "--timeout", metavar="SECONDS", help="Stop a run that takes longer."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
     as_json: bool = typer.Option(
@@ -146,6 +151,7 @@ def command(
         functions=functions,
         memory=memory,
         files=files,
+        offload=offload,
         mpi_reduce=reduce,
         rank_columns=rank_columns,
         python=python,

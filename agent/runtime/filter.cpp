@@ -153,7 +153,7 @@ struct Names {
     char room[longest], room_of_display[longest];
 
     Names(const char *linker_name, const char *shown) : name(linker_name), display(shown ? shown : linker_name) {
-        static const char *const marks[] = {".omp_outlined", ".omp_task_entry.", "..omp_par", nullptr};
+        static const char *const marks[] = {".omp_target.", ".omp_outlined", ".omp_task_entry.", "..omp_par", nullptr};
         static const char *const marks_of_display[] = {" (omp ", nullptr};
         host = host_of(name, marks, room, sizeof room);
         host_display = host ? host_of(display, marks_of_display, room_of_display, sizeof room_of_display) : nullptr;

@@ -23,7 +23,7 @@ constexpr Metric metrics[] = {
 #include "further_metrics.def"
 };
 
-constexpr const char *variables[QUIPU_GROUPS] = {"QUIPU_MEMORY", "QUIPU_FILES"};
+constexpr const char *variables[QUIPU_GROUPS] = {"QUIPU_MEMORY", "QUIPU_FILES", "QUIPU_OFFLOAD"};
 
 /* Why there are no numbers although they were asked for. */
 constexpr const char *problems[QUIPU_GROUPS][2] = {
@@ -31,6 +31,7 @@ constexpr const char *problems[QUIPU_GROUPS][2] = {
                        "with shared libraries"},
     {"files_problem", "reading and writing files is not counted: the program is linked statically, or replaced "
                       "LD_PRELOAD; link it with shared libraries"},
+    {nullptr, nullptr}, /* the runtime counts itself */
 };
 
 bool wanted[QUIPU_GROUPS];
@@ -38,9 +39,11 @@ uint32_t first; /* place of the first among the metrics of a node; 0: not known 
 
 using Settle = void (*)(int);
 
+void settle_nothing(int) {}
+
 /* Null: nobody counts the group. */
 Settle settle_of(uint32_t group) {
-    const Settle known[QUIPU_GROUPS] = {quipu_settle_memory, quipu_settle_files};
+    const Settle known[QUIPU_GROUPS] = {quipu_settle_memory, quipu_settle_files, settle_nothing};
     return known[group];
 }
 
@@ -65,7 +68,7 @@ uint32_t further_metrics() {
 }
 
 const char *further_metric_lines() {
-    static char lines[2048];
+    static char lines[4096];
     size_t used = 0;
     lines[0] = '\0';
     for (const Metric &metric : metrics)

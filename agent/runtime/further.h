@@ -10,7 +10,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-enum quipu_further_group { QUIPU_GROUP_MEMORY, QUIPU_GROUP_FILES, QUIPU_GROUPS };
+enum quipu_further_group { QUIPU_GROUP_MEMORY, QUIPU_GROUP_FILES, QUIPU_GROUP_OFFLOAD, QUIPU_GROUPS };
 
 /* Numbers of the metrics of all groups, one group after the other. */
 enum quipu_further_metric {
@@ -30,6 +30,10 @@ __attribute__((weak)) uint32_t quipu_further_place(enum quipu_further_group grou
  * of nodes are read: at each flush of the profile, and with `last` not 0 when the values that it leaves are final. */
 __attribute__((weak)) void quipu_settle_memory(int last);
 __attribute__((weak)) void quipu_settle_files(int last);
+
+/* What OpenMP does not tell of the kernel that this thread is about to start: threads of each team, and iterations of
+ * the loops that it distributes. 0: not known. */
+__attribute__((weak)) void quipu_next_kernel(uint64_t threads, uint64_t iterations);
 
 /* Whether the active call path of this thread is a call of MPI, or lies below one: of MPI-IO, or another one. */
 enum quipu_in_mpi { QUIPU_NOT_IN_MPI, QUIPU_IN_MPI_IO, QUIPU_IN_MPI };

@@ -5,6 +5,7 @@
  * the path that created it. Waiting is the time of the regions made here: it excludes tasks that run meanwhile, because
  * those go to call paths of their own.
  */
+#include "ompt.h"
 #include "clock.h"
 #include "teams.h"
 #include "tree.h"
@@ -13,15 +14,9 @@
 #include <string.h>
 
 using namespace quipu;
+using namespace quipu::ompt;
 
 namespace {
-
-/* The part of the tool interface of OpenMP that is used here (OpenMP 5.2 specification, chapter 19: OMPT). Any OpenMP
- * library that offers it fits; none is needed to build or to run. */
-union Data {
-    uint64_t value;
-    void *pointer;
-};
 
 struct TaskFrame; /* not looked at */
 
@@ -37,7 +32,6 @@ enum Event {
     event_mutex_acquire = 26,
     event_mutex_acquired = 27
 };
-enum Endpoint { scope_begin = 1, scope_end = 2 };
 enum ThreadKind { thread_worker = 2 };
 enum TaskFlag { task_initial = 1, task_explicit = 4, task_target = 8 };
 /* Others tell of events that end a detached task, and of dependences: what runs stays the same. */
@@ -52,27 +46,11 @@ enum SyncRegion {
 };
 enum Mutex { mutex_lock = 1, mutex_nest_lock = 3, mutex_critical = 5, mutex_atomic = 6, mutex_ordered = 7 };
 
-using Callback = void (*)();
-using Lookup = Callback (*)(const char *name);
-using SetCallback = int (*)(int event, Callback callback);
-
 struct StartToolResult {
     int (*initialize)(Lookup lookup, int device, Data *tool);
     void (*finalize)(Data *tool);
     Data tool;
 };
-
-/* FNV-1a; known beforehand, so that no thread writes it while others look at it. */
-constexpr uint64_t hash_of_name(const char *name) {
-    uint64_t hash = 14695981039346656037u;
-    for (; *name; name++)
-        hash = (hash ^ static_cast<unsigned char>(*name)) * 1099511628211u;
-    return hash | 1;
-}
-
-constexpr quipu_region openmp_region(const char *name) {
-    return {name, nullptr, nullptr, 0, QUIPU_OPENMP, 0, nullptr, 0, 0, hash_of_name(name), nullptr, 0, 0};
-}
 
 /* A region inside of itself would be taken for recursion: each level has its own. */
 quipu_region parallel[] = {openmp_region("omp parallel"), openmp_region("omp parallel level 2"),
@@ -409,6 +387,7 @@ int initialize(Lookup lookup, int, Data *) {
     set(event_task_schedule, reinterpret_cast<Callback>(on_task_schedule));
     set(event_mutex_acquire, reinterpret_cast<Callback>(on_mutex_acquire));
     set(event_mutex_acquired, reinterpret_cast<Callback>(on_mutex_acquired));
+    watch_targets(set);
     return 1;
 }
 

@@ -18,12 +18,13 @@ struct Setting {
 };
 
 Setting settings[] = {
-    {"QUIPU_CLOCK", nullptr},      {"QUIPU_COUNTERS", nullptr},   {"QUIPU_DIR", nullptr},
-    {"QUIPU_FILES", nullptr},      {"QUIPU_FILTER", nullptr},     {"QUIPU_LAUNCHER", nullptr},
-    {"QUIPU_MEMORY", nullptr},     {"QUIPU_MPI_REDUCE", nullptr}, {"QUIPU_MPI_WAIT", nullptr},
-    {"QUIPU_PARAMETERS", nullptr}, {"QUIPU_PARENT", nullptr},     {"QUIPU_PROFILE_LIMIT", nullptr},
-    {"QUIPU_RANK", nullptr},       {"QUIPU_RANKS", nullptr},      {"QUIPU_RANK_COLUMNS", nullptr},
-    {"QUIPU_RATES", nullptr},      {"QUIPU_SAMPLE", nullptr},     {"QUIPU_TIME_BUDGET", nullptr},
+    {"QUIPU_CLOCK", nullptr},         {"QUIPU_COUNTERS", nullptr},   {"QUIPU_DIR", nullptr},
+    {"QUIPU_FILES", nullptr},         {"QUIPU_FILTER", nullptr},     {"QUIPU_LAUNCHER", nullptr},
+    {"QUIPU_MEMORY", nullptr},        {"QUIPU_MPI_REDUCE", nullptr}, {"QUIPU_MPI_WAIT", nullptr},
+    {"QUIPU_OFFLOAD", nullptr},       {"QUIPU_PARAMETERS", nullptr}, {"QUIPU_PARENT", nullptr},
+    {"QUIPU_PROFILE_LIMIT", nullptr}, {"QUIPU_RANK", nullptr},       {"QUIPU_RANKS", nullptr},
+    {"QUIPU_RANK_COLUMNS", nullptr},  {"QUIPU_RATES", nullptr},      {"QUIPU_SAMPLE", nullptr},
+    {"QUIPU_TIME_BUDGET", nullptr},
 };
 
 } // namespace

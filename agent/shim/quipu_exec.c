@@ -355,6 +355,8 @@ int main(int argc, char **argv) {
             measure_memory(folder);
         if (is_set("QUIPU_FILES"))
             preload_part(folder, "libquipu_files.so");
+        if (is_set("QUIPU_OFFLOAD"))
+            preload_part(folder, "libquipu_offload.so");
 #ifdef QUIPU_SANITIZER_LIBRARY
         preload(folder, QUIPU_SANITIZER_LIBRARY); /* it must be the first of all */
 #endif

@@ -35,7 +35,7 @@ _BLOCKS = {f"{block}_BEGIN": block for block in (_FILES, _REGIONS)}
 _ENDS = {f"{block}_END": block for block in (_FILES, _REGIONS)}
 KEYWORDS = frozenset({*_BLOCKS, *_ENDS, "EXCLUDE", "INCLUDE", "MANGLED", "DEMANGLED"})
 _NO_LINKER_NAME = re.compile(r"[\s()\[\]{}<>]|::")
-_CONSTRUCTS = (".omp_outlined", ".omp_task_entry.", "..omp_par")  # as in agent/runtime/filter.cpp
+_CONSTRUCTS = (".omp_target.", ".omp_outlined", ".omp_task_entry.", "..omp_par")  # as in agent/runtime/filter.cpp
 _SHOWN_CONSTRUCT = " (omp "
 MARK = "# Score-P filter written by Quipu"
 

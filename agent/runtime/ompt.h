@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ompt.h: the part of the tool interface of OpenMP that is used here (OpenMP 5.2 specification, chapter 19: OMPT). Any
+ * OpenMP library that offers it fits; none is needed to build or to run. */
+#ifndef QUIPU_OMPT_H
+#define QUIPU_OMPT_H
+
+#include "quipu_runtime.h"
+
+#include <stdint.h>
+
+namespace quipu::ompt {
+
+union Data {
+    uint64_t value;
+    void *pointer;
+};
+
+enum Endpoint { scope_begin = 1, scope_end = 2, scope_both = 3 };
+
+using Callback = void (*)();
+using Lookup = Callback (*)(const char *name);
+using SetCallback = int (*)(int event, Callback callback);
+
+/* FNV-1a; known beforehand, so that no thread writes it while others look at it. */
+constexpr uint64_t hash_of_name(const char *name) {
+    uint64_t hash = 14695981039346656037u;
+    for (; *name; name++)
+        hash = (hash ^ static_cast<unsigned char>(*name)) * 1099511628211u;
+    return hash | 1;
+}
+
+constexpr quipu_region openmp_region(const char *name) {
+    return {name, nullptr, nullptr, 0, QUIPU_OPENMP, 0, nullptr, 0, 0, hash_of_name(name), nullptr, 0, 0};
+}
+
+/* Target constructs, and what they do on devices (target.cpp). */
+void watch_targets(SetCallback set);
+
+} // namespace quipu::ompt
+
+#endif
