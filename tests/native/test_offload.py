@@ -13,7 +13,6 @@ from .conftest import Measured, Workshop
 
 LIBRARY = native_file("libquipu_offload.so")
 HOST = ("-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu", "-Wl,-rpath,/usr/lib/llvm-19/lib")
-ASKED = {"QUIPU_OFFLOAD": "1", "LD_PRELOAD": str(LIBRARY)}
 OPENMP = """
 #include <omp.h>
 #include <stdio.h>
@@ -45,6 +44,12 @@ int main(int argc, char **argv) {
 """
 
 
+def asked(workshop: Workshop, program: Path, *arguments: str, ends_with: int = 0, **environment: str) -> Measured:
+    """Run a program as `quipu run --offload` does."""
+    library = str(LIBRARY)
+    return workshop.run(program, *arguments, ends_with=ends_with, QUIPU_OFFLOAD="1", LD_PRELOAD=library, **environment)
+
+
 def openmp(workshop: Workshop, *options: str) -> Path:
     source = workshop.folder / "offloaded.c"
     source.write_text(OPENMP)
@@ -53,18 +58,18 @@ def openmp(workshop: Workshop, *options: str) -> Path:
 
 @pytest.mark.parametrize("options", [(), ("-g",)], ids=["plain", "debug information"])
 def test_kernels_of_openmp(workshop: Workshop, options: tuple[str, ...]) -> None:
-    measured = workshop.run(openmp(workshop, *options), "1000", **ASKED)
+    measured = asked(workshop, openmp(workshop, *options), "1000")
     assert measured.stdout == "4000 1\n"
     kernel = measured.tree["main", "scale", "omp target", "omp kernel"]
     counts = [kernel[f"kernel_{name}"] for name in ("launches", "teams", "threads", "iterations")]
     assert counts == [4, 8, 8, 4000]
-    assert 0 < kernel["device_time"]
+    assert kernel["device_time"] > 0
     below = sum(values["time"] for path, values in measured.tree.items() if "omp kernel" in path and "scale" in path)
     assert kernel["device_time"] <= 1.01 * below
 
 
 def test_copies_of_openmp(workshop: Workshop) -> None:
-    tree = workshop.run(openmp(workshop), "1000", **ASKED).tree
+    tree = asked(workshop, openmp(workshop), "1000").tree
     to, back = "omp copy to device", "omp copy from device"
     scale = ("main", "scale", "omp target")
     assert (tree[(*scale, to)]["bytes_to_device"], tree[(*scale, back)]["bytes_from_device"]) == (8000, 8000)
@@ -77,7 +82,7 @@ def test_copies_of_openmp(workshop: Workshop) -> None:
 
 
 def test_what_kernels_do_on_this_host_is_counted(workshop: Workshop) -> None:
-    tree = workshop.run(openmp(workshop), "1000", **ASKED).tree
+    tree = asked(workshop, openmp(workshop), "1000").tree
     kernel = ("main", "scale", "omp target", "omp kernel", "scale (omp target line 6)")
     assert tree[kernel]["visits"] == 4
     stores = sum(values["stores"] for path, values in tree.items() if path[:5] == kernel)
@@ -94,7 +99,7 @@ def test_without_being_asked_regions_have_time_alone(workshop: Workshop) -> None
 
 
 def test_a_target_construct_on_the_host_launches_nothing(workshop: Workshop) -> None:
-    measured = workshop.run(openmp(workshop), "1000", OMP_TARGET_OFFLOAD="disabled", **ASKED)
+    measured = asked(workshop, openmp(workshop), "1000", OMP_TARGET_OFFLOAD="disabled")
     assert sum(values["kernel_launches"] for values in measured.tree.values()) == 0
     assert not [path for path in measured.tree if "omp kernel" in path]
 
@@ -174,7 +179,7 @@ def run(workshop: Workshop, program: str, library: str) -> Measured:
     shared = stand_in.with_name("libstand_in.so")
     subprocess.run(["clang-19", "-shared", "-fPIC", stand_in, "-o", shared], check=True)
     built = workshop.build(source, "-O1", str(shared), f"-Wl,-rpath,{shared.parent}")
-    return workshop.run(built, **ASKED)
+    return asked(workshop, built)
 
 
 def test_the_driver_of_cuda(workshop: Workshop) -> None:
@@ -207,4 +212,4 @@ def test_a_function_that_no_library_has_fails(workshop: Workshop) -> None:
     source.write_text(
         '#include <dlfcn.h>\nint main(void) { return ((int (*)(void))dlsym(0, "cudaDeviceSynchronize"))(); }\n'
     )
-    workshop.run(workshop.build(source, "-O1"), ends_with=3, **ASKED)
+    asked(workshop, workshop.build(source, "-O1"), ends_with=3)
