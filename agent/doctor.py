@@ -19,6 +19,7 @@ from quipu.modeling.errors import QuipuError
 from .installation import REINSTALL, native_file, native_folders, quipu_version
 from .launch.launchers.detect import launcher_for
 from .launch.launchers.simulated import Simulated
+from .launch.node_counters import ENERGY, MEMORY, NodeCounters
 from .source.modules import modules
 
 _ANSWER = 30.0  # seconds for a question to a tool
@@ -63,8 +64,11 @@ class Check:
             object.__setattr__(self, "remedy", "")
 
 
-def checks(folder: Path | str = ".") -> list[Check]:
-    """Look at everything and return what was found; nothing raises. folder: where experiments are to be stored."""
+def checks(folder: Path | str = ".", root: Path | str = "/") -> list[Check]:
+    """Look at everything and return what was found; nothing raises.
+
+    folder: where experiments are to be stored. root: where `sys` is, for the counters of this node.
+    """
     return [
         _python(),
         _tool("clang-19", "C and C++ compiler wrappers, building the MPI library", "clang-19"),
@@ -75,6 +79,7 @@ def checks(folder: Path | str = ".") -> list[Check]:
         _mpi_library(),
         _psutil(),
         _perf_events(),
+        *_node_counters(Path(root)),
         _clock(),
         _disk(Path(folder)),
     ]
@@ -272,6 +277,25 @@ def _perf_events() -> Check:
     ok = level <= 2 or os.geteuid() == 0
     remedy = "sysctl kernel.perf_event_paranoid=2"
     return Check("perf events", ok, f"perf_event_paranoid = {level}", needed_for, remedy, optional=True)
+
+
+def _node_counters(root: Path) -> list[Check]:
+    """Return which counters of the whole node the kernel offers: energy, and bytes to and from memory."""
+    counters = NodeCounters(str(root))
+    found = [
+        _node_counter(counters, ENERGY, "energy of a run", "chmod a+r /sys/class/powercap/*/energy_uj"),
+        _node_counter(counters, MEMORY, "memory traffic of a run", "sysctl kernel.perf_event_paranoid=0"),
+    ]
+    counters.close()
+    return found
+
+
+def _node_counter(counters: NodeCounters, kind: str, needed_for: str, remedy: str) -> Check:
+    names = counters.names(kind)
+    missing = "not offered by this kernel (a virtual machine?)"
+    found = ", ".join(names) or counters.refused.get(kind, missing)
+    remedy = remedy if kind in counters.refused else "use a machine whose kernel offers it"
+    return Check(f"node {kind}", bool(names), found, needed_for, remedy, optional=True)
 
 
 def _clock() -> Check:

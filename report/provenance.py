@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from .measured_run import Metadata
+from .node_use import node_use
 
 _MOST_HOSTS = 4
 
@@ -21,6 +22,7 @@ def provenance(runs: Sequence[Metadata]) -> list[tuple[str, str]]:
         ("measured", _dates([run.started for run in runs if run.started])),
         ("machine", _machine(runs)),
         ("launcher", _distinct(launchers)),
+        ("nodes used", ", ".join(node_use(runs))),
         ("added to the environment", _distinct(added)),
     ]
     return [(label, text) for label, text in facts if text]

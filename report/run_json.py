@@ -9,6 +9,7 @@ from typing import Any
 
 from .json_views import document_json, json_number
 from .measured_run import MeasuredRun
+from .node_use import node_totals
 
 
 def runs_json(experiment: Path, runs: Sequence[MeasuredRun], error: str | None = None) -> dict[str, Any]:
@@ -29,6 +30,7 @@ def _run(run: MeasuredRun) -> dict[str, Any]:
         "partial": metadata.partial,
         "problems": list(metadata.problems),
         "counts_only": metadata.counts_only,
+        "node_counters": {name: json_number(value) for name, value in node_totals(metadata).items()},
     }
 
 
@@ -52,6 +54,7 @@ def task_json(
         "partial": bool(error) if path is not None else None,
         "problems": [error] if error else [],
         "counts_only": counts,
+        "node_counters": {},
     }
 
 

@@ -15,6 +15,7 @@ from quipu.modeling.slowest_rank import SlowestRank
 from .catalogue import LOADED_RUN, OVERSUBSCRIBED_RUN, SLOWEST_RANK
 from .measured_run import CostlyPath, MeasuredRun, RankValues
 from .measuring import measuring_facts, measuring_notes
+from .node_use import node_use
 from .sampling import counter_facts, function_lines
 from .text import near, point_text, points_text, quality_fact, slowest_rank_text, values_text
 from .views import REPETITIONS, ConfigurationRow, Over, RunView, Statistics, TreeView, imbalance, statistics
@@ -28,6 +29,7 @@ def run_view(run: MeasuredRun, reported: str = "") -> RunView:
         ranks=metadata.ranks,
         call_paths=len(run.tree),
         seconds=float("nan") if metadata.seconds is None else metadata.seconds,
+        node_use=tuple(node_use([metadata])),
         exit_code=metadata.exit_code or 0,
         partial=metadata.partial,
         problems=(

@@ -256,7 +256,7 @@ class Check:
 
 @dataclass(frozen=True)
 class RunView:
-    """The outcome of one run. `problems`: texts for a person."""
+    """The outcome of one run. `problems` and `node_use`, what whole nodes used: texts for a person."""
 
     name: str
     ranks: int
@@ -265,6 +265,7 @@ class RunView:
     exit_code: int = 0
     partial: bool = False
     problems: tuple[str, ...] = field(default=())
+    node_use: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class NodeFacts(TypedDict, total=False):
     ranks: list[Any] | None
     samples: list[Any] | None
     processes: list[Any] | None
+    counters: dict[str, Number] | None
 
 
 class LauncherFacts(TypedDict, total=False):

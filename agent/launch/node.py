@@ -15,6 +15,7 @@ import sys
 import time
 
 from .kernel import fields_of, frequency_mhz, memory_bytes, physical_cores, processor_ticks, start_of
+from .node_counters import NodeCounters
 from .process_ends import ProcessEnds, exists
 
 TYPE_CHECKING = False  # as typing has it, which takes long to import
@@ -97,14 +98,17 @@ class NodeAgent:
         interval: float = INTERVAL,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] | None = None,
+        root: str = "/",
     ) -> None:
-        """raw: the raw folder of the run. clock and sleep: seconds, to be replaced in tests."""
+        """raw: the raw folder of the run. clock and sleep: seconds, root: where `sys` is, to be replaced in tests."""
         self.raw = os.fspath(raw)
         self.host = host
         self.interval = interval
         self.clock = clock
         self.sleep = sleep
         self.ends = ProcessEnds()
+        self.counters = NodeCounters(root)
+        self.counted: dict[str, float] = {}
         self.alive: int | None = None  # descriptor of alive-<host>
         self.ranks: dict[int, RankWatch] = {}
         self.job = 0  # whose ranks these are; the command of the run is no rank of a job that it started
@@ -174,6 +178,7 @@ class NodeAgent:
                     watch.sample()
             if tick % stride == 0:
                 self.samples.append(node.sample(self.clock() - started))
+                self.counted = self.counters.take()
             if self.ranks and not self.any_alive():
                 break
             if not self.ranks and self.clock() - started > GIVE_UP:
@@ -185,6 +190,8 @@ class NodeAgent:
                 stride *= 2
             tick += 1
             self.pause()
+        self.counted = self.counters.take()
+        self.counters.close()
         self.write(ended=True)
         if self.alive is not None:
             os.close(self.alive)
@@ -219,6 +226,7 @@ class NodeAgent:
             "processes": [{"pid": pid, "ended_ns": self.ends.ended.get(pid)} for pid in sorted(self.ends.known)],
             "ranks": [watch.record for _, watch in sorted(self.ranks.items())],
             "samples": self.samples,
+            "counters": self.counted,
         }
 
     def write(self, ended: bool) -> None:

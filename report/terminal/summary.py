@@ -45,6 +45,8 @@ def run_summary(run: RunView, layout: Layout) -> RenderableType:
     ranks = "rank" if run.ranks == 1 else "ranks"
     seconds = clean(quantity(run.seconds, "s"), layout.glyphs)
     line.append(f"  {run.ranks} {ranks}, {run.call_paths} call paths, {seconds}")
+    if run.node_use:
+        line.append(clean(f", {', '.join(run.node_use)}", layout.glyphs))
     if run.exit_code:
         line.append(f", exit code {run.exit_code}", style="red")
     return Group(line, *note_lines(run.problems, layout))

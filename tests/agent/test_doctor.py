@@ -41,6 +41,17 @@ def test_an_empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert found["Python"].ok and found["psutil"].ok and found["disk"].ok
 
 
+def test_counters_of_the_node(tmp_path: Path) -> None:
+    zone = tmp_path / "sys/class/powercap/intel-rapl:0"
+    zone.mkdir(parents=True)
+    for name, content in {"name": "package-0", "energy_uj": "5", "max_energy_range_uj": "100"}.items():
+        (zone / name).write_text(content)
+    found = {check.name: check for check in checks(tmp_path, tmp_path)}
+    assert (found["node energy"].ok, found["node energy"].found) == (True, "energy_package_joules")
+    assert found["node memory"].optional and not found["node memory"].ok
+    assert found["node memory"].found == "not offered by this kernel (a virtual machine?)"
+
+
 def test_an_mpi_that_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = look(tmp_path, monkeypatch, TOOLS)
     assert found["clang-19"].ok

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counters of a whole node, where the kernel offers them: energy, and bytes between processors and memory.
+
+Energy: /sys/class/powercap (Documentation/power/powercap in the kernel), else the `power` events of perf. Memory: the
+`uncore_imc` events of perf, which count at the memory controllers. As in kernel.py, little of the standard library is
+imported.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from .kernel import text_of
+
+TYPE_CHECKING = False  # as typing has it, which takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Open = Callable[["Event", int], int]
+
+ENERGY, MEMORY = "energy", "memory"
+_UNITS = {"Joules": 1.0, "MiB": float(1 << 20), "": 1.0}
+_MEMORY_EVENTS = {
+    "cas_count_read": "memory_read_bytes",  # servers
+    "cas_count_write": "memory_written_bytes",
+    "data_reads": "memory_read_bytes",  # others
+    "data_writes": "memory_written_bytes",
+    "data_read": "memory_read_bytes",
+    "data_write": "memory_written_bytes",
+}
+_CALLS = {"x86_64": 298, "aarch64": 241}  # perf_event_open in asm/unistd.h
+_ATTRIBUTES = 112  # PERF_ATTR_SIZE_VER5
+
+
+class Event:
+    """An event of perf that a device of the node counts on some processors; scale: what one count stands for."""
+
+    def __init__(self, name: str, kind: int, config: int, scale: float, processors: list[int]) -> None:
+        """kind, config: of perf_event_attr."""
+        self.name, self.kind, self.config, self.scale, self.processors = name, kind, config, scale, processors
+
+
+class Counter:
+    """What one source has counted since it was opened, in J or bytes.
+
+    read: its reading now, None if there is none. wraps: where it starts again at 0; 0: never.
+    """
+
+    def __init__(self, name: str, read: Callable[[], int | None], scale: float, wraps: int = 0) -> None:
+        """Take the first reading."""
+        self.name, self._read, self._scale, self._wraps = name, read, scale, wraps
+        self._last = read()
+        self._sum = 0
+
+    def take(self) -> None:
+        """Add what was counted since the last reading. A counter must not start again more than once meanwhile."""
+        now = self._read()
+        if now is None or self._last is None:
+            return
+        passed = now - self._last
+        self._sum += passed + self._wraps if passed < 0 else passed
+        self._last = now
+
+    @property
+    def value(self) -> float:
+        """J or bytes."""
+        return self._sum * self._scale
+
+
+class NodeCounters:
+    """All counters of this node. refused: per kind (`ENERGY`, `MEMORY`) why some that are there cannot be read."""
+
+    def __init__(self, root: str = "/", opened: Open | None = None) -> None:
+        """root: the folder that `sys` lies in. opened: opens an event on a processor (descriptor, or -errno)."""
+        self._open = opened or perf_event
+        self._descriptors: list[int] = []
+        self.refused: dict[str, str] = {}
+        self.counters = list(self._zones(os.path.join(root, "sys/class/powercap")))
+        devices = os.path.join(root, "sys/bus/event_source/devices")
+        if not self.counters:
+            self.counters += self._counted(ENERGY, _power_events(devices))
+        self.counters += self._counted(MEMORY, _memory_events(devices))
+
+    def take(self) -> dict[str, float]:
+        """Return what was counted since the beginning, by name: J and bytes, summed over the devices of the node."""
+        result: dict[str, float] = {}
+        for counter in self.counters:
+            counter.take()
+            result[counter.name] = result.get(counter.name, 0.0) + counter.value
+        return {name: round(value, 3) for name, value in sorted(result.items())}
+
+    def close(self) -> None:
+        """Close the events of perf."""
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors.clear()
+
+    def names(self, kind: str) -> list[str]:
+        """Return the names of the counters of a kind, each once."""
+        return sorted({counter.name for counter in self.counters if counter.name.startswith(kind)})
+
+    def _zones(self, folder: str) -> Iterator[Counter]:
+        seen = set()
+        # intel-rapl-mmio:0 is the package of intel-rapl:0, by other registers
+        for zone in sorted(_listed(folder), key=lambda name: ("-mmio" in name, name)):
+            path = os.path.join(folder, zone)
+            label = text_of(f"{path}/name").strip()
+            key = (zone.partition(":")[2], label)
+            if not os.path.exists(f"{path}/energy_uj") or not label or key in seen:
+                continue
+            if _reading(f"{path}/energy_uj") is None:
+                self.refused[ENERGY] = f"{path}/energy_uj cannot be read"
+                continue
+            seen.add(key)
+            wraps = _reading(f"{path}/max_energy_range_uj") or 0
+            name = f"energy_{label.rstrip('-0123456789')}_joules"
+            yield Counter(name, lambda path=path: _reading(f"{path}/energy_uj"), 1e-6, wraps)  # type: ignore[misc]
+
+    def _counted(self, kind: str, events: Iterator[Event]) -> Iterator[Counter]:
+        for event in events:
+            for processor in event.processors:
+                descriptor = self._open(event, processor)
+                if descriptor < 0:
+                    self.refused[kind] = f"perf events of the node: {os.strerror(-descriptor)}"
+                    continue
+                self._descriptors.append(descriptor)
+                yield Counter(event.name, lambda own=descriptor: _count(own), event.scale)  # type: ignore[misc]
+
+
+def perf_event(event: Event, processor: int) -> int:
+    """Open an event on a processor for all processes (perf_event_open(2)); return a descriptor or -errno."""
+    import ctypes
+    import struct
+
+    number = _CALLS.get(os.uname().machine)
+    if number is None:
+        return -errno.ENOSYS
+    attributes = struct.pack("<IIQ", event.kind, _ATTRIBUTES, event.config).ljust(_ATTRIBUTES, b"\0")
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = int(libc.syscall(number, attributes, -1, processor, -1, 8))  # PERF_FLAG_FD_CLOEXEC
+    return descriptor if descriptor >= 0 else -ctypes.get_errno()
+
+
+def _power_events(devices: str) -> Iterator[Event]:
+    for name, event in _events(os.path.join(devices, "power")):
+        if name.startswith("energy-"):
+            label = {"pkg": "package", "ram": "dram", "cores": "core"}.get(name[7:], name[7:])
+            event.name = f"energy_{label}_joules"
+            yield event
+
+
+def _memory_events(devices: str) -> Iterator[Event]:
+    for device in sorted(_listed(devices)):
+        if device.startswith("uncore_imc"):
+            for name, event in _events(os.path.join(devices, device)):
+                if name in _MEMORY_EVENTS:
+                    event.name = _MEMORY_EVENTS[name]
+                    yield event
+
+
+def _events(device: str) -> Iterator[tuple[str, Event]]:
+    """Yield the events of a device by name (Documentation/ABI/testing/sysfs-bus-event_source-devices-events)."""
+    kind, folder = _reading(f"{device}/type"), os.path.join(device, "events")
+    for name in sorted(_listed(folder)):
+        if "." in name or kind is None:
+            continue
+        unit = text_of(f"{folder}/{name}.unit").strip()
+        config = _config(text_of(f"{folder}/{name}").strip(), os.path.join(device, "format"))
+        if config is not None and unit in _UNITS:
+            scale = float(text_of(f"{folder}/{name}.scale").strip() or 1.0) * _UNITS[unit]
+            yield name, Event(name, kind, config, scale, _numbers(text_of(f"{device}/cpumask").strip() or "0"))
+
+
+def _config(text: str, formats: str) -> int | None:
+    """Return the config of `event=0x04,umask=0x03`, whose fields the files of a folder place; None if it has others."""
+    config = 0
+    for field in text.split(","):
+        name, _, value = field.partition("=")
+        where, _, bits = text_of(os.path.join(formats, name)).strip().partition(":")
+        first = bits.partition("-")[0]
+        if where != "config" or not first.isdigit():
+            return None
+        config |= int(value or "1", 0) << int(first)
+    return config
+
+
+def _numbers(text: str) -> list[int]:
+    """Return the numbers of a list such as `0,18-19`."""
+    result = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if first.isdigit():
+            result += list(range(int(first), int(last or first) + 1))
+    return result
+
+
+def _reading(path: str) -> int | None:
+    text = text_of(path).strip()
+    return int(text) if text.isdigit() else None
+
+
+def _count(descriptor: int) -> int | None:
+    try:
+        return int.from_bytes(os.read(descriptor, 8), "little")
+    except OSError:
+        return None
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
