@@ -39,7 +39,10 @@ CALLS = {
     **dict.fromkeys(("write", "pwrite64", "writev", "pwritev", "pwritev2"), (1, 3)),
 }
 """Where a system call counts among the metrics: calls and bytes."""
+COPIES = {"sendfile": (1, 0), "copy_file_range": (0, 1)}
+"""Which of its descriptors a system call reads from, and which it writes to."""
 _CALL = re.compile(r"^(?:\d+ +)?(\w+)\((\d+)<([^>]*)>.*= (-?\d+)")
+_DESCRIPTOR = re.compile(r"\d+<([^>]*)>")
 _OPEN = re.compile(r"^(?:\d+ +)?(?:openat|open|creat)\(.* = \d+<([^>]*)>$")
 _UNFINISHED = re.compile(r"^(\d+) +(.*) <unfinished \.\.\.>$")
 _RESUMED = re.compile(r"^(\d+) +<\.\.\. \w+ resumed>(.*)$")
@@ -108,12 +111,18 @@ def lines_of(trace: Path) -> list[str]:
 def traced(command: Sequence[str], folder: Path, environment: Mapping[str, str] = os.environ) -> Counts:
     """Return what strace sees a command do with the files of its folder."""
     trace = folder.with_suffix(".strace")
-    calls = ",".join((*CALLS, "openat", "open", "creat"))
+    calls = ",".join((*CALLS, *COPIES, "openat", "open", "creat"))
     strace = ["strace", "-f", "-y", "-e", f"trace={calls}", "-e", "signal=none", "-o", str(trace)]
     subprocess.run([*strace, *command], cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
     counts: Counts = defaultdict(lambda: [0] * len(METRICS))
     for line in lines_of(trace):
-        if (found := _CALL.match(line)) and found[1] in CALLS and (name := group(found[3], folder)):
+        if (found := _CALL.match(line)) and found[1] in COPIES:
+            places = _DESCRIPTOR.findall(line)
+            for call, place in enumerate(COPIES[found[1]]):
+                if name := group(places[place], folder):
+                    counts[name][call] += 1
+                    counts[name][call + 2] += max(0, int(found[4]))
+        elif found and found[1] in CALLS and (name := group(found[3], folder)):
             call, size = CALLS[found[1]]
             counts[name][call] += 1
             counts[name][size] += max(0, int(found[4]))

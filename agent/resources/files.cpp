@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -194,6 +196,34 @@ template <typename Call> ssize_t writing(int descriptor, const void *caller, Cal
     note_written(bytes);
     visit.wrote(bytes);
     return bytes;
+}
+
+/* The kernel copies from one file to another: a call that reads, and one that writes. The time is that of the writing.
+ */
+template <typename Call> ssize_t copying(int from, int to, const void *caller, Call call) {
+    ssize_t bytes;
+    {
+        Visit visit(counted_group(to, caller));
+        bytes = call();
+        note_read(bytes);
+        note_written(bytes);
+        visit.wrote(bytes);
+    }
+    const int error = errno;
+    Visit visit(counted_group(from, caller));
+    visit.read(bytes);
+    errno = error;
+    return bytes;
+}
+
+/* A file becomes a part of the memory. What is read and written there makes no calls. */
+template <typename Call> void *mapping(int descriptor, size_t bytes, const void *caller, Call call) {
+    if (descriptor < 0 || !is_counted(caller))
+        return call();
+    Visit visit(counted_group(descriptor, caller));
+    void *memory = call();
+    visit.add(QUIPU_FILE_BYTES_MAPPED, memory == MAP_FAILED ? 0 : bytes);
+    return memory;
 }
 
 template <typename Call> auto other(int descriptor, const void *caller, Call call) {
@@ -406,6 +436,21 @@ WRITING(writev, (int fd, const struct iovec *parts, int count), (fd, parts, coun
 WRITING(pwritev, (int fd, const struct iovec *parts, int count, off_t at), (fd, parts, count, at))
 WRITING(pwritev64, (int fd, const struct iovec *parts, int count, off64_t at), (fd, parts, count, at))
 
+EXPORTED ssize_t sendfile(int to, int from, off_t *offset, size_t size) noexcept {
+    return copying(from, to, CALLER, [&] { return NEXT(sendfile)(to, from, offset, size); });
+}
+EXPORTED ssize_t sendfile64(int to, int from, off64_t *offset, size_t size) noexcept {
+    return copying(from, to, CALLER, [&] { return NEXT(sendfile64)(to, from, offset, size); });
+}
+EXPORTED ssize_t copy_file_range(int from, off64_t *at, int to, off64_t *to_at, size_t size, unsigned flags) {
+    return copying(from, to, CALLER, [&] { return NEXT(copy_file_range)(from, at, to, to_at, size, flags); });
+}
+EXPORTED void *mmap(void *place, size_t size, int access, int flags, int fd, off_t at) noexcept {
+    return mapping(fd, size, CALLER, [&] { return NEXT(mmap)(place, size, access, flags, fd, at); });
+}
+EXPORTED void *mmap64(void *place, size_t size, int access, int flags, int fd, off64_t at) noexcept {
+    return mapping(fd, size, CALLER, [&] { return NEXT(mmap64)(place, size, access, flags, fd, at); });
+}
 EXPORTED int fsync(int fd) {
     return other(fd, CALLER, [&] { return NEXT(fsync)(fd); });
 }

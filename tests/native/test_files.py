@@ -47,6 +47,13 @@ def test_calls_of_the_system_are_counted(tree: Tree) -> None:
     assert own["time"] > 0
 
 
+def test_what_the_kernel_copies_and_maps_is_counted(tree: Tree) -> None:
+    source, copy = tree["main", "copies", "part-#.bin"], tree["main", "copies", "copy.bin"]
+    assert (source["file_reads"], source["file_bytes_read"], source["file_writes"]) == (2, 1000, 0)
+    assert (copy["file_writes"], copy["file_bytes_written"], copy["file_reads"]) == (2, 1000, 0)
+    assert copy["file_bytes_mapped"] == 1000
+
+
 def test_what_stdio_does_is_counted(tree: Tree) -> None:
     own = tree["main", "lines", "part-#.bin"]
     assert (own["file_writes"], own["file_bytes_written"]) == (5, 20_000)  # buffers of 4096 bytes
@@ -70,8 +77,8 @@ def test_what_a_stream_holds_at_the_end_is_counted(tree: Tree) -> None:
 
 
 def test_the_files_of_quipu_are_not_counted(tree: Tree) -> None:
-    groups = {path[-1] for path in tree if path and path[-1] not in ("main", "pieces", "lines", "no_files")}
-    assert groups == {"part-#.bin", "left.txt", "(pipe)", "(socket)", "(stderr)", "(stdout)"}
+    groups = {path[-1] for path in tree if path and path[-1] not in ("main", "pieces", "lines", "copies", "no_files")}
+    assert groups == {"part-#.bin", "copy.bin", "left.txt", "(pipe)", "(socket)", "(stderr)", "(stdout)"}
 
 
 def test_files_are_the_same_as_without(workshop: Workshop, tmp_path: Path) -> None:

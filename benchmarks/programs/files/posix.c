@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of the system by their own names: pieces, positions, vectors, appended files, duplicated descriptors. */
+/* Calls of the system by their own names: pieces, positions, vectors, appended and copied files, duplicated
+ * descriptors. */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -37,5 +40,10 @@ int main(void) {
         check(write(fd, data, 1000) == 1000);
         close(fd);
     }
+    const int from = open("pieces.bin", O_RDONLY), to = open("copy.bin", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    check(sendfile(to, from, NULL, 10000) == 10000);
+    check(copy_file_range(from, NULL, to, NULL, 20000, 0) == 20000);
+    close(from);
+    close(to);
     return 0;
 }

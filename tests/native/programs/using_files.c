@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,6 +40,17 @@ OWN static void lines(void) {
         abort();
 }
 
+OWN static void copies(void) {
+    const int from = open("part-17.bin", O_RDONLY), to = open("copy.bin", O_RDWR | O_CREAT | O_TRUNC, 0644);
+    if (sendfile(to, from, NULL, 600) != 600 || copy_file_range(from, NULL, to, NULL, 4096, 0) != 400)
+        abort();
+    char *data = mmap(NULL, 1000, PROT_READ, MAP_PRIVATE, to, 0);
+    if (data == MAP_FAILED || munmap(data, 1000))
+        abort();
+    close(from);
+    close(to);
+}
+
 OWN static void no_files(void) {
     int ends[2], pair[2];
     char data[16] = "";
@@ -53,6 +66,7 @@ OWN static void no_files(void) {
 int main(void) {
     pieces();
     lines();
+    copies();
     no_files();
     FILE *stream = fopen("left.txt", "w"); /* the C library writes it at the end */
     fputs("never closed\n", stream);
