@@ -20,7 +20,7 @@ using Frame = quipu_frame;
 using Folded = quipu_folded;
 
 /* Of this process: with the metrics of the sampler. */
-constexpr uint32_t most_metrics = QUIPU_METRIC_COUNT + 32;
+constexpr uint32_t most_metrics = QUIPU_METRIC_COUNT + 48;
 extern uint32_t node_size, metric_count;
 
 static_assert(sizeof(Node) == sizeof(quipu_profile_node) + size_t{8} * QUIPU_METRIC_COUNT);

@@ -81,7 +81,7 @@ class Profile:
     def bytes(self) -> Content:
         """Return the file."""
         header = struct.pack(
-            "<8s8I6Q128s3624s256x",
+            "<8s8I6Q128s3848s32x",
             b"QUIPUPRF",
             self.version,
             4096,
@@ -105,9 +105,9 @@ class Profile:
             return header + chunks
         pieces = [chunks[at : at + self.chunk_size] for at in range(0, len(chunks), self.chunk_size)]
         filled = [64 + struct.unpack_from("<I", piece, 8)[0] for piece in pieces]
-        header = header[:3844] + struct.pack("<I", len(pieces)) + header[3848:]
+        header = header[:4068] + struct.pack("<I", len(pieces)) + header[4072:]
         sealed = [seal(piece[:used], 12) + piece[used:] for piece, used in zip(pieces, filled, strict=True)]
-        return b"".join([seal(header, 3840), *sealed])
+        return b"".join([seal(header, 4064), *sealed])
 
     def _text(self) -> Content:
         records = [

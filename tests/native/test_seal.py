@@ -26,7 +26,7 @@ def test_the_runtime_and_the_reader_agree_and_damage_is_told(workshop) -> None:
     assert profile.state == ProfileState.ENDED
     assert profile.problems == ()
     content = path.read_bytes()
-    assert content[3840:3844] != bytes(4)
+    assert content[4064:4068] != bytes(4)
     for position in (3000, 4096 + 70, 4096 + 16):
         changed = bytearray(content)
         changed[position] ^= 4
@@ -45,5 +45,5 @@ def test_threads_that_outlive_the_end_do_not_spoil_the_checksums(workshop) -> No
         (path,) = raw.glob("profile-*.quipu")
         profile = read_profile(path)
         assert profile.state == ProfileState.ENDED
-        assert path.read_bytes()[3840:3844] != bytes(4)
+        assert path.read_bytes()[4064:4068] != bytes(4)
         assert profile.problems == ()
