@@ -313,9 +313,10 @@ __attribute__((noinline)) bool forget_slowly(const void *block, Share *share) {
     if (thread->busy)
         return false;
     thread->busy = true;
-    if (thread->low != 0 && thread->low != INT64_MAX)
+    if (thread->high > __atomic_load_n(&noted, __ATOMIC_RELAXED) && thread->low != 0 && thread->low != INT64_MAX) {
         share_balance(thread);
-    note_highest(metrics ? path() : nullptr, before_shrinking);
+        note_highest(metrics ? path() : nullptr, before_shrinking);
+    }
     const bool known = forget(block, share);
     thread->busy = false;
     return known;
