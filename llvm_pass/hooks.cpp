@@ -2,6 +2,7 @@
 #include "hooks.h"
 
 #include "inlined.h"
+#include "versions.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/Function.h"
@@ -39,10 +40,6 @@ void storeNow(IRBuilder<> &Builder, Value *What, Value *Struct, size_t Offset) {
     Store->setAtomic(AtomicOrdering::Monotonic, SyncScope::SingleThread);
 }
 
-void signalFence(IRBuilder<> &Builder) {
-    Builder.CreateFence(AtomicOrdering::SequentiallyConsistent, SyncScope::SingleThread);
-}
-
 void increment(IRBuilder<> &Builder, Value *Address, Value *By) {
     Value *Before = Builder.CreateAlignedLoad(Builder.getInt64Ty(), Address, Align(8));
     Builder.CreateAlignedStore(Builder.CreateAdd(Before, By), Address, Align(8));
@@ -75,6 +72,8 @@ Runtime::Runtime(Module &M) : M(M) {
     Count = M.getOrInsertFunction("quipu_count", Plain, Pointer, Pointer);
     Unwind = M.getOrInsertFunction("quipu_unwind", Plain, Void, Pointer);
     Top = M.getOrInsertFunction("quipu_top", Plain, Pointer);
+    ExitVisit = M.getOrInsertFunction("quipu_exit_visit", Plain, Void, Pointer);
+    UnwindVisit = M.getOrInsertFunction("quipu_unwind_visit", Plain, Void, Pointer);
     Effort = M.getOrInsertFunction("quipu_effort", Plain, Void, Pointer, I64, Pointer);
     Moved = M.getOrInsertFunction("quipu_moved", Plain, Void, Pointer, I64, I64, I64);
     // Only the x86-64 has its clock in an instruction that LLVM knows, and the structs are those of 64-bit processors.
@@ -99,7 +98,7 @@ Runtime::Runtime(Module &M) : M(M) {
         return Callee;
     };
     CountMissed = Preserving("quipu_count_missed", FunctionType::get(Pointer, {Pointer, Pointer}, false));
-    EnterMissed = Preserving("quipu_enter_missed", FunctionType::get(Pointer, {Pointer, Pointer}, false));
+    EnterMissed = Preserving("quipu_enter_missed", FunctionType::get(I64, {Pointer, Pointer}, false));
     ExitMissed = Preserving("quipu_exit_missed", FunctionType::get(Void, {Pointer}, false));
     // Code for shared libraries, which may be loaded later, has no room for many variables of threads.
     HasSlots = M.getPICLevel() == PICLevel::NotPIC || M.getPIELevel() != PIELevel::Default;
@@ -133,34 +132,6 @@ GlobalVariable *Runtime::newSlot() {
     return Slot;
 }
 
-/// Adds the time since the latest event to the node that `Here` is charged to, if `Other` is to be active, which is
-/// charged to another one, and time is kept: none, if a signal handler was measured since the clock was read. Other
-/// clocks are read by the runtime. Enters: a visit of `Other` begins. Builder goes on behind that.
-void Runtime::chargeTime(IRBuilder<> &Builder, Value *Thread, Value *Here, Value *Other, const Ways &Way, bool Enters) {
-    BasicBlock *Changing = block(Way, "quipu.changing"), *Known = block(Way, "quipu.clock"),
-               *Reading = block(Way, "quipu.time"), *Behind = block(Way, "quipu.fast");
-    Value *Charged = load(Builder, Pointer, Here, offsetof(quipu_node, charged));
-    Value *Next = load(Builder, Pointer, Other, offsetof(quipu_node, charged));
-    Builder.CreateCondBr(Builder.CreateICmpNE(Charged, Next), Changing, Behind);
-    Builder.SetInsertPoint(Changing);
-    Value *Clock = load(Builder, I64, Thread, offsetof(quipu_thread, clock));
-    go(Builder, Builder.CreateICmpNE(Clock, Builder.getInt64(QUIPU_CLOCK_NANOSECONDS)), Known, Way);
-    Builder.CreateCondBr(Builder.CreateICmpNE(Clock, Builder.getInt64(QUIPU_CLOCK_NONE)), Reading, Behind);
-    Builder.SetInsertPoint(Reading);
-    if (Enters) {
-        Value *Visits = load(Builder, I64, Other, offsetof(quipu_node, metrics) + sizeof(uint64_t) * QUIPU_VISITS);
-        Value *InPeriod = Builder.CreateAnd(Visits, Builder.getInt64(QUIPU_REVIEW_VISITS - 1));
-        go(Builder, Builder.CreateIsNotNull(InPeriod), block(Way, "quipu.timed"), Way);
-    }
-    Value *Now = Builder.CreateIntrinsic(Intrinsic::x86_rdtsc, {}, {});
-    Value *Last = load(Builder, I64, Thread, offsetof(quipu_thread, last));
-    Value *Elapsed = Builder.CreateBinaryIntrinsic(Intrinsic::usub_sat, Now, Last);
-    increment(Builder, field(Builder, Charged, offsetof(quipu_node, metrics) + sizeof(uint64_t) * QUIPU_TIME), Elapsed);
-    store(Builder, Builder.CreateAdd(Last, Elapsed), Thread, offsetof(quipu_thread, last));
-    Builder.CreateBr(Behind);
-    Builder.SetInsertPoint(Behind);
-}
-
 /// Splits the block around `Call`: Head -> Tail, and Slow for what is unusual. Head has no end yet.
 Runtime::Ways Runtime::split(CallInst *Call) const {
     Ways Way;
@@ -182,13 +153,11 @@ BasicBlock *Runtime::block(const Ways &Way, const Twine &Name) const {
 }
 
 /// The link from the active node to `Region`. Builder ends where it is known; the last way there is not made yet.
-Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, Value *Slot, const Ways &Way) const {
+Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, GlobalVariable *Slot, const Ways &Way) const {
     if (Slot) {
         Value *Thread = threadState(Builder);
         Value *Here = load(Builder, Pointer, Thread, offsetof(quipu_thread, here));
-        auto *Own = dyn_cast<GlobalVariable>(Slot);
-        Value *Link = Own ? threadLocal(Builder, Own, "quipu.link")
-                          : Builder.CreateAlignedLoad(Pointer, Slot, Align(8), "quipu.link");
+        Value *Link = threadLocal(Builder, Slot, "quipu.link");
         return {Thread, Here, Link,
                 Builder.CreateICmpEQ(load(Builder, Pointer, Link, offsetof(quipu_link, from)), Here)};
     }
@@ -199,6 +168,7 @@ Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, Value *Slo
     Value *Hash = isa<Constant>(Region) ? static_cast<Value *>(hashOf(Region, M.getDataLayout()))
                                         : load(Builder, I64, Region, offsetof(quipu_region, hash));
     Value *Index = Builder.CreateAnd(Builder.CreateAdd(Salt, Hash), Builder.getInt64(QUIPU_TABLE_ENTRIES - 1));
+    Index = Builder.CreateAdd(Index, Builder.getInt64(QUIPU_TABLE_ENTRIES)); // of links without a clock
     Value *Table = load(Builder, Pointer, Thread, offsetof(quipu_thread, table));
     Value *Link = Builder.CreateLoad(Pointer, Builder.CreateInBoundsGEP(Pointer, Table, Index));
     Value *Same = Builder.CreateICmpEQ(load(Builder, Pointer, Link, offsetof(quipu_link, from)), Here);
@@ -209,11 +179,10 @@ Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, Value *Slo
 }
 
 /// Of this thread's copy, before an instruction.
-Value *Runtime::addressOf(Value *Slot, Instruction *Before) const {
+Value *Runtime::addressOf(GlobalVariable *Slot, Instruction *Before) const {
     if (!Slot)
         return ConstantPointerNull::get(cast<PointerType>(Pointer));
-    auto *Own = dyn_cast<GlobalVariable>(Slot);
-    return Own ? IRBuilder<>(Before).CreateThreadLocalAddress(Own) : Slot;
+    return IRBuilder<>(Before).CreateThreadLocalAddress(Slot);
 }
 
 /// Puts the call of a function that preserves all registers in the place of `Call`.
@@ -224,8 +193,20 @@ CallInst *Runtime::replace(CallInst *Call, FunctionCallee Callee, ArrayRef<Value
     return Missed;
 }
 
+/// Puts what is found behind a link in the place of a call of quipu_count.
+void Runtime::useLink(IRBuilder<> &Builder, Value *Link, CallInst *Count, bool CountsVisits) const {
+    if (!CountsVisits)
+        increment(Builder, load(Builder, Pointer, Link, offsetof(quipu_link, visits)), Builder.getInt64(1));
+    if (!Count->use_empty()) {
+        Value *Counters = load(Builder, Pointer, Link, offsetof(quipu_link, counters));
+        Counters->takeName(Count);
+        Count->replaceAllUsesWith(Counters);
+    }
+    Count->eraseFromParent();
+}
+
 /// quipu_count
-void Runtime::inlineCount(CallInst *Call, bool CountsVisits) {
+void Runtime::inlineCount(CallInst *Call, bool CountsVisits, CallInst *Far) {
     Value *Region = Call->getArgOperand(0);
     const Ways Way = split(Call);
     GlobalVariable *Slot = newSlot();
@@ -234,150 +215,108 @@ void Runtime::inlineCount(CallInst *Call, bool CountsVisits) {
     const Known Found = findLink(Builder, Region, Slot, Way);
     BasicBlock *Usual = Builder.GetInsertBlock();
     go(Builder, Found.Usual, Way.Tail, Way);
-    CallInst *Missed = replace(Call, CountMissed, {Region, addressOf(Slot, Call)});
-
     Builder.SetInsertPoint(Way.Tail, Way.Tail->begin());
+    if (Far) {
+        useLink(Builder, Found.Link, Call, CountsVisits);
+        Way.Slow->getTerminator()->eraseFromParent();
+        IRBuilder<> Slow(Way.Slow);
+        callWithArguments(Slow, *Way.Slow->getParent(), *Far->getFunction(), nullptr);
+        CallInst *Missed = replace(Far, CountMissed, {Region, addressOf(Slot, Far)});
+        IRBuilder<> Behind(Far);
+        useLink(Behind, Missed, Far, CountsVisits);
+        return;
+    }
+    CallInst *Missed = replace(Call, CountMissed, {Region, addressOf(Slot, Call)});
     PHINode *Link = Builder.CreatePHI(Pointer, 2);
     Link->addIncoming(Found.Link, Usual);
     Link->addIncoming(Missed, Way.Slow);
-    if (!CountsVisits)
-        increment(Builder, load(Builder, Pointer, Link, offsetof(quipu_link, visits)), Builder.getInt64(1));
-    if (!Call->use_empty()) {
-        Value *Counters = load(Builder, Pointer, Link, offsetof(quipu_link, counters));
-        Counters->takeName(Call);
-        Call->replaceAllUsesWith(Counters);
-    }
-    Call->eraseFromParent();
+    useLink(Builder, Link, Call, CountsVisits);
+}
+
+/// Room for what a function keeps of a visit (quipu_visit).
+AllocaInst *Runtime::newVisit(Function &F) const {
+    IRBuilder<> Builder(&F.getEntryBlock(), F.getEntryBlock().begin());
+    return Builder.CreateAlloca(ArrayType::get(I64, sizeof(quipu_visit) / sizeof(uint64_t)), nullptr, "quipu.visit");
 }
 
 /// quipu_enter
-void Runtime::inlineEnter(CallInst *Call, Value *Slot) {
+void Runtime::inlineEnter(CallInst *Call, Value *Visit) {
     Value *Region = Call->getArgOperand(0);
+    GlobalVariable *Slot = newSlot();
     const Ways Way = split(Call);
+    BasicBlock *Linked = block(Way, "quipu.linked"), *Framed = block(Way, "quipu.framed");
     IRBuilder<> Builder(Way.Head);
     Builder.SetCurrentDebugLocation(Call->getDebugLoc());
     const Known Found = findLink(Builder, Region, Slot, Way);
-    go(Builder, Found.Usual, block(Way, "quipu.found"), Way);
-    Value *Thread = Found.Thread;
-    Value *Top = load(Builder, Pointer, Thread, offsetof(quipu_thread, top));
-    Value *Limit = load(Builder, Pointer, Thread, offsetof(quipu_thread, limit));
-    go(Builder, Builder.CreateICmpNE(Top, Limit), block(Way, "quipu.room"), Way);
-    Value *To = load(Builder, Pointer, Found.Link, offsetof(quipu_link, to));
-    chargeTime(Builder, Thread, Found.Here, To, Way, /*Enters=*/true);
-    increment(Builder, load(Builder, Pointer, Found.Link, offsetof(quipu_link, visits)), Builder.getInt64(1));
-    Value *Counters = load(Builder, Pointer, Found.Link, offsetof(quipu_link, counters));
-    Value *Result = field(Builder, Top, sizeof(quipu_frame));
-    // As quipu_push: until the frame is the innermost one, signal handlers take its place.
-    auto Fill = [&] {
-        storeNow(Builder, To, Result, offsetof(quipu_frame, node));
-        signalFence(Builder);
-    };
-    Fill();
-    storeNow(Builder, Result, Thread, offsetof(quipu_thread, top));
-    signalFence(Builder);
-    Fill();
-    store(Builder, To, Thread, offsetof(quipu_thread, here));
-    Builder.CreateBr(Way.Tail);
-    BasicBlock *FastEnd = Builder.GetInsertBlock();
+    BasicBlock *Usual = Builder.GetInsertBlock();
+    go(Builder, Found.Usual, Linked, Way);
 
     CallInst *Missed = replace(Call, EnterMissed, {Region, addressOf(Slot, Call)});
+    Builder.SetInsertPoint(Call);
+    Value *Thread = threadState(Builder);
+    Value *IsFramed =
+        Builder.CreateICmpNE(Builder.CreateAnd(Missed, Builder.getInt64(QUIPU_FRAMED)), ConstantInt::get(I64, 0));
+    Value *Looked = Builder.CreateIntToPtr(Missed, Pointer);
+    Way.Slow->getTerminator()->eraseFromParent();
+    Builder.SetInsertPoint(Way.Slow);
+    Builder.CreateCondBr(IsFramed, Framed, Linked);
+
+    Builder.SetInsertPoint(Linked, Linked->begin());
+    PHINode *State = Builder.CreatePHI(Pointer, 2), *Link = Builder.CreatePHI(Pointer, 2);
+    State->addIncoming(Found.Thread, Usual);
+    State->addIncoming(Thread, Way.Slow);
+    Link->addIncoming(Found.Link, Usual);
+    Link->addIncoming(Looked, Way.Slow);
+    store(Builder, load(Builder, I64, State, offsetof(quipu_thread, top)), Visit, offsetof(quipu_visit, top));
+    store(Builder, Link, Visit, offsetof(quipu_visit, link));
+    increment(Builder, load(Builder, Pointer, Link, offsetof(quipu_link, visits)), Builder.getInt64(1));
+    Value *Counters = load(Builder, Pointer, Link, offsetof(quipu_link, counters));
+    storeNow(Builder, load(Builder, Pointer, Link, offsetof(quipu_link, to)), State, offsetof(quipu_thread, here));
+    Builder.CreateBr(Way.Tail);
+
+    Builder.SetInsertPoint(Framed);
+    store(Builder, Missed, Visit, offsetof(quipu_visit, top));
+    Value *Frame = Builder.CreateIntToPtr(Builder.CreateSub(Missed, Builder.getInt64(QUIPU_FRAMED)), Pointer);
+    Value *OfFrame = load(Builder, Pointer, Frame, offsetof(quipu_frame, counters));
+    Builder.CreateBr(Way.Tail);
+
     Builder.SetInsertPoint(Way.Tail, Way.Tail->begin());
-    PHINode *Merged = Builder.CreatePHI(Pointer, 2), *Known = nullptr;
-    Merged->takeName(Call);
-    // The counters stay in a register: nobody but the function looks for them in its frame.
+    PHINode *Own = Builder.CreatePHI(Pointer, 2);
+    Own->addIncoming(Counters, Linked);
+    Own->addIncoming(OfFrame, Framed);
     for (User *U : make_early_inc_range(Call->users())) {
-        auto *Load = dyn_cast<LoadInst>(U);
-        if (!Load || Load->getPointerOperand() != Call)
-            continue;
-        if (!Known) {
-            Known = Builder.CreatePHI(Pointer, 2);
-            Known->addIncoming(Counters, FastEnd);
-            IRBuilder<> Slow(Way.Slow->getTerminator());
-            Known->addIncoming(load(Slow, Pointer, Missed, offsetof(quipu_frame, counters)), Way.Slow);
-            Known->takeName(Load);
-        }
-        Load->replaceAllUsesWith(Known);
+        auto *Load = cast<LoadInst>(U); // of the counters
+        if (!Own->hasName())
+            Own->takeName(Load);
+        Load->replaceAllUsesWith(Own);
         Load->eraseFromParent();
     }
-    Call->replaceAllUsesWith(Merged);
-    Merged->addIncoming(Result, FastEnd);
-    Merged->addIncoming(Missed, Way.Slow);
     Call->eraseFromParent();
 }
 
 /// quipu_exit
-void Runtime::inlineExit(CallInst *Call) {
-    Value *Frame = Call->getArgOperand(0);
+void Runtime::inlineExit(CallInst *Call, Value *Visit) {
     const Ways Way = split(Call);
     IRBuilder<> Builder(Way.Head);
     Builder.SetCurrentDebugLocation(Call->getDebugLoc());
     Value *Thread = threadState(Builder);
-    Value *IsTop = Builder.CreateICmpEQ(load(Builder, Pointer, Thread, offsetof(quipu_thread, top)), Frame);
+    Value *IsTop = Builder.CreateICmpEQ(load(Builder, I64, Thread, offsetof(quipu_thread, top)),
+                                        load(Builder, I64, Visit, offsetof(quipu_visit, top)));
     go(Builder, IsTop, block(Way, "quipu.top"), Way);
-    Value *Below = Builder.CreateConstInBoundsGEP1_64(Builder.getInt8Ty(), Frame, -int64_t{sizeof(quipu_frame)});
-    Value *Back = load(Builder, Pointer, Below, offsetof(quipu_frame, node));
-    chargeTime(Builder, Thread, load(Builder, Pointer, Thread, offsetof(quipu_thread, here)), Back, Way,
-               /*Enters=*/false);
-    store(Builder, Below, Thread, offsetof(quipu_thread, top));
-    store(Builder, Back, Thread, offsetof(quipu_thread, here));
+    Value *Link = load(Builder, Pointer, Visit, offsetof(quipu_visit, link));
+    storeNow(Builder, load(Builder, Pointer, Link, offsetof(quipu_link, from)), Thread, offsetof(quipu_thread, here));
     Builder.CreateBr(Way.Tail);
-    replace(Call, ExitMissed, {Frame});
+    replace(Call, ExitMissed, {Visit});
     Call->eraseFromParent();
 }
 
 bool Runtime::inlines(const Function &F) const { return Current && !F.hasOptSize() && !F.hasOptNone(); }
 
-/// A function of this file, or of any other that the linker keeps, that preserves all registers.
-Function *Runtime::newHelper(StringRef Name, FunctionType *Type) const {
-    Function *Helper = Function::Create(Type, GlobalValue::LinkOnceODRLinkage, Name, M);
-    Helper->setVisibility(GlobalValue::HiddenVisibility);
-    Helper->setDSOLocal(true);
-    Helper->setComdat(M.getOrInsertComdat(Name));
-    Helper->setCallingConv(CallingConv::PreserveAll);
-    Helper->addFnAttr(Attribute::NoUnwind);
-    Helper->addFnAttr(Attribute::NoInline);
-    Helper->addFnAttr(Attribute::WillReturn);
-    return Helper;
-}
-
-void Runtime::callHelper(CallInst *Call, FunctionCallee Helper) {
-    SmallVector<Value *, 2> Arguments(Call->args());
-    if (Helper.getFunctionType()->getNumParams() > 1)
-        Arguments.push_back(addressOf(newSlot(), Call));
-    CallInst *Short = replace(Call, Helper, Arguments);
-    Short->setDebugLoc(Call->getDebugLoc());
-    Short->takeName(Call);
-    Call->replaceAllUsesWith(Short);
-    Call->eraseFromParent();
-}
-
-void Runtime::inlineHooks(Function &F, ArrayRef<CallInst *> Calls, size_t Own, bool CountsVisits) {
-    if (!inlines(F))
-        return;
-    if (Own < Calls.size() && !EnterHelper) {
-        EnterHelper =
-            newHelper(HasSlots ? "quipu_enter_shared" : "quipu_enter_unslotted", EnterMissed.getFunctionType());
-        IRBuilder<> Entry(BasicBlock::Create(M.getContext(), "", EnterHelper));
-        CallInst *Entered = Entry.CreateCall(Enter, {EnterHelper->getArg(0)});
-        Entry.CreateRet(Entered);
-        inlineEnter(Entered, HasSlots ? EnterHelper->getArg(1) : nullptr);
-        ExitHelper = newHelper("quipu_exit_shared", ExitMissed.getFunctionType());
-        IRBuilder<> End(BasicBlock::Create(M.getContext(), "", ExitHelper));
-        CallInst *Left = End.CreateCall(Exit, {ExitHelper->getArg(0)});
-        End.CreateRetVoid();
-        inlineExit(Left);
-    }
-    for (auto [Index, Call] : enumerate(Calls)) {
-        const bool IsExit = Call->getCalledOperand() == Exit.getCallee();
-        if (Index >= Own)
-            callHelper(Call, IsExit ? ExitHelper : EnterHelper);
-        else if (IsExit)
-            inlineExit(Call);
-        else if (Call->getCalledOperand() == Count.getCallee())
-            inlineCount(Call, CountsVisits);
-        else
-            inlineEnter(Call, newSlot());
-    }
+void Runtime::inlineHook(CallInst *Call, Value *Visit) {
+    if (Call->getCalledOperand() == Exit.getCallee())
+        inlineExit(Call, Visit);
+    else
+        inlineEnter(Call, Visit);
 }
 
 } // namespace quipu

@@ -8,6 +8,7 @@
 #include "llvm/IR/IRBuilder.h"
 
 namespace llvm {
+class AllocaInst;
 class CallInst;
 class Function;
 class GlobalVariable;
@@ -23,11 +24,15 @@ class Runtime {
     explicit Runtime(llvm::Module &M);
 
     llvm::FunctionCallee Enter, Exit, Count, Unwind, Top, Effort, Moved;
+    llvm::FunctionCallee ExitVisit, UnwindVisit; ///< take what newVisit() is for
 
-    /// Puts what these calls do when nothing unusual happens in front of them (agent/runtime/inlined.h), so that they
-    /// are only made otherwise. CountsVisits: the counters of `F` say how often it was visited. Own: how many of them,
-    /// from the first on, get that code. The others share one copy of it.
-    void inlineHooks(llvm::Function &F, llvm::ArrayRef<llvm::CallInst *> Calls, size_t Own, bool CountsVisits);
+    /// Room for what is known of a visit whose hooks are inline.
+    llvm::AllocaInst *newVisit(llvm::Function &F) const;
+    /// Puts what a call of `Enter` or `Exit` does when nothing unusual happens in its place (agent/runtime/inlined.h).
+    void inlineHook(llvm::CallInst *Call, llvm::Value *Visit);
+    /// The same for a call of `Count`. CountsVisits: the counters say how often the function was visited. Far: a call
+    /// in a function with the same arguments, which is called when something unusual happens, and does the rest.
+    void inlineCount(llvm::CallInst *Call, bool CountsVisits, llvm::CallInst *Far = nullptr);
     /// Whether that does anything: not for processors without a cheap clock, and not where `F` asks for small code.
     bool inlines(const llvm::Function &F) const;
 
@@ -43,18 +48,14 @@ class Runtime {
     struct Known {
         llvm::Value *Thread, *Here, *Link, *Usual;
     };
-    Known findLink(llvm::IRBuilder<> &Builder, llvm::Value *Region, llvm::Value *Slot, const Ways &Way) const;
+    Known findLink(llvm::IRBuilder<> &Builder, llvm::Value *Region, llvm::GlobalVariable *Slot, const Ways &Way) const;
+    void useLink(llvm::IRBuilder<> &Builder, llvm::Value *Link, llvm::CallInst *Count, bool CountsVisits) const;
     llvm::CallInst *replace(llvm::CallInst *Call, llvm::FunctionCallee Callee,
                             llvm::ArrayRef<llvm::Value *> Arguments) const;
     llvm::GlobalVariable *newSlot();
-    llvm::Value *addressOf(llvm::Value *Slot, llvm::Instruction *Before) const;
-    llvm::Function *newHelper(llvm::StringRef Name, llvm::FunctionType *Type) const;
-    void callHelper(llvm::CallInst *Call, llvm::FunctionCallee Helper);
-    void chargeTime(llvm::IRBuilder<> &Builder, llvm::Value *Thread, llvm::Value *Here, llvm::Value *Other,
-                    const Ways &Way, bool Enters);
-    void inlineCount(llvm::CallInst *Call, bool CountsVisits);
-    void inlineEnter(llvm::CallInst *Call, llvm::Value *Slot);
-    void inlineExit(llvm::CallInst *Call);
+    llvm::Value *addressOf(llvm::GlobalVariable *Slot, llvm::Instruction *Before) const;
+    void inlineEnter(llvm::CallInst *Call, llvm::Value *Visit);
+    void inlineExit(llvm::CallInst *Call, llvm::Value *Visit);
 
     llvm::Module &M;
     llvm::Type *Pointer;
@@ -62,7 +63,6 @@ class Runtime {
     llvm::GlobalVariable *Current = nullptr, *ActiveNode = nullptr;
     llvm::Constant *NoLink = nullptr;
     llvm::FunctionCallee CountMissed, EnterMissed, ExitMissed;
-    llvm::Function *EnterHelper = nullptr, *ExitHelper = nullptr;
     bool HasSlots = false;
 };
 

@@ -58,21 +58,19 @@ struct Decision {
     bool CountsVisits;
 };
 
-/// Hooks of functions inside of another that each have their own code; more share one copy, which is slower by a call.
-constexpr size_t FewHooks = 4;
-
 /// Inserts counting, and enter and exit if it is a region, into one function.
 class FunctionInstrumenter {
   public:
     FunctionInstrumenter(Function &F, Runtime &RT, RegionFacts &Facts, quipu_hook Hook, const Scopes &Within,
                          CarriedCalls &Callees, Details &Into, bool HandleExceptions)
         : F(F), RT(RT), Facts(Facts), Hook(Hook), Within(Within), Callees(Callees), Into(Into),
-          HandleExceptions(HandleExceptions) {}
+          HandleExceptions(HandleExceptions), Inlines(RT.inlines(F)) {}
 
     /// The reference: what every block does is added to its call path.
     void runNaively() {
         std::vector<Instruction *> Twice = returningTwice();
         const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, {}, Into);
+        Inlines = false;
         countNaively(F, Within, Descriptor.Whole, RT.Effort, RT.Moved);
         CallInst *Begin = atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor.Whole}, "quipu.frame");
         finish(Twice, isRegion() ? Begin : nullptr, Descriptor);
@@ -81,8 +79,9 @@ class FunctionInstrumenter {
     /// Plain: the version without counters. Returns what callers need that count for the function, if they may.
     std::optional<Carried> run(FunctionAnalysisManager &FAM, Function *Plain, bool MayBeCarried) {
         std::vector<Instruction *> Twice = returningTwice();
+        Inlines &= Twice.empty() && F.getName() != "main"; // rare, and what is open ends with main
         MayBeCarried &= Plain && !Plain->isInterposable() && Twice.empty() && Within.hooks().empty();
-        PathUse Ways = isRegion() || !RT.inlines(F) ? PathUse::Never : PathUse::Usually;
+        PathUse Ways = isRegion() || !Inlines ? PathUse::Never : PathUse::Usually;
         if (MayBeCarried && Ways == PathUse::Usually && isCalledHereOnly(*Plain))
             Ways = PathUse::IfManyBranches;
         Counting Counters(F, FAM, Within, Callees, Ways);
@@ -108,7 +107,8 @@ class FunctionInstrumenter {
             return carry(FAM, *Plain, Counters, Descriptor);
         CallInst *Begin = atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor.Whole},
                                   isRegion() ? "quipu.frame" : "quipu.counters");
-        Hooks.push_back(Begin);
+        if (Inlines && isRegion())
+            Visit = RT.newVisit(F);
         if (Counters.counters() > 0) {
             IRBuilder<> Builder(Begin->getNextNode());
             Value *Own = Begin;
@@ -120,6 +120,10 @@ class FunctionInstrumenter {
             Callees.redirect(nullptr, 0);
         }
         finish(Twice, isRegion() ? Begin : nullptr, Descriptor);
+        if (Visit)
+            RT.inlineHook(Begin, Visit);
+        else if (Inlines && !isRegion())
+            RT.inlineCount(Begin, CountsVisits);
         enterFrom(Plain);
         return std::nullopt;
     }
@@ -208,14 +212,16 @@ class FunctionInstrumenter {
             EscapeEnumerator Escapes(F, "quipu.cleanup", HandleExceptions);
             while (IRBuilder<> *Exit = Escapes.Next()) {
                 setLocation(*Exit);
-                CallInst *Call = Exit->CreateCall(RT.Exit, {Frame});
-                if (!isa<ResumeInst>(Call->getParent()->getTerminator()))
-                    Hooks.push_back(Call);
+                if (!Visit)
+                    Exit->CreateCall(RT.Exit, {Frame});
+                else if (isa<ResumeInst>(Exit->GetInsertBlock()->getTerminator()))
+                    Exit->CreateCall(RT.ExitVisit, {Visit});
+                else
+                    Hooks.emplace_back(Exit->CreateCall(RT.Exit, {Visit}), Visit);
             }
         }
-        const size_t Own = Hooks.size() + (InnerHooks.size() <= FewHooks ? InnerHooks.size() : 0);
-        Hooks.append(InnerHooks);
-        RT.inlineHooks(F, Hooks, Own, CountsVisits);
+        for (auto [Call, Of] : Hooks)
+            RT.inlineHook(Call, Of);
         forgetMemoryFacts(F);
     }
 
@@ -229,6 +235,11 @@ class FunctionInstrumenter {
             AllocaInst *&Slot = Slots[H.Of];
             if (Slot)
                 continue;
+            if (Inlines) {
+                Slot = RT.newVisit(F);
+                Builder.CreateStore(Builder.getInt64(QUIPU_FRAMED), Slot); // of no frame
+                continue;
+            }
             Slot = Builder.CreateAlloca(Builder.getPtrTy(), nullptr, "quipu.frame");
             Builder.CreateStore(ConstantPointerNull::get(Builder.getPtrTy()), Slot);
         }
@@ -238,14 +249,19 @@ class FunctionInstrumenter {
             setLocation(Here);
             AllocaInst *Slot = Slots.lookup(H.Of);
             if (H.IsExit) {
-                InnerHooks.push_back(Here.CreateCall(RT.Exit, {Here.CreateLoad(Here.getPtrTy(), Slot)}));
+                Value *Frame = Inlines ? static_cast<Value *>(Slot) : Here.CreateLoad(Here.getPtrTy(), Slot);
+                CallInst *Exit = Here.CreateCall(RT.Exit, {Frame});
+                if (Inlines)
+                    Hooks.emplace_back(Exit, Slot);
             } else {
                 GlobalVariable *All = Descriptor.Whole;
                 Value *Region = Here.CreateInBoundsGEP(All->getValueType(), All,
                                                        {Here.getInt32(0), Here.getInt32(Descriptor.PlaceOf[H.Scope])});
                 CallInst *Enter = Here.CreateCall(RT.Enter, {Region});
-                Here.CreateStore(Enter, Slot);
-                InnerHooks.push_back(Enter);
+                if (Inlines)
+                    Hooks.emplace_back(Enter, Slot);
+                else
+                    Here.CreateStore(Enter, Slot);
             }
             H.Place->eraseFromParent();
         }
@@ -255,13 +271,20 @@ class FunctionInstrumenter {
                 continue;
             IRBuilder<> Here(BB.getLandingPadInst()->getNextNode());
             setLocation(Here);
+            std::optional<Scopes::Instance> Around = Within.hookedAround(BB);
+            if (Inlines && (Around || Visit)) {
+                Here.CreateCall(RT.UnwindVisit, {Around ? Slots.lookup(*Around) : Visit});
+                continue;
+            }
             Value *Left = Frame;
-            if (std::optional<Scopes::Instance> Around = Within.hookedAround(BB))
+            if (Around)
                 Left = Here.CreateLoad(Here.getPtrTy(), Slots.lookup(*Around));
             else if (!Left)
                 Left = Frame = atEntry(RT.Top, {}, "quipu.frame");
             Here.CreateCall(RT.Unwind, {Left});
         }
+        if (Inlines)
+            return;
         SmallVector<AllocaInst *, 8> Frames;
         for (const auto &Entry : Slots)
             Frames.push_back(Entry.second);
@@ -295,9 +318,10 @@ class FunctionInstrumenter {
     CarriedCalls &Callees;
     Details &Into;
     bool HandleExceptions;
-    SmallVector<CallInst *, 4> Hooks;      ///< of the function
-    SmallVector<CallInst *, 4> InnerHooks; ///< of what was inlined into it
-    bool CountsVisits = false;             ///< by its counters
+    bool Inlines;                                              ///< the usual way of hooks
+    AllocaInst *Visit = nullptr;                               ///< of the function, if its hooks are inline
+    SmallVector<std::pair<CallInst *, AllocaInst *>, 4> Hooks; ///< to be made inline, but the first
+    bool CountsVisits = false;                                 ///< by its counters
     std::optional<Decision> Decides;
 };
 
@@ -405,8 +429,9 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
     for (const Decision &D : Decisions) {
         const bool IsBody = D.Region && D.Counted->arg_size() == D.Plain->arg_size();
         Function *Entry = separateEntry(*D.Plain, IsBody ? *D.Counted : *D.Plain, Copies);
-        if (CallInst *Count = decideAtEntry(*Entry, *D.Counted, RT.Count, D.Region))
-            RT.inlineHooks(*Entry, {Count}, 1, D.CountsVisits);
+        const Lookup Found = decideAtEntry(*Entry, *D.Counted, RT.Count, D.Region);
+        if (Found.Near && RT.inlines(*Entry))
+            RT.inlineCount(Found.Near, D.CountsVisits, Found.Far);
     }
     Marks::removePlaces(M);
     std::vector<std::string> AllLines;

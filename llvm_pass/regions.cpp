@@ -27,8 +27,8 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Functions that nothing is known of before optimization (--quipu-inlined=off), with fewer instructions and without
-/// loops, are not worth the two time stamps of a hook, which take as long as some hundred instructions.
+/// Functions with fewer instructions, without loops and calls are not worth the two time stamps of a hook, which take
+/// as long as some hundred instructions, even if they looked like more before optimization.
 constexpr size_t SmallFunction = 64;
 
 /// Bytes of details that compression makes little smaller.
@@ -59,7 +59,8 @@ RegionFacts describe(const Function &F, const Identity &Self, const TargetLibrar
     }
     SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 4> BackEdges;
     FindFunctionBackedges(F, BackEdges);
-    const bool IsMuch = Self.MuchWork.value_or(!BackEdges.empty() || Facts.Instructions >= SmallFunction);
+    const bool MayBeMuch = !BackEdges.empty() || Facts.Instructions >= SmallFunction;
+    const bool IsMuch = Self.MuchWork ? *Self.MuchWork && (MayBeMuch || isParallelRegion(F)) : MayBeMuch;
     Facts.IsSmall = !IsMuch && !Facts.HasCallees && !isMain(F);
     return Facts;
 }

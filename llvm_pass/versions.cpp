@@ -9,6 +9,7 @@
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
@@ -66,6 +67,15 @@ bool isJump(const Function &F) {
     return !F.isVarArg() && none_of(F.args(), [](const Argument &A) { return A.hasPassPointeeByValueCopyAttr(); });
 }
 
+/// Whether a call of the function does more than its own instructions, or saves registers.
+bool isLeaf(const Function &F) {
+    return none_of(instructions(F), [](const Instruction &I) {
+        return isa<AllocaInst>(I) || (isa<CallBase>(I) && !isa<IntrinsicInst>(I));
+    });
+}
+
+} // namespace
+
 CallInst *callWithArguments(IRBuilder<> &Builder, Function &From, Function &To, Value *Counters) {
     SmallVector<Value *, 8> Arguments;
     for (Argument &A : From.args())
@@ -82,8 +92,6 @@ CallInst *callWithArguments(IRBuilder<> &Builder, Function &From, Function &To, 
         Builder.CreateRet(Call);
     return Call;
 }
-
-} // namespace
 
 Function *separateCounted(Function &F) {
     if (!canBeCopied(F))
@@ -102,7 +110,7 @@ Function *separateCounted(Function &F) {
     return Plain;
 }
 
-CallInst *decideAtEntry(Function &Plain, Function &Counted, FunctionCallee Count, Value *Region) {
+Lookup decideAtEntry(Function &Plain, Function &Counted, FunctionCallee Count, Value *Region) {
     LLVMContext &Context = Plain.getContext();
     Module &M = *Plain.getParent();
     BasicBlock *Body = &Plain.getEntryBlock();
@@ -124,10 +132,25 @@ CallInst *decideAtEntry(Function &Plain, Function &Counted, FunctionCallee Count
     const bool TakesCounters = Counted.arg_size() > Plain.arg_size();
     if (Counters && !TakesCounters) {
         Builder.CreateBr(Body);
-        return Counters;
+        return {Counters};
     }
     callWithArguments(Builder, Plain, Counted, TakesCounters ? Counters : nullptr);
-    return Counters;
+    if (!Counters || !isJump(Plain))
+        return {Counters};
+    Function *Far = Function::Create(Plain.getFunctionType(), GlobalValue::InternalLinkage, Plain.getAddressSpace(),
+                                     Plain.getName() + ".quipu.far");
+    M.getFunctionList().insertAfter(Plain.getIterator(), Far);
+    Far->copyAttributesFrom(&Plain);
+    Far->setVisibility(GlobalValue::DefaultVisibility);
+    Far->setPersonalityFn(nullptr);
+    Far->setDSOLocal(true);
+    Far->setComdat(Plain.getComdat());
+    Far->addFnAttr(Attribute::Cold);
+    Far->addFnAttr(Attribute::NoInline);
+    IRBuilder<> Cold(BasicBlock::Create(Context, "", Far));
+    CallInst *Again = Cold.CreateCall(Count, {Region}, "quipu.counters");
+    callWithArguments(Cold, *Far, Counted, Again);
+    return {Counters, Again};
 }
 
 Function *separateEntry(Function &Plain, Function &Body, SmallPtrSetImpl<const Function *> &Copies) {
@@ -139,7 +162,7 @@ Function *separateEntry(Function &Plain, Function &Body, SmallPtrSetImpl<const F
                                                           Call->getFunctionType() == Plain.getFunctionType() &&
                                                           Copies.contains(Call->getFunction()))
             Calls.push_back(Call);
-    if (Calls.empty() && (&Body == &Plain || Body.use_empty()))
+    if (Calls.empty() && (&Body == &Plain ? isLeaf(Plain) : Body.use_empty()))
         return &Plain;
     Function *Entry = Function::Create(Plain.getFunctionType(), Plain.getLinkage(), Plain.getAddressSpace());
     Plain.getParent()->getFunctionList().insert(Plain.getIterator(), Entry);

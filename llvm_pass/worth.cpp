@@ -160,11 +160,11 @@ bool takesPlaces(const Function &F) {
     return true;
 }
 
+} // namespace
+
 bool isParallelRegion(const Function &F) {
     return F.getName().contains(".omp_outlined") || F.getName().contains("..omp_par");
 }
-
-} // namespace
 
 bool isElsewhere(const Function &F, const TargetLibraryInfo &TLI) {
     LibFunc Known;

@@ -21,6 +21,9 @@ struct Worth {
 /// long, recursion, a call of a function of another file, or simply many instructions, also in functions that it calls.
 llvm::DenseMap<llvm::Function *, Worth> worthTiming(llvm::Module &M, llvm::FunctionAnalysisManager &FAM);
 
+/// Whether this is the body of an OpenMP construct.
+bool isParallelRegion(const llvm::Function &F);
+
 /// Whether this is a function of another file that is not of the compiler's libraries, or calls one.
 bool isElsewhere(const llvm::Function &F, const llvm::TargetLibraryInfo &TLI);
 

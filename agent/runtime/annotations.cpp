@@ -150,8 +150,10 @@ bool is_of_stack(const Thread *thread, const Frame *frame) {
 /* The function whose code runs in the innermost frame, as its counters are in memory; null if there is none. */
 Node *counting_function(quipu_thread *thread) {
     const Thread *mine = own(thread);
-    for (const Frame *frame = thread->top; frame > mine->frames; frame--) {
-        Node *node = frame->node;
+    const Frame *frame = thread->top;
+    Node *active = thread->here; /* of a function without a frame, or of the innermost one */
+    while (active && (frame > mine->frames || active != frame->node)) {
+        Node *node = active;
         const uint32_t owner = static_cast<uint32_t>(node->owner); /* what was inlined counts with its function */
         while (owner && node && node->id != owner)
             node = node->up;
@@ -160,6 +162,9 @@ Node *counting_function(quipu_thread *thread) {
             return node;
         if (!region || !(region->is_user || region->index))
             return nullptr;
+        const bool is_of_frame = active == frame->node;
+        active = is_of_frame ? frame->back : frame->node;
+        frame -= is_of_frame;
     }
     return nullptr;
 }
@@ -336,26 +341,44 @@ void drop_ended(quipu_thread *thread, Annotations *all) {
     Thread *mine = own(thread);
     while (all->count > 0) {
         const Mark &mark = all->marks[all->count - 1];
-        if (!mark.ended || !is_of_stack(mine, mark.frame) || thread->top != last_of(mine, mark.frame))
+        if (!mark.ended || !is_of_stack(mine, mark.frame) || thread->top != last_of(mine, mark.frame) ||
+            thread->here != thread->top->node)
             return;
         all->count--;
         quipu_exit(mark.frame);
     }
 }
 
+/* Functions without a frame in a region that has ended below them: another frame is the innermost one, so that their
+ * ends come here. */
+void guard(quipu_thread *thread) {
+    const Annotations *all = own(thread)->annotations;
+    if (thread->here == thread->top->node || thread->top == thread->limit)
+        return;
+    for (uint32_t i = all->count; i-- > 0;)
+        if (all->marks[i].ended && all->marks[i].frame == thread->top) {
+            quipu_push(thread, thread->here, own(thread)->nowhere);
+            return;
+        }
+}
+
 /* Ends the frame of an open region, wherever it is. last: the end of the list of regions. */
 void end_mark(quipu_thread *thread, Mark *mark, const Mark *last) {
     Thread *mine = own(thread);
     mark->ended = true;
-    if (thread->top == last_of(mine, mark->frame) || last_of(mine, mark->frame) != mark->frame)
+    if ((thread->top == mark->frame && thread->here == mark->frame->node) || last_of(mine, mark->frame) != mark->frame)
         return; /* drop_ended() takes it, or it is its caller already */
     charge_any_time(thread);
     for (const Mark *above = mark; above < last; above++) { /* those that ended before go on as this one */
         if (!above->ended || !is_of_stack(mine, above->frame) || last_of(mine, above->frame) != above->frame)
             continue;
-        put(above->frame->node, (above->frame - 1)->node);
+        Node *before = above->frame->node, *around = above->frame->back;
+        put(above->frame->node, around);
         put(above->frame->counters, mine->nowhere);
+        if (above->frame < thread->top && above->frame[1].back == before)
+            put(above->frame[1].back, around);
     }
+    guard(thread);
 }
 
 void begin_named(quipu_thread *thread, Annotations *all, quipu_region *region) {
@@ -371,7 +394,8 @@ void begin_named(quipu_thread *thread, Annotations *all, quipu_region *region) {
     mark.ended = false;
     note_function(thread, all, &mark, around);
     mark.frame = quipu_enter(region);
-    Link *link = own(thread)->links.find((mark.frame - 1)->node, id_of(region));
+    Link *link = own(thread)->links.find(mark.frame->back, id_of(region));
+    mark.at = mark.frame->node;
     mark.visits = is_of_stack(own(thread), mark.frame) && link ? link->visits : nullptr;
     if (is_of_stack(own(thread), mark.frame)) {
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -514,7 +538,23 @@ __attribute__((noinline)) void name_parameter(const char *name, double value) {
 
 } // namespace
 
-void reopen(quipu_thread *thread, const Frame *frame) {
+Node *going_on(const quipu_thread *thread, const Frame *top, Node *node) {
+    const Annotations *all = own(thread)->annotations;
+    for (uint32_t i = all->count; i-- > 0;) {
+        const Mark &mark = all->marks[i];
+        if (is_of_stack(own(thread), mark.frame) && mark.frame <= top && mark.at == node)
+            return mark.ended ? mark.frame->node : node;
+    }
+    return node;
+}
+
+void after_end(quipu_thread *thread, const Frame *frame, const Node *ended, bool cuts) {
+    if (cuts)
+        reopen(thread, frame, ended);
+    guard(thread);
+}
+
+void reopen(quipu_thread *thread, const Frame *frame, const Node *ended) {
     Thread *mine = own(thread);
     Annotations *all = mine->annotations;
     const Mark *inner = innermost(mine, all);
@@ -523,7 +563,7 @@ void reopen(quipu_thread *thread, const Frame *frame) {
     uint32_t first = all->count;
     while (first > 0 && all->marks[first - 1].frame >= frame && is_of_stack(mine, all->marks[first - 1].frame))
         first--;
-    const uint32_t end = is_main(frame->node) ? first : all->count; /* with main everything ends */
+    const uint32_t end = ended && is_main(ended) ? first : all->count; /* with main everything ends */
     all->count = first;
     drop_ended(thread, all);
     for (uint32_t i = first; i < end; i++) {

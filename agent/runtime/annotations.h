@@ -11,6 +11,7 @@ namespace quipu {
 struct Mark {
     quipu_region *region;
     Frame *frame;
+    Node *at;         /* its call path */
     uint64_t *visits; /* of its call path */
     Node *function;   /* whose code runs in it, with counters in memory that are right at every call; null: none */
     uint64_t *before; /* the counters of `function`, and its visits after them, as far as they were given to regions */
@@ -37,8 +38,13 @@ struct Annotations {
 };
 
 /* After the frames from `frame` on have ended in another way than by the end of their regions: those that are open are
- * still open, in what is active now. If main has ended, nothing is. */
-void reopen(quipu_thread *thread, const Frame *frame);
+ * still open, in what is active now. ended: what is active no more; after main nothing is open. */
+void reopen(quipu_thread *thread, const Frame *frame, const Node *ended);
+/* The call path to go on with where `node` was active when `top` was the innermost frame: that of a region which has
+ * ended meanwhile goes on as what is around it. */
+Node *going_on(const quipu_thread *thread, const Frame *top, Node *node);
+/* After the end of a visit. cuts: with frames from `frame` on. */
+void after_end(quipu_thread *thread, const Frame *frame, const Node *ended, bool cuts);
 /* Adds to the profile what it does not contain yet: iterations of phases, wrong nesting. Under the lock. */
 void describe_annotations();
 /* In the child of a fork, whose profile begins empty. */

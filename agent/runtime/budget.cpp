@@ -86,8 +86,10 @@ void review(quipu_thread *thread, Node *node) {
 
 void settle_time(quipu_thread *thread) {
     for (const auto *path = __atomic_load_n(&own(thread)->untimed, __ATOMIC_ACQUIRE); path; path = path->next)
-        if (Node *caller = caller_with_time(path->node))
+        if (Node *caller = caller_with_time(path->node)) {
             give_time(path->node, caller);
+            put(path->node->charged, caller);
+        }
 }
 
 void describe_budget() {

@@ -38,13 +38,13 @@ QUIPU_BARE void forget(Waiting *gone) {
         }
 }
 
-QUIPU_BARE void use(quipu_thread *shared, FrameStack *stack, Frame *top) {
+QUIPU_BARE void use(quipu_thread *shared, FrameStack *stack, Frame *top, Node *here) {
     Thread *thread = own(shared);
     thread->stack = stack;
     thread->frames = stack->frames;
     shared->limit = stack->limit;
     put(shared->top, top);
-    put(shared->here, top->node);
+    put(shared->here, here);
 }
 
 /* Under the lock. Null if there is no memory. */
@@ -70,9 +70,9 @@ QUIPU_BARE bool begin_context(quipu_thread *shared, size_t bytes_of_stack) {
     FrameStack *stack = take_stack(thread, bytes_of_stack);
     if (!stack)
         return false;
-    stack->frames->node = shared->here;
+    stack->frames->node = stack->frames->back = shared->here;
     stack->frames->counters = thread->nowhere;
-    use(shared, stack, stack->frames);
+    use(shared, stack, stack->frames, shared->here);
     return true;
 }
 
@@ -84,6 +84,7 @@ QUIPU_BARE int swap(SwapContext real, ucontext_t *from, const ucontext_t *to) {
     charge_any_time(shared);
     FrameStack *mine = thread->stack;
     Frame *top = shared->top;
+    Node *active_here = shared->here;
     Waiting here = {from, nullptr};
     {
         const Locked locked;
@@ -108,7 +109,7 @@ QUIPU_BARE int swap(SwapContext real, ucontext_t *from, const ucontext_t *to) {
                 ended->next = thread->spare;
                 thread->spare = ended;
             }
-            use(shared, mine, top);
+            use(shared, mine, top, active_here);
         } else {
             set_attribute("contexts_problem",
                           "user-level threads moved between threads: their call paths are incomplete");
@@ -122,7 +123,7 @@ QUIPU_BARE int swap(SwapContext real, ucontext_t *from, const ucontext_t *to) {
 
 void leave_contexts(Thread *thread) {
     if (thread->stack != &thread->own_stack)
-        use(thread->shared, &thread->own_stack, thread->own_stack.frames);
+        use(thread->shared, &thread->own_stack, thread->own_stack.frames, thread->own_stack.frames->node);
 }
 
 } // namespace quipu

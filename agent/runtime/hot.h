@@ -72,8 +72,10 @@ QUIPU_INLINE struct quipu_link *quipu_known_link(const struct quipu_thread *thre
     return __builtin_expect(link->from == thread->here && link->region == id, 1) ? link : NULL;
 }
 
-QUIPU_INLINE void quipu_fill(struct quipu_frame *frame, struct quipu_node *node, uint64_t *counters) {
+QUIPU_INLINE void quipu_fill(struct quipu_frame *frame, struct quipu_node *node, uint64_t *counters,
+                             struct quipu_node *back) {
     __atomic_store_n(&frame->counters, counters, __ATOMIC_RELAXED);
+    __atomic_store_n(&frame->back, back, __ATOMIC_RELAXED);
     __atomic_store_n(&frame->node, node, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
@@ -87,10 +89,11 @@ QUIPU_INLINE void quipu_activate(struct quipu_thread *thread, struct quipu_frame
  * handler that is measured takes its place: it is filled before, for handlers that come right after, and then again. */
 QUIPU_INLINE struct quipu_frame *quipu_push(struct quipu_thread *thread, struct quipu_node *node, uint64_t *counters) {
     struct quipu_frame *frame = thread->top + 1;
-    quipu_fill(frame, node, counters);
+    struct quipu_node *back = thread->here;
+    quipu_fill(frame, node, counters, back);
     __atomic_store_n(&thread->top, frame, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    quipu_fill(frame, node, counters);
+    quipu_fill(frame, node, counters, back);
     __atomic_store_n(&thread->here, node, __ATOMIC_RELAXED);
     return frame;
 }
@@ -120,7 +123,7 @@ QUIPU_INLINE struct quipu_frame *quipu_enter_inline(struct quipu_region *region)
 QUIPU_INLINE void quipu_exit_inline(struct quipu_frame *frame, uint64_t now) {
     struct quipu_thread *thread = quipu_current;
     if (__builtin_expect(!quipu_counts_cycles(thread) || thread->top != frame ||
-                             quipu_charged_alike(frame[-1].node, thread->here),
+                             quipu_charged_alike(frame->back, thread->here),
                          0)) {
         quipu_exit(frame);
         return;
@@ -128,7 +131,7 @@ QUIPU_INLINE void quipu_exit_inline(struct quipu_frame *frame, uint64_t now) {
     if (now == 0)
         now = quipu_cycles();
     quipu_charge(thread, now);
-    quipu_activate(thread, frame - 1, frame[-1].node);
+    quipu_activate(thread, frame - 1, frame->back);
 }
 
 QUIPU_INLINE uint64_t quipu_ticks_inline(void) {

@@ -17,7 +17,7 @@ struct Idle {
     Link link; /* from there, for regions that nothing has registered: their id is 0 */
     uint64_t visits;
     Idle *next; /* that no thread uses */
-    Link *table[QUIPU_TABLE_ENTRIES];
+    Link *table[2 * QUIPU_TABLE_ENTRIES];
     uint64_t counters[QUIPU_MOST_COUNTERS];
     Frame frames[depth];
 };
@@ -93,7 +93,7 @@ void idle_thread() {
     idle->link = {&idle->node, 0, &idle->node, idle->counters, &idle->visits, nullptr};
     for (Link *&entry : idle->table)
         entry = &idle->link;
-    idle->frames[0] = {idle->counters, &idle->node};
+    idle->frames[0] = {idle->counters, &idle->node, &idle->node};
     quipu_thread &thread = idle->shared;
     thread.here = &idle->node;
     thread.top = idle->frames;

@@ -31,8 +31,7 @@ struct quipu_node {
     uint64_t metrics[QUIPU_METRIC_COUNT];
 };
 
-/* A node whose visits are a multiple of this is entered the slow way, where its hooks may lose their clock (budget.h).
- */
+/* At visits of a call path that are a multiple of the last its hooks may lose their clock (budget.h). */
 enum { QUIPU_TABLE_ENTRIES = 1024, QUIPU_REVIEW_VISITS = 1024 };
 
 /* State of a thread in the mapped file: begins as quipu_profile_thread. */
@@ -44,7 +43,7 @@ struct quipu_thread {
     struct quipu_frame *top; /* innermost active frame */
     struct quipu_frame *limit;
     /* Links that were followed lately. The link from a node to a region is at QUIPU_TABLE_INDEX(salt, hash), or is not
-     * in the table; no entry is NULL. */
+     * in the table; no entry is NULL. A second table follows, of links that need no clock: both nodes have one time. */
     struct quipu_link **table;
     uint64_t clock; /* enum quipu_profile_clock */
     void *own;      /* private to the runtime; NULL: nothing is measured */
@@ -78,12 +77,35 @@ extern
     __attribute__((visibility("default"),
                    tls_model("initial-exec"))) __thread struct quipu_node *const *quipu_active_node;
 
-/* Each function of a program has a slot per thread, which points to the link that the function followed last, or to one
- * whose `from` is NULL. Links live as long as the process, so that one comparison says whether the link is the one to
- * follow, whatever a signal handler did before. If not, the pass calls these functions. They preserve all registers
- * but the one of their result (calling convention preserve_all), so that the usual way saves none. x86-64 only. */
+/* What a function keeps of a visit on its stack, if the usual way of entering is inline. Without a clock it has no
+ * frame: it activates the node of the link, and at its end the one before. Then `top` is the innermost frame meanwhile,
+ * and another one at the end says that frames are open. Else `top` is its own frame, with QUIPU_FRAMED. */
+struct quipu_visit {
+    uint64_t top;
+    struct quipu_link *link;
+};
+enum { QUIPU_FRAMED = 1 };
+
+/* Each function of a program has a slot per thread, which points to the link without a clock that the function followed
+ * last, or to one whose `from` is NULL. Links live as long as the process, so that one comparison says whether the link
+ * is the one to follow, whatever a signal handler did before. If not, the pass calls these functions. They preserve all
+ * registers but the one of their result (calling convention preserve_all), so that the usual way saves none. x86-64
+ * only. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
 struct quipu_link *quipu_count_missed(struct quipu_region *region, struct quipu_link **slot);
-struct quipu_frame *quipu_enter_missed(struct quipu_region *region, struct quipu_link **slot);
-void quipu_exit_missed(struct quipu_frame *frame);
+/* Returns the link to follow, or, with QUIPU_FRAMED, the frame of the region, which is active then. */
+uint64_t quipu_enter_missed(struct quipu_region *region, struct quipu_link **slot);
+void quipu_exit_missed(struct quipu_visit *visit);
+/* The same at the end of an exception that passes by. */
+void quipu_exit_visit(struct quipu_visit *visit);
+/* quipu_unwind: the region of this visit is the innermost one again. */
+void quipu_unwind_visit(struct quipu_visit *visit);
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
 
 #endif

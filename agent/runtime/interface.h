@@ -16,7 +16,7 @@
 #endif
 
 /* To be raised when the meaning of something changes and its place does not; a layout changes the number by itself. */
-enum { QUIPU_INTERFACE_REVISION = 5 };
+enum { QUIPU_INTERFACE_REVISION = 6 };
 
 static inline QUIPU_CONSTEXPR uint32_t quipu_interface(void) {
     const uint64_t facts[] = {
@@ -50,15 +50,14 @@ static inline QUIPU_CONSTEXPR uint32_t quipu_interface(void) {
         offsetof(struct quipu_link, counters),
         offsetof(struct quipu_link, visits),
         offsetof(struct quipu_node, salt),
-        offsetof(struct quipu_node, charged),
-        QUIPU_REVIEW_VISITS,
+        offsetof(struct quipu_frame, back),
+        offsetof(struct quipu_visit, top),
+        offsetof(struct quipu_visit, link),
+        QUIPU_FRAMED,
         offsetof(struct quipu_node, metrics),
         offsetof(struct quipu_thread, here),
-        offsetof(struct quipu_thread, last),
         offsetof(struct quipu_thread, top),
-        offsetof(struct quipu_thread, limit),
         offsetof(struct quipu_thread, table),
-        offsetof(struct quipu_thread, clock),
     };
     /* FNV-1a over the facts and the names of the metrics */
     uint64_t hash = 14695981039346656037u;

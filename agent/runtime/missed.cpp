@@ -2,11 +2,11 @@
 /* Calls that preserve all registers. Compiled for general registers only, and without sanitizers: until
  * the state of the vectors is on the stack, vector registers hold values of the caller. */
 #include "missed.h"
+#include "hot.h"
 
 #if defined(__x86_64__)
 
 #include "budget.h"
-#include "hot.h"
 
 #include <cpuid.h>
 
@@ -35,21 +35,39 @@ struct quipu_link *quipu_count_known(struct quipu_region *region, struct quipu_l
     struct quipu_link *link = quipu_current == NULL ? NULL : quipu_known_link(quipu_current, region);
     if (link != NULL && slot != NULL)
         *slot = link;
+    else if (link != NULL)
+        quipu_note_quick(quipu_current, region, link);
     return link;
 }
 
-struct quipu_frame *quipu_enter_known(struct quipu_region *region, struct quipu_link **slot) {
+uint64_t quipu_enter_known(struct quipu_region *region, struct quipu_link **slot) {
     struct quipu_thread *thread = quipu_current;
-    if (thread == NULL || thread->clock == QUIPU_CLOCK_NANOSECONDS)
-        return NULL;
-    struct quipu_link *link = quipu_known_link(thread, region);
-    if (link == NULL || thread->top == thread->limit || is_to_be_reviewed(link->to))
-        return NULL;
-    if (slot != NULL)
-        *slot = link;
-    if (!quipu_charged_alike(link->to, thread->here) && thread->clock == QUIPU_CLOCK_TSC)
+    struct quipu_link *link = thread == NULL ? NULL : quipu_known_link(thread, region);
+    if (link == NULL)
+        return 0;
+    if (quipu_needs_no_clock(thread, link)) {
+        if (slot != NULL)
+            *slot = link;
+        else
+            quipu_note_quick(thread, region, link);
+        return (uint64_t)link;
+    }
+    if (thread->clock != QUIPU_CLOCK_TSC || thread->top == thread->limit || is_to_be_reviewed(link->to))
+        return 0;
+    quipu_charge(thread, quipu_cycles());
+    return (uint64_t)quipu_push_link(thread, link) | QUIPU_FRAMED;
+}
+
+uint64_t quipu_exit_known(const struct quipu_visit *visit) {
+    struct quipu_thread *thread = quipu_current;
+    struct quipu_frame *frame = thread == NULL ? NULL : thread->top;
+    if (frame == NULL || visit->top != ((uint64_t)frame | QUIPU_FRAMED) || thread->clock != QUIPU_CLOCK_TSC ||
+        thread->own == NULL || quipu::own(thread)->annotations != NULL)
+        return 0;
+    if (!quipu_charged_alike(frame->back, thread->here))
         quipu_charge(thread, quipu_cycles());
-    return quipu_push_link(thread, link);
+    quipu_activate(thread, frame - 1, frame->back);
+    return 1;
 }
 }
 
@@ -132,6 +150,6 @@ struct quipu_frame *quipu_enter_known(struct quipu_region *region, struct quipu_
 
 QUIPU_PRESERVING("quipu_count_missed", QUIPU_FIRST("quipu_count_known"), "quipu_count_slowly", "add $8, %rsp");
 QUIPU_PRESERVING("quipu_enter_missed", QUIPU_FIRST("quipu_enter_known"), "quipu_enter_slowly", "add $8, %rsp");
-QUIPU_PRESERVING("quipu_exit_missed", "", "quipu_exit@PLT", "pop %rax");
+QUIPU_PRESERVING("quipu_exit_missed", QUIPU_FIRST("quipu_exit_known"), "quipu_exit_visit@PLT", "pop %rax");
 
 #endif

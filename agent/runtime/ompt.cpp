@@ -259,7 +259,7 @@ uint32_t level_of(const Node *path) {
 /* Whether the library makes a parallel region for itself: libomp has a team of threads that run target tasks. */
 bool is_of_library(const void *code) {
     const quipu_thread *thread = quipu_current;
-    const bool outside = !thread || thread->top == own(thread)->frames;
+    const bool outside = !thread || is_outside(thread);
     return outside && are_in_one_library(library_code, code);
 }
 

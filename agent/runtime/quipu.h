@@ -83,6 +83,7 @@ struct quipu_node; /* a call path of one thread */
 struct quipu_frame {
     uint64_t *counters;
     struct quipu_node *node;
+    struct quipu_node *back; /* what was active before */
 };
 
 /* Enter a region; never returns NULL. The frame stays valid until quipu_exit of it or of an outer frame. */

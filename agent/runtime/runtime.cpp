@@ -86,9 +86,7 @@ bool belongs(quipu_thread *thread, const Frame *frame) { return frame >= own(thr
 
 extern "C" {
 
-struct quipu_frame *quipu_enter(struct quipu_region *region) { return quipu_enter_slowly(region, nullptr); }
-
-struct quipu_frame *quipu_enter_slowly(struct quipu_region *region, struct quipu_link **slot) {
+struct quipu_frame *quipu_enter(struct quipu_region *region) {
     quipu_thread *thread = this_thread();
     if (__builtin_expect(!thread, 0))
         return idle_frame();
@@ -108,9 +106,16 @@ struct quipu_frame *quipu_enter_slowly(struct quipu_region *region, struct quipu
         charge_time(thread);
     if (__builtin_expect(by_effort, 0))
         note_visit(thread, link);
-    else if (slot && !ranks)
-        *slot = link;
     return quipu_push_link(thread, link);
+}
+
+uint64_t quipu_enter_slowly(struct quipu_region *region, struct quipu_link **slot) {
+    quipu_thread *thread = this_thread();
+    const Link *link = thread && !ranks && !by_effort ? follow(thread, region) : nullptr;
+    if (!thread || (link && !link->folded && quipu_needs_no_clock(thread, link)))
+        if (const uint64_t known = quipu_enter_known(region, slot)) /* this_thread() may have made it idle */
+            return known;
+    return reinterpret_cast<uint64_t>(quipu_enter(region)) | QUIPU_FRAMED;
 }
 
 void quipu_exit(struct quipu_frame *frame) {
@@ -123,16 +128,51 @@ void quipu_exit(struct quipu_frame *frame) {
             end_folded(own(thread), frame);
         unwind_to(thread, frame);
     }
-    if (frame == own(thread)->frames)
-        return; /* the root stays */
+    if (frame == own(thread)->frames) { /* the root stays */
+        if (thread->here != frame->node)
+            unwind_to(thread, frame);
+        return;
+    }
     if (__builtin_expect(ranks != nullptr, 0))
         frame = with_construct(frame);
-    Node *back = (frame - 1)->node;
+    Node *back = frame->back, *ended = frame->node;
     if (!quipu_charged_alike(back, thread->here))
         charge_time(thread);
     quipu_activate(thread, frame - 1, back);
-    if (__builtin_expect(cuts, 0) && has_marks(thread))
-        reopen(thread, frame);
+    if (__builtin_expect(has_marks(thread), 0))
+        after_end(thread, frame, ended, cuts);
+}
+
+void quipu_exit_visit(struct quipu_visit *visit) {
+    auto *top = reinterpret_cast<Frame *>(visit->top & ~uint64_t{QUIPU_FRAMED});
+    if (visit->top & QUIPU_FRAMED)
+        return quipu_exit(top);
+    quipu_thread *thread = this_thread();
+    if (!thread || !belongs(thread, top))
+        return;
+    const bool cuts = thread->top != top;
+    charge_time(thread);
+    if (cuts && own(thread)->folded)
+        end_folded(own(thread), top + 1);
+    quipu_activate(thread, top, has_marks(thread) ? going_on(thread, top, visit->link->from) : visit->link->from);
+    if (has_marks(thread))
+        after_end(thread, top + 1, visit->link->to, cuts);
+}
+
+void quipu_unwind_visit(struct quipu_visit *visit) {
+    auto *top = reinterpret_cast<Frame *>(visit->top & ~uint64_t{QUIPU_FRAMED});
+    if (visit->top & QUIPU_FRAMED)
+        return quipu_unwind(top);
+    quipu_thread *thread = this_thread();
+    if (!thread || !belongs(thread, top) || (thread->top == top && thread->here == visit->link->to))
+        return;
+    charge_time(thread);
+    const bool cuts = thread->top != top;
+    if (cuts && own(thread)->folded)
+        end_folded(own(thread), top + 1);
+    quipu_activate(thread, top, visit->link->to);
+    if (cuts && has_marks(thread))
+        reopen(thread, top + 1, nullptr);
 }
 
 struct quipu_frame *quipu_attach(struct quipu_node *path) {
@@ -180,6 +220,8 @@ struct quipu_link *quipu_count_slowly(struct quipu_region *region, struct quipu_
         note_visit(thread, link);
     else if (slot && !ranks)
         *slot = link;
+    else if (!ranks)
+        quipu_note_quick(thread, region, link);
     return link;
 }
 
@@ -191,13 +233,16 @@ void quipu_unwind(struct quipu_frame *frame) {
         Frame *last = last_of(own(thread), frame);
         unwind_to(thread, last);
         if (has_marks(thread))
-            reopen(thread, last + 1);
+            reopen(thread, last + 1, nullptr);
     }
 }
 
 struct quipu_frame *quipu_top(void) {
-    if (quipu_thread *thread = this_thread())
+    if (quipu_thread *thread = this_thread()) {
+        if (thread->here != thread->top->node && thread->top != thread->limit)
+            quipu_push(thread, thread->here, own(thread)->nowhere); /* so that quipu_unwind finds what is active */
         return thread->top;
+    }
     return quipu_current ? quipu_current->top : idle_frame();
 }
 

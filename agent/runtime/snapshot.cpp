@@ -187,6 +187,13 @@ bool allocate(uint32_t nodes) {
     return false;
 }
 
+/* Marks a call path and those around it: what is active in them may have no frame. */
+void mark_open(Node *here) {
+    for (const Node *node = here ? counted(here) : nullptr; node && node->id <= list.count; node = node->up)
+        if (index_of[node->id - 1] != UINT32_MAX)
+            owned(snapshot.open)[index_of[node->id - 1]] = 1;
+}
+
 bool copy_all() {
     if (!collect() || !allocate(list.room))
         return false;
@@ -213,11 +220,11 @@ bool copy_all() {
     /* Other threads go on meanwhile: what they enter now is not marked, and found out at the end. */
     for_each_thread([](quipu_thread *thread) {
         for (const Frame *frame = own(thread)->frames; thread->in_use && frame <= get(thread->top); frame++) {
-            Node *active_node = get(frame->node);
-            const Node *node = active_node ? counted(active_node) : nullptr;
-            if (node && node->id <= list.count && index_of[node->id - 1] != UINT32_MAX)
-                owned(snapshot.open)[index_of[node->id - 1]] = 1;
+            mark_open(get(frame->node));
+            mark_open(get(frame->back));
         }
+        if (thread->in_use)
+            mark_open(get(thread->here));
     });
     const quipu_profile_header *header = profile.header;
     if (header->clock == QUIPU_CLOCK_NANOSECONDS)

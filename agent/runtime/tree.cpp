@@ -213,6 +213,7 @@ static Thread *take_thread() {
     if (thread) {
         thread->shared->in_use = 1;
         put(thread->frames->node, thread->root);
+        thread->frames->back = thread->root;
         thread->frames->counters = thread->nowhere;
         put(thread->shared->top, thread->frames);
         put(thread->shared->here, thread->root);
@@ -253,6 +254,7 @@ quipu_thread *begin_thread() {
         Node *path = copy_path(thread->shared, thread_origin);
         const Locked locked;
         put(thread->frames->node, outside_of(thread, path));
+        thread->frames->back = thread->frames->node;
         put(thread->shared->here, thread->frames->node);
     }
     if (!ranks && has_end_key && !goes_on)
@@ -340,7 +342,7 @@ void charge_any_time(quipu_thread *thread) {
 void settle(quipu_thread *thread) {
     /* Outside of all regions no time is kept. The time of a rank that does not run is not known; it was kept until its
      * last call of MPI. */
-    if (get(thread->top) > own(thread)->frames && (!ranks || thread == running_rank()))
+    if (!is_outside(thread) && (!ranks || thread == running_rank()))
         charge_any_time(thread);
     settle_folded(own(thread));
 }

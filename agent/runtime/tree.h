@@ -95,19 +95,26 @@ struct Thread {
         const Node *of;
         Node *node;
     } copies[64]; /* copied lately */
-    quipu_link *table[QUIPU_TABLE_ENTRIES];
+    quipu_link *table[2 * QUIPU_TABLE_ENTRIES];
 };
 
 /* Where what happens at `here` counts. Outside of all regions a node of nobody is active (id 0), whose time is not
  * kept; work there belongs to the call path that the thread was started on. */
 inline Node *counted(Node *here) { return here->id ? here : here->up; }
 
+inline Thread *own(const quipu_thread *thread) { return static_cast<Thread *>(thread->own); }
+
+/* Whether the thread is in no region. */
+inline bool is_outside(const quipu_thread *thread) {
+    const Frame *first = own(thread)->frames;
+    return __atomic_load_n(&thread->top, __ATOMIC_RELAXED) == first &&
+           __atomic_load_n(&thread->here, __ATOMIC_RELAXED) == first->node;
+}
+
 /* The call path that started this thread; null if it is not known. */
 extern __thread Node *thread_origin;
 /* Where threads that this one starts belong: what is active here; the origin of this thread if it is not measured. */
 Node *current_path();
-
-inline Thread *own(const quipu_thread *thread) { return static_cast<Thread *>(thread->own); }
 
 /* For what a thread writes about itself (hot.h). */
 template <typename T> inline T get(const T &place) { return __atomic_load_n(&place, __ATOMIC_RELAXED); }

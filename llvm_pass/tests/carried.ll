@@ -73,6 +73,6 @@ end:
 }
 
 ; Plain versions call code without a decision.
-; CHECK-LABEL: define i32 @outer(i32 %n)
+; CHECK-LABEL: define internal i32 @outer.quipu.plain(i32 %n)
 ; CHECK: call i32 @same.quipu(i32 %n)
 ; CHECK: call i32 @inline.quipu.plain(i32 %a)

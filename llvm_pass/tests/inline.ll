@@ -1,6 +1,6 @@
 ; SPDX-License-Identifier: Apache-2.0
-; On x86-64 the usual way of entering and leaving a region is inline; the runtime is called otherwise, and preserves the
-; registers of the usual way.
+; On x86-64 the usual way of entering and leaving a region, which reads no clock, is inline; the runtime is called
+; otherwise, and preserves the registers of the usual way.
 ; RUN: %quipu -S %s | %check %s
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
@@ -10,13 +10,15 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK-DAG: @quipu_active_node = external thread_local(initialexec) global ptr
 
 ; CHECK-LABEL: define internal void @caller.quipu()
-; CHECK: call i64 @llvm.x86.rdtsc()
-; CHECK: br label %quipu.fast
-; CHECK: call preserve_allcc ptr @quipu_enter_missed(ptr @quipu.region.caller, ptr
-; CHECK: %quipu.frame = phi ptr
+; CHECK: %quipu.visit = alloca [2 x i64]
+; CHECK: quipu.linked:
+; CHECK: store atomic ptr
+; CHECK: call preserve_allcc i64 @quipu_enter_missed(ptr @quipu.region.caller, ptr
 ; CHECK: call void @callee()
-; CHECK: call i64 @llvm.x86.rdtsc()
-; CHECK: call preserve_allcc void @quipu_exit_missed(ptr %quipu.frame)
+; CHECK-NOT: rdtsc
+; CHECK: quipu.top:
+; CHECK: store atomic ptr
+; CHECK: call preserve_allcc void @quipu_exit_missed(ptr %quipu.visit)
 ; CHECK: ret void
 declare void @callee()
 define void @caller() nounwind {
@@ -37,9 +39,13 @@ define void @caller() nounwind {
 ; CHECK: load i32, ptr @quipu_measuring
 ; CHECK: quipu.measured:
 ; CHECK: icmp eq ptr
-; CHECK: call preserve_allcc ptr @quipu_count_missed(ptr @quipu.region.choose, ptr
+; CHECK: tail call i32 @choose.quipu.far(i32 %a, i32 %b)
 ; CHECK-NOT: add i64
 ; CHECK: tail call i32 @choose.quipu(i32 %a, i32 %b, ptr nest %quipu.counters)
+; CHECK-LABEL: define internal i32 @choose.quipu.far(i32 %0, i32 %1)
+; CHECK: call preserve_allcc ptr @quipu_count_missed(ptr @quipu.region.choose, ptr
+; CHECK-NOT: add i64
+; CHECK: tail call i32 @choose.quipu(i32 %0, i32 %1, ptr nest %quipu.counters)
 define i32 @choose(i32 %a, i32 %b) nounwind {
 entry:
   %less = icmp slt i32 %a, %b

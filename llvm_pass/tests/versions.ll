@@ -41,12 +41,15 @@ declare void @unknown()
 ; CHECK-LABEL: define linkonce_odr hidden i32 @inline.quipu.plain(i32 %n) unnamed_addr {{.*}}comdat
 ; CHECK-NEXT: mul i32
 ; CHECK-NEXT: ret i32
-; CHECK-LABEL: define i32 @outer(i32 %n)
+; An entry saves no registers: so code with calls is behind one, too.
+; CHECK-LABEL: define i32 @outer(i32 %{{.*}})
 ; CHECK-NEXT: load i32, ptr @quipu_measuring
 ; CHECK-NEXT: icmp eq
 ; CHECK-NEXT: br
-; CHECK: call i32 @inline.quipu.plain(i32 %n)
-; CHECK-NEXT: ret i32
+; CHECK: tail call i32 @outer.quipu.plain(i32
 ; CHECK: quipu.measured:
-; CHECK-NEXT: tail call i32 @outer.quipu(i32 %n)
+; CHECK-NEXT: tail call i32 @outer.quipu(i32
+; CHECK-NEXT: ret i32
+; CHECK-LABEL: define internal i32 @outer.quipu.plain(i32 %n)
+; CHECK: call i32 @inline.quipu.plain(i32 %n)
 ; CHECK-NEXT: ret i32

@@ -204,7 +204,7 @@ QUIPU_INLINE void quipu_mpi_leave_usual(struct quipu_mpi_call *call) {
         return;
     }
     quipu_charge(thread, call->end);
-    quipu_activate(thread, call->frame - 1, call->frame[-1].node);
+    quipu_activate(thread, call->frame - 1, call->frame->back);
 }
 #define QUIPU_MPI_USUAL_CALL(link)                                                                                     \
     __attribute__((cleanup(quipu_mpi_leave_usual))) struct quipu_mpi_call call =                                       \

@@ -9,6 +9,13 @@ import pytest
 
 from .conftest import Measured, Workshop
 
+
+@pytest.fixture(autouse=True, params=["tsc", "none"])
+def clock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without time stamps functions have no frames."""
+    monkeypatch.setenv("QUIPU_CLOCK", request.param)
+
+
 PROGRAM = """#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
