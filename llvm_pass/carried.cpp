@@ -83,8 +83,13 @@ CarriedCalls::Group &CarriedCalls::groupOf(const Carried &What, unsigned Scope) 
     Groups.push_back({&What, {}, static_cast<unsigned>(Rows.size()), std::nullopt, {}});
     Group &G = Groups.back();
     G.ScopeOf.push_back(Within->below(Scope, What.Self));
-    for (const auto &Inner : drop_begin(What.Inner))
+    if (What.IsShown)
+        Within->setCalled(G.ScopeOf.front());
+    for (const auto &Inner : drop_begin(What.Inner)) {
         G.ScopeOf.push_back(Within->below(G.ScopeOf[Inner.Parent], Inner.Function));
+        if (Inner.Called)
+            Within->setCalled(G.ScopeOf.back());
+    }
     for (unsigned Row = 1; Row < What.Weights.size(); Row++)
         Rows.push_back(mapped(G, Row));
     return G;

@@ -76,6 +76,7 @@ Runtime::Runtime(Module &M) : M(M) {
     UnwindVisit = M.getOrInsertFunction("quipu_unwind_visit", Plain, Void, Pointer);
     Effort = M.getOrInsertFunction("quipu_effort", Plain, Void, Pointer, I64, Pointer);
     Moved = M.getOrInsertFunction("quipu_moved", Plain, Void, Pointer, I64, I64, I64);
+    Measuring = cast<GlobalVariable>(M.getOrInsertGlobal("quipu_measuring", Type::getInt32Ty(Context)));
     // Only the x86-64 has its clock in an instruction that LLVM knows, and the structs are those of 64-bit processors.
     // With -femulated-tls (QUIPU_CALLS) its variable of a thread is another one than that of the runtime.
     if (Triple(M.getTargetTriple()).getArch() != Triple::x86_64 || M.getDataLayout().getPointerSize() != 8 ||
@@ -102,15 +103,66 @@ Runtime::Runtime(Module &M) : M(M) {
     ExitMissed = Preserving("quipu_exit_missed", FunctionType::get(Void, {Pointer}, false));
     // Code for shared libraries, which may be loaded later, has no room for many variables of threads.
     HasSlots = M.getPICLevel() == PICLevel::NotPIC || M.getPIELevel() != PIELevel::Default;
+    if (HasSlots)
+        makeCopies();
+}
+
+/// A variable of the program, of which the linker keeps one.
+GlobalVariable *Runtime::ofProgram(StringRef Name, Constant *Initial, bool IsOfThread) const {
+    if (GlobalVariable *Known = M.getNamedGlobal(Name)) // the module was linked of one that has it
+        return Known;
+    auto *Made =
+        new GlobalVariable(M, Initial->getType(), false, GlobalValue::LinkOnceODRLinkage, Initial, Name, nullptr,
+                           IsOfThread ? GlobalValue::InitialExecTLSModel : GlobalValue::NotThreadLocal);
+    Made->setVisibility(GlobalValue::HiddenVisibility);
+    Made->setDSOLocal(true);
+    Made->setComdat(M.getOrInsertComdat(Name));
+    Made->setAlignment(Align(8));
+    return Made;
+}
+
+/// The copies of the runtime's variables (quipu_program).
+void Runtime::makeCopies() {
+    LLVMContext &Context = M.getContext();
+    // Until the runtime sets it: `here` of a thread without a frame, whose active node, its own address, has no links.
+    constexpr size_t Words = sizeof(quipu_thread) / sizeof(uint64_t),
+                     Here = offsetof(quipu_thread, here) / sizeof(uint64_t);
+    SmallVector<Type *, Words> Types(Words, I64);
+    Types[Here] = Pointer;
+    SmallVector<Constant *, Words> Fields(Words, ConstantInt::get(I64, 0));
+    Fields[Here] = ConstantPointerNull::get(cast<PointerType>(Pointer));
+    auto *State = StructType::get(Context, Types);
+    GlobalVariable *Nobody = ofProgram("quipu_no_thread", ConstantStruct::get(State, Fields), false);
+    Fields[Here] = Nobody;
+    Nobody->setInitializer(ConstantStruct::get(State, Fields));
+    Type *I32 = Type::getInt32Ty(Context);
+    Constant *Place = ConstantExpr::getInBoundsGetElementPtr(
+        State, Nobody, ArrayRef<Constant *>{ConstantInt::get(I32, 0), ConstantInt::get(I32, Here)});
+    OwnActiveNode = ofProgram("quipu_own_active_node", Place, true);
+    Measuring = ofProgram("quipu_own_measuring", ConstantInt::get(I32, 0), false);
+    const char *Name = "quipu_address_of_own_active_node";
+    Function *Address = M.getFunction(Name);
+    if (!Address) {
+        Address = Function::Create(FunctionType::get(Pointer, false), GlobalValue::LinkOnceODRLinkage, Name, M);
+        Address->setVisibility(GlobalValue::HiddenVisibility);
+        Address->setDSOLocal(true);
+        Address->setComdat(M.getOrInsertComdat(Name));
+        Address->addFnAttr(Attribute::NoUnwind);
+        IRBuilder<> Builder(BasicBlock::Create(Context, "", Address));
+        Builder.CreateRet(Builder.CreateThreadLocalAddress(OwnActiveNode));
+    }
+    Program = ofProgram(
+        "quipu_program",
+        ConstantStruct::getAnon({ConstantPointerNull::get(cast<PointerType>(Pointer)), Measuring, Address}), false);
 }
 
 Value *Runtime::threadLocal(IRBuilder<> &Builder, GlobalVariable *Variable, const Twine &Name) const {
     return Builder.CreateAlignedLoad(Pointer, Builder.CreateThreadLocalAddress(Variable), Align(8), Name);
 }
 
-/// The state of this thread; if nothing of it is measured, one that has no frames.
-Value *Runtime::threadState(IRBuilder<> &Builder) const {
-    Value *Here = threadLocal(Builder, ActiveNode, "quipu.place");
+/// The state of this thread; if nothing of it is measured, one that has no frames. Place: where its address is.
+Value *Runtime::threadState(IRBuilder<> &Builder, GlobalVariable *Place) const {
+    Value *Here = threadLocal(Builder, Place, "quipu.place");
     return Builder.CreateConstInBoundsGEP1_64(Builder.getInt8Ty(), Here, -int64_t{offsetof(quipu_thread, here)},
                                               "quipu.thread");
 }
@@ -155,7 +207,7 @@ BasicBlock *Runtime::block(const Ways &Way, const Twine &Name) const {
 /// The link from the active node to `Region`. Builder ends where it is known; the last way there is not made yet.
 Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, GlobalVariable *Slot, const Ways &Way) const {
     if (Slot) {
-        Value *Thread = threadState(Builder);
+        Value *Thread = threadState(Builder, OwnActiveNode);
         Value *Here = load(Builder, Pointer, Thread, offsetof(quipu_thread, here));
         Value *Link = threadLocal(Builder, Slot, "quipu.link");
         return {Thread, Here, Link,
@@ -240,7 +292,7 @@ AllocaInst *Runtime::newVisit(Function &F) const {
 }
 
 /// quipu_enter
-void Runtime::inlineEnter(CallInst *Call, Value *Visit) {
+void Runtime::inlineEnter(CallInst *Call, Value *Visit, bool KeepsNode) {
     Value *Region = Call->getArgOperand(0);
     GlobalVariable *Slot = newSlot();
     const Ways Way = split(Call);
@@ -253,25 +305,32 @@ void Runtime::inlineEnter(CallInst *Call, Value *Visit) {
 
     CallInst *Missed = replace(Call, EnterMissed, {Region, addressOf(Slot, Call)});
     Builder.SetInsertPoint(Call);
-    Value *Thread = threadState(Builder);
+    Value *Thread = threadState(Builder, ActiveNode);
     Value *IsFramed =
         Builder.CreateICmpNE(Builder.CreateAnd(Missed, Builder.getInt64(QUIPU_FRAMED)), ConstantInt::get(I64, 0));
     Value *Looked = Builder.CreateIntToPtr(Missed, Pointer);
+    Value *Here = load(Builder, Pointer, Thread, offsetof(quipu_thread, here));
     Way.Slow->getTerminator()->eraseFromParent();
     Builder.SetInsertPoint(Way.Slow);
     Builder.CreateCondBr(IsFramed, Framed, Linked);
 
     Builder.SetInsertPoint(Linked, Linked->begin());
-    PHINode *State = Builder.CreatePHI(Pointer, 2), *Link = Builder.CreatePHI(Pointer, 2);
+    PHINode *State = Builder.CreatePHI(Pointer, 2), *Link = Builder.CreatePHI(Pointer, 2),
+            *Before = Builder.CreatePHI(Pointer, 2);
+    Before->addIncoming(Found.Here, Usual);
+    Before->addIncoming(Here, Way.Slow);
     State->addIncoming(Found.Thread, Usual);
     State->addIncoming(Thread, Way.Slow);
     Link->addIncoming(Found.Link, Usual);
     Link->addIncoming(Looked, Way.Slow);
     store(Builder, load(Builder, I64, State, offsetof(quipu_thread, top)), Visit, offsetof(quipu_visit, top));
-    store(Builder, Link, Visit, offsetof(quipu_visit, link));
+    store(Builder, Before, Visit, offsetof(quipu_visit, back));
     increment(Builder, load(Builder, Pointer, Link, offsetof(quipu_link, visits)), Builder.getInt64(1));
     Value *Counters = load(Builder, Pointer, Link, offsetof(quipu_link, counters));
-    storeNow(Builder, load(Builder, Pointer, Link, offsetof(quipu_link, to)), State, offsetof(quipu_thread, here));
+    Value *To = load(Builder, Pointer, Link, offsetof(quipu_link, to));
+    if (KeepsNode)
+        store(Builder, To, Visit, offsetof(quipu_visit, here));
+    storeNow(Builder, To, State, offsetof(quipu_thread, here));
     Builder.CreateBr(Way.Tail);
 
     Builder.SetInsertPoint(Framed);
@@ -299,12 +358,11 @@ void Runtime::inlineExit(CallInst *Call, Value *Visit) {
     const Ways Way = split(Call);
     IRBuilder<> Builder(Way.Head);
     Builder.SetCurrentDebugLocation(Call->getDebugLoc());
-    Value *Thread = threadState(Builder);
+    Value *Thread = threadState(Builder, HasSlots ? OwnActiveNode : ActiveNode);
     Value *IsTop = Builder.CreateICmpEQ(load(Builder, I64, Thread, offsetof(quipu_thread, top)),
                                         load(Builder, I64, Visit, offsetof(quipu_visit, top)));
     go(Builder, IsTop, block(Way, "quipu.top"), Way);
-    Value *Link = load(Builder, Pointer, Visit, offsetof(quipu_visit, link));
-    storeNow(Builder, load(Builder, Pointer, Link, offsetof(quipu_link, from)), Thread, offsetof(quipu_thread, here));
+    storeNow(Builder, load(Builder, Pointer, Visit, offsetof(quipu_visit, back)), Thread, offsetof(quipu_thread, here));
     Builder.CreateBr(Way.Tail);
     replace(Call, ExitMissed, {Visit});
     Call->eraseFromParent();
@@ -312,11 +370,11 @@ void Runtime::inlineExit(CallInst *Call, Value *Visit) {
 
 bool Runtime::inlines(const Function &F) const { return Current && !F.hasOptSize() && !F.hasOptNone(); }
 
-void Runtime::inlineHook(CallInst *Call, Value *Visit) {
+void Runtime::inlineHook(CallInst *Call, Value *Visit, bool KeepsNode) {
     if (Call->getCalledOperand() == Exit.getCallee())
         inlineExit(Call, Visit);
     else
-        inlineEnter(Call, Visit);
+        inlineEnter(Call, Visit, KeepsNode);
 }
 
 } // namespace quipu

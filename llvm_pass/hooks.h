@@ -29,16 +29,23 @@ class Runtime {
     /// Room for what is known of a visit whose hooks are inline.
     llvm::AllocaInst *newVisit(llvm::Function &F) const;
     /// Puts what a call of `Enter` or `Exit` does when nothing unusual happens in its place (agent/runtime/inlined.h).
-    void inlineHook(llvm::CallInst *Call, llvm::Value *Visit);
+    /// KeepsNode: the visit may go on after an exception (`UnwindVisit`).
+    void inlineHook(llvm::CallInst *Call, llvm::Value *Visit, bool KeepsNode);
     /// The same for a call of `Count`. CountsVisits: the counters say how often the function was visited. Far: a call
     /// in a function with the same arguments, which is called when something unusual happens, and does the rest.
     void inlineCount(llvm::CallInst *Call, bool CountsVisits, llvm::CallInst *Far = nullptr);
+    /// Not 0 while the process is measured.
+    llvm::GlobalVariable *Measuring;
+    /// What a program says of its copies of these variables; null: it has none.
+    llvm::GlobalVariable *Program = nullptr;
     /// Whether that does anything: not for processors without a cheap clock, and not where `F` asks for small code.
     bool inlines(const llvm::Function &F) const;
 
   private:
+    llvm::GlobalVariable *ofProgram(llvm::StringRef Name, llvm::Constant *Initial, bool IsOfThread) const;
+    void makeCopies();
     llvm::Value *threadLocal(llvm::IRBuilder<> &Builder, llvm::GlobalVariable *Variable, const llvm::Twine &Name) const;
-    llvm::Value *threadState(llvm::IRBuilder<> &Builder) const;
+    llvm::Value *threadState(llvm::IRBuilder<> &Builder, llvm::GlobalVariable *Place) const;
     struct Ways {
         llvm::BasicBlock *Head, *Slow, *Tail;
     };
@@ -54,13 +61,14 @@ class Runtime {
                             llvm::ArrayRef<llvm::Value *> Arguments) const;
     llvm::GlobalVariable *newSlot();
     llvm::Value *addressOf(llvm::GlobalVariable *Slot, llvm::Instruction *Before) const;
-    void inlineEnter(llvm::CallInst *Call, llvm::Value *Visit);
+    void inlineEnter(llvm::CallInst *Call, llvm::Value *Visit, bool KeepsNode);
     void inlineExit(llvm::CallInst *Call, llvm::Value *Visit);
 
     llvm::Module &M;
     llvm::Type *Pointer;
     llvm::Type *I64;
     llvm::GlobalVariable *Current = nullptr, *ActiveNode = nullptr;
+    llvm::GlobalVariable *OwnActiveNode = nullptr; ///< the copy of the program, if it has one
     llvm::Constant *NoLink = nullptr;
     llvm::FunctionCallee CountMissed, EnterMissed, ExitMissed;
     bool HasSlots = false;

@@ -121,7 +121,7 @@ class FunctionInstrumenter {
         }
         finish(Twice, isRegion() ? Begin : nullptr, Descriptor);
         if (Visit)
-            RT.inlineHook(Begin, Visit);
+            RT.inlineHook(Begin, Visit, GoesOn);
         else if (Inlines && !isRegion())
             RT.inlineCount(Begin, CountsVisits);
         enterFrom(Plain);
@@ -221,7 +221,7 @@ class FunctionInstrumenter {
             }
         }
         for (auto [Call, Of] : Hooks)
-            RT.inlineHook(Call, Of);
+            RT.inlineHook(Call, Of, GoesOn);
         forgetMemoryFacts(F);
     }
 
@@ -273,6 +273,7 @@ class FunctionInstrumenter {
             setLocation(Here);
             std::optional<Scopes::Instance> Around = Within.hookedAround(BB);
             if (Inlines && (Around || Visit)) {
+                GoesOn = true;
                 Here.CreateCall(RT.UnwindVisit, {Around ? Slots.lookup(*Around) : Visit});
                 continue;
             }
@@ -318,8 +319,9 @@ class FunctionInstrumenter {
     CarriedCalls &Callees;
     Details &Into;
     bool HandleExceptions;
-    bool Inlines;                                              ///< the usual way of hooks
-    AllocaInst *Visit = nullptr;                               ///< of the function, if its hooks are inline
+    bool Inlines;                ///< the usual way of hooks
+    bool GoesOn = false;         ///< after exceptions, where something inlined may have been left
+    AllocaInst *Visit = nullptr; ///< of the function, if its hooks are inline
     SmallVector<std::pair<CallInst *, AllocaInst *>, 4> Hooks; ///< to be made inline, but the first
     bool CountsVisits = false;                                 ///< by its counters
     std::optional<Decision> Decides;
@@ -429,7 +431,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
     for (const Decision &D : Decisions) {
         const bool IsBody = D.Region && D.Counted->arg_size() == D.Plain->arg_size();
         Function *Entry = separateEntry(*D.Plain, IsBody ? *D.Counted : *D.Plain, Copies);
-        const Lookup Found = decideAtEntry(*Entry, *D.Counted, RT.Count, D.Region);
+        const Lookup Found = decideAtEntry(*Entry, *D.Counted, RT.Measuring, RT.Count, D.Region);
         if (Found.Near && RT.inlines(*Entry))
             RT.inlineCount(Found.Near, D.CountsVisits, Found.Far);
     }
@@ -439,7 +441,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
         std::move(Of.begin(), Of.end(), std::back_inserter(AllLines));
     emitFacts(M, AllLines);
     Into.emit();
-    emitCheck(M);
+    emitCheck(M, RT.Program);
     Selection.clear();
 
     PreservedAnalyses PA = PreservedAnalyses::none();

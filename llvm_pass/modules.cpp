@@ -22,7 +22,7 @@ constexpr int Priority = 100;
 
 } // namespace
 
-void emitCheck(Module &M) {
+void emitCheck(Module &M, GlobalVariable *Program) {
     LLVMContext &Context = M.getContext();
     std::string Name;
     raw_string_ostream(Name) << "quipu_module_" << format_hex_no_prefix(Self.interface, 8);
@@ -54,6 +54,16 @@ void emitCheck(Module &M) {
     Builder.CreateCall(Check, {Global});
     Builder.CreateRetVoid();
     appendToGlobalCtors(M, Caller, Priority, Caller);
+    if (!Program || M.getFunction("quipu_know_this_program"))
+        return;
+    Function *Known =
+        Function::Create(FunctionType::get(Void, false), GlobalValue::LinkOnceODRLinkage, "quipu_know_this_program", M);
+    Known->setVisibility(GlobalValue::HiddenVisibility);
+    Known->setComdat(M.getOrInsertComdat(Known->getName()));
+    IRBuilder<> Tells(BasicBlock::Create(Context, "", Known));
+    Tells.CreateCall(M.getOrInsertFunction("quipu_know_program", Void, Program->getType()), {Program});
+    Tells.CreateRetVoid();
+    appendToGlobalCtors(M, Known, Priority, Known);
 }
 
 } // namespace quipu

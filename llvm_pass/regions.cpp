@@ -137,7 +137,7 @@ void addScopes(raw_ostream &Out, ArrayRef<Scope> All, ArrayRef<ScopedWork> Weigh
     for (unsigned I = 0; Any && I < All.size(); I++) {
         if (I > 0) {
             addFunction(Out, *All[I].Function);
-            encodeULEB128(All[I].Hooked ? QUIPU_HOOKED : QUIPU_INLINED, Out);
+            encodeULEB128(All[I].Hooked ? QUIPU_HOOKED : All[I].Called ? QUIPU_QUIET : QUIPU_INLINED, Out);
         }
         encodeULEB128(All[I].Parent, Out);
         encodeULEB128(Rows[I].count(), Out);

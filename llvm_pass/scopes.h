@@ -21,6 +21,7 @@ struct Scope {
     const Identity *Function;
     unsigned Parent;     ///< index of a scope; 0: the function itself
     bool Hooked = false; ///< it is entered and left at run time, which counts its visits
+    bool Called = false; ///< it was not inlined, and the function counts for it
 };
 
 /// The scopes of one function, and what each of its blocks does in which of them. Recursion folds, as in call trees: a
@@ -56,6 +57,8 @@ class Scopes {
     unsigned scopeOf(const llvm::Instruction &I) const { return Placed.lookup(&I); }
     /// The scope of `Function` below another one, which is that one if the function is no call path of its own.
     unsigned below(unsigned Parent, const Identity *Function);
+    /// A scope is what calls of a function are, which this one counts for.
+    void setCalled(unsigned Scope) { All[Scope].Called = Scope > 0; }
     /// One execution of the block does this, too.
     void add(const llvm::BasicBlock &BB, const ScopedWork &More) { quipu::accumulate(Work[&BB], More, 1); }
     /// The scope that the execution of a block counts for.

@@ -110,7 +110,8 @@ Function *separateCounted(Function &F) {
     return Plain;
 }
 
-Lookup decideAtEntry(Function &Plain, Function &Counted, FunctionCallee Count, Value *Region) {
+Lookup decideAtEntry(Function &Plain, Function &Counted, GlobalVariable *Measuring, FunctionCallee Count,
+                     Value *Region) {
     LLVMContext &Context = Plain.getContext();
     Module &M = *Plain.getParent();
     BasicBlock *Body = &Plain.getEntryBlock();
@@ -124,8 +125,7 @@ Lookup decideAtEntry(Function &Plain, Function &Counted, FunctionCallee Count, V
         if (auto *Local = dyn_cast<AllocaInst>(&I); Local && isa<ConstantInt>(Local->getArraySize()))
             Local->moveBefore(*Entry, Entry->end());
     Type *I32 = Builder.getInt32Ty();
-    Constant *Flag = M.getOrInsertGlobal("quipu_measuring", I32);
-    Builder.CreateCondBr(Builder.CreateICmpEQ(Builder.CreateLoad(I32, Flag), Builder.getInt32(0)), Body, Measured);
+    Builder.CreateCondBr(Builder.CreateICmpEQ(Builder.CreateLoad(I32, Measuring), Builder.getInt32(0)), Body, Measured);
 
     Builder.SetInsertPoint(Measured);
     CallInst *Counters = Region ? Builder.CreateCall(Count, {Region}, "quipu.counters") : nullptr;

@@ -11,6 +11,7 @@
 namespace llvm {
 class CallInst;
 class Function;
+class GlobalVariable;
 class Value;
 } // namespace llvm
 
@@ -30,7 +31,9 @@ struct Lookup {
 /// Lets the copy go to the counted version while the process is measured. Region: if it is given, the counted version
 /// does not look for its counters, and takes them, if there are some, as its last argument; then the copy looks for
 /// them by calls of `Count`, which are returned. Without counters the copy goes on itself.
-Lookup decideAtEntry(llvm::Function &Plain, llvm::Function &Counted, llvm::FunctionCallee Count, llvm::Value *Region);
+/// Measuring: whether it is.
+Lookup decideAtEntry(llvm::Function &Plain, llvm::Function &Counted, llvm::GlobalVariable *Measuring,
+                     llvm::FunctionCallee Count, llvm::Value *Region);
 
 /// Lets `From` end with the result of `To`, which gets its arguments and, if they are given, counters.
 llvm::CallInst *callWithArguments(llvm::IRBuilder<> &Builder, llvm::Function &From, llvm::Function &To,

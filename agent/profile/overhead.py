@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from quipu.modeling.experiment import FloatArray, IntArray, Metric, Region, RegionKind
 
 from ..layout import LAYOUT
-from .effort import Counters
-from .nodes import NodeArrays
+from .effort import Counters, Weights, rows_of_owners
+from .nodes import NodeArrays, distinct
 
 OVERHEAD = Metric("overhead", "s", "cost", "sum", "time that measuring took, estimated from numbers of events")
 # Events of nodes that are not in their visits; like effort, those of what was left out belong to its callers.
@@ -61,13 +61,23 @@ def event_costs(attributes: Mapping[str, str]) -> EventCosts | None:
 
 
 def with_events(
-    nodes: NodeArrays, read: NodeArrays, counters: Counters, unhooked: Set[int], metrics: Sequence[Metric]
+    nodes: NodeArrays,
+    read: NodeArrays,
+    counters: Counters,
+    tables: Sequence[Weights],
+    unhooked: Set[int],
+    called: Set[int],
+    metrics: Sequence[Metric],
 ) -> NodeArrays:
     """Return the nodes with columns more in their counts: `EVENTS`. read: the nodes as they are in the profile.
 
+    tables: what `read_weights` returns for these nodes. unhooked: regions without a hook. called: those of them that were
+    not inlined.
+
     Where the profile has no visits of a region without a hook, its counters stand for them: one is added to per visit,
     and nothing else. Elsewhere a counter was added to at most once in each visit, and by 1 or more: at most
-    min(visits, counter) times. What counts with an outer function costs nothing. Entering and leaving an untimed call
+    min(visits, counter) times; the visits of a function that its caller counts for are those of that function. What was
+    inlined costs nothing. Entering and leaving an untimed call
     path counts as a number of visits without a hook.
     """
     names = [metric.name for metric in metrics]
@@ -77,7 +87,16 @@ def with_events(
         visits, complete = (each.counts[:, names.index("visits")] for each in (read, nodes))
     is_quiet = np.isin(nodes.region, np.fromiter(unhooked, dtype=np.int64, count=len(unhooked)))
     added = np.zeros(nodes.id.size, dtype=np.uint64)
-    np.add.at(added, counters.node, np.minimum(counters.value, visits[counters.node]))
+    most = visits[counters.node]
+    regions = distinct(nodes.region)
+    is_called = np.isin(nodes.region, np.fromiter(called, dtype=np.int64, count=len(called)))
+    carried = np.where(is_called, nodes.owner, -1)
+    for table in tables:
+        node, _, source = rows_of_owners(carried, counters, table, np.searchsorted(regions, nodes.region))
+        place = source - nodes.owner.size
+        is_counter = (place >= 0) & (place < most.size)
+        np.maximum.at(most, place[is_counter], complete[node[is_counter]])
+    np.add.at(added, counters.node, np.minimum(counters.value, most))
     quiet = np.where(is_quiet & (nodes.owner < 0), np.where(visits > 0, visits, complete), nothing)
     quiet = np.where(is_quiet | ~nodes.untimed, quiet, visits * np.uint64(LAYOUT.numbers["UNTIMED_PAIR"]))
     events = np.stack((np.where(is_quiet | nodes.untimed, nothing, visits), quiet, added), axis=1)

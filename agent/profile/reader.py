@@ -154,7 +154,7 @@ def read_profile(
     notes: list[str] = []
     if values:
         nodes, is_weighted = add_effort(read, counters, weights, header.metrics, problems)
-        nodes = with_events(nodes, read, counters, texts.without_hook, header.metrics)
+        nodes = with_events(nodes, read, counters, weights, texts.without_hook, texts.called, header.metrics)
         nodes, index = fold_left_out(nodes, texts.left_out, (*header.metrics, *EVENTS))
         words, notes = without_negative_times(nodes.counts[:, : -len(EVENTS)], header.metrics)
         counts = signed(words, is_weighted, problems)

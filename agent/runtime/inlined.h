@@ -82,9 +82,26 @@ extern
  * and another one at the end says that frames are open. Else `top` is its own frame, with QUIPU_FRAMED. */
 struct quipu_visit {
     uint64_t top;
-    struct quipu_link *link;
+    struct quipu_node *back; /* what was active before */
+    struct quipu_node *here; /* what is active; only if the function may call quipu_unwind_visit */
 };
 enum { QUIPU_FRAMED = 1 };
+
+/* Programs, and not libraries, have copies of quipu_measuring and, per thread, of quipu_active_node, which they reach
+ * without a look into a table of addresses. A copy of the latter that the runtime did not set yet is the address of an
+ * active node without links. A program calls quipu_know_program before anything else; more than one can be in a
+ * process.
+ */
+struct quipu_program {
+    struct quipu_program *next;
+    uint32_t *measuring;
+    struct quipu_node *const **(*active_node)(void); /* the address of this thread's copy */
+};
+#ifdef __cplusplus
+extern "C"
+#endif
+    __attribute__((visibility("default"))) void
+    quipu_know_program(struct quipu_program *program);
 
 /* Each function of a program has a slot per thread, which points to the link without a clock that the function followed
  * last, or to one whose `from` is NULL. Links live as long as the process, so that one comparison says whether the link

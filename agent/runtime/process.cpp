@@ -55,7 +55,7 @@ namespace {
 
 void set_active(bool value) {
     active = value;
-    __atomic_store_n(&quipu_measuring, value, __ATOMIC_RELAXED);
+    set_measuring(value);
 }
 
 void set_number(const char *key, long long value) {

@@ -18,15 +18,36 @@ __thread Node *const *quipu_active_node = &no_thread.here;
 __thread Node *quipu::thread_origin;
 __thread size_t quipu::thread_stack;
 
+static quipu_program *programs;
+
+static void set_active_node(Node *const *place) {
+    __atomic_store_n(&quipu_active_node, place, __ATOMIC_RELAXED);
+    for (const quipu_program *program = programs; program; program = program->next)
+        __atomic_store_n(program->active_node(), place, __ATOMIC_RELAXED);
+}
+
 void quipu::make_current(quipu_thread *thread) {
     /* What the pass emits relies on the thread where it finds a link from its active node. */
     if (!thread)
-        __atomic_store_n(&quipu_active_node, &no_thread.here, __ATOMIC_RELAXED);
+        set_active_node(&no_thread.here);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     put(quipu_current, thread);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (thread)
-        __atomic_store_n(&quipu_active_node, &thread->here, __ATOMIC_RELAXED);
+        set_active_node(&thread->here);
+}
+
+void quipu::set_measuring(bool value) {
+    __atomic_store_n(&quipu_measuring, value, __ATOMIC_RELAXED);
+    for (const quipu_program *program = programs; program; program = program->next)
+        __atomic_store_n(program->measuring, value, __ATOMIC_RELAXED);
+}
+
+void quipu_know_program(quipu_program *program) {
+    program->next = programs;
+    programs = program;
+    set_measuring(quipu_measuring);
+    set_active_node(quipu_active_node);
 }
 
 namespace {
@@ -154,9 +175,9 @@ void quipu_exit_visit(struct quipu_visit *visit) {
     charge_time(thread);
     if (cuts && own(thread)->folded)
         end_folded(own(thread), top + 1);
-    quipu_activate(thread, top, has_marks(thread) ? going_on(thread, top, visit->link->from) : visit->link->from);
+    quipu_activate(thread, top, has_marks(thread) ? going_on(thread, top, visit->back) : visit->back);
     if (has_marks(thread))
-        after_end(thread, top + 1, visit->link->to, cuts);
+        after_end(thread, top + 1, nullptr, cuts);
 }
 
 void quipu_unwind_visit(struct quipu_visit *visit) {
@@ -164,13 +185,13 @@ void quipu_unwind_visit(struct quipu_visit *visit) {
     if (visit->top & QUIPU_FRAMED)
         return quipu_unwind(top);
     quipu_thread *thread = this_thread();
-    if (!thread || !belongs(thread, top) || (thread->top == top && thread->here == visit->link->to))
+    if (!thread || !belongs(thread, top) || (thread->top == top && thread->here == visit->here))
         return;
     charge_time(thread);
     const bool cuts = thread->top != top;
     if (cuts && own(thread)->folded)
         end_folded(own(thread), top + 1);
-    quipu_activate(thread, top, visit->link->to);
+    quipu_activate(thread, top, visit->here);
     if (cuts && has_marks(thread))
         reopen(thread, top + 1, nullptr);
 }

@@ -239,6 +239,8 @@ void idle_thread();
 void end_idle(Frame *frame);
 /* quipu_current, and what goes with it. */
 void make_current(quipu_thread *thread);
+/* quipu_measuring, and its copies. */
+void set_measuring(bool value);
 /* Whether this is what idle_thread() made. */
 inline bool is_idle(const quipu_thread *thread) { return !thread->own; }
 

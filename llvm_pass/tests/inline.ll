@@ -10,7 +10,7 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK-DAG: @quipu_active_node = external thread_local(initialexec) global ptr
 
 ; CHECK-LABEL: define internal void @caller.quipu()
-; CHECK: %quipu.visit = alloca [2 x i64]
+; CHECK: %quipu.visit = alloca [3 x i64]
 ; CHECK: quipu.linked:
 ; CHECK: store atomic ptr
 ; CHECK: call preserve_allcc i64 @quipu_enter_missed(ptr @quipu.region.caller, ptr
@@ -36,7 +36,7 @@ define void @caller() nounwind {
 ; CHECK: ret i32
 
 ; CHECK-LABEL: define i32 @choose(i32 %a, i32 %b)
-; CHECK: load i32, ptr @quipu_measuring
+; CHECK: load i32, ptr @quipu_own_measuring
 ; CHECK: quipu.measured:
 ; CHECK: icmp eq ptr
 ; CHECK: tail call i32 @choose.quipu.far(i32 %a, i32 %b)
