@@ -71,8 +71,8 @@ def with_events(
 ) -> NodeArrays:
     """Return the nodes with columns more in their counts: `EVENTS`. read: the nodes as they are in the profile.
 
-    tables: what `read_weights` returns for these nodes. unhooked: regions without a hook. called: those of them that were
-    not inlined.
+    tables: what `read_weights` returns for these nodes. unhooked: regions without a hook. called: those of them that
+    were not inlined.
 
     Where the profile has no visits of a region without a hook, its counters stand for them: one is added to per visit,
     and nothing else. Elsewhere a counter was added to at most once in each visit, and by 1 or more: at most

@@ -68,8 +68,11 @@ class ResidualCounts:
 
 
 class ProfileTexts:
-    """Collects the text records of a profile: regions by id, which of them a filter left out, and which are counted
-    without a hook (these, too), and small ones that are called; attributes (of the process, of locations), names of locations."""
+    """Collects the text records of a profile.
+
+    regions: by id; left_out: by a filter; without_hook: these and others that are counted only; called: those of them
+    that are small. Attributes of the process and of locations, names of locations.
+    """
 
     def __init__(self) -> None:
         """Start with nothing."""
