@@ -91,10 +91,16 @@ def with_events(
     regions = distinct(nodes.region)
     is_called = np.isin(nodes.region, np.fromiter(called, dtype=np.int64, count=len(called)))
     carried = np.where(is_called, nodes.owner, -1)
-    for table in tables:
-        node, _, source = rows_of_owners(carried, counters, table, np.searchsorted(regions, nodes.region))
+    number = np.searchsorted(regions, nodes.region)
+    rows = [(table.metric, *rows_of_owners(carried, counters, table, number)) for table in tables]
+    width = nodes.owner.size + most.size + 1
+    # A counter that says how often the function was called may be one of a loop of the caller.
+    calls = [node * width + source for metric, node, _, source in rows if names[metric] == "visits"]
+    for _, node, _, source in rows:
         place = source - nodes.owner.size
         is_counter = (place >= 0) & (place < most.size)
+        for known in calls:
+            is_counter &= ~np.isin(node * width + source, known)
         np.maximum.at(most, place[is_counter], complete[node[is_counter]])
     np.add.at(added, counters.node, np.minimum(counters.value, most))
     quiet = np.where(is_quiet & (nodes.owner < 0), np.where(visits > 0, visits, complete), nothing)

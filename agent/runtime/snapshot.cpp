@@ -90,8 +90,9 @@ void add_effort(const Node *node, uint64_t *values) {
             called += times_of(static_cast<uint64_t>(row[0])) * static_cast<uint64_t>(row[1]);
         }
         for (uint32_t at = 0; at < scope->scope_row_count; at++) {
-            uint64_t &limit = most[scope->scope_rows[size_t{at} * QUIPU_SCOPE_ROW]];
-            limit = limit < called ? called : limit;
+            const int64_t *row = scope->scope_rows + size_t{at} * QUIPU_SCOPE_ROW;
+            if (row[1] == 0 && most[row[0]] < called) /* else it may be one of a loop of the caller */
+                most[row[0]] = called;
         }
     }
     for (uint32_t row = 0; region && !node->owner && row < region->rows; row++) {

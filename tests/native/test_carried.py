@@ -139,3 +139,26 @@ int main(void) {
     assert tree[("main", "middle", "leaf")]["visits"] == 2000
     assert tree[("main", "middle")]["time"] == tree[("main", "middle", "leaf")]["time"] == 0
     assert tree[("main",)]["time"] > 0
+
+
+CALLS = 100000
+CALLED = f"""
+#include <cstdio>
+__attribute__((noinline)) static int choose(int n) {{ return n % 3 ? n / 7 + n * 5 : n ^ 21; }}
+int main() {{
+    int sum = 0;
+    for (int i = 0; i < {CALLS}; i++)
+        sum ^= choose(i);
+    std::printf("%d\\n", sum);
+}}
+"""
+
+
+def test_the_estimate_knows_counters_that_callers_have(workshop: Workshop) -> None:
+    source = workshop.folder / "called.cpp"
+    source.write_text(CALLED)
+    run = workshop.run(workshop.build(source, "-O2"), QUIPU_CLOCK="none")
+    assert run.tree["main", "choose(int)"]["visits"] == CALLS
+    seconds = float(run.profile.attributes["counter_ns"]) * 1e-9
+    # Each call adds to at most one counter, and not to none in two of three.
+    assert CALLS / 3 * seconds * 0.99 <= run.tree[("main",)]["overhead"] <= 1.2 * CALLS * seconds + 1e-6
