@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which call paths of which rank the others wait for, from the profile of each rank of one run.
+"""Which call paths of which rank the others wait for, in one run.
 
-The waiting at each operation is charged to the late rank, and there to the call paths in which it spent its excess:
+At collective operations ranks find out during the run which rank came last, and in which call paths it spent its excess
+since they were synchronized before (`RunTimes.delays`). What is left of the waiting is charged from the profile of each
+rank. It goes to the late rank, and there to the call paths in which it spent its excess over the whole run:
 
 - The late rank of an operation waits there for least, or nearly so, and is busy longest of the ranks that do.
 - Each other rank waited because of the call paths in which the late rank took longer, in proportion to how much longer.
@@ -16,6 +18,7 @@ path takes as long as the waiting.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -102,11 +105,12 @@ def root_causes(run: RunTimes) -> RootCauses | None:
     effort = None if run.effort is None else run.effort.values
     times = np.where(run.mpi[:, None], 0.0, run.time.values)
     causes = []
-    for path in np.flatnonzero(run.mpi).tolist():
-        waits = _waits(run, path)
-        if waits.max(initial=0.0) > 0.0:
-            charges, left = _charges(waits, times, effort)
-            causes.append(_cause(path, float(waits.mean()), charges, left))
+    waiting = {path: waits for path in np.flatnonzero(run.mpi).tolist() if (waits := _waits(run, path)).any()}
+    known = _told(run, waiting, times, effort)
+    for path, waits in waiting.items():
+        told, part = known.get(path, ([], 0.0))
+        charges, left = _charges(waits * (1.0 - part), times, effort)
+        causes.append(_cause(path, float(waits.mean()), _joined([*told, *charges]), left))
     if run.of_threads is not None:
         causes += _of_openmp(run, run.of_threads)
     causes.sort(key=lambda cause: -cause.waiting)
@@ -118,6 +122,57 @@ def root_causes(run: RunTimes) -> RootCauses | None:
 
 def _cause(path: int, waiting: float, charges: list[Charge], left: float) -> Cause:
     return Cause(path, waiting, tuple(sorted(charges, key=lambda charge: -charge.seconds)), left)
+
+
+def _told(
+    run: RunTimes, waiting: Mapping[int, FloatArray], times: FloatArray, effort: FloatArray | None
+) -> dict[int, tuple[list[Charge], float]]:
+    """Return for operations what ranks found out during the run, and which part of the waiting that is.
+
+    waiting: of each rank at each operation. The late rank may have come to the operation on another call path than
+    those that waited. So what its operation is charged beyond the waiting there goes to other calls of the function.
+    """
+    if run.delays is None:
+        return {}
+    found: dict[int, list[Charge]] = {}
+    at_path = {path: float(waits.sum()) for path, waits in waiting.items()}
+    for function in {run.tree.name(path) for path in waiting}:
+        paths = [path for path in waiting if run.tree.name(path) == function]
+        rows = [row for row, one in enumerate(run.delays.operation.tolist()) if run.tree.name(one) == function]
+        charged = sum(float(run.delays.seconds[row]) for row in rows)
+        if charged <= 0.0:
+            continue
+        scale = min(1.0, sum(at_path[path] for path in paths) / charged)
+        own = dict.fromkeys(paths, 0.0)
+        for row in rows:
+            if (path := int(run.delays.operation[row])) in own:
+                own[path] += scale * float(run.delays.seconds[row])
+        kept = {path: min(1.0, at_path[path] / own[path]) if own[path] else 0.0 for path in paths}
+        room = {path: at_path[path] - kept[path] * own[path] for path in paths}
+        whole = sum(room.values())
+        for row in rows:
+            late, cause = int(run.delays.rank[row]), int(run.delays.cause[row])
+            seconds, there = scale * float(run.delays.seconds[row]) / run.ranks, int(run.delays.operation[row])
+            parts = {path: (1.0 - kept.get(there, 0.0)) * room[path] / whole if whole else 0.0 for path in paths}
+            parts[there] = parts.get(there, 0.0) + kept.get(there, 0.0)
+            for path, part in parts.items():
+                if cause >= 0 and part > 0.0:
+                    others = waiting[path] > 0.0
+                    by_work = _by_work(cause, late, others, times, effort) if others.any() else None
+                    found.setdefault(path, []).append(Charge(cause, late, None, seconds * part, by_work))
+    return {
+        path: (charges, min(1.0, sum(one.seconds for one in charges) * run.ranks / at_path[path]))
+        for path, charges in found.items()
+    }
+
+
+def _joined(charges: list[Charge]) -> list[Charge]:
+    """Return the charges of the same call path, rank and thread as one."""
+    found: dict[tuple[int, int, int | None], Charge] = {}
+    for one in charges:
+        key = one.path, one.rank, one.thread
+        found[key] = replace(found[key], seconds=found[key].seconds + one.seconds) if key in found else one
+    return list(found.values())
 
 
 def _waits(run: RunTimes, path: int) -> FloatArray:
@@ -133,7 +188,13 @@ def _waits(run: RunTimes, path: int) -> FloatArray:
 
 
 def _charges(waits: FloatArray, times: FloatArray, effort: FloatArray | None) -> tuple[list[Charge], float]:
-    """Return what caused the waiting at an operation, where the rank is the number of the column, and the rest.
+    """Return what `_charged` returns, and the mean of the rest."""
+    found, left = _charged(waits, times, effort)
+    return found, float(left.mean())
+
+
+def _charged(waits: FloatArray, times: FloatArray, effort: FloatArray | None = None) -> tuple[list[Charge], FloatArray]:
+    """Return what caused the waiting at an operation, where the rank is the number of the column, and the rest of each.
 
     waits: shape (ranks,); times, effort: outside of operations that wait, shape (call paths, ranks).
     """
@@ -158,7 +219,7 @@ def _charges(waits: FloatArray, times: FloatArray, effort: FloatArray | None) ->
             Charge(int(path), one, None, float(seconds[path]), _by_work(int(path), one, left < waits, times, effort))
             for path in np.flatnonzero(seconds > 0.0)
         ]
-    return found, float(left.mean())
+    return found, left
 
 
 def _by_work(
@@ -176,43 +237,73 @@ def _by_work(
 def _of_openmp(run: RunTimes, seconds: FloatArray) -> list[Cause]:
     """Return the waiting of threads in OpenMP. seconds: of each thread, shape (call paths, ranks, threads)."""
     useful = np.where(run.useful_paths[:, None, None], seconds, 0.0)
+    by_effort = _by_effort(useful, run.effort_of_threads)
     causes = []
     for path in np.flatnonzero(~run.mpi & ~run.useful_paths).tolist():
         if run.tree.name(path).startswith("omp parallel") or not seconds[path].any():
             continue  # the time of a parallel region itself is that of its start
-        able = _able(run, path, useful, float(seconds[path].sum()))
+        able = _able(run, path, useful, float(seconds[path].sum()), by_effort is not None)
         charges: list[Charge] = []
         rest = 0.0
         for rank, waits in enumerate(seconds[path]):
             if waits.any():
-                own, left = _of_rank(rank, waits, useful[:, rank], able)
+                known = None if by_effort is None else by_effort[:, rank]
+                own, left = _of_rank(rank, waits, useful[:, rank], known, able)
                 charges += [replace(one, seconds=one.seconds / run.ranks) for one in own]
                 rest += left / run.ranks
-        causes.append(_cause(path, float(seconds[path].mean()), charges, rest))
+        causes.append(_cause(path, float(seconds[path].mean()), _joined(charges), rest))
     return causes
 
 
-def _of_rank(rank: int, waits: FloatArray, times: FloatArray, able: NDArray[np.bool_]) -> tuple[list[Charge], float]:
+def _by_effort(useful: FloatArray, effort: FloatArray | None) -> FloatArray | None:
+    """Return the useful seconds that each thread would take for its effort if all were as fast, None without effort.
+
+    The seconds of a call path of a rank are divided by effort, so that a thread that had to wait for a processor, or
+    ran on a slow one, looks like the others. Call paths without effort keep their seconds.
+    """
+    if effort is None:
+        return None
+    counted = np.where(useful.any(axis=2, keepdims=True), effort, 0.0)
+    whole = counted.sum(axis=2, keepdims=True)
+    shares = np.divide(counted, whole, out=np.zeros_like(useful), where=whole > 0.0)
+    return np.where(whole > 0.0, shares * useful.sum(axis=2, keepdims=True), useful)
+
+
+def _of_rank(
+    rank: int, waits: FloatArray, times: FloatArray, by_effort: FloatArray | None, able: NDArray[np.bool_]
+) -> tuple[list[Charge], float]:
     """Return what the threads of a rank waited for at one call path, mean over its threads, and the rest.
 
-    waits: shape (threads,); times: useful, shape (call paths, threads); able: call paths of which one visit is as
-    long as the waiting. Where there are such, only these are causes: of the thread that has more of them, then in turn.
+    waits: shape (threads,); times: useful, shape (call paths, threads); by_effort: the same as the effort of threads
+    says, which no other program disturbs. able: call paths of which one visit is as long as the waiting. A thread with
+    more effort is the late one first. Where there are able call paths, only these are causes of the rest: of the thread
+    that has more of them, then in turn.
     """
-    own = np.where(able[:, None], times, 0.0)
+    found: list[Charge] = []
+    left = waits
+    if by_effort is not None:
+        charges, left = _charged(waits, by_effort)
+        found += charges
+    own = np.where(able[:, None], times if by_effort is None else by_effort, 0.0)
     turns = own.sum(axis=1)
-    found, left = _charges(waits, own if turns.any() else times, None)
-    charges = [Charge(one.path, rank, one.rank, one.seconds) for one in found]
-    if left > 0.0 and turns.any():
-        shares = left * turns / turns.sum()
-        charges += [Charge(int(one), rank, None, float(shares[one])) for one in np.flatnonzero(shares)]
-        left = 0.0
-    return charges, left
+    if by_effort is None or not turns.any():
+        charges, left = _charged(left, own if turns.any() else times)
+        found += charges
+    rest = float(left.mean())
+    found = [Charge(one.path, rank, one.rank, one.seconds, one.more_work) for one in found]
+    if rest > 0.0 and turns.any():
+        shares = rest * turns / turns.sum()
+        found += [Charge(int(one), rank, None, float(shares[one])) for one in np.flatnonzero(shares)]
+        rest = 0.0
+    return found, rest
 
 
-def _able(run: RunTimes, path: int, useful: FloatArray, waiting: float) -> NDArray[np.bool_]:
+def _able(run: RunTimes, path: int, useful: FloatArray, waiting: float, longest_can: bool) -> NDArray[np.bool_]:
     """Return the call paths in the bodies of a construct of which one visit takes as long as a thread waits once.
 
     useful: seconds of each thread, shape (call paths, ranks, threads). waiting: of all threads at the call path.
+    longest_can: the call path with the longest visits can be waited for, also if it is shorter: threads that other
+    programs interrupt wait longer.
     """
     found = np.zeros(len(run.tree), dtype=bool)
     visits, threads = run.sums.get("visits", np.zeros(len(run.tree))), useful.shape[2]
@@ -222,7 +313,9 @@ def _able(run: RunTimes, path: int, useful: FloatArray, waiting: float) -> NDArr
     bodies = [parent] if run.useful_paths[parent] else [one for one in run.tree.children[parent] if one != path]
     each = run.tree.inclusive(useful.sum(axis=(1, 2))) / np.maximum(visits, 1.0)
     once = waiting / visits[path] * threads / (threads - 1)  # one thread of the team does not wait
-    for body in bodies:
-        for one in run.tree.below(body)[1:]:
-            found[one] = each[one] >= once or found[run.tree.parent[one]]
+    called = [one for body in bodies for one in run.tree.below(body)[1:]]
+    if longest_can and called:
+        once = min(once, float(each[called].max()))
+    for one in called:
+        found[one] = each[one] >= once or found[run.tree.parent[one]]
     return found

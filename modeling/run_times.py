@@ -74,16 +74,31 @@ class Scopes:
 
 
 @dataclass(frozen=True, eq=False)
+class Delays:
+    """What ranks waited for in operations of MPI, as the ranks found out during the run.
+
+    operation, cause (call paths; cause -1: no cause was found), rank (the late one), seconds (summed over the ranks
+    that waited): shape (rows,).
+    """
+
+    operation: IntArray
+    cause: IntArray
+    rank: IntArray
+    seconds: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class RunTimes:
     """One run.
 
     name: of its folder. point: by parameter. threads: of a rank. tree: of the experiment, whose call paths all arrays
     have. time: wall time; wait: the part of it that waited. effort: the effort that stands for instructions, None
     without one. of_threads: seconds of each thread, shape (call paths, ranks, threads), where ranks have several
-    threads and each is known. thread_time: the sum over
-    the threads of a rank, mean over ranks, shape (call paths,); None where a rank has one thread. sums: metric → sum
+    threads and each is known; effort_of_threads: the same of the effort. thread_time: the sum over the threads of a
+    rank, mean over ranks, shape (call paths,); None where a rank has one thread. sums: metric → sum
     over ranks and threads, shape (call paths,). node: number of the node of each rank, shape (ranks,). waits_separated:
-    waiting in collective operations is in `wait`, too. What is no part of the program is 0 everywhere.
+    waiting in collective operations is in `wait`, too. delays: None where the ranks did not find out during the run.
+    What is no part of the program is 0 everywhere.
     """
 
     name: str
@@ -96,10 +111,12 @@ class RunTimes:
     wait: RankColumns
     effort: RankColumns | None = None
     of_threads: FloatArray | None = None
+    effort_of_threads: FloatArray | None = None
     thread_time: FloatArray | None = None
     sums: Mapping[str, FloatArray] = field(default_factory=dict)
     node: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     waits_separated: bool = False
+    delays: Delays | None = None
 
     @property
     def processors(self) -> int:

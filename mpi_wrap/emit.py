@@ -23,7 +23,7 @@ GROUP_OF = {"comm": "quipu_mpi_group_of", "win": "quipu_mpi_group_of_win", "file
 # Calls at the begin and the end of MPI, by the values of the columns `begins` and `ends`.
 BEFORE_END = {
     "job": ["quipu_mpi_report_partners();", "quipu_flush();"],
-    "mpi": ["quipu_mpi_report_partners();", "quipu_mpi_reduce_at_end();"],
+    "mpi": ["quipu_mpi_report_partners();", "quipu_mpi_end_probes();", "quipu_mpi_reduce_at_end();"],
     "session": ["quipu_mpi_report_partners();"],
 }
 AFTER_BEGIN = {"mpi": ["quipu_mpi_initialized();"], "session": ["quipu_mpi_session_begun({2});"]}

@@ -79,7 +79,7 @@ def simulated_transfer(operation: Operation) -> Statements:
     if operation.waits_for in COLLECTIVE:
         root, awaited = "root" if "root" in arguments else "-1", COLLECTIVE[operation.waits_for]
         return Statements(
-            [NOW, f"quipu_mpi_arrive(comm, {root});"],
+            [NOW, f"quipu_mpi_arrive(comm, QUIPU_MPI_{awaited}, {root});"],
             [f"quipu_mpi_depart(call.node, comm, QUIPU_MPI_{awaited}, {root}, wait_begin);"],
         )
     if operation.waits_for == "message":

@@ -183,6 +183,20 @@ class IterationTable:
     max: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class DelayTable:
+    """How long other ranks waited in an operation of MPI because of a call path of a rank, summed over those ranks.
+
+    operation, cause (call paths; cause -1: no cause was found), rank (the late one), seconds: shape (rows,), sorted,
+    each operation, cause and rank once. Waiting at collective operations that were not probed is left out.
+    """
+
+    operation: IntArray
+    cause: IntArray
+    rank: IntArray
+    seconds: FloatArray
+
+
 @dataclass(frozen=True)
 class RankRecord:
     """One process of a run. state: "ended", "flushed", "running" (killed before its end) or "no profile"."""
@@ -202,8 +216,8 @@ class RunArchive:
     """One run, read or about to be written.
 
     values: None if only the statistics were asked for, or if the archive has no more (`metadata.rank_columns`).
-    classes, communication, iterations: about to be written; `read_classes`, `read_communication` and `read_iterations`
-    read them.
+    classes, communication, iterations, delays: about to be written; `read_classes`, `read_communication`,
+    `read_iterations` and `read_delays` read them.
     """
 
     metadata: RunMetadata
@@ -215,6 +229,7 @@ class RunArchive:
     classes: ClassCounts | None = None
     communication: CommunicationMatrix | None = None
     iterations: IterationTable | None = None
+    delays: DelayTable | None = None
 
     @property
     def metrics(self) -> dict[str, Metric]:

@@ -16,6 +16,7 @@ from .checksums import write_checksums
 from .class_tables import write_classes
 from .columns import RANKS, SKETCHES, STATISTICS, value_type
 from .communication_table import write_communication
+from .delay_table import write_delays
 from .iteration_table import write_iterations
 from .leftovers import TEMPORARY, writing
 from .metadata import configuration_name
@@ -112,6 +113,8 @@ def _write_tables(archive: RunArchive, folder: Path) -> None:
         write_communication(folder, archive.communication)
     if archive.iterations is not None:
         write_iterations(folder, archive.iterations)
+    if archive.delays is not None:
+        write_delays(folder, archive.delays)
     names = [metric.name for metric in archive.metadata.metrics]
     statistics = [archive.statistics[name] for name in names]
     paths = len(tree)

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray, RegionKind
-from quipu.modeling.run_times import CYCLES, EFFORTS, INSTRUCTIONS, RankColumns, RunTimes
+from quipu.modeling.run_times import CYCLES, EFFORTS, INSTRUCTIONS, Delays, RankColumns, RunTimes
 
+from ..archive.delay_table import read_delays
 from ..archive.metadata import RunMetadata
 from ..archive.read import read_archive
 from ..archive.run import RankStatistics, RunArchive
@@ -43,6 +44,7 @@ def run_times(archive: RunArchive, tree: CallTree) -> RunTimes:
         for name in ("visits", *INSTRUCTIONS, CYCLES)
         if name in statistics
     }
+    counted = next((name for name in EFFORTS if name in sums and sums[name].any()), None)
     return RunTimes(
         name=archive.path.name,
         point=dict(metadata.parameters),
@@ -52,14 +54,14 @@ def run_times(archive: RunArchive, tree: CallTree) -> RunTimes:
         tree=tree,
         time=_columns(archive, "time", place, tree),
         wait=_columns(archive, "wait_time", place, tree),
-        effort=next(
-            (_columns(archive, name, place, tree) for name in EFFORTS if name in sums and sums[name].any()), None
-        ),
-        of_threads=_of_threads(archive, place, tree) if several else None,
+        effort=None if counted is None else _columns(archive, counted, place, tree),
+        of_threads=_of_threads(archive, THREAD_TIME, place, tree) if several else None,
+        effort_of_threads=_of_threads(archive, counted, place, tree) if several and counted is not None else None,
         thread_time=_placed(np.nan_to_num(statistics[THREAD_TIME].mean), place, tree) if several else None,
         sums=sums,
         node=node,
         waits_separated=_separated(metadata),
+        delays=_delays(archive, place),
     )
 
 
@@ -121,6 +123,16 @@ def _threads(archive: RunArchive) -> int:
     return archive.metadata.threads
 
 
+def _delays(archive: RunArchive, place: IntArray) -> Delays | None:
+    """Return the delays of a run by the call paths of its experiment."""
+    table = read_delays(archive.path, len(archive.tree))
+    if table is None:
+        return None
+    known = place[table.operation] >= 0
+    cause = np.where(table.cause >= 0, place[table.cause], -1)
+    return Delays(place[table.operation][known], cause[known], table.rank[known], table.seconds[known])
+
+
 def _separated(metadata: RunMetadata) -> bool:
     """Whether the waiting in collective operations was measured."""
     how = "" if metadata.fingerprint is None else metadata.fingerprint.facts.get("--mpi-wait", "")
@@ -151,16 +163,16 @@ def _of_statistics(known: RankStatistics, place: IntArray, tree: CallTree) -> Ra
     return RankColumns(None, mean, least, most, ranks)
 
 
-def _of_threads(archive: RunArchive, place: IntArray, tree: CallTree) -> FloatArray | None:
-    """Return the seconds of each thread, shape (call paths, ranks, threads)."""
+def _of_threads(archive: RunArchive, metric: str, place: IntArray, tree: CallTree) -> FloatArray | None:
+    """Return the values of each thread, shape (call paths, ranks, threads)."""
     values = archive.values
     if values is None:
         return None
     path = place[values.callpath]
     kept = (path >= 0) & ~tree.start_and_end[path]
     result = np.zeros((len(tree), archive.metadata.ranks, int(values.thread.max(initial=0)) + 1))
-    seconds = np.nan_to_num(values.metrics[THREAD_TIME][kept])
-    np.add.at(result, (path[kept], values.rank[kept], values.thread[kept]), seconds)
+    own = np.nan_to_num(values.metrics[metric][kept].astype(np.float64))
+    np.add.at(result, (path[kept], values.rank[kept], values.thread[kept]), own)
     return result
 
 

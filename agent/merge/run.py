@@ -36,6 +36,7 @@ from .communication import communication_of
 from .concurrency import threads_at_once
 from .counted_run import CountedRun, counted_run
 from .counters import counted_by, with_counters, with_flat_profile
+from .delays import delays_of
 from .last_moments import End, LaunchEnd, ends_by_host, ends_of, launch_end
 from .node_ranks import with_ranks
 from .overhead import totals
@@ -237,6 +238,7 @@ def combine(
         tuple(records),
         communication=communication,
         iterations=iterations_of(processes),
+        delays=delays_of(processes, found.tree),
     )
     return with_classes(archive, classes)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -12,6 +13,7 @@ import numpy as np
 
 from .nodes import NO_THREADS
 from .reader import ProcessProfile, read_profile
+from .text import DelayRecord
 
 WantsCounters = Callable[[Mapping[str, str]], bool]
 
@@ -29,6 +31,9 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
     locations, starts = np.unique(profile.location[order], return_index=True)
     position = np.empty(order.size, dtype=np.int64)
     position[order] = np.arange(order.size)
+    delays: dict[int, tuple[DelayRecord, ...]] = defaultdict(tuple)
+    for record in profile.delays:
+        delays[record.location] += (record,)
     ranks = []
     for location, start, end in zip(locations.tolist(), starts, [*starts[1:], order.size], strict=True):
         of_one = order[start:end]
@@ -49,6 +54,7 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
                 values={name: values[of_one] for name, values in profile.values.items()},
                 pairs=profile.pairs[of_one],
                 counters=profile.counters.of_nodes(of_rank) if profile.counters is not None else None,
+                delays=delays[location],
             )
         )
     return tuple(ranks)
@@ -56,8 +62,12 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
 
 def without_nodes(rank: ProcessProfile) -> ProcessProfile:
     """Return the profile of a rank from `split_ranks` without its call paths; `location` says where they are."""
+    named = {number for record in rank.delays for number in (*record.operation, *record.cause)}
+    regions = {number: rank.regions[number] for number in named if number in rank.regions}
     nothing, pairs = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
-    return replace(rank, regions={}, parent=nothing, region=nothing, location=rank.location[:1], values={}, pairs=pairs)
+    return replace(
+        rank, regions=regions, parent=nothing, region=nothing, location=rank.location[:1], values={}, pairs=pairs
+    )
 
 
 def read_rank(path: Path, location: int | None, wants_counters: WantsCounters, values: bool = True) -> ProcessProfile:

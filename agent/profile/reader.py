@@ -28,7 +28,7 @@ from .counters import KeptCounters, keep_counters
 from .effort import add_effort, fold_left_out, read_counters, read_weights, signed, without_negative_times
 from .nodes import FIXED_SIZE, ActiveThreads, NodeArrays, distinct, read_nodes, read_threads
 from .overhead import EVENTS, OVERHEAD, are_mpi, event_costs, seconds_of_nodes, with_events
-from .text import ProfileTexts, ResidualCounts, parse_metric_table
+from .text import DelayRecord, ProfileTexts, ResidualCounts, parse_metric_table
 
 _MAGIC = LAYOUT.texts["PROFILE_MAGIC"].encode()
 _VERSION = LAYOUT.numbers["PROFILE_VERSION"]
@@ -70,7 +70,8 @@ class ProcessProfile:
     location_attributes: by location; those that have any are ranks (profile_ranks.py).
     pairs: how often each node was entered and left, which is less than its visits where they are known otherwise.
     counters: those of the nodes, if they were asked for. names: digest of all regions of the file and their ids.
-    addresses: where samples were taken, if they were kept.
+    addresses: where samples were taken, if they were kept. delays: what others waited for; records of the same call
+    paths add up.
     """
 
     path: Path
@@ -100,6 +101,7 @@ class ProcessProfile:
     counters: KeptCounters | None = None
     names: bytes = b""
     addresses: SampledAddresses | None = None
+    delays: tuple[DelayRecord, ...] = ()
 
     @property
     def stage(self) -> int:
@@ -234,8 +236,9 @@ def _assemble(
 ) -> ProcessProfile:
     clock = Clock(header.number("clock"))
     regions = texts.regions_for(distinct(nodes.region), problems)
-    of_residuals = {number for entry in texts.residuals for number in entry.regions}
-    regions |= {number: texts.regions[number] for number in of_residuals if number in texts.regions}
+    named = {number for entry in texts.residuals for number in entry.regions}
+    named |= {number for entry in texts.delays for number in (*entry.operation, *entry.cause)}
+    regions |= {number: texts.regions[number] for number in named if number in texts.regions}
     damaged = bool(problems)
     problems += notes
     seconds_per_tick = _calibrate(header, clock, problems)
@@ -289,6 +292,7 @@ def _assemble(
         damaged=damaged,
         location_attributes=texts.location_attributes,
         names=texts.names,
+        delays=tuple(texts.delays),
     )
 
 

@@ -18,8 +18,8 @@ from quipu.modeling.limits import whole_number
 from ..archive.metadata import RESERVED
 from ..layout import LAYOUT
 
-REGION, _ATTRIBUTE, _LOCATION, _REST = (
-    LAYOUT.numbers[f"TEXT_{name}"] for name in ("REGION", "ATTRIBUTE", "LOCATION", "REST")
+REGION, _ATTRIBUTE, _LOCATION, _REST, _DELAY = (
+    LAYOUT.numbers[f"TEXT_{name}"] for name in ("REGION", "ATTRIBUTE", "LOCATION", "REST", "DELAY")
 )
 _KINDS = {str(LAYOUT.numbers[kind.name]): kind for kind in RegionKind}
 _HOOKS = tuple(str(LAYOUT.numbers[name]) for name in ("HOOKED", "LEFT_OUT", "QUIET", "INLINED"))
@@ -27,6 +27,7 @@ _HOOKED, _LEFT_OUT, _QUIET = _HOOKS[:3]
 UNKNOWN_REGION = Region("(unknown region)", "(unknown region)", RegionKind.USER)
 _RECORD = LAYOUT.packed("profile_text")
 _NUMBERS = re.compile(r"(?:[0-9]{1,20} )*[0-9]{1,20}", re.ASCII)
+_DELAYED = re.compile(r"(?:[0-9]{1,20} )*[0-9]{1,20}\x1f(?:(?:[0-9]{1,20} )*[0-9]{1,20})?\x1f[0-9]{1,19}", re.ASCII)
 
 
 def parse_metric_table(path: Path, table: bytes, count: int) -> tuple[Metric, ...]:
@@ -67,6 +68,16 @@ class ResidualCounts:
     counts: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class DelayRecord:
+    """How long others waited in an operation because of a call path: region ids from the root, () for no cause."""
+
+    location: int
+    operation: tuple[int, ...]
+    cause: tuple[int, ...]
+    ticks: int
+
+
 class ProfileTexts:
     """Collects the text records of a profile.
 
@@ -84,6 +95,7 @@ class ProfileTexts:
         self.location_attributes: dict[int, dict[str, str]] = {}
         self.locations: dict[int, str] = {}
         self.residuals: list[ResidualCounts] = []
+        self.delays: list[DelayRecord] = []
         self._digest = hashlib.blake2b(digest_size=16)
 
     @property
@@ -136,6 +148,10 @@ class ProfileTexts:
         if kind == _REST and len(fields) == 2 and number < 1 << 31 and _NUMBERS.fullmatch(fields[0] + fields[1]):
             path, counts = (tuple(map(int, field.split())) for field in fields)
             self.residuals.append(ResidualCounts(number, path, counts))
+            return True
+        if kind == _DELAY and len(fields) == 3 and number < 1 << 31 and _DELAYED.fullmatch(text):
+            operation, cause, ticks = (tuple(map(int, field.split())) for field in fields)
+            self.delays.append(DelayRecord(number, operation, cause, ticks[0]))
             return True
         return False
 

@@ -4,6 +4,7 @@
 #include "behind.h"
 #include "budget.h"
 #include "clock.h"
+#include "delays.h"
 #include "other_launcher.h"
 #include "settings.h"
 #include "tree.h"
@@ -126,6 +127,7 @@ void flush(uint32_t state) {
         describe_budget();
         describe_sampling();
         describe_annotations();
+        describe_delays();
     }
     read_clock_pair(&profile.header->flush_ticks, &profile.header->flush_ns);
     profile.header->state = state;
@@ -155,6 +157,7 @@ QUIPU_BARE void child_after_fork() {
         keep_one_thread();
         forget_reduction();
         forget_iterations();
+        forget_delays();
         forked = true;
         opened = 0;
         if (!active)

@@ -176,6 +176,22 @@ Node *outside_of(Thread *thread, Node *path) {
 
 } // namespace
 
+/* Adds to the nodes of the thread, if there is memory. Under the lock. */
+static void list_node(Thread *thread, Node *node) {
+    if (thread->listed == thread->list_room) {
+        const uint32_t room = thread->list_room ? 2 * thread->list_room : 64;
+        auto **larger = static_cast<Node **>(keep(room * sizeof(Node *)));
+        if (!larger)
+            return;
+        if (thread->listed)
+            memcpy(static_cast<void *>(larger), static_cast<const void *>(thread->list),
+                   thread->listed * sizeof(Node *));
+        __atomic_store_n(&thread->list, larger, __ATOMIC_RELEASE);
+        thread->list_room = room;
+    }
+    thread->list[thread->listed++] = node;
+}
+
 Node *new_node(Thread *thread, Node *up, uint64_t region, uint32_t count) {
     const size_t bytes = sizeof(quipu_profile_counters) + sizeof(uint64_t) * count;
     const uint32_t location = thread->shared->location;
@@ -193,6 +209,7 @@ Node *new_node(Thread *thread, Node *up, uint64_t region, uint32_t count) {
     node->salt = uint64_t{node->id} * 0x9e3779b97f4a7c15u >> 40;
     node->counters = count ? reinterpret_cast<uint64_t *>(record + 1) : thread->nowhere;
     profile.publish(thread->nodes, node_size);
+    list_node(thread, node);
     if (count) {
         record->node = node->id;
         record->count = count;

@@ -43,6 +43,7 @@ struct Links {
 struct RegionRecord;
 struct Sampler;
 struct Annotations;
+struct Delays;
 
 /* The counters of a region, in a thread, on call paths that found no room in the file. Their effort is added to the
  * call paths that they count with. */
@@ -89,8 +90,11 @@ struct Thread {
     } *untimed; /* call paths that lost their time */
     Sampler *sampler;
     Annotations *annotations; /* null: it has named no region */
-    Node folder;              /* links from here lead to what is folded, by region */
-    Thread *next;             /* all threads of the process */
+    Node **list;              /* all nodes, in the order in which they were made */
+    uint32_t listed, list_room;
+    Delays *delays; /* null: nobody waited for it */
+    Node folder;    /* links from here lead to what is folded, by region */
+    Thread *next;   /* all threads of the process */
     struct Copy {
         const Node *of;
         Node *node;

@@ -38,6 +38,7 @@ void quipu_mpi_initialized(void) {
     snprintf(text, sizeof text, "%d", world.rank);
     quipu_location_attribute("rank", text);
     sg_actor_on_exit(ended, rank);
+    rank->since = quipu_begin_interval(rank->since); /* ranks leave MPI_Init together */
     static bool chosen;
     if (!chosen)
         quipu_mpi_choose_waits(true);

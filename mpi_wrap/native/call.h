@@ -23,8 +23,10 @@ struct quipu_mpi_rank {
     void *runtime;                       /* the runtime's state of it */
     void *active_wrapper;                /* see call.h */
     struct quipu_mpi_partners *partners; /* see partners.c */
-    double speed;  /* simulated seconds that a second of computation here takes, 0 outside of MPI */
-    double called; /* simulated time at which the last operation began, by effort */
+    double speed;                 /* simulated seconds that a second of computation here takes, 0 outside of MPI */
+    double called;                /* simulated time at which the last operation began, by effort */
+    struct quipu_interval *since; /* since all ranks were synchronized last */
+    uint64_t since_at;            /* ns of simulated time */
 };
 /* The rank that runs; NULL if none does. */
 struct quipu_mpi_rank *quipu_mpi_running(void);

@@ -3,8 +3,9 @@
  *
  * Point-to-point: what a blocking call takes beyond the time that its bytes need at best. Of a long receive the
  * envelope is awaited first, so there the split is exact; the transfers that follow teach how fast messages move.
- * Collectives: a barrier before the operation lasts until the last process has come. Barriers change a program, so
- * few calls get one, the same ones on every process: they are chosen by the number of the call on its communicator.
+ * Collectives: a probe before the operation lasts until the last process has come (delays.c). Probes change a program,
+ * so few calls get one, the same ones on every process: they are chosen by the number of the call on its communicator.
+ * The call before such a call is probed, too, because delays are charged by the time since the latest synchronization.
  */
 #include "wait.h"
 
@@ -24,28 +25,40 @@ enum {
     COPIED = 1 << 18,
     COPIES = 4,
     CLOCK_SPAN_NS = 50000,
+    RAREST_ONE_OF = 1 << 20,
 };
+/* Where probes take a larger part of the time of a rank, there are half as many from then on. */
+static const double probes_share = 0.01;
 
 bool quipu_mpi_tell_waits = false;
 bool quipu_mpi_wait_mode_is_on = false;
 uint32_t quipu_mpi_probe_one_of = 0;
 uint64_t quipu_mpi_wait_floor = 0;
 
-static double ticks_per_ns = 0;
 static struct quipu_mpi_rates rates; /* ticks per byte */
 static int arrivals_key = MPI_KEYVAL_INVALID;
 static int largest_tag = 32767; /* the least that the standard allows */
 static _Atomic uint64_t probes, probe_cost;
+static uint64_t began; /* ticks */
 
 /* What is known of the collectives of a communicator; the program calls them one after the other. */
 struct arrivals {
     uint64_t calls;
-    uint64_t cost; /* ticks of a barrier for which all are there */
-    bool probed;   /* whether its processes are measured like this one */
-    bool met;      /* a call was refused after its probe, which stands for the next one */
-    bool inside;   /* of a call that was probed; still at the next one if an error handler left it by longjmp */
+    uint64_t cost;   /* ticks of a probe for which all are there */
+    uint32_t one_of; /* calls are probed */
+    struct quipu_mpi_since since;
+    uint64_t synchronized; /* number of the call after the one that was probed last; 0: none */
+    bool probed;           /* whether its processes are measured like this one */
+    bool met;              /* a call was refused after its probe, which stands for the next one */
+    bool inside;           /* of a call that was probed; still at the next one if an error handler left it by longjmp */
 };
 static _Thread_local struct arrivals *entered; /* whose `inside` is true */
+
+/* All were there for this probe. */
+static void note_cost(struct arrivals *arrivals, const struct quipu_mpi_probe *probe) {
+    const uint64_t cost = probe->left - probe->arrived;
+    arrivals->cost = arrivals->cost == 0 || cost < arrivals->cost ? cost : arrivals->cost;
+}
 
 /* No message moves faster than memory is copied: the rate until a receive has taught a better one. */
 static void calibrate(void) {
@@ -65,17 +78,35 @@ static void calibrate(void) {
     do
         now_ns = quipu_mpi_nanoseconds();
     while (now_ns - start_ns < CLOCK_SPAN_NS);
-    ticks_per_ns = (double)(quipu_ticks() - start) / (double)(now_ns - start_ns);
+    quipu_mpi_ticks_per_ns = (double)(quipu_ticks() - start) / (double)(now_ns - start_ns);
     quipu_mpi_take_rate(&rates, best);
-    quipu_mpi_wait_floor = (uint64_t)(ticks_per_ns * QUIPU_MPI_WAIT_FLOOR_NS);
+    quipu_mpi_wait_floor = (uint64_t)(quipu_mpi_ticks_per_ns * QUIPU_MPI_WAIT_FLOOR_NS);
 }
 
 static int delete_arrivals(MPI_Comm comm, int key, void *value, void *state) {
     (void)comm, (void)key, (void)state;
     if (entered == value)
         entered = NULL;
+    quipu_end_interval(((struct arrivals *)value)->since.interval);
     free(value);
     return MPI_SUCCESS;
+}
+
+static struct arrivals *arrivals_of(MPI_Comm comm);
+
+/* Probes one after the other, until all ranks agree about when they were synchronized. */
+static void synchronize_world(void) {
+    struct arrivals *arrivals = arrivals_of(MPI_COMM_WORLD);
+    if (arrivals == NULL || !arrivals->probed)
+        return;
+    for (int probe = 0; probe <= 2 * QUIPU_MPI_LAGS; probe++) { /* the second half follows what the first one moved */
+        struct quipu_mpi_probe found;
+        if (!quipu_mpi_probe(&arrivals->since, NULL, MPI_COMM_WORLD, 0, 0, &found))
+            return;
+        note_cost(arrivals, &found);
+        quipu_mpi_begin_since(&arrivals->since, &found, arrivals->cost);
+    }
+    arrivals->synchronized = 1;
 }
 
 void quipu_mpi_choose_waits(bool world) {
@@ -95,22 +126,29 @@ void quipu_mpi_choose_waits(bool world) {
     if ((sample || all) && world &&
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_arrivals, &arrivals_key, NULL) == MPI_SUCCESS)
         quipu_mpi_probe_one_of = all ? 1 : SAMPLED_ONE_OF;
-    if (quipu_ticks() == 0)
-        return;
+    if (quipu_mpi_probe_one_of != 0 && !quipu_mpi_prepare_probes()) { /* the other processes would wait for this one */
+        fputs("quipu: error: MPI refused what the probes of collective operations need\n", stderr);
+        PMPI_Abort(MPI_COMM_WORLD, 1);
+    }
     int *bound = NULL, known = 0;
-    if (world && PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, (void *)&bound, &known) == MPI_SUCCESS && known)
-        largest_tag = *bound;
-    calibrate();
-    quipu_mpi_tell_waits = true;
+    if (quipu_ticks() != 0) {
+        if (world && PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, (void *)&bound, &known) == MPI_SUCCESS && known)
+            largest_tag = *bound;
+        calibrate();
+        quipu_mpi_tell_waits = true;
+        began = quipu_ticks();
+    }
+    if (quipu_mpi_probe_one_of != 0)
+        synchronize_world();
 }
 
 void quipu_mpi_report_waits(void) {
     char text[32];
-    if (quipu_mpi_probe_one_of == 0 || ticks_per_ns <= 0)
+    if (quipu_mpi_probe_one_of == 0 || quipu_mpi_ticks_per_ns <= 0)
         return;
     snprintf(text, sizeof text, "%llu", (unsigned long long)atomic_load(&probes));
     quipu_attribute("mpi_wait_probes", text);
-    const unsigned long long cost = (unsigned long long)((double)atomic_load(&probe_cost) / ticks_per_ns);
+    const unsigned long long cost = (unsigned long long)((double)atomic_load(&probe_cost) / quipu_mpi_ticks_per_ns);
     snprintf(text, sizeof text, "%llu.%09llu", cost / 1000000000, cost % 1000000000); /* %f prints the locale's point */
     quipu_attribute("mpi_wait_probe_seconds", text);
 }
@@ -183,19 +221,38 @@ static struct arrivals *arrivals_of(MPI_Comm comm) {
         return NULL;
     }
     arrivals->probed = inside_world(comm);
+    arrivals->one_of = quipu_mpi_probe_one_of;
     PMPI_Comm_set_attr(comm, arrivals_key, arrivals);
     if (comm == MPI_COMM_WORLD)
         of_world = arrivals;
     return arrivals;
 }
 
-/* Number of calls that this one stands for, 0: no probe. Chosen by a hash: a program that repeats some calls in turn
- * must not always show the same one. */
-static uint64_t weight_of(uint64_t call) {
-    if (quipu_mpi_probe_one_of == 1 || call < FIRST_PROBES)
+/* Number of calls that this one stands for, 0: its waiting is not told. Chosen by a hash: a program that repeats some
+ * calls in turn must not always show the same one. */
+static uint64_t weight_of(const struct arrivals *arrivals, uint64_t call) {
+    if (arrivals->one_of == 1 || call < FIRST_PROBES)
         return 1;
     const uint64_t hash = (call + 1) * UINT64_C(0x9E3779B97F4A7C15);
-    return (hash >> 40) % quipu_mpi_probe_one_of == 0 ? quipu_mpi_probe_one_of : 0;
+    return (hash >> 40) % arrivals->one_of == 0 ? arrivals->one_of : 0;
+}
+
+/* Since when all processes of the communicator are known to be synchronized: the latest probe there, or one of all
+ * processes, if no collective operation came after it that was not probed. */
+static struct quipu_mpi_since since_of(const struct arrivals *arrivals, uint64_t call) {
+    const struct arrivals *world = arrivals_of(MPI_COMM_WORLD);
+    struct quipu_mpi_since since = {0};
+    if (arrivals->synchronized == call + 1)
+        since = arrivals->since;
+    if (world != NULL && world != arrivals && world->synchronized == world->calls + 1 &&
+        world->since.begun > since.begun)
+        since = world->since;
+    return since;
+}
+
+static double cost_share(void) {
+    const uint64_t now = quipu_ticks();
+    return now <= began ? 0 : (double)atomic_load(&probe_cost) / (double)(now - began);
 }
 
 void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm) {
@@ -211,22 +268,31 @@ void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm) {
         return;
     }
     arrivals->inside = true;
-    const uint64_t call = arrivals->calls++, weight = weight_of(call);
-    if (weight == 0)
+    const uint64_t call = arrivals->calls++, weight = weight_of(arrivals, call);
+    if (weight == 0 && weight_of(arrivals, call + 1) == 0)
         return;
+    const struct quipu_mpi_since since = since_of(arrivals, call);
     const uint64_t begin = quipu_ticks();
-    PMPI_Barrier(comm);
-    const uint64_t end = quipu_ticks();
-    if (call < FIRST_PROBES) { /* all are there: how long does a barrier take by itself? */
-        PMPI_Barrier(comm);
-        const uint64_t cost = quipu_ticks() - end;
-        arrivals->cost = arrivals->cost == 0 || cost < arrivals->cost ? cost : arrivals->cost;
-        atomic_fetch_add_explicit(&probe_cost, cost, memory_order_relaxed);
+    struct quipu_mpi_probe probe;
+    if (!quipu_mpi_probe(&since, node, comm, weight, cost_share(), &probe))
+        return;
+    const uint64_t inside = probe.left - probe.arrived;
+    if (call < FIRST_PROBES) { /* all are there: how long does a probe take? */
+        struct quipu_mpi_probe other;
+        if (!quipu_mpi_probe(&since, NULL, comm, 0, 0, &other))
+            return;
+        note_cost(arrivals, &other);
     }
+    if (inside > arrivals->cost)
+        add_wait(node, (inside - arrivals->cost) * weight);
+    if (arrivals->one_of > 1 && call >= FIRST_PROBES && probe.cost_share > probes_share &&
+        arrivals->one_of < RAREST_ONE_OF)
+        arrivals->one_of *= 2;
+    quipu_mpi_begin_since(&arrivals->since, &probe, arrivals->cost);
+    arrivals->synchronized = call + 2;
+    const uint64_t took = quipu_ticks() - begin;
     atomic_fetch_add_explicit(&probes, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&probe_cost, arrivals->cost, memory_order_relaxed);
-    if (end - begin > arrivals->cost)
-        add_wait(node, (end - begin - arrivals->cost) * weight);
+    atomic_fetch_add_explicit(&probe_cost, took - inside + arrivals->cost, memory_order_relaxed);
 }
 
 /* Errors of arguments are found on this process, before it exchanges anything: the others, whose arguments may be

@@ -4,6 +4,7 @@
 #define QUIPU_MPI_WAIT_H
 
 #include "call.h"
+#include "delays.h"
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -98,8 +99,7 @@ void quipu_mpi_before_completion(struct quipu_mpi_pending *all, int count, const
 void quipu_mpi_after_completion(struct quipu_mpi_pending *all, const MPI_Request *handles, struct quipu_node *node,
                                 uint64_t begin);
 /* Around a collective operation; root: -1 if it has none. */
-enum quipu_mpi_awaited { QUIPU_MPI_AWAITS_ALL, QUIPU_MPI_AWAITS_ROOT, QUIPU_MPI_ROOT_AWAITS };
-void quipu_mpi_arrive(MPI_Comm comm, int root);
+void quipu_mpi_arrive(MPI_Comm comm, enum quipu_mpi_awaited awaited, int root);
 void quipu_mpi_depart(struct quipu_node *node, MPI_Comm comm, enum quipu_mpi_awaited awaited, int root, uint64_t begin);
 /* Around what all processes of a window wait for each other in. */
 void quipu_mpi_arrive_at_window(MPI_Win win);

@@ -47,13 +47,22 @@ struct inbox {
 struct gathering {
     struct gathering *next;
     uint64_t last, root;
-    int left;
+    int came, left;
+    bool synchronized;                   /* all ranks go on at the same moment */
+    struct quipu_mpi_arrival arrivals[]; /* of each rank */
+};
+
+/* When the ranks of a communicator were synchronized last, as one of them sees it. */
+struct since {
+    struct quipu_interval *interval;
+    uint64_t at;
 };
 
 struct collectives {
     uint64_t key;
     int size;
     uint64_t begin, *calls; /* number of the first gathering; next call of each rank */
+    struct since *since;    /* of each rank */
     struct gathering *first;
 };
 
@@ -281,7 +290,9 @@ static struct collectives *collectives_of(MPI_Comm comm, enum scope scope) {
     if (found == NULL || found->calls != NULL)
         return found;
     if (PMPI_Comm_size(comm, &found->size) == MPI_SUCCESS)
-        found->calls = calloc((size_t)found->size, sizeof *found->calls);
+        found->calls = calloc((size_t)found->size, sizeof *found->calls + sizeof *found->since);
+    if (found->calls != NULL)
+        found->since = (struct since *)(found->calls + found->size);
     return found->calls == NULL ? NULL : found;
 }
 
@@ -296,7 +307,8 @@ static struct gathering *gathering_of(MPI_Comm comm, enum scope scope, struct co
         return NULL;
     struct gathering **link = &collectives->first;
     for (uint64_t skip = collectives->calls[*rank] - collectives->begin;; skip--) {
-        if (*link == NULL && (*link = calloc(1, sizeof **link)) == NULL)
+        const size_t arrivals = (size_t)collectives->size * sizeof(*link)->arrivals[0];
+        if (*link == NULL && (*link = calloc(1, sizeof **link + arrivals)) == NULL)
             return NULL;
         if (skip == 0)
             return *link;
@@ -304,7 +316,7 @@ static struct gathering *gathering_of(MPI_Comm comm, enum scope scope, struct co
     }
 }
 
-static void arrive(MPI_Comm comm, enum scope scope, int root) {
+static void arrive(MPI_Comm comm, enum scope scope, enum quipu_mpi_awaited awaited, int root) {
     int rank = 0;
     struct collectives *collectives = NULL;
     struct gathering *gathering = gathering_of(comm, scope, &collectives, &rank);
@@ -313,6 +325,25 @@ static void arrive(MPI_Comm comm, enum scope scope, int root) {
     gathering->last = clock_now();
     if (rank == root)
         gathering->root = gathering->last;
+    const struct quipu_mpi_rank *running = quipu_mpi_running();
+    const struct since *since = &collectives->since[rank];
+    const bool all_later = running != NULL && running->since_at >= since->at;
+    quipu_mpi_note_arrival(&gathering->arrivals[rank], all_later ? running->since : since->interval, gathering->last);
+    if (++gathering->came == collectives->size)
+        gathering->synchronized = quipu_mpi_account(gathering->arrivals, collectives->size, awaited, root);
+}
+
+static void begin_since(const struct collectives *collectives, int rank) {
+    struct quipu_mpi_rank *running = quipu_mpi_running();
+    struct since *since = &collectives->since[rank];
+    int all = 0;
+    if (running != NULL && PMPI_Comm_size(MPI_COMM_WORLD, &all) == MPI_SUCCESS && all == collectives->size) {
+        running->since = quipu_begin_interval(running->since);
+        running->since_at = clock_now();
+    } else {
+        since->interval = quipu_begin_interval(since->interval);
+        since->at = clock_now();
+    }
 }
 
 static void depart(struct quipu_node *node, MPI_Comm comm, enum scope scope, enum quipu_mpi_awaited awaited, int root,
@@ -326,6 +357,8 @@ static void depart(struct quipu_node *node, MPI_Comm comm, enum scope scope, enu
         add_wait(node, begin, gathering->last);
     else if (awaited == QUIPU_MPI_AWAITS_ROOT && rank != root)
         add_wait(node, begin, gathering->root);
+    if (gathering->synchronized)
+        begin_since(collectives, rank);
     collectives->calls[rank]++;
     gathering->left++;
     while (collectives->first != NULL && collectives->first->left == collectives->size) {
@@ -336,7 +369,7 @@ static void depart(struct quipu_node *node, MPI_Comm comm, enum scope scope, enu
     }
 }
 
-void quipu_mpi_arrive(MPI_Comm comm, int root) { arrive(comm, OF_COMM, root); }
+void quipu_mpi_arrive(MPI_Comm comm, enum quipu_mpi_awaited awaited, int root) { arrive(comm, OF_COMM, awaited, root); }
 
 void quipu_mpi_depart(struct quipu_node *node, MPI_Comm comm, enum quipu_mpi_awaited awaited, int root,
                       uint64_t begin) {
@@ -345,7 +378,7 @@ void quipu_mpi_depart(struct quipu_node *node, MPI_Comm comm, enum quipu_mpi_awa
 
 void quipu_mpi_arrive_at_window(MPI_Win win) {
     if (&comm_of != NULL && win != MPI_WIN_NULL)
-        arrive(comm_of(win), OF_WINDOWS, -1);
+        arrive(comm_of(win), OF_WINDOWS, QUIPU_MPI_AWAITS_ALL, -1);
 }
 
 void quipu_mpi_depart_from_window(struct quipu_node *node, MPI_Win win, uint64_t begin) {

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quipu.modeling.experiment import CallTree, FloatArray, Region, RegionKind
 from quipu.modeling.root_causes import RootCauses, root_causes
-from quipu.modeling.run_times import RankColumns, RunTimes
+from quipu.modeling.run_times import Delays, RankColumns, RunTimes
 
 MPI, OPENMP = RegionKind.MPI, RegionKind.OPENMP
 REGIONS = (
@@ -132,6 +132,58 @@ def test_threads_of_a_dynamic_schedule_wait_in_turn() -> None:
     (cause,) = found(run).causes
     assert [(one.path, one.thread) for one in cause.charges] == [(LONG, None)]
     assert cause.charges[0].seconds == pytest.approx(cause.waiting)
+
+
+def delays(*rows: tuple[int, int, int, float]) -> Delays:
+    operation, cause, rank = (np.array([row[place] for row in rows]) for place in range(3))
+    return Delays(operation, cause, rank, np.array([row[3] for row in rows]))
+
+
+def test_what_ranks_found_out_is_charged_although_the_totals_are_the_same() -> None:
+    """Rank 0 works longer before the broadcast, rank 1 before the reduction, both as long in all."""
+    waits = {BCAST: [0.0, 2.0], ALLREDUCE: [2.0, 0.0]}
+    told = delays((BCAST, WORK, 0, 2.0), (ALLREDUCE, WORK, 1, 1.5), (ALLREDUCE, -1, 1, 0.5))
+    causes = found(run_of({WORK: [5.0, 5.0]}, waits, delays=told))
+    assert causes.ranked == [(WORK, 0, pytest.approx(1.0)), (WORK, 1, pytest.approx(0.75))]
+    assert causes.unexplained == pytest.approx(0.25)
+    assert causes.delay_caused[WORK] == pytest.approx(1.75)
+
+
+def test_the_late_rank_came_to_the_operation_on_another_call_path() -> None:
+    """The tree has two calls of MPI_Bcast: that of the late root, and that of the ranks that wait."""
+    regions = (*REGIONS, Region("send_all", "send_all"))
+    tree = CallTree(regions, np.append(np.arange(11), [11, BCAST]), np.append(TREE.parent, [MAIN, 11]))
+    sending = len(tree) - 1
+    time, wait = np.zeros((len(tree), 3)), np.zeros((len(tree), 3))
+    wait[BCAST] = [0.0, 2.0, 2.0]
+    columns = RankColumns.of_ranks(time + wait), RankColumns.of_ranks(wait)
+    run = RunTimes("r", {}, 1, 3, 1, tree, *columns, waits_separated=True, delays=delays((sending, WORK, 0, 4.0)))
+    (cause,) = found(run).causes
+    assert (cause.path, cause.unexplained) == (BCAST, pytest.approx(0.0))
+    assert [(one.path, one.rank) for one in cause.charges] == [(WORK, 0)]
+
+
+def test_threads_that_other_programs_interrupt_are_not_late() -> None:
+    """Thread 0 took longer for the same short items; thread 1 executed three times as many blocks in long ones."""
+    threads = threads_of({SHORT: [6.0, 1.0], LONG: [2.0, 5.0], BARRIER: [1.0, 3.0]})
+    effort = threads_of({SHORT: [100, 100], LONG: [100, 300]})
+    visits = np.zeros(len(TREE))
+    visits[[BODY, BARRIER, LONG, SHORT]] = [2, 2, 8, 200]
+    run = run_of({WORK: [0.0]}, {}, threads=2, of_threads=threads, effort_of_threads=effort, sums={"visits": visits})
+    (cause,) = found(run).causes
+    assert {one.path for one in cause.charges} == {LONG}
+    assert 1 in {one.thread for one in cause.charges}
+
+
+def test_threads_that_were_interrupted_wait_for_the_longest_visits() -> None:
+    """No visit is as long as the threads waited; each thread executed as much."""
+    threads = threads_of({SHORT: [10.0, 10.0], LONG: [15.0, 15.0], BARRIER: [40.0, 40.0]})
+    effort = threads_of({SHORT: [100, 100], LONG: [150, 150]})
+    visits = np.zeros(len(TREE))
+    visits[[BODY, BARRIER, LONG, SHORT]] = [40, 40, 20, 200]
+    run = run_of({WORK: [0.0]}, {}, threads=2, of_threads=threads, effort_of_threads=effort, sums={"visits": visits})
+    (cause,) = found(run).causes
+    assert [(one.path, one.thread) for one in cause.charges] == [(LONG, None)]
 
 
 SECONDS = st.lists(st.floats(0.0, 100.0), min_size=4, max_size=4)

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of a run archive that says how long ranks waited because of which call path of which rank."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .checksums import check_files, is_there
+from .run import DelayTable
+from .tables import TableReader, write_table
+
+FILE = "delays.parquet"
+_COLUMNS = {"operation": "int32", "cause": "int32", "rank": "int32", "seconds": "float64"}
+
+
+def write_delays(folder: Path, table: DelayTable) -> None:
+    """Write the table of an archive that is being made. Raises OSError."""
+    write_table(folder / FILE, {name: (kind, getattr(table, name)) for name, kind in _COLUMNS.items()})
+
+
+def read_delays(archive: Path, paths: int) -> DelayTable | None:
+    """Read the delays of a run archive with so many call paths; None without. Raises FormatError as `read_archive`."""
+    path = archive / FILE
+    if not is_there(path):
+        return None
+    check_files(archive, [FILE])
+    table = TableReader(path, _COLUMNS)
+    operation, cause = table.integers("operation", 0, paths), table.integers("cause", -1, paths)
+    return DelayTable(operation, cause, table.integers("rank", 0), table.floats("seconds"))

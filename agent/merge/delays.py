@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ranks waited for, as each late rank was told during the run (agent/runtime/delays.cpp)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import numpy as np
+from quipu.modeling.experiment import CallTree
+
+from ..archive.run import DelayTable
+from .ranks import RankedProcess
+
+
+def delays_of(processes: Iterable[RankedProcess], tree: CallTree) -> DelayTable | None:
+    """Return how long ranks waited because of each call path of each rank; None if no profile has delays.
+
+    A cause that is no call path of the run is none. Operations that are no call paths are left out.
+    """
+    place = {
+        (parent, tree.regions[region].name): path
+        for path, (parent, region) in enumerate(zip(tree.parent.tolist(), tree.region.tolist(), strict=True))
+    }
+    found: dict[tuple[int, int, int], float] = defaultdict(float)
+    for process in processes:
+        profile = process.profile
+
+        def path_of(numbers: tuple[int, ...], process: RankedProcess = process) -> int:
+            path = -1
+            for number in numbers:
+                region = process.profile.regions.get(number)
+                path = -2 if region is None else place.get((path, region.name), -2)
+            return path
+
+        for record in profile.delays:
+            operation, cause = path_of(record.operation), path_of(record.cause)
+            if operation >= 0:
+                found[operation, max(cause, -1), process.rank] += record.ticks * profile.seconds_per_tick
+    if not found:
+        return None
+    keys = np.array(sorted(found), dtype=np.int64)
+    seconds = np.array([found[tuple(key)] for key in keys.tolist()])
+    return DelayTable(keys[:, 0], keys[:, 1], keys[:, 2], seconds)

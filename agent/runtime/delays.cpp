@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Who waited for which call path, while the process runs: intervals between synchronizations, and a table of charges.
+ *
+ * An interval remembers the time of each call path at its begin. The MPI library asks at the next synchronization what
+ * was spent since, and charges the waiting of the other ranks to call paths of the rank that came last. Charges are
+ * written when the profile is flushed, as differences to what was written before.
+ */
+#include "delays.h"
+
+#include "clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+namespace quipu {
+namespace {
+
+constexpr size_t first_room = 64;
+constexpr uint32_t most_charges = 4096; /* of a thread; the rest is charged to nobody */
+
+} // namespace
+
+/* Waiting at `operation` for `cause`; null: without a cause. */
+struct Charge {
+    const Node *operation, *cause;
+    uint64_t ticks, written;
+};
+
+/* What a thread keeps for intervals. */
+struct Delays {
+    uint64_t *path; /* of each listed node: hash of its call path */
+    uint32_t known, path_room;
+    Charge *charge;
+    uint32_t charges, charge_room; /* hash table with open addressing; the room is a power of two */
+};
+
+namespace {
+
+/* Makes room for more elements, with those that are there. Under the lock. False if there is no memory. */
+template <typename T> bool grow(T *&list, uint32_t &room, size_t wanted) {
+    if (wanted <= room)
+        return true;
+    size_t more = room ? room : first_room;
+    while (more < wanted)
+        more *= 2;
+    auto *larger = static_cast<T *>(keep(more * sizeof(T)));
+    if (!larger)
+        return false;
+    if (list)
+        memcpy(larger, list, room * sizeof(T));
+    list = larger;
+    room = static_cast<uint32_t>(more);
+    return true;
+}
+
+/* The same without the lock. */
+template <typename T> bool has_room(T *&list, uint32_t &room, size_t wanted) {
+    if (wanted <= room)
+        return true;
+    const Locked locked;
+    return grow(list, room, wanted);
+}
+
+/* Of the names from the root, so that it is the same in all processes. */
+uint64_t path_of(const Node *node) {
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (; node && node->region; node = node->up) {
+        const char *name = region_of(node->region)->text;
+        hash = hash_more(name, strcspn(name, "\x1f") + 1, hash);
+    }
+    return hash;
+}
+
+Delays *delays_of(Thread *thread) {
+    if (!thread->delays)
+        thread->delays = static_cast<Delays *>(keep(sizeof(Delays)));
+    return thread->delays;
+}
+
+uint64_t time_of(const Node *node) { return get(node->metrics[QUIPU_TIME]); }
+
+bool is_charged(const Node *node) { return node->region && !region_of(node->region)->is_mpi; }
+
+/* Where the charge is or would be in the table. */
+Charge *place_of(const Delays *all, const Node *operation, const Node *cause) {
+    constexpr uint64_t golden = 0x9e3779b97f4a7c15u;
+    const uint64_t key = (uint64_t{operation->id} << 32 | (cause ? cause->id : 0)) * golden;
+    for (auto at = static_cast<uint32_t>(key >> 40);; at++) {
+        Charge *charge = &all->charge[at & (all->charge_room - 1)];
+        if (!charge->operation || (charge->operation == operation && charge->cause == cause))
+            return charge;
+    }
+}
+
+/* Null: there is no room. */
+Charge *charge_of(Delays *all, const Node *operation, const Node *cause) {
+    if (2 * (all->charges + 1) > all->charge_room) {
+        Delays larger = *all;
+        larger.charge = nullptr;
+        larger.charge_room = 0;
+        if (!grow(larger.charge, larger.charge_room, size_t{all->charge_room} + 1))
+            return nullptr;
+        for (uint32_t i = 0; i < all->charge_room; i++)
+            if (all->charge[i].operation)
+                *place_of(&larger, all->charge[i].operation, all->charge[i].cause) = all->charge[i];
+        *all = larger;
+    }
+    Charge *charge = place_of(all, operation, cause);
+    if (!charge->operation) {
+        if (all->charges >= most_charges)
+            return nullptr;
+        *charge = {operation, cause, 0, 0};
+        all->charges++;
+    }
+    return charge;
+}
+
+/* Region ids from the root, with spaces between them. */
+bool write_path(const Node *node, char *text, size_t size) {
+    constexpr size_t most_depth = 512;
+    const Node *path[most_depth];
+    size_t depth = 0, used = 0;
+    for (; node && node->region && depth < most_depth; node = node->up)
+        path[depth++] = node;
+    text[0] = '\0';
+    while (depth > 0 && used + 24 < size) {
+        const auto id = static_cast<unsigned long long>(path[--depth]->region);
+        used += static_cast<size_t>(snprintf(text + used, size - used, "%s%llu", used ? " " : "", id));
+    }
+    return depth == 0;
+}
+
+} // namespace
+
+void describe_delays() {
+    for_each_thread([](quipu_thread *thread) {
+        Delays *all = own(thread)->delays;
+        static char texts[2][4096];
+        for (uint32_t i = 0; all && i < all->charge_room; i++) {
+            Charge &charge = all->charge[i];
+            char number[24];
+            if (charge.ticks == charge.written || !write_path(charge.operation, texts[0], sizeof texts[0]) ||
+                !write_path(charge.cause, texts[1], sizeof texts[1]))
+                continue;
+            snprintf(number, sizeof number, "%llu", static_cast<unsigned long long>(charge.ticks - charge.written));
+            const char *parts[] = {texts[0], texts[1], number};
+            if (profile.add_text(QUIPU_TEXT_DELAY, thread->location, parts, 3))
+                charge.written = charge.ticks;
+        }
+    });
+}
+
+void forget_delays() {
+    for_each_thread([](quipu_thread *thread) { own(thread)->delays = nullptr; });
+}
+
+} // namespace quipu
+
+struct quipu_interval {
+    quipu_thread *thread;
+    uint64_t *seen; /* time of each listed node at the begin */
+    uint32_t nodes, seen_room;
+    struct quipu_spent *spent;
+    uint32_t spent_room;
+    quipu_interval *next; /* of those that nobody uses */
+};
+
+extern "C" {
+
+static quipu_interval *unused_intervals;
+
+struct quipu_interval *quipu_begin_interval(struct quipu_interval *interval) {
+    using namespace quipu;
+    quipu_thread *shared = measured_thread();
+    if (!shared || is_idle(shared) || clock_kind == QUIPU_CLOCK_NONE || is_locked_here())
+        return interval;
+    if (!interval) {
+        const Locked locked;
+        interval = unused_intervals;
+        if (interval)
+            unused_intervals = interval->next;
+        else if (!(interval = static_cast<quipu_interval *>(keep(sizeof *interval))))
+            return nullptr;
+    }
+    const Thread *thread = own(shared);
+    const uint32_t listed = thread->listed; /* a signal handler may add some */
+    interval->thread = nullptr;
+    if (!has_room(interval->seen, interval->seen_room, listed))
+        return interval;
+    for (uint32_t i = 0; i < listed; i++)
+        interval->seen[i] = time_of(thread->list[i]);
+    interval->nodes = listed;
+    interval->thread = shared;
+    return interval;
+}
+
+size_t quipu_interval_spent(struct quipu_interval *interval, const struct quipu_spent **spent) {
+    using namespace quipu;
+    if (!interval || !interval->thread || interval->thread != measured_thread() || is_locked_here())
+        return 0;
+    Thread *thread = own(interval->thread);
+    const uint32_t listed = thread->listed;
+    if (!thread->delays) {
+        const Locked locked;
+        delays_of(thread);
+    }
+    Delays *all = thread->delays;
+    if (!all || !has_room(all->path, all->path_room, listed) || !has_room(interval->seen, interval->seen_room, listed))
+        return 0;
+    for (; all->known < listed; all->known++)
+        all->path[all->known] = path_of(thread->list[all->known]);
+    for (; interval->nodes < listed; interval->nodes++)
+        interval->seen[interval->nodes] = 0; /* made since */
+    size_t count = 0;
+    for (uint32_t i = 0; i < listed; i++) {
+        Node *node = thread->list[i];
+        const uint64_t time = time_of(node), before = interval->seen[i];
+        if (time <= before || !is_charged(node)) /* a call path that lost its time has less than before */
+            continue;
+        if (!has_room(interval->spent, interval->spent_room, count + 1))
+            break;
+        interval->spent[count++] = {node, all->path[i], time - before, i};
+    }
+    *spent = interval->spent;
+    return count;
+}
+
+void quipu_charge_once(struct quipu_interval *interval, uint32_t place, uint64_t ticks) {
+    if (interval && interval->thread && place < interval->nodes)
+        interval->seen[place] += ticks;
+}
+
+void quipu_caused(const struct quipu_interval *interval, const struct quipu_node *operation,
+                  const struct quipu_node *cause, uint64_t ticks) {
+    using namespace quipu;
+    if (!interval || !interval->thread || !operation || ticks == 0 || is_locked_here())
+        return;
+    const Locked locked;
+    Delays *all = delays_of(own(interval->thread));
+    if (Charge *charge = all ? charge_of(all, operation, cause) : nullptr)
+        charge->ticks += ticks;
+}
+
+void quipu_end_interval(struct quipu_interval *interval) {
+    using namespace quipu;
+    if (!interval || is_locked_here())
+        return;
+    const Locked locked;
+    interval->thread = nullptr;
+    interval->next = unused_intervals;
+    unused_intervals = interval;
+}
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Delays, while the program runs: the waiting at a collective operation is charged to the call paths in which the rank
+ * that came last spent more time since the synchronization before than the others did in the mean.
+ *
+ * A probe (wait.c) is one reduction instead of a barrier. It finds the rank that came last, by the time since the
+ * latest probe of the communicator, so that clocks of different nodes are not compared. With it travel the sums over
+ * ranks of the time of call paths, in two tables of buckets: a call path has one bucket in each, by the hash of its
+ * names. The sum of a call path is at most the smaller of the two (count-min sketch: Cormode and Muthukrishnan 2005).
+ */
+#include "delays.h"
+
+#ifndef SMPI_H
+
+#include "group.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { TABLES = 2, BUCKETS = 256, SCALARS = 8 };
+/* A rank that comes nearly last, by this part of the range of arrivals, and is the busiest is the late one. */
+static const double near = 0.1;
+
+/* Times are nanoseconds. */
+struct exchanged {
+    double last, last_rank;          /* the longest time since the latest probe */
+    double busy, busy_rank, busy_at; /* of the rank with most time outside of MPI: that time, and since the probe */
+    double first, sum;               /* the shortest time since the latest probe, and the sum */
+    double cost_share;
+    float spent[TABLES][BUCKETS]; /* sums */
+};
+_Static_assert(offsetof(struct exchanged, spent) == SCALARS * sizeof(double), "no padding");
+
+static MPI_Op merge_op = MPI_OP_NULL;
+static MPI_Datatype exchanged_type = MPI_DATATYPE_NULL;
+
+double quipu_mpi_ticks_per_ns = 0;
+
+static void merge(const struct exchanged *from, struct exchanged *to) {
+    if (from->last > to->last || (from->last == to->last && from->last_rank < to->last_rank)) {
+        to->last = from->last;
+        to->last_rank = from->last_rank;
+    }
+    if (from->busy > to->busy || (from->busy == to->busy && from->busy_rank < to->busy_rank)) {
+        to->busy = from->busy;
+        to->busy_rank = from->busy_rank;
+        to->busy_at = from->busy_at;
+    }
+    to->first = from->first < to->first ? from->first : to->first;
+    to->cost_share = from->cost_share > to->cost_share ? from->cost_share : to->cost_share;
+    to->sum += from->sum;
+    for (int table = 0; table < TABLES; table++)
+        for (int bucket = 0; bucket < BUCKETS; bucket++)
+            to->spent[table][bucket] += from->spent[table][bucket];
+}
+
+static void merge_all(void *from, void *to, int *count, MPI_Datatype *type) {
+    (void)type;
+    for (int i = 0; i < *count; i++)
+        merge((const struct exchanged *)from + i, (struct exchanged *)to + i);
+}
+
+bool quipu_mpi_prepare_probes(void) {
+    return PMPI_Type_contiguous((int)sizeof(struct exchanged), MPI_BYTE, &exchanged_type) == MPI_SUCCESS &&
+           PMPI_Type_commit(&exchanged_type) == MPI_SUCCESS && PMPI_Op_create(merge_all, 1, &merge_op) == MPI_SUCCESS;
+}
+
+void quipu_mpi_end_probes(void) {
+    if (merge_op != MPI_OP_NULL)
+        PMPI_Op_free(&merge_op);
+    if (exchanged_type != MPI_DATATYPE_NULL)
+        PMPI_Type_free(&exchanged_type);
+}
+
+static uint32_t bucket_of(int table, uint64_t path) { return (uint32_t)(path >> (32 * table + 8)) % BUCKETS; }
+
+static double limited(uint64_t ticks, double most) {
+    const double ns = (double)ticks / quipu_mpi_ticks_per_ns;
+    return ns < most ? ns : most; /* a caller got the time of a call path that lost its own */
+}
+
+/* This rank is the late one. own, all: what it and all ranks spent. waited: by each of the others, in the mean. */
+static void charge(const struct quipu_mpi_since *since, const struct quipu_node *node, const struct exchanged *own,
+                   const struct exchanged *all, const struct quipu_spent *spent, size_t paths, int ranks, double waited,
+                   uint64_t weight) {
+    const double others = ranks - 1, scale = others * (double)weight * quipu_mpi_ticks_per_ns;
+    double whole = 0, charged = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        const double part = whole > waited ? waited / whole : 1;
+        for (size_t i = 0; i < paths; i++) {
+            double usual = -1;
+            for (int table = 0; table < TABLES; table++) {
+                const uint32_t bucket = bucket_of(table, spent[i].path);
+                const double mean = (double)(all->spent[table][bucket] - own->spent[table][bucket]) / others;
+                usual = usual < 0 || mean < usual ? mean : usual;
+            }
+            const double excess = limited(spent[i].ticks, own->last) - (usual > 0 ? usual : 0);
+            if (excess <= 0)
+                continue;
+            if (pass == 0) {
+                whole += excess;
+            } else {
+                charged += excess * part;
+                quipu_caused(since->interval, node, spent[i].node, (uint64_t)(excess * part * scale));
+            }
+        }
+    }
+    if (waited > charged)
+        quipu_caused(since->interval, node, NULL, (uint64_t)((waited - charged) * scale));
+}
+
+bool quipu_mpi_probe(const struct quipu_mpi_since *since, struct quipu_node *node, MPI_Comm comm, uint64_t weight,
+                     double cost_share, struct quipu_mpi_probe *probe) {
+    const struct quipu_mpi_group group = quipu_mpi_group_of(comm);
+    const struct quipu_spent *spent = NULL;
+    const uint64_t came = quipu_ticks();
+    const bool knows = since->begun != 0 && came > since->begun;
+    const size_t paths = knows ? quipu_interval_spent(since->interval, &spent) : 0;
+    const double elapsed = knows ? (double)(came - since->begun) / quipu_mpi_ticks_per_ns : 0;
+    struct exchanged own = {.last = elapsed,
+                            .last_rank = group.rank,
+                            .busy_rank = group.rank,
+                            .busy_at = elapsed,
+                            .first = elapsed,
+                            .sum = elapsed,
+                            .cost_share = cost_share};
+    for (size_t i = 0; i < paths; i++) {
+        const double ns = limited(spent[i].ticks, elapsed);
+        own.busy += ns;
+        for (int table = 0; table < TABLES; table++)
+            own.spent[table][bucket_of(table, spent[i].path)] += (float)ns;
+    }
+    struct exchanged all = own;
+    probe->arrived = came;
+    if (PMPI_Allreduce(MPI_IN_PLACE, &all, 1, exchanged_type, merge_op, comm) != MPI_SUCCESS)
+        return false;
+    probe->left = quipu_ticks();
+    probe->cost_share = all.cost_share;
+    probe->last_came = all.first > 0 ? since->begun + (uint64_t)(all.last * quipu_mpi_ticks_per_ns) : 0;
+    const double limit = all.last - near * (all.last - all.first);
+    const double late = all.busy_at >= limit ? all.busy_rank : all.last_rank;
+    const double waited = (all.last * group.size - all.sum) / (group.size - 1);
+    if (weight != 0 && all.first > 0 && waited > 0 && late == group.rank)
+        charge(since, node, &own, &all, spent, paths, group.size, waited, weight);
+    return true;
+}
+
+void quipu_mpi_begin_since(struct quipu_mpi_since *since, const struct quipu_mpi_probe *probe, uint64_t cost) {
+    since->interval = quipu_begin_interval(since->interval);
+    if (probe->last_came == 0) {
+        *since = (struct quipu_mpi_since){.interval = since->interval, .begun = probe->left};
+        return;
+    }
+    if (probe->last_came + cost > probe->left) { /* this rank began earlier than it thought */
+        since->begun = probe->left - cost;
+        since->lags = 0;
+        return;
+    }
+    since->begun = probe->last_came;
+    const uint64_t behind = probe->left - probe->last_came, lag = behind > cost ? behind - cost : 0;
+    since->lag = since->lags == 0 || lag < since->lag ? lag : since->lag;
+    if (++since->lags < QUIPU_MPI_LAGS)
+        return;
+    since->begun += since->lag; /* always late: others began later than they thought */
+    since->lags = 0;
+}
+
+#endif

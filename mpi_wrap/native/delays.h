@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who waits for whom at collective operations that are probed, and for which of its call paths (delays.c). */
+#ifndef QUIPU_MPI_DELAYS_H
+#define QUIPU_MPI_DELAYS_H
+
+#include "call.h"
+#include "quipu_runtime.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifndef SMPI_H
+/* Ticks of the clock in a nanosecond; 0: there is no clock. */
+QUIPU_MPI_VARIABLE double quipu_mpi_ticks_per_ns;
+
+/* After so many probes in a row it is known when processes were synchronized, although processors were busy then. */
+enum { QUIPU_MPI_LAGS = 8 };
+
+/* What this rank did since its latest synchronization on a communicator. */
+struct quipu_mpi_since {
+    struct quipu_interval *interval;
+    uint64_t begun; /* ticks; 0: there was none */
+    uint64_t lag;   /* the least by which this rank left later than the last one came, of so many latest probes */
+    uint32_t lags;
+};
+
+/* What a probe found. Ticks. */
+struct quipu_mpi_probe {
+    uint64_t arrived, left; /* ticks at which this rank came, and at which it went on */
+    uint64_t last_came;     /* at which the last one came; 0: not known */
+    double cost_share;      /* the largest of all ranks */
+};
+
+/* After MPI_Init, before the first probe. False: MPI refused. */
+bool quipu_mpi_prepare_probes(void);
+/* Before MPI_Finalize. */
+void quipu_mpi_end_probes(void);
+/* Synchronizes the processes of a communicator. If `since` has begun on all of them, the waiting since then is charged
+ * at `node`, as that of so many calls (0: not at all). cost_share: the part of its time that this rank gave to probes
+ * so far. False: MPI refused. */
+bool quipu_mpi_probe(const struct quipu_mpi_since *since, struct quipu_node *node, MPI_Comm comm, uint64_t weight,
+                     double cost_share, struct quipu_mpi_probe *probe);
+/* This rank is synchronized with the others of the communicator since this probe. cost: ticks of a probe for which all
+ * are there. */
+void quipu_mpi_begin_since(struct quipu_mpi_since *since, const struct quipu_mpi_probe *probe, uint64_t cost);
+#else /* ranks are in one process, and so is all that they did */
+/* Who waits for whom in a collective operation. */
+enum quipu_mpi_awaited { QUIPU_MPI_AWAITS_ALL, QUIPU_MPI_AWAITS_ROOT, QUIPU_MPI_ROOT_AWAITS };
+struct quipu_mpi_arrival {
+    uint64_t at; /* ns */
+    struct quipu_node *operation;
+    struct quipu_interval *interval; /* since this rank was synchronized with all others */
+    struct quipu_spent *spent;
+    size_t paths;
+};
+/* The running rank arrives. */
+void quipu_mpi_note_arrival(struct quipu_mpi_arrival *arrival, struct quipu_interval *interval, uint64_t at);
+/* All have arrived: charges the waiting. root: -1 if there is none. Returns whether all are synchronized by it. */
+bool quipu_mpi_account(struct quipu_mpi_arrival *arrivals, int ranks, enum quipu_mpi_awaited awaited, int root);
+static inline void quipu_mpi_end_probes(void) {}
+#endif
+
+#endif
