@@ -6,14 +6,19 @@
 Each program has one large delay of a known call path on a known rank, a smaller one elsewhere, and work that is the
 same everywhere. Amounts and ranks are drawn with a fixed seed. Ranks are simulated, and their computation takes its
 effort, so that the profile is the same in every run; programs with threads run natively, as simulated ranks have one.
+Of programs that call one function in several phases, the operation that waits must be the planted one, too: there, the
+totals of ranks say nothing, and only what ranks find out during the run does.
 
 The last line is one JSON object: `planted_found`, the part of the programs where the first root cause is the planted
-call path and rank (bound: 0.95); `conserved_worst`, the largest difference between the measured waiting and the sum of
-what is charged and of what is listed as unexplained, relative to the waiting (bound: 0.05); `unexplained_worst`, the
-largest part that is unexplained, and `unexplained_median`; `pop_error`, the largest relative error of a load balance
-where it was planted (bound: 0.01); `predicted_error`, of the time that ranks lose by waiting and communication at 128
-ranks as predicted from 2 to 16, against simulation: median of programs (bound: 0.1), and the worst; and `kinds`, the
-part that was found of each kind.
+call path and rank (bound: 0.95); `conserved_worst`, the largest difference between the measured waiting and the sum
+of what is charged and of what is listed as unexplained, relative to the waiting (bound: 0.05); `told_worst`, the same
+for waiting in collective operations and what ranks found out about it during the run, with and without a cause;
+`unexplained_worst`, the largest part that is unexplained, and `unexplained_median`; `pop_error`, the largest relative
+error of a load balance where it was planted (bound: 0.01); `predicted_error`, of the time that ranks lose by waiting
+and communication at 128 ranks as predicted from 2 to 16, against simulation: median of programs (bound: 0.1), and the
+worst; `overhead_geomean`, the time of programs with --mpi-wait sample over that without it, both measured, in turns
+(bound: 1.02), and of each program; and `kinds`, the part that was found of each kind. `aside` has the same of kinds
+and seeds that were not used in development.
 """
 
 from __future__ import annotations
@@ -22,11 +27,12 @@ import argparse
 import json
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -37,7 +43,7 @@ from quipu.agent.merge.efficiency_times import run_times
 from quipu.agent.merge.experiment import find_runs
 from quipu.modeling.efficiency import parallel_factors
 from quipu.modeling.rates import PathRates, Rates, to_document
-from quipu.modeling.root_causes import root_causes
+from quipu.modeling.root_causes import RootCauses, root_causes
 from quipu.modeling.run_times import RunTimes
 
 BIN = Path(sys.executable).parent
@@ -74,8 +80,9 @@ int main(int argc, char **argv) {
 class Planted:
     """A program: its functions, the body of its steps, and what was planted.
 
-    region, rank: the first root cause. factors: planted efficiencies. slow: the rank whose host is slower, and by which
-    factor. threads: it is native, with so many.
+    region, rank: the first root cause; rank -1: all ranks in turn. operation: where others wait for it, "" if that is
+    not to be told. factors: planted efficiencies. slow: the rank whose host is slower, and by which factor. threads: it
+    is native, with so many.
     """
 
     kind: str
@@ -87,6 +94,7 @@ class Planted:
     factors: dict[str, float] = field(default_factory=dict)
     slow: tuple[int, float] | None = None
     threads: int = 0
+    operation: str = ""
 
     @property
     def source(self) -> str:
@@ -202,13 +210,75 @@ def two(dice: random.Random, p: int) -> Planted:
     return Planted("two", p, ("even_work", "long_delay", "short_delay"), body, "long_delay", first)
 
 
+def phases(dice: random.Random, p: int) -> Planted:
+    """One function in three phases: two ranks have more in one phase each, and less in the last one."""
+    first, second = dice.sample(range(p), 2)
+    work = dice.randrange(100_000, 300_000)
+    more, less = work * dice.randrange(6, 9) // 8, work * dice.randrange(2, 5) // 8
+    body = f"""static char data[1000];
+        work({work} + (rank == {first} ? {more} : 0)); MPI_Barrier(MPI_COMM_WORLD);
+        work({work} + (rank == {second} ? {less} : 0));
+        MPI_Bcast(data, sizeof data, MPI_CHAR, {second}, MPI_COMM_WORLD);
+        work({2 * work} - (rank == {first} ? {more} : rank == {second} ? {less} : 0)); {ALL_REDUCE}"""
+    return Planted("phases", p, ("work",), body, "work", first, operation="MPI_Barrier")
+
+
+def again(dice: random.Random, p: int) -> Planted:
+    """The same rank is late twice: in one function before the one operation, in another one before the other."""
+    rank, work = dice.randrange(p), dice.randrange(100_000, 300_000)
+    more, less = work * dice.randrange(6, 9) // 8, work * dice.randrange(2, 5) // 8
+    body = f"""assemble({work} + (rank == {rank} ? {more} : 0)); MPI_Barrier(MPI_COMM_WORLD);
+        assemble({work} - (rank == {rank} ? {more} : 0)); solve({work} + (rank == {rank} ? {more + less} : 0));
+        {ALL_REDUCE}"""
+    return Planted("again", p, ("assemble", "solve"), body, "assemble", rank, operation="MPI_Barrier")
+
+
+def turns(dice: random.Random, p: int) -> Planted:
+    """Another rank has more in each step, all ranks the same in the end."""
+    work = dice.randrange(100_000, 300_000)
+    body = f"""work({work} + (step % p == rank ? {work * dice.randrange(3, 9) // 8} : 0)); MPI_Barrier(MPI_COMM_WORLD);
+        even_work({work}); {ALL_REDUCE}"""
+    return Planted("turns", p, ("work", "even_work"), body, "work", -1, operation="MPI_Barrier")
+
+
+def columns(dice: random.Random, p: int) -> Planted:
+    """One function before operations of rows and of columns of a grid of 2 × p/2 ranks, whose totals are the same."""
+    rank, work = dice.randrange(p), dice.randrange(100_000, 300_000)
+    more = work * dice.randrange(3, 9) // 8
+    body = f"""static MPI_Comm row, column; static double sum;
+        if (step == 0) {{
+            MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &row);
+            MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &column);
+        }}
+        sweep({work} + (rank == {rank} ? {more} : 0));
+        MPI_Alltoall(MPI_IN_PLACE, 1, MPI_INT, cells, 1, MPI_INT, row);
+        sweep({work} + (rank == {rank} ? 0 : {more}));
+        MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, column);
+        MPI_Barrier(MPI_COMM_WORLD);"""
+    return Planted("columns", p, ("sweep",), f"static int cells[64]; {body}", "sweep", rank, operation="MPI_Alltoall")
+
+
+def collected(dice: random.Random, p: int) -> Planted:
+    """One function before a reduction to a root, which waits for a leaf, and before a barrier; totals are the same."""
+    root, leaf = dice.sample(range(p), 2)
+    work = dice.randrange(100_000, 300_000)
+    more = work * dice.randrange(3, 9) // 8
+    body = f"""static double sum; MPI_Barrier(MPI_COMM_WORLD);
+        count_cells({work} + (rank == {leaf} ? {more * p} : rank == {root} ? 0 : {work // 4}));
+        MPI_Reduce(&sink, &sum, 1, MPI_DOUBLE, MPI_SUM, {root}, MPI_COMM_WORLD);
+        count_cells({work} + (rank == {leaf} ? 0 : rank == {root} ? {more * p} : {more * p - work // 4}));"""
+    return Planted("collected", p, ("count_cells",), body, "count_cells", leaf, operation="MPI_Reduce")
+
+
 PREDICTED: tuple[Callable[[random.Random, int], Planted], ...] = (serial, linear, master, broadcast, gather)
 """Kinds whose delays are the same for any number of ranks, from two on."""
 MEASURED, TARGET = (2, 4, 8, 16), 128
 KINDS: tuple[Callable[[random.Random, int], Planted], ...] = (
     *(serial, linear, slow, pipeline, master, broadcast, openmp),
-    *(halo, gather, two),
+    *(halo, gather, two, phases, again, turns),
 )
+ASIDE: tuple[Callable[[random.Random, int], Planted], ...] = (columns, collected)
+"""Kinds that were not used in development."""
 
 
 def platform(planted: Planted) -> str:
@@ -278,53 +348,186 @@ def predicted(planted: Planted, folder: Path) -> float:
     return abs(lost[0] / lost[1] - 1.0)
 
 
+TIMED_MAIN = """
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int p, rank;
+    MPI_Comm_size(MPI_COMM_WORLD, &p);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    double begin = MPI_Wtime();
+    for (int step = 0; step < %(steps)d; step++) {
+        %(body)s
+    }
+    double seconds = MPI_Wtime() - begin;
+    MPI_Finalize();
+    if (rank == 0) printf("seconds %%.9f\\n", seconds);
+    return sink < 0.0;
+}
+"""
+
+
+def many_paths(count: int) -> str:
+    """Return a tree of functions with so many call paths, of which one call executes all."""
+    names = [f"static void __attribute__((noinline)) leaf{number}(long n) {{ turn(n); }}" for number in range(count)]
+    calls = " ".join(f"leaf{number}(n);" for number in range(count))
+    return "\n".join([*names, f"static void __attribute__((noinline)) all_paths(long n) {{ {calls} }}"])
+
+
+def overhead(folder: Path, rounds: int) -> dict[str, float]:
+    """Return by program: its time with probes over that without, both measured; the best of so many runs in turns."""
+    work = "static void __attribute__((noinline)) work(long n) { turn(n); }"
+    programs = {
+        "every 2 ms": (work, f"work(1000000); {ALL_REDUCE}", 1500),
+        "every 0.2 ms": (work, f"work(100000); {ALL_REDUCE}", 15000),
+        "every 20 us": (work, f"work(10000); {ALL_REDUCE}", 100000),
+        "500 call paths": (many_paths(500), f"all_paths(2000); {ALL_REDUCE}", 1500),
+        "late root": (
+            work,
+            "work(rank ? 100000 : 150000); static char data[1000]; "
+            "MPI_Bcast(data, sizeof data, MPI_CHAR, 0, MPI_COMM_WORLD); MPI_Barrier(MPI_COMM_WORLD);",
+            10000,
+        ),
+    }
+    found = {}
+    for number, (kind, (functions, body, steps)) in enumerate(programs.items()):
+        own = folder / f"overhead-{number}"
+        own.mkdir()
+        source = "#include <stdio.h>\n" + HEAD + functions + TIMED_MAIN % {"steps": steps, "body": body}
+        (own / "app.c").write_text(source)
+        subprocess.run([BIN / "quipu-mpicc", "-O1", "-g", "app.c", "-o", "app"], cwd=own, check=True)
+        times: dict[str, list[float]] = {"sample": [], "local": []}
+        for turn in range(rounds):
+            for mode in ("sample", "local") if turn % 2 else ("local", "sample"):
+                times[mode].append(_seconds(own, mode))
+        found[kind] = min(times["sample"]) / min(times["local"])
+        print(f"{kind:15} {found[kind]:.4f} times as long with probes", flush=True)
+    return found
+
+
+def _seconds(folder: Path, mode: str) -> float:
+    words = [BIN / "quipu", "run", "--mpi-wait", mode, "-o", f"runs-{mode}", "--", "mpirun", "-n", "2", "./app"]
+    done = subprocess.run(
+        list(map(str, words)), cwd=folder, env={**os.environ, **LAUNCH}, capture_output=True, text=True, check=False
+    )
+    found = re.search(r"^seconds ([0-9.]+)$", done.stdout, re.MULTILINE)
+    if done.returncode or found is None:
+        sys.exit(f"{folder.name}: {done.stdout}{done.stderr}")
+    return float(found[1])
+
+
+def first_cause(causes: RootCauses, times: RunTimes, planted: Planted) -> tuple[int, int]:
+    """Return the first root cause, a call path and a rank, -1 without any.
+
+    Of a program with a planted operation it is that of the operation with most waiting, if this is the planted one; and
+    if all ranks are late in turn, all of them together.
+    """
+    if not planted.operation:
+        path, rank, _ = causes.ranked[0] if causes.ranked else (-1, -1, 0.0)
+        return path, rank
+    charged: dict[tuple[int, int, int], float] = {}
+    for cause in causes.causes:
+        for charge in cause.charges:
+            key = cause.path, charge.path, -1 if planted.rank < 0 else charge.rank
+            charged[key] = charged.get(key, 0.0) + charge.seconds
+    if not charged:
+        return -1, -1
+    operation, path, rank = max(charged, key=lambda key: charged[key])
+    return (path, rank) if times.tree.name(operation) == planted.operation else (-1, -1)
+
+
+def told_error(causes: RootCauses, times: RunTimes) -> float:
+    """Return how far what ranks found out during the run is from the waiting in collective operations."""
+    waited = sum(cause.waiting for cause in causes.causes if times.collective[cause.path])
+    told = 0.0 if times.delays is None else float(times.delays.seconds.sum()) / times.ranks
+    return abs(told - waited) / waited if waited > 0.0 else 0.0
+
+
+@dataclass
+class Scores:
+    """What programs showed: whether the planted cause was found, by kind, and errors of each program."""
+
+    found: dict[str, list[bool]] = field(default_factory=dict)
+    conserved: list[float] = field(default_factory=list)
+    told: list[float] = field(default_factory=list)
+    unexplained: list[float] = field(default_factory=list)
+    factors: list[float] = field(default_factory=list)
+
+    def add(self, planted: Planted, folder: Path) -> None:
+        """Run a program and say what it showed."""
+        times = measured(planted, folder)
+        causes = root_causes(times)
+        assert causes is not None
+        path, rank = first_cause(causes, times, planted)
+        names = [times.tree.name(step) for step in times.tree.ancestry(path)] if path >= 0 else []
+        right = planted.region in names and planted.rank == rank
+        self.found.setdefault(planted.kind, []).append(right)
+        whole = causes.waiting
+        self.conserved.append(abs(float(causes.delay_caused.sum()) + causes.unexplained - whole) / whole)
+        self.told.append(told_error(causes, times))
+        self.unexplained.append(causes.unexplained / whole)
+        known = parallel_factors(times)
+        self.factors += [abs(known.of(key)[0] / value - 1.0) for key, value in planted.factors.items()]
+        print(
+            f"{'ok   ' if right else 'WRONG'} {planted.kind:10} p={planted.p}  "
+            f"{planted.region} on rank {planted.rank}: {'->'.join(names)} on rank {rank}, "
+            f"{self.unexplained[-1]:.0%} unexplained",
+            flush=True,
+        )
+
+    def summary(self) -> dict[str, object]:
+        """Return the figures of all programs together."""
+        everything = [right for own in self.found.values() for right in own]
+        return {
+            "planted_found": round(statistics.fmean(everything), 4),
+            "conserved_worst": round(max(self.conserved), 6),
+            "told_worst": round(max(self.told), 6),
+            "unexplained_worst": round(max(self.unexplained), 4),
+            "unexplained_median": round(statistics.median(self.unexplained), 4),
+            "pop_error": round(max(self.factors, default=0.0), 6),
+            "programs": len(everything),
+            "kinds": {kind: round(statistics.fmean(own), 4) for kind, own in self.found.items()},
+        }
+
+
+def planted_programs(kinds: Sequence[Callable[[random.Random, int], Planted]], count: int, seed: int) -> list[Planted]:
+    """Return so many programs of these kinds."""
+    dice = random.Random(seed)
+    found = []
+    for number in range(count):
+        kind = kinds[number % len(kinds)]
+        found.append(kind(dice, 1 if kind is openmp else dice.choice((4, 6, 8))))
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--programs", type=int, default=30, help="how many programs")
+    parser.add_argument("--programs", type=int, default=39, help="how many programs")
+    parser.add_argument("--aside", type=int, default=30, help="how many programs that were not used in development")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=9, help="how often programs run with and without probes")
     arguments = parser.parse_args()
-    dice = random.Random(arguments.seed)
-    found: dict[str, list[bool]] = {}
-    conserved, unexplained, errors = [], [], []
+    scores, aside = Scores(), Scores()
     with tempfile.TemporaryDirectory() as name:
-        for number in range(arguments.programs):
-            kind = KINDS[number % len(KINDS)]
-            planted = kind(dice, 1 if kind is openmp else dice.choice((4, 6, 8)))
-            times = measured(planted, Path(name) / str(number))
-            causes = root_causes(times)
-            assert causes is not None
-            path, rank, _ = causes.ranked[0] if causes.ranked else (-1, -1, 0.0)
-            names = [times.tree.name(step) for step in times.tree.ancestry(path)] if path >= 0 else []
-            right = planted.region in names and planted.rank == rank
-            found.setdefault(planted.kind, []).append(right)
-            whole = causes.waiting
-            conserved.append(abs(float(causes.delay_caused.sum()) + causes.unexplained - whole) / whole)
-            unexplained.append(causes.unexplained / whole)
-            factors = parallel_factors(times)
-            errors += [abs(factors.of(key)[0] / value - 1.0) for key, value in planted.factors.items()]
-            says = f"{'->'.join(names)} on rank {rank}"
-            mark = "ok   " if right else "WRONG"
-            print(
-                f"{mark} {planted.kind:10} p={planted.p}  {planted.region} on rank {planted.rank}: {says}, "
-                f"{unexplained[-1]:.0%} unexplained",
-                flush=True,
-            )
-        errors_there = {}
+        for number, planted in enumerate(planted_programs(KINDS, arguments.programs, arguments.seed)):
+            scores.add(planted, Path(name) / str(number))
+        others = planted_programs((*ASIDE, *KINDS), arguments.aside, 1000 + arguments.seed)
+        for number, planted in enumerate(others):
+            aside.add(planted, Path(name) / f"aside-{number}")
+        errors = {}
+        dice = random.Random(arguments.seed)
         for kind in PREDICTED:
             planted = kind(dice, MEASURED[0])
-            errors_there[planted.kind] = predicted(planted, Path(name) / f"predicted-{planted.kind}")
-            print(f"{planted.kind:10} predicted at p={TARGET}: {errors_there[planted.kind]:.1%} off", flush=True)
-    everything = [right for own in found.values() for right in own]
+            errors[planted.kind] = predicted(planted, Path(name) / f"predicted-{planted.kind}")
+            print(f"{planted.kind:10} predicted at p={TARGET}: {errors[planted.kind]:.1%} off", flush=True)
+        overheads = overhead(Path(name), arguments.rounds)
     result = {
-        "planted_found": round(statistics.fmean(everything), 4),
-        "conserved_worst": round(max(conserved), 6),
-        "unexplained_worst": round(max(unexplained), 4),
-        "unexplained_median": round(statistics.median(unexplained), 4),
-        "pop_error": round(max(errors), 6),
-        "predicted_error": round(statistics.median(errors_there.values()), 4),
-        "predicted_worst": round(max(errors_there.values()), 4),
-        "programs": len(everything),
-        "kinds": {kind: round(statistics.fmean(own), 4) for kind, own in found.items()},
+        **scores.summary(),
+        "predicted_error": round(statistics.median(errors.values()), 4),
+        "predicted_worst": round(max(errors.values()), 4),
+        "overhead_geomean": round(statistics.geometric_mean(overheads.values()), 4),
+        "overheads": {kind: round(value, 4) for kind, value in overheads.items()},
+        "aside": aside.summary(),
     }
     print(json.dumps(result))
 
