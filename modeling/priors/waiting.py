@@ -19,7 +19,7 @@ import numpy as np
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.build import qualities
 from ..pmnf.calibration import NOISY
-from ..pmnf.model import Model, Term, add, alternatives_with
+from ..pmnf.model import Model, Quality, Term, add, alternatives_with
 from ..pmnf.model.term import sort_key
 from ..pmnf.modeler import fit_models
 from ..pmnf.options import DEFAULT, Options
@@ -47,6 +47,9 @@ _LEAST_PART = 0.01
 # PMNF must explain so much more (2 log likelihood): that of the best of some thousand by luck, and of coefficients.
 _MISSED, _OTHER_FORM = 0.05, 30.0
 _STEEPEST = max(GROWTHS)
+# The sum of the models of transfer and waiting may miss the time by so much, relatively, and the model of time alone
+# may explain so much more (2 log likelihood). Relative errors below the last are none. benchmarks/separated_waiting.py
+_MISFIT, _ALONE, _EXACT = 0.2, 20.0, 1e-3
 
 
 def transfer_times(experiment: Experiment) -> tuple[Experiment, list[bool]]:
@@ -131,7 +134,7 @@ def with_waiting(
         fitted = whole.evaluate(points)[None]
         (quality,) = qualities(values, fitted, np.array([np.nan]), count)
         (alone,) = qualities(values, entry.model.evaluate(points)[None], np.array([np.nan]), count)
-        if quality.smape < alone.smape:
+        if is_preferred(quality, alone):
             doubts = alternatives_with(wait, transfer.model)
             whole = replace(
                 whole, quality=quality, ranges=entry.model.ranges, alternatives=doubts, notes=entry.model.notes
@@ -140,6 +143,17 @@ def with_waiting(
             part = replace(wait, ranges=entry.model.ranges, notes=entry.model.notes)
             result[path] = time, replace(entry, model=part, basis=WAITING, prior="")
     return result
+
+
+def is_preferred(parts: Quality, alone: Quality) -> bool:
+    """Whether to take the sum of the models of transfer and of waiting, and not the model of time alone.
+
+    Both parts were measured. A model of time alone knows less, and often has more freedom. So it must explain clearly
+    more where the sum fits, and only a little where the sum misses the time: then one of the parts has the wrong form.
+    """
+    known, other = (max(one.rms_relative, _EXACT) for one in (parts, alone))
+    clearly = 2.0 * parts.points * math.log(known / other) > _ALONE
+    return parts.smape < alone.smape or (known <= _MISFIT and not clearly)
 
 
 def _of_other_form(

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from quipu.modeling.analysis import analyze
 from quipu.modeling.evaluation import evaluate
-from quipu.modeling.pmnf.model import Alternative, Model, Term
+from quipu.modeling.experiment import IMBALANCE, CallTree, Experiment, FloatArray, Metric, Region, RegionKind
+from quipu.modeling.pmnf.model import Alternative, Model, Quality, Term
 from quipu.modeling.pmnf.model.term import Factor
 from quipu.modeling.priors.path_model import PathModel
+from quipu.modeling.priors.waiting import is_preferred
 from quipu.modeling.priors.waiting_part import parts_that_wait
 
 from ..waiting_program import RECEIVE, WORK, N, P, experiment, normal_noise
@@ -97,3 +99,63 @@ def test_configurations_that_hardly_wait_do_not_decide() -> None:
     models = analyze(experiment(WORK, RECEIVE + waits, waits))
     predicted = evaluate(models, {"p": 1000.0, "n": 500.0}, "wait_time").exclusive[2]
     assert 1e-5 < predicted.value < 1e-4
+
+
+RANKS = np.array([2.0, 4.0, 8.0])
+LATE_TREE = CallTree(
+    (Region("main", "main"), Region("sort", "sort"), Region("MPI_Bcast", "MPI_Bcast", RegionKind.MPI)),
+    np.array([0, 1, 2]),
+    np.array([-1, 0, 0]),
+)
+
+
+def late_root(waiting: FloatArray, transfer: FloatArray) -> PathModel:
+    """Return the model of the time of a broadcast whose root sorts, measured with 2, 4 and 8 ranks."""
+    ones, nothing = np.ones(3), np.zeros(3)
+    values = {
+        "visits": np.stack([ones, 10 / RANKS, 10 * ones]),
+        "blocks": np.stack([ones, 1e7 / RANKS, nothing]),
+        "bytes_sent": np.stack([nothing, nothing, 1e7 * ones]),
+        "comm_size": np.stack([nothing, nothing, RANKS]),
+        "time": np.stack([1e-6 * ones, 0.05 / RANKS, waiting + transfer]),
+        "wait_time": np.stack([nothing, nothing, waiting]),
+    }
+    times = {name: Metric(name, "s", "cost") for name in ("time", "wait_time")}
+    metrics = {name: Metric(name, "1", "effort") for name in values} | times
+    columns = {name: column[:, :, None] for name, column in values.items()}
+    excess = {IMBALANCE: np.stack([nothing, 1e7 * (RANKS - 1) / RANKS, nothing])[:, :, None]}
+    measured = Experiment("late root", ("p",), RANKS[:, None], LATE_TREE, metrics, columns, excess=excess)
+    return analyze(measured).models("time")[2]
+
+
+@pytest.mark.parametrize("noise", [(1.25, 1.0, 1.22), (1.0, 1.1, 1.2), (1.02, 1.15, 1.3)])
+def test_waiting_that_was_measured_is_not_given_up_for_a_slightly_better_fit_of_time_alone(
+    noise: tuple[float, float, float],
+) -> None:
+    """All but one rank wait for 50 ms: a logarithm follows three noisy times better, and not further ones."""
+    found = late_root(0.05 * (RANKS - 1) / RANKS * np.array(noise), 1e-3 * np.log2(RANKS))
+    assert found.basis == "table I: MPI_Bcast + waiting"
+    assert isinstance(found.model, Model)
+    assert float(found.model.evaluate(np.array([[64.0]]))[0]) == pytest.approx(0.055, rel=0.25)
+
+
+@pytest.mark.parametrize(
+    ("parts", "alone", "preferred"),
+    [
+        ((10.0, 0.1), (2.0, 0.02), True),  # three points say little
+        ((10.0, 0.1), (20.0, 0.2), True),
+        ((30.0, 0.3), (2.0, 0.02), False),  # it misses the time
+        ((30.0, 0.3), (40.0, 0.25), True),
+        ((0.1, 1e-3), (0.0, 0.0), True),
+    ],
+)
+def test_when_separate_models_are_preferred(
+    parts: tuple[float, float], alone: tuple[float, float], preferred: bool
+) -> None:
+    both = (Quality(smape, rms, 1.0, 1.0, rms, 3) for smape, rms in (parts, alone))
+    assert is_preferred(*both) is preferred
+
+
+def test_many_points_say_that_time_alone_fits_better() -> None:
+    parts, alone = (Quality(smape, rms, 1.0, 1.0, rms, 25) for smape, rms in ((10.0, 0.1), (2.0, 0.02)))
+    assert not is_preferred(parts, alone)

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does a prediction get better where waiting was measured separately from transfer?
+
+    make bench-separated_waiting
+
+Programs with a late root of a broadcast: it works as long for any number of ranks, longer with more ranks, shorter
+with more ranks, or as long as a problem size says. They are simulated with 2, 4 and 8 ranks, and computation takes
+its effort. Noise is put on the times: on transfer and waiting independently, or (`shared`) on how the time is divided
+between them, as where transfers and waiting are hard to tell apart. The time of MPI_Bcast at 64 ranks is predicted
+with and without wait_time, and compared with the simulation of 64 ranks.
+
+The last line is one JSON object: `with` and `without`, the geometric mean of how many times the prediction is off, of
+all programs and seeds; `worst_program`, the largest ratio of both means of a program and kind of noise (at most 1 if
+separating never makes a prediction worse); and `programs`, both means of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from quipu.agent.merge.experiment import load_experiment
+from quipu.modeling.analysis import analyze
+from quipu.modeling.experiment import Experiment
+from quipu.modeling.rates import PathRates, Rates, to_document
+
+BIN = Path(sys.executable).parent
+RATE = 1e-9  # seconds per instruction
+SOURCE = """
+#include <mpi.h>
+#include <stdlib.h>
+static double sink;
+static void __attribute__((noinline)) turn(long n) {
+    double sum = 1.0;
+    for (long i = 0; i < n; i++) sum = sum * 0.5 + i;
+    sink += sum;
+}
+static void __attribute__((noinline)) sort_keys(long n) { turn(n); }
+static void __attribute__((noinline)) even_work(long n) { turn(n); }
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    int p, rank;
+    MPI_Comm_size(MPI_COMM_WORLD, &p);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    long n = atol(argv[1]);
+    static char data[1000000];
+    for (int step = 0; step < 10; step++) {
+        if (rank == 0) sort_keys(%(late)s);
+        MPI_Bcast(data, sizeof data, MPI_CHAR, 0, MPI_COMM_WORLD);
+        even_work(4 * n / p);
+    }
+    MPI_Finalize();
+    return sink < 0.0;
+}
+"""
+# By program: the work of the late root, the sizes that are measured, and that of the target.
+PROGRAMS = {
+    "constant": ("n", (1_000_000,), 1_000_000),
+    "more": ("n * p / 4", (1_000_000,), 1_000_000),
+    "less": ("4 * n / p", (1_000_000,), 1_000_000),
+    "size": ("n", (50_000, 100_000, 200_000, 400_000), 1_600_000),
+}
+MEASURED, TARGET = (2, 4, 8), 64
+NOISES = ("separate", "shared")
+
+
+def simulated(folder: Path, name: str, runs: str, ranks: int, size: int) -> None:
+    """Add a run to an experiment."""
+    parameters = ["--param", f"p={ranks}", *(["--param", f"n={size}"] if name == "size" else [])]
+    how = ["--compute", "effort", "--rates", "app.rates", "-o", runs]
+    command = ["smpirun", "-np", str(ranks), f"./{name}", str(size)]
+    words = [str(BIN / "quipu"), "run", *how, *parameters, "--", *command]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{name}: {done.stdout}{done.stderr}")
+
+
+def noisy(experiment: Experiment, dice: np.random.Generator, kind: str, size: float) -> Experiment:
+    """Return an experiment whose times are longer, or divided otherwise, by up to about twice this part."""
+    time, wait = experiment.values["time"], np.nan_to_num(experiment.values["wait_time"])
+    first, second = (np.abs(dice.normal(0.0, size, time.shape)) for _ in range(2))
+    if kind == "separate":
+        wait = wait * (1.0 + second)
+        time = (time - np.nan_to_num(experiment.values["wait_time"])) * (1.0 + first) + wait
+    else:
+        time = time * (1.0 + first / 10.0)
+        wait = np.clip(wait * (1.0 + dice.normal(0.0, size, time.shape)), 0.0, 0.98 * time)
+    return replace(experiment, values={**experiment.values, "time": time, "wait_time": wait})
+
+
+def without_waiting(experiment: Experiment) -> Experiment:
+    """Return an experiment without the metric wait_time."""
+    metrics, values = (
+        {name: own for name, own in known.items() if name != "wait_time"}
+        for known in (experiment.metrics, experiment.values)
+    )
+    return replace(experiment, metrics=metrics, values=values)
+
+
+def broadcast(experiment: Experiment) -> int:
+    """Return the call path of MPI_Bcast."""
+    return next(path for path in range(len(experiment.tree)) if experiment.tree.name(path) == "MPI_Bcast")
+
+
+def error(experiment: Experiment, target: Experiment) -> float:
+    """Return the logarithm of how many times the predicted time of MPI_Bcast is off."""
+    model = analyze(experiment).models("time")[broadcast(experiment)].model
+    truth = float(target.values["time"][broadcast(target)].mean())
+    assert model is not None
+    return abs(math.log(max(float(model.evaluate(target.points)[0]), 1e-12) / truth))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=5)
+    arguments = parser.parse_args()
+    errors: dict[str, tuple[list[float], list[float]]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rates = Rates(("instructions",), PathRates((), (RATE,), 1.0, 0.0, 1, "all"))
+        (folder / "app.rates").write_text(json.dumps(to_document(rates)))
+        for program, (late, sizes, size) in PROGRAMS.items():
+            (folder / f"{program}.c").write_text(SOURCE % {"late": late})
+            compiler = [BIN / "quipu-smpicc", "-O1", "-g", f"{program}.c", "-o", program]
+            subprocess.run(compiler, cwd=folder, check=True)
+            for ranks in MEASURED:
+                for own in sizes:
+                    simulated(folder, program, f"{program}.runs", ranks, own)
+            simulated(folder, program, f"{program}.target", TARGET, size)
+            experiment, target = (load_experiment(folder / f"{program}.{kind}") for kind in ("runs", "target"))
+            for noise in NOISES:
+                pair: tuple[list[float], list[float]] = [], []
+                for number in range(2 * arguments.seeds):
+                    dice = np.random.default_rng(number)
+                    disturbed = noisy(experiment, dice, noise, 0.05 if number % 2 else 0.2)
+                    pair[0].append(error(disturbed, target))
+                    pair[1].append(error(without_waiting(disturbed), target))
+                errors[f"{program}, {noise}"] = pair
+                known, unknown = (math.exp(statistics.fmean(own)) for own in pair)
+                print(f"{program:9} {noise:9} {known:.2f} times off with, {unknown:.2f} without", flush=True)
+    means = {name: tuple(math.exp(statistics.fmean(own)) for own in pair) for name, pair in errors.items()}
+    result = {
+        "with": round(math.exp(statistics.fmean(own for pair in errors.values() for own in pair[0])), 4),
+        "without": round(math.exp(statistics.fmean(own for pair in errors.values() for own in pair[1])), 4),
+        "worst_program": round(max(known / unknown for known, unknown in means.values()), 4),
+        "programs": {name: [round(own, 4) for own in pair] for name, pair in means.items()},
+    }
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
