@@ -157,13 +157,28 @@ def _told(
             parts[there] = parts.get(there, 0.0) + kept.get(there, 0.0)
             for path, part in parts.items():
                 if cause >= 0 and part > 0.0:
-                    others = waiting[path] > 0.0
-                    by_work = _by_work(cause, late, others, times, effort) if others.any() else None
+                    by_work = _by_work_in_all(cause, late, waiting[path] > 0.0, seconds * part, times, effort)
                     found.setdefault(path, []).append(Charge(cause, late, None, seconds * part, by_work))
     return {
         path: (charges, min(1.0, sum(one.seconds for one in charges) * run.ranks / at_path[path]))
         for path, charges in found.items()
     }
+
+
+def _by_work_in_all(
+    path: int, late: int, waited: NDArray[np.bool_], seconds: float, times: FloatArray, effort: FloatArray | None
+) -> bool | None:
+    """Return what `_by_work` does, None where the late rank is not late in the whole run, as effort is known of that.
+
+    seconds: that others waited, mean over ranks.
+    """
+    others = waited & (np.arange(waited.size) != late)
+    if not others.any():
+        return None
+    excess = float(times[path, late] - times[path, others].mean())
+    if excess * others.sum() < _BY_WORK * seconds * waited.size:
+        return None
+    return _by_work(path, late, others, times, effort)
 
 
 def _joined(charges: list[Charge]) -> list[Charge]:

@@ -143,10 +143,16 @@ def test_what_ranks_found_out_is_charged_although_the_totals_are_the_same() -> N
     """Rank 0 works longer before the broadcast, rank 1 before the reduction, both as long in all."""
     waits = {BCAST: [0.0, 2.0], ALLREDUCE: [2.0, 0.0]}
     told = delays((BCAST, WORK, 0, 2.0), (ALLREDUCE, WORK, 1, 1.5), (ALLREDUCE, -1, 1, 0.5))
-    causes = found(run_of({WORK: [5.0, 5.0]}, waits, delays=told))
+    causes = found(run_of({WORK: [5.0, 5.0]}, waits, {WORK: [9, 9]}, delays=told))
     assert causes.ranked == [(WORK, 0, pytest.approx(1.0)), (WORK, 1, pytest.approx(0.75))]
     assert causes.unexplained == pytest.approx(0.25)
     assert causes.delay_caused[WORK] == pytest.approx(1.75)
+    assert {charge.more_work for cause in causes.causes for charge in cause.charges} == {None}  # not known of phases
+
+
+def test_what_ranks_found_out_is_more_work_if_the_totals_say_so() -> None:
+    run = run_of({WORK: [5.0, 3.0]}, {BCAST: [0.0, 2.0]}, {WORK: [10, 6]}, delays=delays((BCAST, WORK, 0, 2.0)))
+    assert [charge.more_work for charge in found(run).causes[0].charges] == [True]
 
 
 def test_the_late_rank_came_to_the_operation_on_another_call_path() -> None:
