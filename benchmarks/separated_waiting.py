@@ -30,6 +30,7 @@ import numpy as np
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.analysis import analyze
 from quipu.modeling.experiment import Experiment
+from quipu.modeling.pmnf.model import Model
 from quipu.modeling.rates import PathRates, Rates, to_document
 
 BIN = Path(sys.executable).parent
@@ -114,7 +115,7 @@ def error(experiment: Experiment, target: Experiment) -> float:
     """Return the logarithm of how many times the predicted time of MPI_Bcast is off."""
     model = analyze(experiment).models("time")[broadcast(experiment)].model
     truth = float(target.values["time"][broadcast(target)].mean())
-    assert model is not None
+    assert isinstance(model, Model)
     return abs(math.log(max(float(model.evaluate(target.points)[0]), 1e-12) / truth))
 
 
@@ -129,7 +130,7 @@ def main() -> None:
         (folder / "app.rates").write_text(json.dumps(to_document(rates)))
         for program, (late, sizes, size) in PROGRAMS.items():
             (folder / f"{program}.c").write_text(SOURCE % {"late": late})
-            compiler = [BIN / "quipu-smpicc", "-O1", "-g", f"{program}.c", "-o", program]
+            compiler = [str(BIN / "quipu-smpicc"), "-O1", "-g", f"{program}.c", "-o", program]
             subprocess.run(compiler, cwd=folder, check=True)
             for ranks in MEASURED:
                 for own in sizes:

@@ -35,6 +35,8 @@ NEAR = 0.1
 """A rank counts as one that waits least if it waits longer by this part of the range of the waiting, or by less."""
 _MOST_LATE = 4  # ranks that are late at one operation
 _LEFT = 0.01  # part of the waiting that may be left
+_LITTLE = 0.1  # of the effort of the thread with most: too little to say how long effort takes
+_HARDLY = 0.2  # of the longest waiting of a thread, and of the waiting that is left
 _BY_WORK = 0.5  # part of the excess of time that more work has to explain
 
 
@@ -208,10 +210,13 @@ def _charges(waits: FloatArray, times: FloatArray, effort: FloatArray | None) ->
     return found, float(left.mean())
 
 
-def _charged(waits: FloatArray, times: FloatArray, effort: FloatArray | None = None) -> tuple[list[Charge], FloatArray]:
+def _charged(
+    waits: FloatArray, times: FloatArray, effort: FloatArray | None = None, net: bool = False
+) -> tuple[list[Charge], FloatArray]:
     """Return what caused the waiting at an operation, where the rank is the number of the column, and the rest of each.
 
-    waits: shape (ranks,); times, effort: outside of operations that wait, shape (call paths, ranks).
+    waits: shape (ranks,); times, effort: outside of operations that wait, shape (call paths, ranks). net: nobody waits
+    for a rank longer than its times exceed the own ones in all.
     """
     found: list[Charge] = []
     left = waits.astype(np.float64)
@@ -228,6 +233,8 @@ def _charged(waits: FloatArray, times: FloatArray, effort: FloatArray | None = N
         excess = np.maximum(times[:, [one]] - times, 0.0)
         whole = excess.sum(axis=0)
         explained = np.minimum(left, whole)
+        if net:
+            explained = np.minimum(explained, np.maximum(busy[one] - busy, 0.0))
         seconds = (excess * np.divide(explained, whole, out=np.zeros(whole.size), where=whole > 0.0)).mean(axis=1)
         left = left - explained
         found += [
@@ -257,31 +264,33 @@ def _of_openmp(run: RunTimes, seconds: FloatArray) -> list[Cause]:
     for path in np.flatnonzero(~run.mpi & ~run.useful_paths).tolist():
         if run.tree.name(path).startswith("omp parallel") or not seconds[path].any():
             continue  # the time of a parallel region itself is that of its start
-        able = _able(run, path, useful, float(seconds[path].sum()), by_effort is not None)
+        inside = _inside(run, path)
+        able = _able(run, path, inside, useful, float(seconds[path].sum()), by_effort is not None)
+        own = None if by_effort is None else np.where(inside[:, None, None], by_effort, 0.0)
         charges: list[Charge] = []
         rest = 0.0
         for rank, waits in enumerate(seconds[path]):
             if waits.any():
-                known = None if by_effort is None else by_effort[:, rank]
-                own, left = _of_rank(rank, waits, useful[:, rank], known, able)
-                charges += [replace(one, seconds=one.seconds / run.ranks) for one in own]
+                found, left = _of_rank(rank, waits, useful[:, rank], None if own is None else own[:, rank], able)
+                charges += [replace(one, seconds=one.seconds / run.ranks) for one in found]
                 rest += left / run.ranks
         causes.append(_cause(path, float(seconds[path].mean()), _joined(charges), rest))
     return causes
 
 
 def _by_effort(useful: FloatArray, effort: FloatArray | None) -> FloatArray | None:
-    """Return the useful seconds that each thread would take for its effort if all were as fast, None without effort.
+    """Return the useful seconds that each thread would take for its effort alone, None where no effort is known.
 
-    The seconds of a call path of a rank are divided by effort, so that a thread that had to wait for a processor, or
-    ran on a slow one, looks like the others. Call paths without effort keep their seconds.
+    Effort takes as long everywhere as in the thread that takes least for it. So a thread that had to wait for a
+    processor, or ran on a slow one, looks like the others. Call paths without effort keep their seconds.
     """
     if effort is None:
         return None
-    counted = np.where(useful.any(axis=2, keepdims=True), effort, 0.0)
-    whole = counted.sum(axis=2, keepdims=True)
-    shares = np.divide(counted, whole, out=np.zeros_like(useful), where=whole > 0.0)
-    return np.where(whole > 0.0, shares * useful.sum(axis=2, keepdims=True), useful)
+    most = effort.max(axis=(1, 2), keepdims=True)
+    counts = (effort > _LITTLE * most) & (useful > 0.0)
+    rates = np.divide(useful, effort, out=np.full(useful.shape, np.inf), where=counts)
+    least = rates.min(axis=(1, 2), keepdims=True)
+    return np.where(np.isfinite(least), effort * np.where(np.isfinite(least), least, 0.0), useful)
 
 
 def _of_rank(
@@ -290,20 +299,20 @@ def _of_rank(
     """Return what the threads of a rank waited for at one call path, mean over its threads, and the rest.
 
     waits: shape (threads,); times: useful, shape (call paths, threads); by_effort: the same as the effort of threads
-    says, which no other program disturbs. able: call paths of which one visit is as long as the waiting. A thread with
-    more effort is the late one first. Where there are able call paths, only these are causes of the rest: of the thread
-    that has more of them, then in turn.
+    says in what the construct calls, which no other program disturbs. able: call paths of which one visit is as long as
+    the waiting. Where a thread hardly waits and its effort explains the waiting of the others, it is the late one. Else
+    only able call paths are causes, where there are such: of the thread that has more of them, then in turn.
     """
     found: list[Charge] = []
     left = waits
-    if by_effort is not None:
-        charges, left = _charged(waits, by_effort)
-        found += charges
+    if by_effort is not None and waits.min() <= _HARDLY * waits.max():
+        charges, rest_of_each = _charged(waits, by_effort, net=True)
+        if rest_of_each.sum() <= _HARDLY * waits.sum():
+            found, left = charges, rest_of_each
     own = np.where(able[:, None], times if by_effort is None else by_effort, 0.0)
     turns = own.sum(axis=1)
-    if by_effort is None or not turns.any():
-        charges, left = _charged(left, own if turns.any() else times)
-        found += charges
+    if not found:
+        found, left = _charged(left, own if turns.any() else times)
     rest = float(left.mean())
     found = [Charge(one.path, rank, one.rank, one.seconds, one.more_work) for one in found]
     if rest > 0.0 and turns.any():
@@ -313,22 +322,33 @@ def _of_rank(
     return found, rest
 
 
-def _able(run: RunTimes, path: int, useful: FloatArray, waiting: float, longest_can: bool) -> NDArray[np.bool_]:
-    """Return the call paths in the bodies of a construct of which one visit takes as long as a thread waits once.
+def _inside(run: RunTimes, path: int) -> NDArray[np.bool_]:
+    """Return the call paths that a construct of OpenMP, whose threads wait at `path`, executes in its bodies."""
+    found = np.zeros(len(run.tree), dtype=bool)
+    parent = int(run.tree.parent[path])
+    if parent >= 0:
+        bodies = [parent] if run.useful_paths[parent] else [one for one in run.tree.children[parent] if one != path]
+        for body in bodies:
+            found[list(run.tree.below(body))] = True
+    return found
 
-    useful: seconds of each thread, shape (call paths, ranks, threads). waiting: of all threads at the call path.
-    longest_can: the call path with the longest visits can be waited for, also if it is shorter: threads that other
-    programs interrupt wait longer.
+
+def _able(
+    run: RunTimes, path: int, inside: NDArray[np.bool_], useful: FloatArray, waiting: float, longest_can: bool
+) -> NDArray[np.bool_]:
+    """Return the call paths inside of a construct of which one visit takes as long as a thread waits once.
+
+    inside: as `_inside` returns it; bodies themselves are no such call paths. useful: seconds of each thread, shape
+    (call paths, ranks, threads). waiting: of all threads at the call path. longest_can: the call path with the longest
+    visits can be waited for, also if it is shorter: threads that other programs interrupt wait longer.
     """
     found = np.zeros(len(run.tree), dtype=bool)
     visits, threads = run.sums.get("visits", np.zeros(len(run.tree))), useful.shape[2]
-    parent = int(run.tree.parent[path])
-    if not (visits[path] > 0.0 and threads > 1 and parent >= 0):
+    if not (visits[path] > 0.0 and threads > 1):
         return found
-    bodies = [parent] if run.useful_paths[parent] else [one for one in run.tree.children[parent] if one != path]
+    called = [one for one in np.flatnonzero(inside).tolist() if inside[run.tree.parent[one]]]
     each = run.tree.inclusive(useful.sum(axis=(1, 2))) / np.maximum(visits, 1.0)
     once = waiting / visits[path] * threads / (threads - 1)  # one thread of the team does not wait
-    called = [one for body in bodies for one in run.tree.below(body)[1:]]
     if longest_can and called:
         once = min(once, float(each[called].max()))
     for one in called:
