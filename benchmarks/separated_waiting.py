@@ -99,10 +99,8 @@ def noisy(experiment: Experiment, dice: np.random.Generator, kind: str, size: fl
 
 def without_waiting(experiment: Experiment) -> Experiment:
     """Return an experiment without the metric wait_time."""
-    metrics, values = (
-        {name: own for name, own in known.items() if name != "wait_time"}
-        for known in (experiment.metrics, experiment.values)
-    )
+    metrics = {name: own for name, own in experiment.metrics.items() if name != "wait_time"}
+    values = {name: own for name, own in experiment.values.items() if name != "wait_time"}
     return replace(experiment, metrics=metrics, values=values)
 
 
