@@ -101,9 +101,12 @@ class RootCauses:
 
 
 def root_causes(run: RunTimes) -> RootCauses | None:
-    """Return what ranks and threads of a run waited for; None where the times of single ranks are not known."""
+    """Return what ranks and threads of a run waited for.
+
+    None where neither the times of single ranks are known nor what ranks found out during the run.
+    """
     if run.time.values is None or run.wait.values is None:
-        return None
+        return None if run.delays is None else _as_told(run)
     effort = None if run.effort is None else run.effort.values
     times = np.where(run.mpi[:, None], 0.0, run.time.values)
     causes = []
@@ -115,6 +118,22 @@ def root_causes(run: RunTimes) -> RootCauses | None:
         causes.append(_cause(path, float(waits.mean()), _joined([*told, *charges]), left))
     if run.of_threads is not None:
         causes += _of_openmp(run, run.of_threads)
+    return _root_causes(run, causes)
+
+
+def _as_told(run: RunTimes) -> RootCauses:
+    """Return what ranks found out during the run, where the times of single ranks are not known."""
+    mean = run.wait.mean
+    waiting = {path: np.array([mean[path] * run.ranks]) for path in np.flatnonzero(run.mpi & (mean > 0.0)).tolist()}
+    known = _told(run, waiting, None, None)
+    causes = []
+    for path in waiting:
+        charges, part = known.get(path, ([], 0.0))
+        causes.append(_cause(path, float(mean[path]), _joined(charges), float(mean[path]) * (1.0 - part)))
+    return _root_causes(run, causes)
+
+
+def _root_causes(run: RunTimes, causes: list[Cause]) -> RootCauses:
     causes.sort(key=lambda cause: -cause.waiting)
     caused = np.zeros(len(run.tree))
     for charge in (charge for cause in causes for charge in cause.charges):
@@ -127,12 +146,13 @@ def _cause(path: int, waiting: float, charges: list[Charge], left: float) -> Cau
 
 
 def _told(
-    run: RunTimes, waiting: Mapping[int, FloatArray], times: FloatArray, effort: FloatArray | None
+    run: RunTimes, waiting: Mapping[int, FloatArray], times: FloatArray | None, effort: FloatArray | None
 ) -> dict[int, tuple[list[Charge], float]]:
     """Return for operations what ranks found out during the run, and which part of the waiting that is.
 
-    waiting: of each rank at each operation. The late rank may have come to the operation on another call path than
-    those that waited. So what its operation is charged beyond the waiting there goes to other calls of the function.
+    waiting: of each rank at each operation, or of all together. times: None where single ranks are not known. The late
+    rank may have come to the operation on another call path than those that waited. So what its operation is charged
+    beyond the waiting there goes to other calls of the function.
     """
     if run.delays is None:
         return {}
@@ -159,7 +179,9 @@ def _told(
             parts[there] = parts.get(there, 0.0) + kept.get(there, 0.0)
             for path, part in parts.items():
                 if cause >= 0 and part > 0.0:
-                    by_work = _by_work_in_all(cause, late, waiting[path] > 0.0, seconds * part, times, effort)
+                    by_work = None
+                    if times is not None:
+                        by_work = _by_work_in_all(cause, late, waiting[path] > 0.0, seconds * part, times, effort)
                     found.setdefault(path, []).append(Charge(cause, late, None, seconds * part, by_work))
     return {
         path: (charges, min(1.0, sum(one.seconds for one in charges) * run.ranks / at_path[path]))

@@ -150,6 +150,14 @@ def test_what_ranks_found_out_is_charged_although_the_totals_are_the_same() -> N
     assert {charge.more_work for cause in causes.causes for charge in cause.charges} == {None}  # not known of phases
 
 
+def test_what_ranks_found_out_needs_no_times_of_single_ranks() -> None:
+    run = run_of({WORK: [5.0, 3.0]}, {BCAST: [0.0, 2.0]}, delays=delays((BCAST, WORK, 0, 1.5)))
+    run = replace(run, time=replace(run.time, values=None), wait=replace(run.wait, values=None))
+    (cause,) = found(run).causes
+    assert (cause.path, cause.waiting, cause.unexplained) == (BCAST, 1.0, pytest.approx(0.25))
+    assert [(one.path, one.rank, one.seconds) for one in cause.charges] == [(WORK, 0, pytest.approx(0.75))]
+
+
 def test_what_ranks_found_out_is_more_work_if_the_totals_say_so() -> None:
     run = run_of({WORK: [5.0, 3.0]}, {BCAST: [0.0, 2.0]}, {WORK: [10, 6]}, delays=delays((BCAST, WORK, 0, 2.0)))
     assert [charge.more_work for charge in found(run).causes[0].charges] == [True]
