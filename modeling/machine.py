@@ -101,7 +101,7 @@ class Machine:
     """A machine: `caches` from the nearest one on; memory: seconds of a load from memory; clocks in Hz.
 
     reach: from small distances on. frequency: of a core that computes; tsc: of the clock that time is counted with, 0
-    if it has none.
+    if it has none. flops: floating-point operations in double precision per second of a core, 0: not measured.
     """
 
     host: str
@@ -116,6 +116,7 @@ class Machine:
     network: tuple[Network, ...] = ()
     date: str = ""
     notes: tuple[str, ...] = ()
+    flops: Annotated[float, msgspec.Meta(ge=0, le=1e18)] = 0.0
 
     @property
     def clock(self) -> float:

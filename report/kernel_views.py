@@ -10,9 +10,11 @@ from typing import Any
 from quipu.modeling.extrapolation import times_beyond
 from quipu.modeling.kernels.limits import limit_of_group, limit_of_kernel, typical_cpi
 from quipu.modeling.kernels.model import ProgramModel, ProgramPrediction
+from quipu.modeling.kernels.roofline import Roofline
 from quipu.modeling.pmnf.model import Prediction
 
 from .json_views import json_number
+from .roofline_views import DrawnRoofline, drawn, roofline_json
 from .text import factor, number, percent, point_text, quantity
 
 SCHEMA = 1
@@ -46,13 +48,15 @@ class KernelPanel:
     facts: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     rows: tuple[KernelRow, ...]
+    roofline: DrawnRoofline | None = None
 
 
-def kernel_panel(model: ProgramModel, prediction: ProgramPrediction) -> KernelPanel:
-    """Return what the report shows of kernels at a point."""
+def kernel_panel(model: ProgramModel, prediction: ProgramPrediction, found: Roofline | None = None) -> KernelPanel:
+    """Return what the report shows of kernels at a point. found: their roofline there."""
     facts = kernel_facts(model, prediction)
     rows = shown(kernel_rows(model, prediction), False)
-    return KernelPanel(facts[0][1], tuple(facts[1:]), tuple(kernel_notes(model, prediction.point)), tuple(rows))
+    notes, picture = kernel_notes(model, prediction.point), None if found is None else drawn(found)
+    return KernelPanel(facts[0][1], tuple(facts[1:]), tuple(notes), tuple(rows), picture)
 
 
 def kernel_rows(model: ProgramModel, prediction: ProgramPrediction) -> list[KernelRow]:
@@ -140,8 +144,8 @@ def shown(rows: list[KernelRow], everything: bool) -> list[KernelRow]:
     return [row for row in rows if everything or row.share >= _LEAST]
 
 
-def kernels_json(model: ProgramModel, prediction: ProgramPrediction) -> dict[str, Any]:
-    """Return kernels at a point as JSON data; times in seconds of a rank, null where unknown."""
+def kernels_json(model: ProgramModel, prediction: ProgramPrediction, found: Roofline | None = None) -> dict[str, Any]:
+    """Return kernels at a point as JSON data; times in seconds of a rank, null where unknown. found: their roofline."""
     return {
         "format": "quipu-kernels",
         "schema": SCHEMA,
@@ -175,6 +179,7 @@ def kernels_json(model: ProgramModel, prediction: ProgramPrediction) -> dict[str
             }
             for row in kernel_rows(model, prediction)
         ],
+        "roofline": None if found is None else roofline_json(found),
         "notes": kernel_notes(model, prediction.point),
     }
 

@@ -83,7 +83,13 @@ def command(
         model = moved(model, here, read_machine(on))
     prediction = model.at(point)
     if as_json:
-        show_json(kernels_json(model, prediction))
+        found = None
+        if here is not None:
+            from quipu.modeling.analysis import analyze
+            from quipu.modeling.kernels.roofline import roofline
+
+            found = roofline(model, analyze(measured), here if on is None else read_machine(on), point)
+        show_json(kernels_json(model, prediction, found))
         return
     room = layout()
     rows = kernel_rows(model, prediction)

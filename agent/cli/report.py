@@ -104,7 +104,7 @@ def command(
         target=target,
         observed=behaviour(data, models),
         slow=_slowdowns(data, models) if "time" in data.values and data.parameters else None,
-        kernels=_kernels(experiment, data, target, machine) if kernels else None,
+        kernels=_kernels(experiment, data, models, target, machine) if kernels else None,
         refinement=steps,
         against=before,
         communication=_communication(runs, data.parameters),
@@ -184,15 +184,21 @@ def _refinement(folder: Path) -> RefinementPanel:
     return RefinementPanel(folder.absolute().name, budget, tuple(rows))
 
 
-def _kernels(source: Path, data: Experiment, target: Mapping[str, float], machine: Path | None) -> KernelPanel:
+def _kernels(
+    source: Path, data: Experiment, analysis: Analysis, target: Mapping[str, float], machine: Path | None
+) -> KernelPanel:
     """Return what limits each kernel where the diagnosis looks. Raises ModelingError if too little was measured."""
     from quipu.modeling.diagnosis import scale_of
     from quipu.modeling.kernels.model import model_program
+    from quipu.modeling.kernels.roofline import roofline
+    from quipu.modeling.models import of_time
     from quipu.report.kernel_views import kernel_panel
 
     from ..load.measurements import read_machine
     from .kernels import clock_of_runs
 
     here = None if machine is None else read_machine(machine)
-    model = model_program(data.of_time, here, clock_of_runs(source))
-    return kernel_panel(model, model.at(dict(zip(data.parameters, scale_of(data.of_time, target), strict=True))))
+    timed, of_these = of_time(data, analysis)
+    model = model_program(timed, here, clock_of_runs(source))
+    point = dict(zip(data.parameters, scale_of(timed, target), strict=True))
+    return kernel_panel(model, model.at(point), None if here is None else roofline(model, of_these, here, point))

@@ -144,6 +144,7 @@ def describe(
         network=tuple(network),
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         notes=tuple(notes),
+        flops=run(("flops",)),
     )
 
 

@@ -18,6 +18,7 @@ def machine_tables(machine: Machine, layout: Layout) -> list[RenderableType]:
         ("processor", machine.processor),
         ("cores", str(machine.cores)),
         ("frequency", quantity(machine.frequency, "Hz")),
+        *([("floating-point operations", f"{quantity(machine.flops)}flop/s of a core")] if machine.flops else []),
         ("time stamp counter", quantity(machine.tsc, "Hz") if machine.tsc else "none"),
     ]
     shown: list[RenderableType] = [head(machine.host, facts, (), layout), _levels(machine, layout)]

@@ -7,6 +7,7 @@
  * 0 without one quipu-probe frequency               cycles of the core per second, while it computes
  *   quipu-probe in-order BYTES LINE     seconds per line of loads from one line after the other, over and over
  *   quipu-probe scattered BYTES LINE    seconds of a load from any line that depends on no other load
+ *   quipu-probe flops                   multiplications and additions in double precision per second of a core
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -280,6 +281,57 @@ static size_t number(const char *text, size_t most) {
     return (size_t)value;
 }
 
+/* Chains of multiplications and additions that do not depend on each other, enough to hide their latency. */
+enum { CHAINS = 10, ROUNDS = 1 << 14 };
+#define MULTIPLY_ADD(name, lanes, attributes)                                                                          \
+    typedef double name##_vector __attribute__((vector_size(8 * (lanes))));                                            \
+    attributes static double name(double factor, double summand) {                                                     \
+        name##_vector chain[CHAINS], by = factor - (name##_vector){0}, plus = summand - (name##_vector){0};            \
+        double sum = 0;                                                                                                \
+        for (int i = 0; i < CHAINS; i++)                                                                               \
+            chain[i] = by;                                                                                             \
+        for (int round = 0; round < ROUNDS; round++)                                                                   \
+            for (int i = 0; i < CHAINS; i++)                                                                           \
+                chain[i] = chain[i] * by + plus;                                                                       \
+        for (int i = 0; i < CHAINS; i++)                                                                               \
+            for (int lane = 0; lane < (lanes); lane++)                                                                 \
+                sum += chain[i][lane];                                                                                 \
+        return sum;                                                                                                    \
+    }
+MULTIPLY_ADD(with_2_lanes, 2, )
+#if defined(__x86_64__)
+MULTIPLY_ADD(with_4_lanes, 4, __attribute__((target("avx2,fma"))))
+MULTIPLY_ADD(with_8_lanes, 8, __attribute__((target("avx512f"))))
+#endif
+
+static double flops_of(double (*run)(double, double), int lanes) {
+    volatile double factor = 0.5, sum = 0;
+    double best = 1e9;
+    for (int pass = 0; pass < 10 * PASSES; pass++) {
+        const double begin = now();
+        sum += run(factor, 1.0);
+        const double seconds = now() - begin;
+        best = seconds < best ? seconds : best;
+    }
+    return 2.0 * lanes * CHAINS * ROUNDS / best;
+}
+
+static double flops(void) {
+    double best = flops_of(with_2_lanes, 2);
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        const double rate = flops_of(with_4_lanes, 4);
+        best = rate > best ? rate : best;
+    }
+    if (__builtin_cpu_supports("avx512f")) {
+        const double rate = flops_of(with_8_lanes, 8);
+        best = rate > best ? rate : best;
+    }
+#endif
+    return best;
+}
+
 int main(int argc, char **argv) {
     const size_t most = (size_t)1 << 37; /* bytes; lines are numbered in 32 bits */
     if (argc == 4 && strcmp(argv[1], "latency") == 0)
@@ -294,9 +346,11 @@ int main(int argc, char **argv) {
         printf("%.6e\n", tsc());
     else if (argc == 2 && strcmp(argv[1], "frequency") == 0)
         printf("%.6e\n", frequency());
+    else if (argc == 2 && strcmp(argv[1], "flops") == 0)
+        printf("%.6e\n", flops());
     else {
         fprintf(stderr, "usage: quipu-probe latency BYTES LINE | bandwidth BYTES CORES | in-order BYTES LINE | "
-                        "scattered BYTES LINE | tsc | frequency\n");
+                        "scattered BYTES LINE | tsc | frequency | flops\n");
         return 2;
     }
     return EXIT_SUCCESS;

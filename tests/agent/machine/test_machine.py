@@ -45,9 +45,12 @@ def test_a_machine_is_what_its_probes_measure(tmp_path: Path) -> None:
             return {16384: 1e-9, 65536: 4e-9, 262144: 5e-9, 2 << 20: 6e-9}.get(int(words[1]), 9e-8)
         if words[0] in ("in-order", "scattered"):
             return int(words[1]) * (1e-15 if words[0] == "in-order" else 1e-14)
-        return {"bandwidth": 1e10 * int(words[-1]) if words[0] == "bandwidth" else 0, "tsc": 2e9, "frequency": 3e9}[
-            words[0]
-        ]
+        return {
+            "bandwidth": 1e10 * int(words[-1]) if words[0] == "bandwidth" else 0,
+            "tsc": 2e9,
+            "frequency": 3e9,
+            "flops": 5e10,
+        }[words[0]]
 
     network = (Network("ping-pong", 2, 1e-6, 1e-10),)
     machine = describe(network, known_caches(tmp_path), run)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The roofline of kernels: how fast they compute, and what the memory and the processor allow (Williams et al. 2009).
+
+A kernel that does F floating-point operations and moves B bytes in a time t computes F/t at an intensity of F/B. It can
+compute no faster than the processor does, nor than its intensity times the bandwidth of the memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..machine import Machine
+from ..models import Analysis
+from ..pmnf.model import Model
+from .identify import KernelKind
+from .model import ProgramModel
+
+FROM_MEMORY = "memory_accesses"
+_LEAST = 0.01  # of the time of all kernels: shorter ones are left out
+_USUAL_LINE = 64  # bytes, of machines whose caches are not known
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What one core of a machine does at most: flops per second, 0: not measured; bytes per second by name of a roof.
+
+    "memory, all cores": of each core while all read; "memory, one core": of a core alone.
+    """
+
+    flops: float
+    bandwidths: Mapping[str, float]
+
+    def at(self, intensity: float) -> float:
+        """Return the flops per second that the memory, read by all cores, and the processor allow at an intensity."""
+        of_memory = min(self.bandwidths.values()) * intensity
+        return min(of_memory, self.flops) if self.flops else of_memory
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A kernel at a point, of one rank: flops, bytes that move, seconds."""
+
+    name: str
+    flops: float
+    bytes: float
+    seconds: float
+
+    @property
+    def intensity(self) -> float:
+        """Flops per byte."""
+        return self.flops / self.bytes
+
+    @property
+    def rate(self) -> float:
+        """Flops per second."""
+        return self.flops / self.seconds
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Kernels with floating-point operations, the longest first, and ceilings.
+
+    at: at the point that was asked for; measured: the same kernels at the measured point that is nearest to it.
+    from_memory: bytes are those of lines from memory; else those of all loads and stores, which caches serve, too.
+    unmoved: kernels at the point of which nothing comes from memory, so that they have no intensity.
+    """
+
+    ceilings: Ceilings
+    at: tuple[Spot, ...]
+    measured: tuple[Spot, ...]
+    from_memory: bool
+    unmoved: tuple[Spot, ...] = ()
+
+    def part(self, spot: Spot) -> float | None:
+        """Return what a kernel reaches of what the ceilings allow; None where caches may serve what it moves."""
+        return spot.rate / self.ceilings.at(spot.intensity) if self.from_memory else None
+
+
+def ceilings_of(machine: Machine) -> Ceilings | None:
+    """Return the ceilings of a core; None where no bandwidth was measured."""
+    alone, together = machine.bandwidth_of(1), machine.bandwidth_of(machine.cores)
+    if alone is None or together is None:
+        return None
+    return Ceilings(
+        machine.flops, {"memory, one core": alone, "memory, all cores": min(together / machine.cores, alone)}
+    )
+
+
+def roofline(model: ProgramModel, analysis: Analysis, machine: Machine, point: Mapping[str, float]) -> Roofline | None:
+    """Return the roofline of the kernels of a program at a point.
+
+    analysis: models of the same call paths. None without a measured bandwidth, or without floating-point operations.
+    """
+    ceilings = ceilings_of(machine)
+    if ceilings is None or "flops" not in analysis.metrics:
+        return None
+    from_memory = FROM_MEMORY in analysis.metrics
+    line = float(machine.caches[-1].line) if machine.caches else float(_USUAL_LINE)
+    moved = {FROM_MEMORY: line} if from_memory else {"bytes_loaded": 1.0, "bytes_stored": 1.0}
+    near = {
+        name: min(max(point[name], low), high) for name, (low, high) in zip(model.parameters, model.ranges, strict=True)
+    }
+    spots = [_spots(model, analysis, own, moved) for own in (point, near)]
+    there = [{spot.name for spot in own if spot.bytes > 0.0} for own in spots]
+    at, measured = (tuple(spot for spot in own if spot.name in there[0] & there[1]) for own in spots)
+    unmoved = tuple(spot for spot in spots[0] if spot.bytes == 0.0)
+    return Roofline(ceilings, at, measured, from_memory, unmoved) if at else None
+
+
+def _spots(
+    model: ProgramModel, analysis: Analysis, point: Mapping[str, float], moved: Mapping[str, float]
+) -> list[Spot]:
+    """Return the kernels at a point that have flops and more than next to no time, the longest first."""
+    found = []
+    for kernel in model.at(point).kernels:
+        if kernel.kernel.kind is KernelKind.REST:
+            continue
+        paths = kernel.kernel.paths
+        size = sum(
+            each * _sum(analysis, name, paths, point) for name, each in moved.items() if name in analysis.metrics
+        )
+        spot = Spot(kernel.kernel.name, _sum(analysis, "flops", paths, point), size, kernel.total.value)
+        if min(spot.flops, spot.seconds) > 0.0:
+            found.append(spot)
+    whole = sum(spot.seconds for spot in found)
+    return sorted((spot for spot in found if spot.seconds > _LEAST * whole), key=lambda spot: -spot.seconds)
+
+
+def _sum(analysis: Analysis, metric: str, paths: tuple[int, ...], point: Mapping[str, float]) -> float:
+    """Return the sum of a metric over call paths at a point, mean over ranks."""
+    models = analysis.models(metric)
+    row = [[point[name] for name in analysis.parameters]]
+    total = 0.0
+    for path in paths:
+        own = models[path].model
+        if isinstance(own, Model):
+            total += max(float(own.evaluate(row)[0]), 0.0)
+    return total
