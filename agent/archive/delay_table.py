@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from .checksums import check_files, is_there
 from .run import DelayTable
 from .tables import TableReader, write_table
@@ -26,4 +28,6 @@ def read_delays(archive: Path, paths: int) -> DelayTable | None:
     check_files(archive, [FILE])
     table = TableReader(path, _COLUMNS)
     operation, cause = table.integers("operation", 0, paths), table.integers("cause", -1, paths)
-    return DelayTable(operation, cause, table.integers("rank", 0), table.floats("seconds"))
+    seconds = table.floats("seconds")
+    table.require(bool(np.all(seconds >= 0.0)), "it has times below 0")
+    return DelayTable(operation, cause, table.integers("rank", 0), seconds)

@@ -33,7 +33,7 @@ def delays_of(processes: Iterable[RankedProcess], tree: CallTree) -> DelayTable 
                 path = -2 if region is None else place.get((path, region.name), -2)
             return path
 
-        for record in profile.delays:
+        for record in profile.delays if profile.seconds_per_tick > 0.0 else ():
             operation, cause = path_of(record.operation), path_of(record.cause)
             if operation >= 0:
                 found[operation, max(cause, -1), process.rank] += record.ticks * profile.seconds_per_tick
