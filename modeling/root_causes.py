@@ -287,7 +287,8 @@ def _of_openmp(run: RunTimes, seconds: FloatArray) -> list[Cause]:
         if run.tree.name(path).startswith("omp parallel") or not seconds[path].any():
             continue  # the time of a parallel region itself is that of its start
         inside = _inside(run, path)
-        able = _able(run, path, inside, useful, float(seconds[path].sum()), by_effort is not None)
+        visited = useful if by_effort is None else by_effort
+        able = _able(run, path, inside, visited, float(seconds[path].sum()), by_effort is not None)
         own = None if by_effort is None else np.where(inside[:, None, None], by_effort, 0.0)
         charges: list[Charge] = []
         rest = 0.0
