@@ -164,8 +164,13 @@ void quipu_exit(struct quipu_frame *frame) {
         after_end(thread, frame, ended, cuts);
 }
 
+/* The frame of a visit, or the one that was innermost when it began. */
+static Frame *top_of(const struct quipu_visit *visit) {
+    return __builtin_bit_cast(Frame *, visit->top & ~uint64_t{QUIPU_FRAMED});
+}
+
 void quipu_exit_visit(struct quipu_visit *visit) {
-    auto *top = reinterpret_cast<Frame *>(visit->top & ~uint64_t{QUIPU_FRAMED});
+    Frame *top = top_of(visit);
     if (visit->top & QUIPU_FRAMED)
         return quipu_exit(top);
     quipu_thread *thread = this_thread();
@@ -181,7 +186,7 @@ void quipu_exit_visit(struct quipu_visit *visit) {
 }
 
 void quipu_unwind_visit(struct quipu_visit *visit) {
-    auto *top = reinterpret_cast<Frame *>(visit->top & ~uint64_t{QUIPU_FRAMED});
+    Frame *top = top_of(visit);
     if (visit->top & QUIPU_FRAMED)
         return quipu_unwind(top);
     quipu_thread *thread = this_thread();

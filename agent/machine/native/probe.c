@@ -285,7 +285,7 @@ static size_t number(const char *text, size_t most) {
 enum { CHAINS = 10, ROUNDS = 1 << 14 };
 #define MULTIPLY_ADD(name, lanes, attributes)                                                                          \
     typedef double name##_vector __attribute__((vector_size(8 * (lanes))));                                            \
-    attributes static double name(double factor, double summand) {                                                     \
+    __attribute__((attributes)) static double name(double factor, double summand) {                                    \
         name##_vector chain[CHAINS], by = factor - (name##_vector){0}, plus = summand - (name##_vector){0};            \
         double sum = 0;                                                                                                \
         for (int i = 0; i < CHAINS; i++)                                                                               \
@@ -300,8 +300,8 @@ enum { CHAINS = 10, ROUNDS = 1 << 14 };
     }
 MULTIPLY_ADD(with_2_lanes, 2, )
 #if defined(__x86_64__)
-MULTIPLY_ADD(with_4_lanes, 4, __attribute__((target("avx2,fma"))))
-MULTIPLY_ADD(with_8_lanes, 8, __attribute__((target("avx512f"))))
+MULTIPLY_ADD(with_4_lanes, 4, target("avx2,fma"))
+MULTIPLY_ADD(with_8_lanes, 8, target("avx512f"))
 #endif
 
 static double flops_of(double (*run)(double, double), int lanes) {
