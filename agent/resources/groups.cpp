@@ -129,13 +129,20 @@ Group *of_path(const char *path) {
     return named(name, true);
 }
 
+/* The files that the process began with as its input, output and errors. */
+struct {
+    dev_t device;
+    ino_t inode;
+} began_with[3];
+
 Group *look_up(int descriptor) {
     static const char *const standard[] = {"(stdin)", "(stdout)", "(stderr)"};
     struct stat status;
-    if (descriptor < 3)
-        return named(standard[descriptor], false);
     if (fstat(descriptor, &status) != 0)
         return &nobody;
+    if (descriptor < 3 && status.st_dev == began_with[descriptor].device &&
+        status.st_ino == began_with[descriptor].inode)
+        return named(standard[descriptor], false);
     if (S_ISFIFO(status.st_mode))
         return named("(pipe)", false);
     if (S_ISSOCK(status.st_mode))
@@ -165,6 +172,11 @@ void begin_groups() {
     const char *own = getenv("QUIPU_DIR");
     if (own && realpath(own, own_folder))
         own_length = strlen(own_folder);
+    for (int descriptor = 0; descriptor < 3; descriptor++) {
+        struct stat status;
+        if (fstat(descriptor, &status) == 0)
+            began_with[descriptor] = {status.st_dev, status.st_ino};
+    }
 }
 
 Group *group_of(int descriptor) {

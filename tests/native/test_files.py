@@ -70,6 +70,12 @@ def test_pipes_sockets_and_output_are_told_apart(tree: Tree) -> None:
     assert written == len("output\n")
 
 
+def test_a_file_in_the_place_of_the_output_is_a_file(workshop: Workshop, tmp_path: Path) -> None:
+    tree = measured(workshop.build("moved_output.c", "-O1"), tmp_path)
+    written = {path[-1]: values["file_bytes_written"] for path, values in tree.items() if values["file_writes"]}
+    assert written == {"(stdout)": 6, "first.txt": 7, "second.txt": 9}
+
+
 def test_what_a_stream_holds_at_the_end_is_counted(tree: Tree) -> None:
     left = [values for path, values in tree.items() if path[-1:] == ("left.txt",)]
     assert sum(values["file_bytes_written"] for values in left) == len("never closed\n")
