@@ -27,24 +27,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from delays import BIN, HEAD, RATE
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.analysis import analyze
 from quipu.modeling.experiment import Experiment
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.rates import PathRates, Rates, to_document
 
-BIN = Path(sys.executable).parent
-RATE = 1e-9  # seconds per instruction
-SOURCE = """
-#include <mpi.h>
-#include <stdlib.h>
-static double sink;
-static void __attribute__((noinline)) turn(long n) {
-    double sum = 1.0;
-    for (long i = 0; i < n; i++) sum = sum * 0.5 + i;
-    sink += sum;
-}
-static void __attribute__((noinline)) sort_keys(long n) { turn(n); }
+SOURCE = (
+    HEAD
+    + """static void __attribute__((noinline)) sort_keys(long n) { turn(n); }
 static void __attribute__((noinline)) even_work(long n) { turn(n); }
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
@@ -62,6 +54,7 @@ int main(int argc, char **argv) {
     return sink < 0.0;
 }
 """
+)
 # By program: the work of the late root, the sizes that are measured, and that of the target.
 PROGRAMS = {
     "constant": ("n", (1_000_000,), 1_000_000),

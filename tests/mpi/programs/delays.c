@@ -3,13 +3,9 @@
  * rank works until the other one has been waiting for LATE seconds, as a file says that both have mapped. Then
  * operations in which nobody is charged: of an inter-communicator, of a duplicate that is freed, and one that does not
  * block. */
-#include <fcntl.h>
+#include "shared_file.h"
+
 #include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 #define LATE 0.25
 
@@ -17,25 +13,6 @@ enum { OPERATIONS = 2 };
 
 static int rank;
 static volatile double (*arrived)[2]; /* at each operation, of each rank */
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static void map_file(const char *folder) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/arrivals", folder);
-    const int file = open(path, O_RDWR | O_CREAT, 0600);
-    const size_t size = OPERATIONS * sizeof *arrived;
-    if (file < 0 || ftruncate(file, (off_t)size) != 0)
-        abort();
-    arrived = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (arrived == MAP_FAILED)
-        abort();
-    close(file);
-}
 
 static void __attribute__((noinline)) work(int operation, int late) {
     while (rank == late && (arrived[operation][1 - rank] == 0 || now() - arrived[operation][1 - rank] < LATE))
@@ -57,7 +34,7 @@ static void __attribute__((noinline)) second(void) {
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    map_file(getenv("QUIPU_DIR"));
+    arrived = map_file("arrivals", OPERATIONS * sizeof *arrived, getenv("QUIPU_DIR"));
     MPI_Barrier(MPI_COMM_WORLD);
     first();
     second();

@@ -3,12 +3,7 @@
  * it sees in a file that both have mapped when rank 0 began. The file is left with the begin and end of each operation
  * on each rank (CLOCK_MONOTONIC). */
 #include "expect.h"
-
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
+#include "shared_file.h"
 
 #define LATE 0.25
 
@@ -17,25 +12,6 @@ enum { LONG = 1 << 22, OPERATIONS = 6 };
 static int rank, operation;
 static char buffer[LONG];
 static volatile double (*stamps)[2][2]; /* of each operation and rank: begin, end */
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static void map_stamps(const char *folder) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/stamps", folder);
-    const int file = open(path, O_RDWR | O_CREAT, 0600);
-    const size_t size = OPERATIONS * sizeof *stamps;
-    if (file < 0 || ftruncate(file, (off_t)size) != 0)
-        abort();
-    stamps = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (stamps == MAP_FAILED)
-        abort();
-    close(file);
-}
 
 static void begin(void) {
     if (rank == 1)
@@ -68,7 +44,7 @@ int main(int argc, char **argv) {
     int one = 1, sum;
     double length = LATE;
     MPI_Comm pair;
-    map_stamps(argv[1]);
+    stamps = map_file("stamps", OPERATIONS * sizeof *stamps, argv[1]);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_dup(MPI_COMM_WORLD, &pair);
