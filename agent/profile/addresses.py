@@ -49,17 +49,16 @@ def read_addresses(
 ) -> SampledAddresses | None:
     """Return the addresses of a profile; None if it has none.
 
-    The metrics of the sampler are the last ones of the header, from `samples` on.
+    The metrics of the sampler follow each other in the header, from `samples` on; those of memory and files may come
+    after them. Each record says how many it has, so the number is the one that most records agree with.
     """
     names = [metric.name for metric in metrics]
     if not chunks or "samples" not in names:
         return None
-    kept = tuple(names[names.index("samples") :])
-    layout = np.dtype([*_RECORD, ("values", "<u8", (len(kept),))])
-    pieces = [np.frombuffer(c.content, dtype=layout, count=len(c.content) // layout.itemsize) for c in chunks]
-    records = np.concatenate([np.zeros(0, dtype=layout), *pieces])
-    records = records[records["address"] != 0]
-    strange = records["count"] != len(kept)
+    every = tuple(names[names.index("samples") :])
+    tried = [(_records(chunks, number), number) for number in range(len(every), 0, -1)]
+    records, number = min(tried, key=lambda one: int((one[0]["count"] != one[1]).sum()))
+    kept, strange = every[:number], records["count"] != number
     if strange.any():
         problems.append(f"{int(strange.sum())} addresses of samples are damaged and were left out")
     records = records[~strange]
@@ -70,6 +69,14 @@ def read_addresses(
         kept,
         tuple(_code(attributes)),
     )
+
+
+def _records(chunks: Sequence[Chunk], number: int) -> NDArray[np.void]:
+    """Return the records in use, if each has so many values."""
+    layout = np.dtype([*_RECORD, ("values", "<u8", (number,))])
+    pieces = [np.frombuffer(c.content, dtype=layout, count=len(c.content) // layout.itemsize) for c in chunks]
+    records: NDArray[np.void] = np.concatenate([np.zeros(0, dtype=layout), *pieces])
+    return np.asarray(records[records["address"] != 0])
 
 
 def _code(attributes: Mapping[str, str]) -> list[Code]:
