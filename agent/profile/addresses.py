@@ -57,7 +57,7 @@ def read_addresses(
         return None
     every = tuple(names[names.index("samples") :])
     tried = [(_records(chunks, number), number) for number in range(len(every), 0, -1)]
-    records, number = min(tried, key=lambda one: int((one[0]["count"] != one[1]).sum()))
+    records, number = max(tried, key=lambda one: int((one[0]["count"] == one[1]).sum()))
     kept, strange = every[:number], records["count"] != number
     if strange.any():
         problems.append(f"{int(strange.sum())} addresses of samples are damaged and were left out")

@@ -102,3 +102,9 @@ def test_addresses_as_the_runtime_writes_them() -> None:
     assert found.code == (Code("/bin/a b", 0x4000, 0x4000, 0x5000),)
     assert problems == ["1 addresses of samples are damaged and were left out"]
     assert read_addresses([], metrics, attributes, problems) is None
+    # metrics of memory and files come after those of the sampler
+    others = [*metrics, Metric("file_reads"), Metric("file_writes")]
+    beside = read_addresses([Chunk(0, 0, records.tobytes() + b"rest")], others, attributes, [])
+    assert beside is not None
+    assert beside.metrics == found.metrics
+    assert beside.values.tolist() == found.values.tolist()
