@@ -222,6 +222,8 @@ static struct arrivals *arrivals_of(MPI_Comm comm) {
     }
     arrivals->probed = inside_world(comm);
     arrivals->one_of = quipu_mpi_probe_one_of;
+    /* A probe of fewer processes takes no longer: the first one here may fall into a moment without a processor. */
+    arrivals->cost = of_world == NULL ? 0 : of_world->cost;
     PMPI_Comm_set_attr(comm, arrivals_key, arrivals);
     if (comm == MPI_COMM_WORLD)
         of_world = arrivals;
