@@ -36,10 +36,10 @@ from pathlib import Path
 import numpy as np
 from quipu.agent.installation import native_file
 from quipu.agent.profile.reader import read_profile
-from quipu.modeling.analysis import fit_metrics
+from quipu.modeling.analysis import analyze
+from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
 from quipu.modeling.metrics import METRICS
-from quipu.modeling.pmnf import Model
 from undecided_paths import undecided_of
 
 SOURCES = Path(__file__).resolve().parent / "programs/effort_sums"
@@ -178,21 +178,21 @@ def judge(found: Measured, verbose: bool) -> list[Judged]:
     experiment, result = found.experiment, []
     layout = found.layout
     openly = undecided_of(experiment, layout.target_size, found.far) if len(layout.parameters) == 1 else {}
-    for metric, models in fit_metrics(experiment, experiment.metrics).items():
-        for path, model in enumerate(models):
+    analysis = analyze(experiment)
+    point = dict(zip(layout.parameters, layout.target, strict=True))
+    for metric in experiment.metrics:
+        found_there = evaluate(analysis, point, metric)
+        for path, prediction in enumerate(found_there.exclusive):
             truth = found.far[metric][path]
             if not experiment.values[metric][path, int(np.argmax(layout.sizes))].any():
                 continue
             mean, random = float(truth.mean()), 2.0 * float(truth.std(ddof=1)) / np.sqrt(truth.size)
-            near = possible = covered = False
-            if isinstance(model, Model):
-                prediction = model.predict(layout.target)
-                off = abs(prediction.value - mean)
-                near, possible = bool(off <= TOLERANCE * mean), bool(off <= max(TOLERANCE * mean, random))
-                covered = prediction.lower <= mean + random and mean - random <= prediction.upper
-                if verbose and not possible:
-                    where = experiment.tree.label(path)[-70:]
-                    print(f"{off / max(mean, 1):8.2%} (±{random / max(mean, 1):.2%}) {where} {metric}: {model}")
+            off = abs(prediction.value - mean)
+            near, possible = bool(off <= TOLERANCE * mean), bool(off <= max(TOLERANCE * mean, random))
+            covered = prediction.lower <= mean + random and mean - random <= prediction.upper
+            if verbose and not possible:
+                where = experiment.tree.label(path)[-70:]
+                print(f"{off / max(mean, 1):8.2%} (±{random / max(mean, 1):.2%}) {where} {metric}")
             spread = bool(truth.std(ddof=1) > TOLERANCE * mean)
             judged = Judged(experiment.name, path, near, possible, bool(covered), spread, (path, metric) in openly)
             result.append(judged)

@@ -287,11 +287,16 @@ def evaluate(analysis: Analysis, point: Mapping[str, float], metric: str = "time
 
 
 def _by_law(counts: CountModels, metric: str, path: int, model: Model | NoModel) -> bool:
-    """Whether the law of a count predicts it: not where it has an error and the formula reproduces all counts."""
+    """Whether the law of a count predicts it.
+
+    Not where it has an error, the formula reproduces all counts, and some of these confirm the formula.
+    """
     if metric not in counts.metrics:
         return False
-    quality = model.quality if isinstance(model, Model) else None
-    return quality is None or quality.smape > _REPRODUCES or counts.is_exact(metric, path)
+    if not isinstance(model, Model) or model.quality is None or model.quality.smape > _REPRODUCES:
+        return True
+    terms = len(model.terms) + (model.constant != 0)
+    return counts.is_exact(metric, path) or not counts.can_confirm(metric, path, terms)
 
 
 def _checked(analysis: Analysis, point: Mapping[str, float]) -> dict[str, float]:

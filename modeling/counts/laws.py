@@ -6,8 +6,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,6 +103,13 @@ class Laws:
     predict: Predict
     noise: float = 0.0
     cases: Callable[[], Sequence[Case]] | None = None
+    _known: dict[Place, Distribution] = field(default_factory=dict)
+
+    def at(self, place: Place) -> Distribution:
+        """Return what the laws predict at a place, which is kept."""
+        if place not in self._known:
+            self._known[place] = self.predict(place)
+        return self._known[place]
 
     @property
     def text(self) -> str:
@@ -125,6 +132,10 @@ class Laws:
 
     def each(self) -> Sequence[Case]:
         """Return the likeliest of the single laws."""
+        return self._each
+
+    @cached_property
+    def _each(self) -> Sequence[Case]:
         if self.cases is None:
             return [Case(1.0, self.terms, lambda place: self.predict(place).quantile(0.5), self.noise)]
         return likeliest(self.cases())

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from ..class_vectors import Place
-from ..experiment import Experiment, FloatArray
+from ..experiment import Experiment, FloatArray, mean_over_repetitions
 from ..pmnf.model import Prediction
 from .deciding import Deciding, deciding
 from .program import Model, fit
@@ -58,7 +58,7 @@ class CountModels:
     def _found(self) -> list[Model]:
         experiment, vectors = self.experiment, self._vectors
         names = list(experiment.parameters)
-        return fit(experiment.points, names, vectors.counts, self.ranks, experiment.grids, vectors.within)
+        return fit(experiment.points, names, vectors.counts, self.ranks, experiment.grids, vectors.within, vectors.runs)
 
     @cached_property
     def models(self) -> dict[str, list[Model]]:
@@ -118,6 +118,11 @@ class CountModels:
     def is_exact(self, metric: str, path: int) -> bool:
         """Return whether the likeliest law of a call path reproduces all that was counted."""
         return self.models[metric][path].exact
+
+    def can_confirm(self, metric: str, path: int, terms: int) -> bool:
+        """Return whether a call path has counts that a sum of so many terms does not need to reproduce all of them."""
+        values = mean_over_repetitions(self.experiment.values[metric][path])
+        return terms < 2 or np.unique(values[values > 0]).size > terms + 1
 
     def text(self, metric: str, path: int) -> str:
         """Return the likeliest law of a call path as a formula."""

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from ..process_grid import ProcessGrid
 from .distribution import Distribution
 from .exact_sums import Terms, exact_sums
 from .factors import Axes, Floats, axes_of, factors_of, hidden_of, indicators_of
+from .followed import follow
 from .laws import ONE, Case, Laws, Place, exact_laws, formula, mixture, times
 from .products import Library
 from .sums import Column, columns_of, sum_laws, terms_of
@@ -33,8 +35,7 @@ _MOST_BITS = 60.0
 _CHEAP = 12.0  # products of so few bits leave nothing to sums
 _DEAR = 45.0  # exact laws of so many bits compete with sums
 _LARGEST = 2.0**53  # of counts that are known to the last digit
-_EACH = 6.0  # bits of a count that is a multiple of another
-_AROUND = 6  # counts around one that are tried
+_SPREADS = (0.0, -0.25, -0.5, -0.75)  # powers of the mean that standard errors are
 _EXPLAINED = 160  # counts of the program that sums may be made of
 
 
@@ -89,7 +90,6 @@ class _Grid:
     libraries: dict[bytes, Library] = field(default_factory=dict)
     laws: dict[bytes, Laws] = field(default_factory=dict)
     _places: dict[tuple[float, ...], Place] = field(default_factory=dict)
-    _known: dict[tuple[bytes, tuple[float, ...]], Distribution] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         measured = len(self.points)
@@ -118,9 +118,7 @@ class _Grid:
 
     def predict(self, key: bytes, point: tuple[float, ...]) -> Distribution:
         """Return what a vector is at a point under this grid."""
-        if (key, point) not in self._known:
-            self._known[key, point] = self.laws[key].predict(self.place(point))
-        return self._known[key, point]
+        return self.laws[key].at(self.place(point))
 
     def place(self, point: tuple[float, ...]) -> Place:
         """Return the values of all factors and terms at a point."""
@@ -179,12 +177,14 @@ def fit(
     ranks: str | None = "p",
     known: Sequence[ProcessGrid] = (),
     within: Sequence[Sequence[int]] = (),
+    runs: Mapping[int, Floats] = MappingProxyType({}),
 ) -> list[Model]:
     """Return what is known of each vector.
 
     points: (configurations, parameters); vectors: counts (configurations,) summed over the ranks; ranks: the parameter
     that is the number of ranks; known: what the process grid may be, the likeliest first; within: for each vector
-    others, by index, that it may be a multiple of: executions of what is around it.
+    others, by index, that it may follow: executions of what is around it; runs: by index, the single runs of vectors of
+    which they are known, (configurations, repetitions), NaN where there are fewer.
     """
     points = np.asarray(points, dtype=np.float64)
     primitive = [_primitive(np.asarray(vector, dtype=np.float64)) for vector in vectors]
@@ -192,16 +192,21 @@ def fit(
     for vector, unit in primitive:
         units[vector.tobytes()] = min(unit, units.get(vector.tobytes(), math.inf))
     distinct = {vector.tobytes(): vector * units[vector.tobytes()] for vector, _ in primitive}
+    single = {
+        primitive[number][0].tobytes(): own * (units[primitive[number][0].tobytes()] / primitive[number][1])
+        for number, own in runs.items()
+    }
+    errors = {key: _standard_errors(own) for key, own in single.items()}
     candidates = _candidates(points, names, ranks if ranks in names else None, known)
     grids = {number: _Grid(points, names, grid) for number, (grid, _) in enumerate(candidates)}
     for key, vector in distinct.items():
         for grid in grids.values():
-            grid.laws[key] = _laws(vector, grid, units[key])
+            grid.laws[key] = _laws(vector, grid, units[key], errors.get(key))
     around: dict[bytes, dict[bytes, None]] = {}
     for (vector, _), others in zip(primitive, within, strict=False):
         around.setdefault(vector.tobytes(), {}).update(dict.fromkeys(primitive[other][0].tobytes() for other in others))
     for grid in grids.values():
-        _divide(distinct, around, grid)
+        follow(distinct, single, around, grid, partial(_exact, grid), _DEAR)
         _combine(distinct, grid)
     program = Program(grids, _weights(grids, distinct, [bits for _, bits in candidates]))
     return [Model(program, ((vector.tobytes(), unit / units[vector.tobytes()]),)) for vector, unit in primitive]
@@ -216,21 +221,50 @@ def _primitive(vector: Floats) -> tuple[Floats, float]:
     return whole / unit, float(unit)
 
 
-def _laws(counts: Floats, grid: _Grid, unit: float) -> Laws:
-    """Return the laws of counts that are not all 0 under one grid. unit: their greatest common divisor."""
+def _standard_errors(runs: Floats) -> Floats | None:
+    """Return the relative standard errors (configurations,) of the means of runs (configurations, repetitions).
+
+    They are a power of the mean: what is the same everywhere has a power of 0, what is random by itself -1/2. None if
+    no run differs from its repetitions.
+    """
+    number = np.isfinite(runs).sum(axis=1)
+    mean = np.nansum(runs, axis=1) / np.maximum(number, 1)
+    square = np.nansum((runs - mean[:, None]) ** 2, axis=1)
+    known = (number > 1) & (mean > 0)
+    if not square[known].any():
+        return None
+    free, size = number[known] - 1, np.maximum(mean, 1.0)
+    found = []
+    for power in _SPREADS:
+        shape = size ** (2 * power)
+        level = float((square[known] / mean[known] ** 2 / shape[known]).sum() / free.sum())
+        found.append((float((free * np.log(level * shape[known])).sum()), power, level))
+    _, power, level = min(found)
+    return np.asarray(np.sqrt(level / np.maximum(number, 1)) * size**power)
+
+
+def _laws(counts: Floats, grid: _Grid, unit: float, errors: Floats | None) -> Laws:
+    """Return the laws of counts that are not all 0 under one grid.
+
+    unit: their greatest common divisor; errors: their relative standard errors, None if nothing is known of them.
+    """
     if not counts.any():
         return Laws(1.0, (), True, lambda place: Distribution(0.0))
     raw = float(np.log2(1.0 + counts).sum())
-    exact = _exact(counts, grid, unit)
+    exact = _exact(grid, counts, unit)
     if exact is not None and exact.bits < max(_DEAR, 0.3 * raw):
         return exact
-    noisy = min(filter(None, (sum_laws(counts, grid.columns), _conditional(counts, grid))), key=_bits, default=None)
+    noisy = min(
+        filter(None, (sum_laws(counts, grid.columns, errors=errors), _conditional(counts, grid, errors))),
+        key=_bits,
+        default=None,
+    )
     if noisy is None or (exact is not None and exact.bits <= noisy.bits):
         return exact if exact is not None else _unknown(counts, raw)
     return noisy
 
 
-def _exact(counts: Floats, grid: _Grid, unit: float) -> Laws | None:
+def _exact(grid: _Grid, counts: Floats, unit: float) -> Laws | None:
     """Return the laws that reproduce all counts: products of factors, and sums of such."""
     library = grid.library(counts > 0)
     found = exact_laws(counts, library, grid.indicators, grid.dimensions, grid.hidden, grid.numbers, unit)
@@ -244,14 +278,15 @@ def _bits(laws: Laws) -> float:
     return laws.bits
 
 
-def _conditional(counts: Floats, grid: _Grid) -> Laws | None:
+def _conditional(counts: Floats, grid: _Grid, errors: Floats | None) -> Laws | None:
     """Return sums for what is executed under a condition of the grammar only; None if there is none that fits."""
     support = counts > 0
     fitting = [c for c in grid.indicators if not c.values[~support].any() and c.values[support].all()]
     if support.all() or not fitting:
         return None
     columns = [replace(column, values=column.values[support]) for column in grid.columns]
-    laws = sum_laws(counts[support], [column for column in columns if column.values.all()])
+    own = None if errors is None else errors[support]
+    laws = sum_laws(counts[support], [column for column in columns if column.values.all()], errors=own)
     if laws is None:
         return None
     best = min(condition.bits for condition in fitting)
@@ -282,34 +317,6 @@ def _unknown(counts: Floats, raw: float) -> Laws:
     return Laws(
         raw + 30, ((1.0, "not known"),), False, lambda place: Distribution(np.array([0.3 * top, top, 3 * top])), 1.0
     )
-
-
-def _divide(distinct: Mapping[bytes, Floats], around: Mapping[bytes, Iterable[bytes]], grid: _Grid) -> None:
-    """Explain what has no exact law as a multiple of what is around it: an iteration does the same each time."""
-    for key, others in around.items():
-        law, counts = grid.laws[key], distinct[key]
-        if law.exact and law.bits < _DEAR:
-            continue
-        usable = [k for k in others if 0 < distinct[k].sum() < counts.sum() and (distinct[k][counts > 0] > 0).all()]
-        for other in usable[:_AROUND]:
-            each = np.divide(counts, distinct[other], out=np.zeros_like(counts), where=counts > 0)
-            found = _exact(each, grid, 1.0)
-            more = _EACH + math.log2(len(usable))
-            if found is not None and found.bits + more < grid.laws[key].bits:
-                grid.laws[key] = _multiple(found, other, grid, more)
-
-
-def _multiple(each: Laws, other: bytes, grid: _Grid, more: float) -> Laws:
-    """Return the laws of what each execution of another count does, times that count."""
-
-    def predict(place: Place) -> Distribution:
-        return grid.laws[other].predict(place).times(each.predict(place))
-
-    def cases() -> list[Case]:
-        return [times(one, another) for one in each.each() for another in grid.laws[other].each()]
-
-    terms = ((1.0, f"({each.text})·({grid.laws[other].text})"),)
-    return Laws(each.bits + more, terms, False, predict, grid.laws[other].noise, cases)
 
 
 def _combine(distinct: Mapping[bytes, Floats], grid: _Grid) -> None:

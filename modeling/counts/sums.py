@@ -146,12 +146,16 @@ def _rank_shapes(axes: Axes) -> list[Factor]:
     return shapes
 
 
-def sum_laws(counts: Floats, columns: Sequence[Column], exact_only: bool = False) -> Laws | None:
+def sum_laws(
+    counts: Floats, columns: Sequence[Column], exact_only: bool = False, errors: Floats | None = None
+) -> Laws | None:
     """Return laws of counts (measured,) that are sums of up to three of the columns; None if none is positive.
+
+    errors: (measured,), relative standard errors of the counts, as repetitions say them; None if they are not known.
 
     exact_only: only sums of two or more that reproduce all counts, with fewer coefficients than counts.
     """
-    data = _Data(counts, np.maximum(counts, 1.0))
+    data = _Data(counts, errors)
     table = np.array([column.values for column in columns]) / data.size
     bits = np.array([column.bits for column in columns])
     found: list[Laws] = []
@@ -168,10 +172,25 @@ def sum_laws(counts: Floats, columns: Sequence[Column], exact_only: bool = False
 
 @dataclass(frozen=True, eq=False)
 class _Data:
-    """Counts (measured,) and what their relative errors are of: (measured,)."""
+    """Counts (measured,), and their relative standard errors as repetitions say them."""
 
     counts: Floats
-    size: Floats
+    errors: Floats | None
+
+    @cached_property
+    def error(self) -> float:
+        """The geometric mean of the errors."""
+        return 0.0 if self.errors is None else float(np.exp(np.log(self.errors).mean()))
+
+    @cached_property
+    def apart(self) -> Floats:
+        """How many times that the errors are, (measured,)."""
+        return np.ones(self.counts.size) if self.errors is None else self.errors / self.error
+
+    @cached_property
+    def size(self) -> Floats:
+        """What residuals are in units of, (measured,)."""
+        return np.asarray(np.maximum(self.counts, 1.0) * self.apart)
 
     @cached_property
     def distinct(self) -> int:
@@ -180,8 +199,9 @@ class _Data:
 
     @cached_property
     def floor(self) -> float:
-        """The variance of relative errors that rounding alone makes."""
-        return float((0.3 * np.exp(np.mean(np.log(1.0 / self.size)))) ** 2)
+        """The variance of relative errors that rounding and what differs between runs make."""
+        rounding = 0.3 * np.exp(np.mean(np.log(1.0 / self.size)))
+        return float(rounding**2 + self.error**2)
 
     def bits(self, variance: Floats) -> Floats:
         """Return the bits of the counts given laws with relative errors of these variances."""
@@ -256,7 +276,11 @@ def _solved(
     solutions = inverses @ (counts / size)
     laws = (solutions[:, :, None] * table[chosen]).sum(axis=1) * size
     with np.errstate(all="ignore"):
-        off = np.where((laws > 0) & (counts > 0), np.log(np.maximum(laws, 1e-9) / size), (laws - counts) / size)
+        off = np.where(
+            (laws > 0) & (counts > 0),
+            np.log(np.maximum(laws, 1e-9) / np.maximum(counts, 1.0)) / data.apart,
+            (laws - counts) / size,
+        )
     variances = np.maximum((off**2).sum(axis=1) / max(measured - terms, 0.5), data.floor)
     reproduced = (np.abs(laws - counts).max(axis=1) <= 10 * EXACT * counts.max()) & (data.distinct > terms + 1)
     found = []
@@ -270,7 +294,7 @@ def _solved(
         else:
             price += float(np.log2(1.0 + np.abs(solution) / deviation).sum() + data.bits(variance))
         parts = tuple((float(c), columns[k].name) for c, k in zip(solution, members, strict=True))
-        noise = 0.0 if exact else math.sqrt(variance)
+        noise = 0.0 if exact else math.sqrt(variance) * float(data.apart[np.argmax(counts)])
         ahead = _ahead(columns, members, solution, covariance, noise)
         found.append(Laws(price, parts, exact, ahead, noise, partial(_cases, columns, members, solution, noise)))
     return found

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..class_vectors import ClassVectors
-from ..experiment import Experiment, FloatArray, mean_over_repetitions
+from ..experiment import CallTree, Experiment, FloatArray, mean_over_repetitions
 
-_CALLERS = 3  # call paths from one upwards whose visits may be a factor of its counts
+_CALLERS = 3  # call paths from one upwards whose visits its counts may follow
 _ROUNDING = 1e-9  # of sums over classes
 
 
@@ -20,13 +20,15 @@ _ROUNDING = 1e-9  # of sums over classes
 class Vectors:
     """Counts summed over the ranks, each (configurations,).
 
-    within: for each vector others that it may be a multiple of: visits of its call path and its callers, and the class
-    around it. parts: metric → for each call path the vectors that add up to it, and how many times each. classes: those
-    whose rows are the first vectors, None if there are none.
+    within: for each vector others that it may follow: visits of its call path, its callers, what it calls, and what its
+    caller called before, and the class around it. runs: by vector, its single runs (configurations, repetitions).
+    parts: metric → for each call path the vectors that add up to it, and how many times each. classes: those whose rows
+    are the first vectors, None if there are none.
     """
 
     counts: list[FloatArray] = field(default_factory=list)
     within: list[tuple[int, ...]] = field(default_factory=list)
+    runs: dict[int, FloatArray] = field(default_factory=dict)
     parts: dict[str, list[list[tuple[float, int]]]] = field(default_factory=dict)
     classes: ClassVectors | None = None
 
@@ -66,11 +68,21 @@ def vectors_of(experiment: Experiment, metrics: Collection[str], ranks: FloatArr
                     visits[path] = len(result.counts)
                 owner.append(path)
                 outer.append(-1)
+                result.runs[len(result.counts)] = experiment.values[name][path] * ranks[:, None]
                 result.counts.append(values[path])
+    near = [_near(experiment.tree, path, visits) for path in range(paths)]
     for path, around in zip(owner, outer, strict=True):
-        callers = [visits[above] for above in experiment.tree.ancestry(path)[::-1][:_CALLERS] if above in visits]
-        result.within.append((*callers[:1], *([around] if around >= 0 else []), *callers[1:]))
+        callers, others = near[path]
+        result.within.append((*callers[:1], *([around] if around >= 0 else []), *callers[1:], *others))
     return result
+
+
+def _near(tree: CallTree, path: int, visits: Mapping[int, int]) -> tuple[list[int], list[int]]:
+    """Return the vectors of visits of a call path and its callers; of what it calls, and its caller called before."""
+    callers = [visits[above] for above in tree.ancestry(path)[::-1][:_CALLERS] if above in visits]
+    parent = int(tree.parent[path])
+    before = [other for other in (tree.children[parent] if parent >= 0 else tree.roots) if other < path]
+    return callers, [visits[other] for other in (*tree.children[path], *before[::-1]) if other in visits]
 
 
 def _explained(measured: FloatArray, classes: ClassVectors, counts: FloatArray, each: FloatArray) -> NDArray[np.bool_]:
