@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- versions.h - functions as they are without Quipu, beside counted ones -===//
+//===- versions.h - a plain and a counted version of each function ----------===//
+//
+// A function that is not measured should be as fast as without Quipu. So the pass copies it. The plain version is the
+// unchanged code and has the name of the function; the counted version has the counters. The plain version tests at its
+// entry whether the process is measured, and then jumps to the counted one.
+//
 #ifndef QUIPU_VERSIONS_H
 #define QUIPU_VERSIONS_H
 
@@ -17,35 +22,34 @@ class Value;
 
 namespace quipu {
 
-/// Gives the name of `F` to a copy of it, which does what the source says and nothing more. All who used `F` use the
-/// copy. Returns the copy; null if there is none: large functions do not pay it back, and some functions cannot be
-/// copied.
+/// Copies `F`. The copy gets the name and all uses of `F` and becomes the plain version; `F` becomes the counted one.
+/// Returns the copy, or null if `F` is too large to gain from it or cannot be copied.
 llvm::Function *separateCounted(llvm::Function &F);
 
-/// Calls of the runtime that look for counters. Far: in a function that takes the place of the other one where they are
-/// not found at once, so that the usual way saves no registers; null: it does not exist.
+/// Calls of the runtime that look up the counters of the active call path. Near: in the plain version. Far: in a
+/// separate function for the case that the first lookup fails, so that the plain version need not save registers; may
+/// be null.
 struct Lookup {
     llvm::CallInst *Near = nullptr, *Far = nullptr;
 };
 
-/// Lets the copy go to the counted version while the process is measured. Region: if it is given, the counted version
-/// does not look for its counters, and takes them, if there are some, as its last argument; then the copy looks for
-/// them by calls of `Count`, which are returned. Without counters the copy goes on itself.
-/// Measuring: whether it is.
+/// Adds the decision to the entry of `Plain`: if `Measuring` is not 0, it calls `Counted`. If `Region` is given,
+/// `Plain` first looks up the counters with `Count` and passes them as the last argument of `Counted`, if `Counted` has
+/// one. If there are no counters, `Plain` continues. Returns the lookups.
 Lookup decideAtEntry(llvm::Function &Plain, llvm::Function &Counted, llvm::GlobalVariable *Measuring,
                      llvm::FunctionCallee Count, llvm::Value *Region);
 
-/// Lets `From` end with the result of `To`, which gets its arguments and, if they are given, counters.
+/// Appends to `From`: return the result of `To`, called with the arguments of `From` and, if given, `Counters`.
 llvm::CallInst *callWithArguments(llvm::IRBuilder<> &Builder, llvm::Function &From, llvm::Function &To,
                                   llvm::Value *Counters);
 
-/// Lets other copies call the code without a decision at its entry: then a function in front of it has the name. Not
-/// for small functions that nobody calls in this way. Body: the code, which may be the copy. Returns the function whose
-/// entry is to decide.
+/// Moves the decision out of `Plain` into a new function that gets its name and calls `Body`. Plain versions (`Copies`)
+/// then call `Body` directly, because their own entry has already decided. Returns the new function; `Plain` if no
+/// plain version calls it and it is small. Body: the code, which may be `Plain`.
 llvm::Function *separateEntry(llvm::Function &Plain, llvm::Function &Body,
                               llvm::SmallPtrSetImpl<const llvm::Function *> &Copies);
 
-/// Lets counted functions call counted ones at once. CountedOf: by the copy that has the name.
+/// Replaces calls of plain versions in counted versions by calls of the counted ones. CountedOf: from plain to counted.
 void callCounted(const llvm::DenseMap<llvm::Function *, llvm::Function *> &CountedOf);
 
 } // namespace quipu

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of a run archive that keeps iterations of phases apart."""
+"""The table of a run archive with the values of individual iterations of phases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write_iterations(folder: Path, table: IterationTable) -> None:
 
 
 def read_iterations(archive: Path) -> IterationTable | None:
-    """Read the iterations of a run archive; None without any. Raises FormatError as `read_archive` does."""
+    """Return the iterations of a run archive; None if it has no phases. Raises FormatError as `read_archive` does."""
     path = archive / FILE
     if not is_there(path):
         return None

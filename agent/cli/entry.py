@@ -13,7 +13,7 @@ _SAID = {signal.SIGINT: b"quipu: error: interrupted\n", signal.SIGTERM: b"quipu:
 
 
 def _end(number: int, _: object) -> None:
-    """End at once: nothing has begun yet, and what is being loaded may take an exception for another error."""
+    """End without raising: a module that is being imported could handle an exception as an error of its own."""
     os.write(2, _SAID[signal.Signals(number)])
     os._exit(128 + number)
 

@@ -23,8 +23,8 @@ def show_communication(folder: Path, as_json: bool) -> None:
     matrix = read_communication(folder)
     if matrix is None:
         raise ModelingError(
-            f"{folder} has no communication matrix: no rank sent a message to another or used a window of memory, "
-            "none came to MPI_Finalize, or an older Quipu measured it (collective operations are not in it)"
+            f"{folder} has no communication matrix. Measure a run whose ranks exchange point-to-point messages or "
+            "one-sided transfers and call MPI_Finalize"
         )
     archive = read_archive(folder, values=False)
     view = communication_view(matrix, archive.metadata.ranks, archive.ranks)
@@ -35,6 +35,9 @@ def show_communication(folder: Path, as_json: bool) -> None:
     facts = [fact for fact in run_facts(archive, "sum") if fact[0] in ("quality", "command", "point", "run", "ranks")]
     notes = []
     if view.unknown:
-        notes.append(f"{view.unknown} bytes are not in the map: to ranks of other programs, or beyond 1024 partners")
+        notes.append(
+            f"{view.unknown} bytes are not in the map: their receiver is in another program, or a rank has more than "
+            "1024 partners"
+        )
     title = head(str(folder), [*facts, *communication_facts(view)], notes, room)
     show([title, communication_map(view, room), pair_table(view, room)])

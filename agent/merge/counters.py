@@ -21,15 +21,15 @@ from ..profile.reader import Clock, ProcessProfile
 from .functions import flat_profile
 from .statistics import cells_of, statistics_of
 
-# Clocks of one processor, measured in runs of a fraction of a second, agree to this part.
+# Largest relative difference between the clocks of runs on one processor, also if the runs take a fraction of a second.
 _ONE_CLOCK = 0.01
 
 
 def counted_by(metadata: RunMetadata, raw: Path, tree: CallTree, profiles: Sequence[ProcessProfile]) -> Counted:
-    """Return what the source that a launch names counted, with the clock of the profiles.
+    """Return the counts of the counter source that the launch names, with the clock of the profiles.
 
-    Nothing if the run in which it counted failed ("failed" of the counters): what there is would be too little.
-    Raises FormatError if the launch names a source that there is none of.
+    The result has no counts if the run in which the source counted failed, because they would be incomplete.
+    Raises FormatError if this version has no source of that name.
     """
     name = str(metadata.counters.get("source", Effort.name))
     source = _source(name)
@@ -48,7 +48,7 @@ def counted_by(metadata: RunMetadata, raw: Path, tree: CallTree, profiles: Seque
 
 
 def clock_of(runs: Iterable[RunMetadata]) -> float | None:
-    """Return the clock that the time of runs was counted in, Hz; None if it was no processor's, or not the same one."""
+    """Return the clock of the processor that timed the runs (Hz); None if some had another clock, or none."""
     found = [run.counters.get("clock_hz") for run in runs]
     clocks = [float(clock) for clock in found if isinstance(clock, int | float) and 0 < clock < 1e12]
     if not clocks or len(clocks) < len(found) or max(clocks) > (1 + _ONE_CLOCK) * min(clocks):
@@ -57,7 +57,7 @@ def clock_of(runs: Iterable[RunMetadata]) -> float | None:
 
 
 def _source(name: str) -> CounterSource | None:
-    """Return the source of this name; without looking at the others if it is the one of most runs."""
+    """Return the source of this name, or None. The import of the other sources is avoided for the usual one."""
     if name == Effort.name:
         return Effort()
     from ..counters.choose import SOURCES
@@ -66,10 +66,10 @@ def _source(name: str) -> CounterSource | None:
 
 
 def with_counters(archive: RunArchive, counted: Counted) -> RunArchive:
-    """Return the run with what a source counted: statistics, and values of each rank where the run has those.
+    """Return the run with the counts of a source: statistics, and values of each rank if the run has them.
 
-    Counters are of whole ranks and stand in the row of the first thread. Ranks that nobody counted are unknown to the
-    statistics. A run that has metrics of these names keeps its own.
+    A counter belongs to a whole rank; its value is in the row of the first thread. The statistics contain only ranks
+    with counts. A metric that the run already has is not replaced.
     """
     metrics = tuple(metric for metric in counted.metrics if metric.name not in archive.metrics)
     facts: Mapping[str, Any] = {**archive.metadata.counters, **counted.facts}
@@ -106,7 +106,7 @@ def with_flat_profile(archive: RunArchive, profiles: Iterable[ProcessProfile]) -
 
 
 def _joined(values: RunValues, counted: RunValues) -> RunValues:
-    """Return the rows of a run with counters in the row of the first thread of each call path and rank."""
+    """Return the rows of a run with counters added to the row of the first thread of each call path and rank."""
     place: dict[tuple[int, int], int] = {}
     keys = zip(values.callpath.tolist(), values.rank.tolist(), strict=True)
     for row, key in enumerate(keys):

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- main.cpp - quipu-cc, quipu-c++, quipu-fc and their MPI forms --------===//
 //
-// Drop-in compilers: the command line goes to clang or flang with the pass plugin added to compilations and the
-// runtime added to links. Which one it is follows from the name that the program is called by. Under the names of tools
-// of LLVM it calls those that belong to the compiler.
+// Drop-in compilers. The program calls clang or flang with the given command line, and adds the pass plugin when it
+// compiles and the runtime when it links. The name under which the program is called selects the compiler. Under the
+// name of an LLVM tool (quipu-llvm-ar) it calls this tool of the compiler's LLVM.
 //
 #include "arguments.h"
 #include "mpi_module.h"
@@ -27,7 +27,7 @@ using quipu::CommandLine;
     exit(1);
 }
 
-/// The filter is read by the pass through the environment, wherever the compiler runs.
+/// Exports the filter file to the pass as an absolute path, because the compiler may run in another folder.
 void exportFilter(const std::string &option) {
     const char *inherited = getenv("QUIPU_FILTER");
     std::string filter = !option.empty() ? option : inherited ? inherited : "";
@@ -58,10 +58,10 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
             fail(problem);
         if (!plugin.empty())
             command.push_back("-fpass-plugin=" + plugin);
-        // Regions know their file and line; the code does not change, and the pass leaves nothing of it behind.
+        // Regions need file and line. The pass removes this debug information again, and the code does not change.
         if (!line.hasDebugOption) {
             command.push_back("-gline-tables-only");
-            // Functions of headers are known by their linker names only with this; a user's own -g has them anyway.
+            // Adds linker names of functions in headers. The -g option of a user adds them anyway.
             if (wrapper.language != quipu::Language::Fortran)
                 command.push_back("-fdebug-info-for-profiling");
             if (!line.hasRemarks)
@@ -78,7 +78,8 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     for (const std::string &argument : line.arguments)
         if (wrapper.language != quipu::Language::Fortran || !quipu::isForGfortranOnly(argument))
             command.push_back(argument);
-    // quipu/region.h, after the folders of the program. The variable is no option that an unusual input would not use.
+    // quipu/region.h is searched after the folders of the program. CPATH instead of an option: clang warns about
+    // options that an input does not use.
     if (wrapper.language == quipu::Language::Fortran) {
         if (line.compiles)
             command.push_back("-I" + library + "/api");
@@ -106,7 +107,7 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     return command;
 }
 
-/// What is kept of inlined functions, by the option or the environment.
+/// Exports how inlined functions are counted, from the option or the environment.
 void exportInlined(const std::string &option) {
     const char *inherited = getenv("QUIPU_INLINED");
     const std::string wanted = !option.empty() ? option : inherited ? inherited : "";
@@ -126,8 +127,8 @@ void exportCallGraph(const std::string &option) {
     setenv("QUIPU_CALLGRAPH", option.c_str(), 1);
 }
 
-/// CMake looks for these by names that begin as that of the compiler does: quipu-llvm-ar beside quipu-cc. Others would
-/// be of another LLVM, which cannot read bitcode, or there would be none.
+/// CMake looks for LLVM tools with the prefix of the compiler's name: quipu-llvm-ar next to quipu-cc. Without them it
+/// would find no tool, or a tool of another LLVM, which cannot read the bitcode.
 bool isTool(const std::string &name) {
     return name == "quipu-llvm-ar" || name == "quipu-llvm-ranlib" || name == "quipu-clang-scan-deps";
 }

@@ -19,12 +19,12 @@ from .products import EXACT, WINDOW, FactorClass, Library
 
 ONE = "1"  # the name of the factor that changes nothing
 _UNKNOWN_CONDITION = 12.0  # bits of counts that are 0 where no condition of the grammar says so
-_MOST_MEMBERS = 12  # of a class that are told apart
+_MOST_MEMBERS = 12  # members of a class that become separate laws
 _MOST_LAWS = 400
-_MOST_CASES = 24  # laws of a vector that are told apart one by one
-_MOST_CHOICES, _FEWEST_CHOICES = 600, 12  # of members of the classes of a product, times factors that nobody saw
+_MOST_CASES = 24  # laws of a vector that `Laws.each` returns
+_MOST_CHOICES, _FEWEST_CHOICES = 600, 12  # combinations of class members; fewer if there are many hidden factors
 _DENOMINATORS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512, 1024])
-_NO_RATIONAL = 40.0  # bits of a coefficient that is no small rational
+_NO_RATIONAL = 40.0  # bits of a coefficient without a small denominator
 
 
 def product_text(factors: Iterable[Factor]) -> str:
@@ -42,15 +42,16 @@ def structure_bits(factors: Sequence[Factor], dimensions: int) -> float:
 
 
 def distinct(factors: Sequence[Factor]) -> list[Factor]:
-    """Return factors without linear forms that are like one before: codes treat their dimensions alike."""
+    """Return the factors, each linear form only once: programs treat their dimensions alike."""
     return [own for k, own in enumerate(factors) if not own.shape or own.shape not in {f.shape for f in factors[:k]}]
 
 
 def structure(factors: Sequence[Factor], dimensions: int) -> dict[str, int]:
-    """Return what is priced of a product beside its factors, and how often.
+    """Return the penalties of a product other than those of its factors: name in `PRICES`, and how often.
 
-    Forms like others, dimensions of the grid that no factor sums over, those that are summed over once too often,
-    whether there are none, and whether a size is divided along some dimensions only.
+    again: linear forms that another factor has too. missing: dimensions of the grid that no factor sums over. twice:
+    dimensions that several factors sum over. alone: 1 if no factor sums over a dimension. mixed: 1 if a size is divided
+    along some dimensions only.
     """
     again = len(factors) - len(distinct(factors))
     covered = [d for factor in factors for d in factor.covers]
@@ -65,7 +66,7 @@ def structure(factors: Sequence[Factor], dimensions: int) -> dict[str, int]:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A configuration that was not measured, under one process grid. values: of all factors and terms, by number."""
+    """A configuration at which to predict, under one process grid. values: of all factors and terms, by number."""
 
     values: Floats
 
@@ -77,7 +78,10 @@ Terms = tuple[tuple[float, str], ...]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One of the laws that explain a vector. weight: of all of the vector, 1 together; noise: its relative error."""
+    """One of the laws that explain a vector.
+
+    weight: posterior probability; the weights of a vector sum to 1. noise: relative error of the counts.
+    """
 
     weight: float
     terms: Terms
@@ -92,9 +96,9 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Laws:
-    """All laws of one vector: their bits together, and what they predict at a target.
+    """All laws of one vector: their combined description length in bits, and their prediction at a target.
 
-    terms: of the likeliest. cases: makes the single laws, None if there is one.
+    terms: the terms of the likeliest law. cases: returns the individual laws; None if there is only one.
     """
 
     bits: float
@@ -142,7 +146,7 @@ class Laws:
 
 
 def likeliest(cases: Iterable[Case]) -> list[Case]:
-    """Return the likeliest of some laws, the weights 1 together."""
+    """Return the `_MOST_CASES` likeliest laws, with weights that sum to 1."""
     kept = sorted(cases, key=lambda case: -case.weight)[:_MOST_CASES]
     total = sum(case.weight for case in kept)
     return [replace(case, weight=case.weight / total) for case in kept]
@@ -184,7 +188,7 @@ def mixture(laws: Sequence[Laws], softness: float = 1.0) -> Laws:
 
 
 def coefficient_bits(values: Floats, error: float = 1e-9) -> Floats:
-    """Return the bits of the simplest rational near each value, relative error `error`; shape as given."""
+    """Return the bits of the simplest rational within a relative `error` of each value; same shape as `values`."""
     scaled = np.abs(values)[..., None] * _DENOMINATORS
     near = np.rint(scaled)
     fits = (near > 0) & (np.abs(scaled - near) <= error * scaled) & (near < 1e9)
@@ -201,11 +205,11 @@ def exact_laws(
     numbers: Mapping[str, int],
     unit: float = 1.0,
 ) -> Laws | None:
-    """Return the laws that are products of factors and reproduce counts (measured,); None if there are none.
+    """Return the laws that are products of factors and reproduce the counts; None if there are none.
 
-    indicators: conditions, for counts that are 0 somewhere. dimensions: of the process grid. hidden: extents of
-    dimensions that no measured configuration divides. numbers: of all factors, by name. unit: of the counts, of which
-    a coefficient may be a simple multiple.
+    counts: shape (measured,). indicators: conditions, for counts that are 0 at some configurations. dimensions: number
+    of dimensions of the process grid. hidden: extents of dimensions that no measured configuration divides. numbers:
+    index of each factor in `Place.values`, by name. unit: coefficients may be simple multiples of it.
     """
     structure: list[float] = []
     laws: list[tuple[float, tuple[Factor, ...]]] = []
@@ -251,7 +255,7 @@ def exact_laws(
 def alternatives(
     counts: Floats, library: Library, indicators: Sequence[Factor], hidden: Sequence[Factor]
 ) -> Iterator[tuple[float, tuple[Factor, ...], float]]:
-    """Yield all products that reproduce counts: coefficient, factors, and bits beyond those of these."""
+    """Yield all products that reproduce the counts: coefficient, factors, and additional bits."""
     support = library.support
     one = np.ones(support.size)
     fitting = [factor for factor in indicators if np.array_equal(factor.values != 0, support)]
@@ -264,7 +268,7 @@ def alternatives(
 
 
 def _choices(classes: tuple[FactorClass, ...], hidden: Sequence[Factor]) -> list[tuple[Factor, ...]]:
-    """Return which factor each class may be, with and without up to two factors that are the same wherever counted."""
+    """Return combinations of one member of each class, with up to two hidden factors (constant where measured)."""
     members = [entry.members[:_MOST_MEMBERS] for entry in classes]
     plain = sorted(itertools.islice(itertools.product(*members), 4096), key=lambda chosen: sum(m.bits for m in chosen))
     extras = [extra for count in range(3) for extra in itertools.combinations(hidden, count)]
@@ -275,9 +279,10 @@ def _choices(classes: tuple[FactorClass, ...], hidden: Sequence[Factor]) -> list
 def _conditions(
     column: Floats, support: NDArray[np.bool_], fitting: Sequence[Factor]
 ) -> list[tuple[tuple[Factor, ...], float]]:
-    """Return conditions that make a product 0 exactly where nothing was counted; none, and bits, if there are none.
+    """Return conditions that make a product 0 exactly where nothing was counted, with their additional bits.
 
-    fitting: conditions that hold where something was counted, and nowhere else.
+    Without a matching condition the result is an empty one with `_UNKNOWN_CONDITION` bits. fitting: conditions that
+    hold where something was counted, and nowhere else.
     """
     empty = ~support
     if not empty.any() or np.abs(column[empty]).max() <= EXACT * float(column[support].max()):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computation of kernels: T_comp + BF_mem · T_mem from counters (Eq. 2 and 3, Tables 1 and 2 of the APMT paper).
 
-Per rank. Where no stalls are counted, CPI_core and BF_mem come from Eq. 5 over all measured configurations by least
-squares (`refinement`); where no accesses are known, the whole time is that of the instructions.
+All values are per rank. With counted stalls, BF_mem follows from them. Without, CPI_core and BF_mem are fitted to all
+measured configurations by Eq. 5 (least squares, `refinement`). Without counted accesses, T_mem is part of T_comp.
 
-The paper models a function as a whole. A function that is called in two places may grow in two ways there, so its call
-paths are parts with models of their own, unless the method is that of the paper.
+The paper models a function as a whole. Quipu models each call path of a function separately (a part), because the same
+function may grow differently in two places. The method "paper" has one part per kernel.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ from .reuse import Costs, ReuseTime, reuse_time
 from .served import Served, served
 from .variables import Variables, timed
 
-# Seconds per instruction beyond which a part's time is not that of its instructions, because a load from memory takes
-# less: the system works for it (it clears memory, or takes it back), and that follows the memory. Which part of the
-# residual a line through the amount of work may leave to take the place of instructions then.
-_NOT_ITS_OWN, _BETTER = 2e-7, 0.5
+# Seconds per instruction above which the operating system causes the time (it clears or reclaims pages): even a load
+# from memory takes less. Such time follows the amount of memory.
+_NOT_ITS_OWN = 2e-7
+# A line in the amount of work replaces the model by instructions if it has at most this part of its residual.
+_BETTER = 0.5
 
 
 @dataclass(frozen=True)
 class Part:
-    """The model of some call paths of a kernel: seconds per instruction, and per unit of something else, if any.
+    """The model of some call paths of a kernel.
 
-    instructions, further: their growth. levels: the growth of the accesses that each level serves. time: the growth of
-    the time itself where nobody counted instructions, or it is not theirs. reuse: T_mem by distances of reuse, instead
-    of levels.
+    counts: measured counters. fitted: seconds per instruction, and per unit of a further effort. instructions, further:
+    growth of both. levels: growth of the accesses that each cache level serves. time: growth of the time itself, if
+    instructions were not counted or do not explain it. reuse: T_mem by reuse distances; replaces levels.
     """
 
     counts: Counts
@@ -58,8 +59,9 @@ class Part:
 class KernelModel:
     """The model of the computation of a kernel.
 
-    counts: of all its call paths together. clock: what cycles are counted in, Hz; clocks: the same of each measured
-    configuration, (C,), and frequency the parameter that it is, if any. latencies: seconds of each level.
+    counts: sums over all its call paths. clock: clock of the processor (Hz). latencies: seconds per access of each
+    cache level. clocks: clock of each measured configuration (Hz), shape (C,). frequency: name of the parameter that
+    sets the clock, if any.
     """
 
     kernel: Kernel
@@ -82,14 +84,14 @@ class KernelModel:
         return summed(found)
 
     def unexplained(self, point: Mapping[str, float]) -> Prediction:
-        """Return the seconds per rank of parts whose time is that of no counts: none are known, or they take longer."""
+        """Return the time of the parts that counters do not explain, per rank, in seconds."""
         return summed([part.time.at(point) for part in self.parts if part.time is not None])
 
     def memory(self, point: Mapping[str, float]) -> Prediction:
         """Return BF_mem · T_mem, T_mem = T_L1 + T_L2 + T_LLC + T_mm (Table 2), per rank, in seconds.
 
-        By distances of reuse BF_mem is that of the waits that were measured; what accesses take longer at the point,
-        because they reach further, is not hidden as far as is known.
+        With reuse distances, BF_mem applies to the memory time as measured. The additional memory time at the point,
+        where distances are larger, counts fully (`UNHIDDEN`).
         """
         found = [
             product(growth.at(point), part.fitted.blocking * self.latencies[level], part.fitted.uncertainty)
@@ -125,14 +127,14 @@ class KernelModel:
 
     @property
     def blocking(self) -> float:
-        """BF_mem: time that memory is waited for over T_mem, at the measured configurations (Eq. 3); NaN if unknown."""
+        """BF_mem (Eq. 3): time waited for memory / T_mem, summed over the measured configurations; NaN if unknown."""
         times = [float(part.counts.memory_time(self.latencies).sum()) for part in self.parts]
         waited = sum(part.fitted.blocking * time for part, time in zip(self.parts, times, strict=True))
         return waited / sum(times) if sum(times) > 0 else float("nan")
 
     @property
     def residual(self) -> float:
-        """Root mean square of the relative differences between measured and modeled time, parts by their time."""
+        """Root mean square of the relative errors of the modeled time; parts are weighted by their time."""
         weights = [float(part.counts.time.sum()) for part in self.parts]
         squares = [weight * part.fitted.residual**2 for weight, part in zip(weights, self.parts, strict=True)]
         return (sum(squares) / sum(weights)) ** 0.5 if sum(weights) > 0 else 0.0
@@ -147,9 +149,10 @@ def kernel_models(
     machine: Machine | None = None,
     method: Method = "quipu",
 ) -> tuple[KernelModel, ...]:
-    """Return the models of kernels, in their order. times: seconds per rank, (call paths, C). clock: Hz.
+    """Return the models of kernels, in their order.
 
-    machine: latencies; None: T_mem is not known, and is in T_comp.
+    times: seconds per rank, shape (call paths, C). clock: Hz. machine: gives the latencies; without it T_mem is part of
+    T_comp.
     """
     latencies = {} if machine is None else {level: machine.latency(level) for level in LEVELS}
     costs = Costs.of(machine.reach) if machine is not None and variables.has_amount and method == "quipu" else None
@@ -190,7 +193,7 @@ def _with_growth(
     method: Method,
     costs: Costs | None,
 ) -> list[tuple[int, Part]]:
-    """Return parts, with the number of their kernel; the growth of all counters of one kind is found together."""
+    """Return the parts with the index of their kernel. Counters of one kind are modeled in one batch."""
     wanted: dict[bool, list[tuple[int, str, FloatArray]]] = {True: [], False: []}
     for number, (_, counts, fitted) in enumerate(fits):
         if counts.instructions is None:
@@ -227,7 +230,7 @@ def _with_growth(
 
     def part_of(number: int, counts: Counts, fitted: CpiAndBlocking) -> Part:
         time = found.get((number, "time"))
-        # Instructions that no compiler counted were counted in another run, which may have done other work.
+        # Instructions that the pass did not count come from another run, which may have done other work.
         unsure = counts.seconds_per_instruction > _NOT_ITS_OWN or (counts.waits is not None and not counts.exact)
         if method == "quipu" and amounts is not None and counts.instructions is not None and unsure:
             here = use & present(counts)

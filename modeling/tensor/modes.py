@@ -15,21 +15,21 @@ from ..experiment import FloatArray
 IntArray = NDArray[np.intp]
 Kind = Literal["numeric", "categorical"]
 FEW_VALUES = 24
-"""A parameter with at most so many values has a knot at each of them."""
+"""A parameter with at most this many values has a knot at each value."""
 LARGEST = 1e100
-"""Largest size of a value, whose square is a number."""
+"""Largest absolute value of a parameter; the square of a larger one would overflow."""
 MOST_NEW_KNOTS = 32
-"""Knots by which a grid grows at a time on each side."""
+"""Most knots that one extension adds to each side of a grid."""
 FIRST_CELLS = (256, 256, 64, 16)
-"""Cells of each parameter with more values before grids are refined, by the number of modes less one."""
+"""Cells of the first grid of a parameter with more than `FEW_VALUES` values, with one, two, three, or more modes."""
 
 
 @dataclass(frozen=True)
 class Mode:
     """One mode: hat functions on knots, or an indicator of each value.
 
-    parameters: columns of the data, one, or two for a derived mode. signs: exponents of the two in the derived mode.
-    knots: in the mode's scale, ascending; the codes of a categorical mode. indexed: every measured value is a knot.
+    parameters: columns of the data: one, or two for a derived mode. signs: their exponents in a derived mode. knots:
+    ascending, in the scale of the mode; the codes of a categorical mode. indexed: every measured value is a knot.
     """
 
     parameters: tuple[int, ...]
@@ -50,7 +50,7 @@ class Mode:
         return 1 if self.indexed else 2
 
     def scaled(self, x: FloatArray) -> FloatArray:
-        """Return the rows' places in the scale of the mode, (N,); infinite where a logarithm does not exist."""
+        """Return the rows in the scale of the mode, shape (N,); infinite where a logarithm does not exist."""
         if self.kind == "categorical":
             return x[:, self.parameters[0]]
         parts = [x[:, parameter] for parameter in self.parameters]
@@ -60,9 +60,9 @@ class Mode:
         return parts[0] if len(parts) == 1 else parts[0] * self.signs[0] + parts[1] * self.signs[1]
 
     def basis(self, x: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Return the first knot of each row and the weights of it and the next, (N,) and (N, 2).
+        """Return the left knot of each row, shape (N,), and the weights of this knot and the next, shape (N, 2).
 
-        Outside of the grid the outermost value holds. A category that was not measured has weights of zero.
+        Outside of the grid the outermost knot has weight 1. A category that was not measured has weights of zero.
         """
         z = self.scaled(x)
         if self.kind == "categorical":
@@ -77,7 +77,7 @@ class Mode:
         return at, np.column_stack([1.0 - right, right])
 
     def refined(self) -> tuple[Mode, FloatArray]:
-        """Return the mode with a knot in the middle of each cell, and the matrix that takes values to its knots."""
+        """Return the mode with a knot in the middle of each cell, and the matrix from old to new values at knots."""
         middles = (self.knots[1:] + self.knots[:-1]) / 2.0
         knots = np.empty(2 * self.size - 1)
         knots[::2], knots[1::2] = self.knots, middles
@@ -88,9 +88,10 @@ class Mode:
         return replace(self, knots=knots), matrix
 
     def extended(self, x: FloatArray) -> tuple[Mode, FloatArray]:
-        """Return the mode with knots for all rows, and the matrix that takes values to its knots.
+        """Return the mode with a grid that contains all rows, and the matrix from old to new values at knots.
 
-        New knots have the width of the outermost cell and its value; a category that is new has the mean of all.
+        New cells are as wide as the outermost one, and new knots have the outermost value. A new category has the mean
+        of all categories.
         """
         z = self.scaled(x)
         if self.kind == "categorical":
@@ -108,9 +109,9 @@ class Mode:
         return replace(self, knots=knots, indexed=bool(self.indexed and np.isin(z, knots).all())), matrix
 
     def roughness(self) -> FloatArray:
-        """Return the bands (3, size) of the penalty ∫ f″² of functions on this grid scaled to unit length.
+        """Return the penalty ∫ f″² on this grid, scaled to unit length, as the bands of a matrix, shape (3, size).
 
-        Band k holds the entries (i + k, i), second differences with the distances of the knots (zero for categories).
+        Band k holds the entries (i + k, i). The bands of a categorical mode are zero.
         """
         bands = np.zeros((3, self.size))
         if self.kind == "categorical" or self.size < 3:
@@ -130,9 +131,10 @@ class Mode:
 def numeric_mode(
     x: FloatArray, parameter: int, logarithmic: bool | None = None, knots: FloatArray | None = None
 ) -> Mode:
-    """Return the mode of a numeric parameter, with knots given in units of the parameter, or at each measured value.
+    """Return the mode of a numeric parameter.
 
-    logarithmic: None: where the logarithms of the column are less skewed than the column.
+    knots: in units of the parameter; default: each measured value. logarithmic: scale of the mode; None: logarithmic if
+    the logarithms of the column are less skewed than the column.
     """
     values = np.unique(x[:, parameter])
     if logarithmic is None:
@@ -160,7 +162,7 @@ def derived_mode(x: FloatArray, first: int, second: int, sign: int) -> Mode:
 
 
 def _beyond(distance: float, step: float) -> FloatArray:
-    """Return distances of knots from the edge of a grid, so that they reach `distance`; none inside of the grid."""
+    """Return the distances of new knots from the edge of a grid, up to `distance`; empty if it is not positive."""
     if distance <= 0.0:
         return np.empty(0)
     count = max(1, min(MOST_NEW_KNOTS, int(np.ceil(distance / step)))) if step > 0 else 1
@@ -193,7 +195,10 @@ def modes_of(
     spacing: Sequence[bool | None] = (),
     knots: Sequence[FloatArray | None] = (),
 ) -> tuple[Mode, ...]:
-    """Return a mode for each parameter that takes more than one value. spacing, knots: as `numeric_mode` has them."""
+    """Return a mode for each parameter that has more than one value.
+
+    spacing, knots: for each parameter the arguments `logarithmic` and `knots` of `numeric_mode`.
+    """
     result: list[Mode] = []
     regular = []
     for parameter in range(x.shape[1]):
@@ -216,9 +221,9 @@ def modes_of(
 
 
 def few_values(x: FloatArray, before: Sequence[FloatArray] | None = None) -> tuple[FloatArray, ...]:
-    """Return the values of each column, ascending, none of a column with more than `FEW_VALUES`.
+    """Return the values of each column, ascending; an empty array for a column with more than `FEW_VALUES`.
 
-    before: those of other rows, to which these are added; none of a column: that it has many.
+    before: the result for earlier rows, whose values are added.
     """
     result = []
     for column in range(x.shape[1]):
@@ -230,6 +235,6 @@ def few_values(x: FloatArray, before: Sequence[FloatArray] | None = None) -> tup
 
 
 def too_large(x: FloatArray) -> list[int]:
-    """Return the columns of rows x (N, d) that vary and hold a number beyond `LARGEST`."""
+    """Return the columns of x, shape (N, d), that vary and contain a number larger than `LARGEST`."""
     varied = x.min(axis=0) < x.max(axis=0)
     return np.flatnonzero(varied & (np.abs(x).max(axis=0) > LARGEST)).tolist()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MPI_Pcontrol(1, "name") and MPI_Pcontrol(-1, "name") begin and end a region, as IPM has it (ipm-hpc, "Regions").
+/* MPI_Pcontrol(1, "name") and MPI_Pcontrol(-1, "name") begin and end a region, as in IPM (ipm-hpc, "Regions").
  *
- * Other tools use the levels without a name: MPI_Pcontrol(1) then has no second argument, and what is read for it may
- * be anything. So a name must be a text in memory that is never written: a literal of the program or of a library.
+ * A program written for another tool may call MPI_Pcontrol(1) without a name. va_arg then returns an arbitrary value. A
+ * value is accepted as a name only if it points to text in read-only memory: a literal of the program or of a library.
  */
 #define _GNU_SOURCE
 #include "active.h"
@@ -59,7 +59,7 @@ __attribute__((visibility("default"))) int MPI_Pcontrol(const int level, ...) {
     const bool named = (level == 1 || level == -1) && quipu_active() && is_name(name);
     if (named && level == 1)
         quipu_region_begin(name);
-    /* the library of another tool, or MPI */
+    /* Call the next definition: the library of another tool, or MPI. */
     typedef int (*function)(const int, ...);
     static function next;
     if (next == NULL)
