@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from quipu.modeling.extrapolation import times_beyond
 from quipu.modeling.kernels.limits import limit_of_group, limit_of_kernel, typical_cpi
 from quipu.modeling.kernels.model import ProgramModel, ProgramPrediction
 from quipu.modeling.kernels.roofline import Roofline
 from quipu.modeling.pmnf.model import Prediction
 
 from .json_views import json_number
+from .model_views import beyond_notes
 from .roofline_views import DrawnRoofline, drawn, roofline_json
-from .text import factor, number, percent, point_text, quantity
+from .text import percent, point_text, quantity
 
 SCHEMA = 1
 _LEAST = 5e-4  # share of the program that a row is worth in a terminal
@@ -134,9 +134,7 @@ def kernel_facts(model: ProgramModel, prediction: ProgramPrediction) -> list[tup
 
 def kernel_notes(model: ProgramModel, point: Mapping[str, float]) -> list[str]:
     """Return what a reader must know."""
-    beyond = times_beyond(dict(point), model.ranges)
-    far = [f"{name}={number(point[name])} is {factor(x)} beyond what was measured" for name, x in beyond.items()]
-    return [*(["extrapolation: " + ", ".join(far)] if far else []), *model.notes]
+    return [*beyond_notes(model.parameters, point, model.ranges), *model.notes]
 
 
 def shown(rows: list[KernelRow], everything: bool) -> list[KernelRow]:

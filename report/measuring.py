@@ -10,6 +10,7 @@ from quipu.modeling.experiment import CallTree, RegionKind
 from .formats.scorep_filter import exclusion
 from .measured_run import CostlyPath
 from .short_label import short_label
+from .terminal.names import IN_TEXT, shorten
 from .text import percent, quantity
 
 _MOST_NOTES = 5
@@ -58,13 +59,14 @@ def measuring_notes(tree: CallTree, entries: Sequence[CostlyPath]) -> list[str]:
 
 def _note(tree: CallTree, entry: CostlyPath) -> str:
     region = tree.region_of(entry.culprit)
+    name = shorten(region.display, IN_TEXT)
     others = f" and {entry.paths - 1} other call path{'s' if entry.paths > 2 else ''}" if entry.paths > 1 else ""
     where = f"measuring is {percent(entry.share)} of the time of {short_label(tree, entry.path)}{others}"
     if not entry.hook:
         return (
-            f"{where}, for counters of {region.display} and visits of small functions below it: let the compiler "
+            f"{where}, for counters of {name} and visits of small functions below it: let the compiler "
             "inline them (-O2, -flto)"
         )
     if region.kind is RegionKind.MPI:
-        return f"{where}, for calls of {region.display}, which are always counted"
-    return f"{where}, for visits of {region.display}; this rule in a filter leaves them out: {exclusion(region.name)}"
+        return f"{where}, for calls of {name}, which are always counted"
+    return f"{where}, for visits of {name}; this rule in a filter leaves them out: {exclusion(region.name)}"

@@ -146,7 +146,8 @@ class RankingView:
     program: the sum over all call paths, None of a metric that does not add up. start_and_end: the start and the end of
     MPI, which are no part of the program; first their sum, if there is one. beyond: how many times the point is beyond
     the measured range, by parameter. left_out: lines on what is not in the ranking. one_run: the least and most that
-    nine of ten runs take, None if it is not known.
+    nine of ten runs take, None if it is not known. all_oversubscribed: all models of time rest on oversubscribed runs,
+    and a note says so once.
     """
 
     metric: Metric
@@ -158,6 +159,7 @@ class RankingView:
     notes: tuple[str, ...]
     left_out: tuple[str, ...]
     one_run: tuple[float, float] | None = None
+    all_oversubscribed: bool = False
 
 
 def ranking_view(
@@ -221,6 +223,7 @@ def ranking_view(
         (*notes, *analysis.notes),
         left_out,
         evaluation.one_run,
+        not evaluation.metric.is_effort and _all_oversubscribed(analysis),
     )
 
 
@@ -295,13 +298,19 @@ def diagnosis_facts(place: str, diagnosis: Diagnosis) -> list[tuple[str, str]]:
 
 def extrapolation_notes(analysis: Analysis, point: Mapping[str, float], metric: str = "time") -> list[str]:
     """Return a note on how far a point is beyond the measured range of a metric; none if it lies within."""
-    ranges = analysis.ranges_of(metric)
+    return beyond_notes(analysis.parameters, point, analysis.ranges_of(metric))
+
+
+def beyond_notes(
+    parameters: Sequence[str], point: Mapping[str, float], ranges: Sequence[tuple[float, float]]
+) -> list[str]:
+    """Return a note on how far a point is beyond the measured ranges of the parameters; none if it lies within."""
     beyond = times_beyond(point, ranges)
     if not beyond:
         return []
     parts = [
         f"{name}={number(point[name])} is {factor(beyond[name])} beyond the measured {number(low)} to {number(high)}"
-        for name, (low, high) in zip(analysis.parameters, ranges, strict=True)
+        for name, (low, high) in zip(parameters, ranges, strict=True)
         if name in beyond
     ]
     if not is_far(beyond):
@@ -322,9 +331,13 @@ def oversubscription_notes(analysis: Analysis) -> list[str]:
     if not analysis.oversubscribed:
         return []
     which = points_text(analysis.parameters, analysis.oversubscribed)
+    return [(OVERSUBSCRIBED_MODELS if _all_oversubscribed(analysis) else OVERSUBSCRIBED_POINTS)(points=which)]
+
+
+def _all_oversubscribed(analysis: Analysis) -> bool:
+    """Whether all models of time rest on runs with more ranks than processors."""
     times = [entry for entry in analysis.exclusive.get("time", ()) if isinstance(entry.model, Model)]
-    every = bool(times) and all(entry.oversubscribed for entry in times)
-    return [(OVERSUBSCRIBED_MODELS if every else OVERSUBSCRIBED_POINTS)(points=which)]
+    return bool(times) and all(entry.oversubscribed for entry in times)
 
 
 def _changes(

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 from quipu.modeling.experiment import CallTree
 
-from .terminal.names import shorten
+from .terminal.names import IN_TEXT, shorten
 from .text import path_text
 from .views import steps
-
-_WIDTH = 60
-"""Columns of a call path within a text."""
 
 
 def short_label(tree: CallTree, path: int) -> str:
     """Return a call path such as `main->solve` in at most 60 columns; C++ names lose arguments and scopes first."""
-    return shorten(path_text(steps(tree, path)), _WIDTH)
+    return shorten(path_text(steps(tree, path)), IN_TEXT)

@@ -10,7 +10,7 @@ import typer
 from quipu.modeling.errors import UsageError
 
 from ..load.measurements import load_side
-from .options import over_ranks_of
+from .options import OVER_RANKS_OPTION, over_ranks_of
 from .output import json_text, layout, say, show, show_json, write_own
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def command(
     junit: Path | None = typer.Option(None, "--junit", metavar="FILE", help="Write the results as JUnit XML, too."),
     sarif: Path | None = typer.Option(None, "--sarif", metavar="FILE", help="Write what fails as SARIF 2.1.0, too."),
     every: bool = typer.Option(False, "--all", help="Show what holds, too."),
-    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
+    over_ranks: str = OVER_RANKS_OPTION,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Check that effort grows as expected, stays below bounds, and is what it was in a baseline.

@@ -6,14 +6,16 @@ from __future__ import annotations
 import typer
 from quipu.modeling.errors import UsageError
 
-from .options import COMPLETE
+from .options import COMPLETE, names_of
 
 _SHELLS = ("bash", "zsh", "fish")
 
 
 def command(
     *,
-    shell: str = typer.Argument(..., metavar="bash|zsh|fish", help="The shell that gets the script."),
+    shell: str = typer.Argument(
+        ..., metavar="bash|zsh|fish", autocompletion=names_of(_SHELLS), help="The shell that gets the script."
+    ),
 ) -> None:
     """Print the script that lets a shell complete commands and options with Tab.
 

@@ -24,7 +24,7 @@ def command(
     ),
     output: Path | None = typer.Option(None, "--output", "-o", metavar="FILE", help="Write an HTML page, too."),
     top: int = typer.Option(20, "--top", min=1, metavar="N", help="Show the first N findings."),
-    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help=OVER_RANKS_OF_SUMS),
+    over_ranks: str = OVER_RANKS_OF_SUMS,
     force: bool = typer.Option(False, "--force", help="Write over a file that is no diagnosis."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from ..load.measurements import load_side
-from .options import metric_names, over_ranks_of, split_names
+from .options import OVER_RANKS_OPTION, metric_names, over_ranks_of, split_names
 from .output import layout, show, show_json
 
 
@@ -28,7 +28,7 @@ def command(
     top: int = typer.Option(
         30, "--top", min=1, metavar="N", help="Show the first N differences of effort, and of time."
     ),
-    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
+    over_ranks: str = OVER_RANKS_OPTION,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Compare two runs or experiments by call path and source line: effort exactly, time by a test of significance.

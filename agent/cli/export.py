@@ -13,7 +13,7 @@ from quipu.modeling.errors import UsageError
 from .export_stacks import SUFFIXES as STACKS
 from .export_stacks import export_stacks
 from .exported import Exported, oversubscribed_note
-from .options import metric_names, over_ranks_of
+from .options import OVER_RANKS_OPTION, metric_names, over_ranks_of
 from .output import say, show_json, write_own
 
 THICKET = "thicket"
@@ -61,7 +61,7 @@ def command(
         [], "--at", metavar="NAME=NUMBER,...", help="Whose call tree, of an experiment; default: the last one."
     ),
     ranks: bool = typer.Option(False, "--ranks", help="Ranks of a run apart: speedscope, chrome-trace, caliper."),
-    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
+    over_ranks: str = OVER_RANKS_OPTION,
     force: bool = typer.Option(False, "--force", help="Write over a file that is no export."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON about the file."),
 ) -> None:

@@ -13,7 +13,7 @@ import typer
 from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.printable import counted
 
-from .options import over_ranks_of, point_of
+from .options import OVER_RANKS_OPTION, names_in, names_of, over_ranks_of, point_of
 from .output import layout, own_file, say, show, show_json
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ def command(
     overhead: float = typer.Option(
         None, "--overhead", metavar="SHARE", help="Keep what explains most time with at most this overhead."
     ),
-    tool: str = typer.Option("quipu", "--tool", metavar="NAME", help="Whose visits cost: quipu or scorep."),
+    tool: str = typer.Option(
+        "quipu", "--tool", metavar="NAME", autocompletion=names_of(_TOOLS), help="Whose visits cost: quipu or scorep."
+    ),
     program: Path = typer.Option(
         None, "--program", metavar="PROGRAM", help="A program built with the wrappers, for its call graph."
     ),
@@ -80,11 +82,22 @@ def command(
         metavar="NAME",
         help="Of --imbalance: percentage, efficiency (max / mean, from 1), variation (deviation / mean).",
     ),
-    compiler: str = typer.Option("clang", "--compiler", metavar="NAME", help="Whose linker names: clang or gcc."),
-    format_name: str = typer.Option(
-        "scorep", "--format", "-f", metavar="FORMAT", help="scorep, gcc (options; needs --program), names (for CaPI)."
+    compiler: str = typer.Option(
+        "clang",
+        "--compiler",
+        metavar="NAME",
+        autocompletion=names_in("quipu.report.formats.compiler_names", "COMPILERS"),
+        help="Whose linker names: clang or gcc.",
     ),
-    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
+    format_name: str = typer.Option(
+        "scorep",
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        autocompletion=names_of(_FORMATS),
+        help="scorep, gcc (options; needs --program), names (for CaPI).",
+    ),
+    over_ranks: str = OVER_RANKS_OPTION,
     force: bool = typer.Option(False, "--force", help="Write over a file that is no filter file."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -170,6 +183,7 @@ def _imbalanced(folder: Path, least: float, share: float, metric: str, program: 
     import numpy as np
     from quipu.modeling.refine.costs import is_always_measured
     from quipu.modeling.refine.imbalance import EVEN, METRICS, imbalanced, unmeasured_callees
+    from quipu.report.short_label import short_label
 
     from ..archive.read import read_archive
     from ..load.measurements import is_run
@@ -197,7 +211,8 @@ def _imbalanced(folder: Path, least: float, share: float, metric: str, program: 
         deeper = unmeasured_callees(call_graph(program), run.tree, [entry.path for entry in found])
         names = list(dict.fromkeys([*names, *(function.name for function in deeper)]))
     lines = [
-        f"{entry.percentage:.0%} imbalance, {entry.seconds:.3g} s more than the mean: {run.tree.label(entry.path)}"
+        f"{short_label(run.tree, entry.path)}: {entry.percentage:.0%} imbalance, slowest rank {entry.seconds:.3g} s "
+        "above the mean"
         for entry in found
     ]
     uneven = f"what ranks share unevenly, by a {metric} of {least:g} or more"

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from quipu.modeling.errors import UsageError
 
-from .options import over_ranks_of, point_of
+from .options import OVER_RANKS_OPTION, names_in, over_ranks_of, point_of
 from .output import layout, say, show, show_json
 
 _ADVICE = 5
@@ -40,8 +40,14 @@ def command(
     share: float = typer.Option(
         0.05, "--share", metavar="X", help="From which share of the time on a function counts."
     ),
-    method: str = typer.Option("quipu", "--method", metavar="quipu|paper", help="Models of Quipu, or APMT's alone."),
-    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
+    method: str = typer.Option(
+        "quipu",
+        "--method",
+        metavar="quipu|paper",
+        autocompletion=names_in("quipu.modeling.kernels.growth", "METHODS"),
+        help="Models of Quipu, or APMT's alone.",
+    ),
+    over_ranks: str = OVER_RANKS_OPTION,
     everything: bool = typer.Option(False, "--all", help="Also kernels that take next to no time."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:

@@ -12,7 +12,16 @@ import typer
 from quipu.modeling.errors import UsageError
 from quipu.modeling.printable import counted
 
-from .options import JOBS, OVER_RANKS_OF_SUMS, metric_names, nothing_fits, over_ranks_of, point_of, split_names
+from .options import (
+    JOBS,
+    OVER_RANKS_OF_SUMS,
+    metric_names,
+    names_in,
+    nothing_fits,
+    over_ranks_of,
+    point_of,
+    split_names,
+)
 from .output import json_text, layout, own_file, say, show, show_json
 
 if TYPE_CHECKING:
@@ -39,7 +48,7 @@ def command(
         None, "--path", metavar="GLOB", help="Only call paths (main->solve->...) or regions that match."
     ),
     inclusive: bool = typer.Option(False, "--inclusive/--exclusive", help="Sums over what a call path calls."),
-    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help=OVER_RANKS_OF_SUMS),
+    over_ranks: str = OVER_RANKS_OF_SUMS,
     top: int = typer.Option(
         None,
         "--top",
@@ -64,6 +73,7 @@ def command(
         "evidence",
         "--selector",
         metavar="RULE",
+        autocompletion=names_in("quipu.modeling.pmnf.options", "SELECTORS"),
         help="How hypotheses of cost metrics are chosen: evidence; for comparison smape (cross-validated) or extra-p.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
@@ -201,4 +211,4 @@ def _options(selector: str) -> Options | None:
     for known in SELECTORS:
         if selector == known:
             return None if known == "evidence" else Options(selector=known)
-    raise UsageError(f"--selector {selector!r}: there are {', '.join(SELECTORS)}")
+    raise UsageError(f"--selector {selector!r}: choose one of {', '.join(SELECTORS)}")

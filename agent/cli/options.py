@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import importlib
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal, cast
 
+import typer
 from quipu.modeling.errors import ModelingError, UsageError
 
 from ..catalogue import BAD_ASSIGNMENT, NOTHING_FITS
@@ -17,12 +19,37 @@ COMPLETE = "_QUIPU_COMPLETE"
 """The variable that is set when a shell asks how a line can go on."""
 
 OVER_RANKS = ("mean", "max", "sum")
-OVER_RANKS_OF_SUMS = "How ranks combine: mean, max, sum. With max, sums over call paths are upper bounds."
 JOBS = "Processes that work: a number of this machine, or mpi for those of the MPI job that mpirun started."
 RANK_COLUMNS = (
     "Up to N ranks the archive has the values of each, above statistics over the ranks. "
     "[default: $QUIPU_RANK_COLUMNS, else 256]"
 )
+
+
+def names_of(known: Collection[str]) -> Callable[[str], list[str]]:
+    """Return a function that completes a word with the names of a list."""
+
+    def beginning(incomplete: str) -> list[str]:
+        return [name for name in known if name.startswith(incomplete)]
+
+    return beginning
+
+
+def names_in(module: str, constant: str) -> Callable[[str], list[str]]:
+    """Return a function that completes a word with the names in a constant; it imports the module when called."""
+
+    def beginning(incomplete: str) -> list[str]:
+        return names_of(getattr(importlib.import_module(module), constant))(incomplete)
+
+    return beginning
+
+
+def _over_ranks(text: str) -> Any:
+    return typer.Option("mean", "--over-ranks", metavar="HOW", autocompletion=names_of(OVER_RANKS), help=text)
+
+
+OVER_RANKS_OPTION = _over_ranks("How ranks combine: mean, max, sum.")
+OVER_RANKS_OF_SUMS = _over_ranks("How ranks combine: mean, max, sum. With max, sums over call paths are upper bounds.")
 
 
 def metric_names(incomplete: str) -> list[str]:

@@ -27,7 +27,7 @@ def command(
     ),
     inclusive: bool = typer.Option(False, "--inclusive/--exclusive", help="With what a call path calls, or itself."),
     top: int = typer.Option(20, "--top", min=1, metavar="N", help="Show the first N call paths."),
-    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help=OVER_RANKS_OF_SUMS),
+    over_ranks: str = OVER_RANKS_OF_SUMS,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Rank call paths by their predicted value at a point that need not have been measured.
@@ -54,7 +54,7 @@ def command(
         show_json(ranking_json(analysis.name, point, view, analysis.quality))
         return
     room = layout()
-    table = tables.ranking_table(view.rows, view.metric.unit, room, view.start_and_end)
+    table = tables.ranking_table(view.rows, view.metric.unit, room, view.start_and_end, not view.all_oversubscribed)
     parts = [head(analysis.name, view.facts, view.notes, room), table]
     loops = [] if inclusive else loop_rows(analysis, metric, None, point)
     if loops:

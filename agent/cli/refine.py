@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from .options import names_in
 from .output import layout, require_own, say, show, show_json, stdout_for_json, write_whole
 
 if TYPE_CHECKING:
@@ -19,7 +20,11 @@ def command(
     file: Path = typer.Argument(..., metavar="FILE.toml", help="A campaign file with a table [refine]."),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Write the last selection to FILE, too."),
     compiler: str = typer.Option(
-        "clang", "--compiler", metavar="NAME", help="Whose linker names FILE has: clang or gcc (for Score-P with it)."
+        "clang",
+        "--compiler",
+        metavar="NAME",
+        autocompletion=names_in("quipu.report.formats.compiler_names", "COMPILERS"),
+        help="Whose linker names FILE has: clang or gcc (for Score-P with it).",
     ),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors and the result."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),

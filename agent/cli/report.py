@@ -48,7 +48,7 @@ def command(
     refinement: Path | None = typer.Option(
         None, "--refinement", metavar="FOLDER", help="What quipu refine wrote: also its iterations."
     ),
-    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help=OVER_RANKS_OF_SUMS),
+    over_ranks: str = OVER_RANKS_OF_SUMS,
     force: bool = typer.Option(False, "--force", help="Write over a file that is no report."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON about the file."),
 ) -> None:

@@ -11,7 +11,7 @@ from quipu.modeling.errors import UsageError
 from quipu.modeling.printable import counted
 
 from ..load.measurements import MADE, is_of_others, is_run, load
-from .options import metric_names, nothing_fits, over_ranks_of, parse_assignments, split_names
+from .options import OVER_RANKS_OPTION, metric_names, nothing_fits, over_ranks_of, parse_assignments, split_names
 from .output import layout, say, show, show_json
 
 if TYPE_CHECKING:
@@ -36,10 +36,12 @@ def command(
     top: int = typer.Option(
         None, "--top", min=1, metavar="N", help="Only the N call paths that have most of the first metric, and callers."
     ),
-    sort: str = typer.Option(None, "--sort", "-s", metavar="METRIC", help="Order siblings by this metric."),
+    sort: str = typer.Option(
+        None, "--sort", "-s", metavar="METRIC", autocompletion=metric_names, help="Order siblings by this metric."
+    ),
     exclusive: bool = typer.Option(None, "--exclusive/--inclusive", help="Only exclusive or only inclusive values."),
     ranks: bool = typer.Option(False, "--ranks", help="Min, mean, max and imbalance over ranks (or repetitions)."),
-    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
+    over_ranks: str = OVER_RANKS_OPTION,
     at: list[str] = typer.Option(
         [], "--at", metavar="NAME=NUMBER,...", help="Configuration of an experiment; default: the last one."
     ),

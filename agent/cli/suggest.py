@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .options import parse_values, point_of
+from .options import names_in, parse_values, point_of
 from .output import layout, say, show, show_json
 
 if TYPE_CHECKING:
@@ -39,7 +39,13 @@ def command(
     constraints: list[str] = typer.Option(
         [], "--constraint", metavar="EXPRESSION", help="What points must fulfil, such as 'is_cube(p) and n % 10 == 0'."
     ),
-    strategy: str = typer.Option("posterior", "--strategy", metavar="NAME", help="How to choose, one of those above."),
+    strategy: str = typer.Option(
+        "posterior",
+        "--strategy",
+        metavar="NAME",
+        autocompletion=names_in("quipu.modeling.design", "STRATEGIES"),
+        help="How to choose, one of those above.",
+    ),
     batch: int = typer.Option(4, "--batch", min=1, metavar="N", help="Suggest so many runs."),
     repetitions: int | None = typer.Option(
         None, "--repetitions", min=1, metavar="N", help="Most runs of one point: 4, or 1 of simulations by effort."

@@ -43,12 +43,12 @@ def select_within(
     reasons = {number: _share(regions[number][0], worth[number], costs.total) for number in chosen}
     for number in mains:
         reasons[number] = "main is always kept"
-    spent = sum(cost[number] for number in reasons)
+    spent, leads_to = sum(cost[number] for number in reasons), dict[int, str]()
     for number, callee in _callers(costs, chosen).items():
         if number not in reasons and spent + cost[number] <= most:
             spent += cost[number]
-            reasons[number] = f"on the way to {callee}"
-    return _selection(costs, reasons, cost, most, threshold)
+            reasons[number], leads_to[number] = "", callee
+    return _selection(costs, reasons, leads_to, cost, threshold)
 
 
 def _chosen(
@@ -97,7 +97,7 @@ def _callers(costs: PathCosts, chosen: AbstractSet[int]) -> dict[int, str]:
 
 
 def _selection(
-    costs: PathCosts, reasons: dict[int, str], cost: dict[int, float], most: float, threshold: float
+    costs: PathCosts, reasons: dict[int, str], leads_to: dict[int, str], cost: dict[int, float], threshold: float
 ) -> RegionSelection:
     regions, shares = costs.of_regions, costs.inclusive_share()
     kept: list[Choice] = []
@@ -111,7 +111,8 @@ def _selection(
             reason = f"{tenths(time / costs.work)} of the program without MPI, less than {100 * threshold:.3g} %"
         else:
             reason = f"{tenths(part)} of the program, but measuring it takes {tenths(cost[number] / costs.total)}"
-        choice = Choice(region, reason, shares.get(number, 0.0), visits, cost[number])
+        to = leads_to.get(number, "")
+        choice = Choice(region, reason, shares.get(number, 0.0), visits, cost[number], to)
         (kept if number in reasons else dropped).append(choice)
     explained = costs.always_measured + sum(regions[number][0] for number in reasons)
     return RegionSelection(

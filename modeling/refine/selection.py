@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..analysis import Analysis
@@ -21,13 +21,24 @@ class Choice:
     share: largest inclusive share among its call paths, of the program (as in `evaluation`).
     visits, overhead: predicted calls per rank, and the seconds that measuring them takes, summed over its call paths;
     NaN: unknown.
+    leads_to: the region for which a region on the way to it is kept; empty for other reasons.
     """
 
     region: Region
-    reason: str
+    own_reason: str
     share: float
     visits: float
     overhead: float
+    leads_to: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why the region is kept or dropped, with the whole name of another region."""
+        return self.reason_with(lambda name: name)
+
+    def reason_with(self, shortened: Callable[[str], str]) -> str:
+        """Return why the region is kept or dropped, with a short name of another region."""
+        return f"on the way to {shortened(self.leads_to)}" if self.leads_to else self.own_reason
 
 
 @dataclass(frozen=True)
@@ -80,13 +91,14 @@ def select(
     measured = evaluate(analysis, point, THREAD_TIME) if THREAD_TIME in analysis.exclusive else time
     candidates = _candidates(time, measured, visits, cost_per_visit)
     kept, dropped = _decide(candidates, threshold, most_overhead)
-    large = set(kept)
+    large, leads_to = set(kept), dict[int, str]()
     for path in range(len(tree)):
         if int(tree.region[path]) in large and _is_for_itself(time, path, threshold):
             for node in tree.ancestry(path)[:-1]:
-                if (region := int(tree.region[node])) in candidates:
-                    kept.setdefault(region, f"on the way to {tree.name(path)}")
-    chosen = _choices(candidates, kept)
+                if (region := int(tree.region[node])) in candidates and region not in kept:
+                    leads_to.setdefault(region, tree.name(path))
+    kept |= dict.fromkeys(leads_to, "")
+    chosen = _choices(candidates, kept, leads_to)
     explained = sum(
         time.exclusive[path].value
         for path in range(len(tree))
@@ -97,7 +109,7 @@ def select(
     return RegionSelection(
         time.point,
         chosen,
-        _choices(candidates, {region: reason for region, reason in dropped.items() if region not in kept}),
+        _choices(candidates, {region: reason for region, reason in dropped.items() if region not in kept}, {}),
         sum(choice.overhead for choice in chosen if not math.isnan(choice.overhead)),
         time.total.value,
         time.start_and_end.value,
@@ -172,8 +184,10 @@ def _decide(
     return kept, dropped
 
 
-def _choices(candidates: Mapping[int, _Candidate], reasons: Mapping[int, str]) -> tuple[Choice, ...]:
+def _choices(
+    candidates: Mapping[int, _Candidate], reasons: Mapping[int, str], leads_to: Mapping[int, str]
+) -> tuple[Choice, ...]:
     """Return these regions with the reasons, the largest share first."""
-    found = [(candidates[number], reason) for number, reason in sorted(reasons.items())]
-    choices = [Choice(one.region, reason, one.share, one.visits, one.overhead) for one, reason in found]
+    found = [(candidates[number], reason, leads_to.get(number, "")) for number, reason in sorted(reasons.items())]
+    choices = [Choice(one.region, reason, one.share, one.visits, one.overhead, to) for one, reason, to in found]
     return tuple(sorted(choices, key=lambda choice: (-choice.share, choice.region.name)))

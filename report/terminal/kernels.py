@@ -14,6 +14,7 @@ from ..text import percent, quantity
 from .columns import elastic
 from .glyphs import Layout, clean
 from .headings import KERNEL, LIMITED_BY
+from .names import IN_TEXT, shorten
 
 if TYPE_CHECKING:
     from ..kernel_views import KernelRow
@@ -53,5 +54,6 @@ def advice_lines(rows: Sequence[KernelRow], most: int, layout: Layout) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(overflow="fold", max_width=layout.width)
     for row in rows[:most]:
-        table.add_row(Text(clean(f"{row.name} ({percent(row.share)}): {row.cause}: {row.advice}", layout.glyphs)))
+        name = shorten(row.name, IN_TEXT, layout.glyphs)
+        table.add_row(Text(clean(f"{name} ({percent(row.share)}): {row.cause}: {row.advice}", layout.glyphs)))
     return table

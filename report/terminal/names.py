@@ -17,6 +17,8 @@ _OPERATOR = re.compile(r"\boperator\s*(\(\)|\[\]|->\*?|[^\w\s(]+)")
 _SUFFIX = re.compile(r" \((?:omp|lambda|line)[^()]*\)$")
 _MPI = re.compile(r"P?MPI_[A-Z]")
 _CLOSING = {"(": ")", "<": ">"}
+IN_TEXT = 60
+"""Columns of a name or of a call path within a sentence."""
 _NARROWEST = 8
 _LEAST_PART = 6  # columns of a name beside another one that is cut, too
 _LONGEST = 10_000

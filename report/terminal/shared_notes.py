@@ -9,9 +9,8 @@ from quipu.modeling.message import code_of
 
 from ..text import path_text
 from ..views import ModelRow
-from .names import shorten
+from .names import IN_TEXT, shorten
 
-_WIDTH = 60  # columns of a call path within a text
 _SEVERAL = 3
 """A note on so many call paths stands once below the table."""
 
@@ -32,7 +31,7 @@ def shared_notes(rows: Sequence[ModelRow]) -> dict[str, str]:
             if row.path not in (known := paths.setdefault(kind, [])):
                 known.append(row.path)
     return {
-        kind: f"{len(known)} call paths, such as {shorten(path_text(known[0]), _WIDTH)}: {first[kind]}"
+        kind: f"{len(known)} call paths, such as {shorten(path_text(known[0]), IN_TEXT)}: {first[kind]}"
         for kind, known in paths.items()
         if len(known) >= _SEVERAL
     }

@@ -30,6 +30,7 @@ from ..views import ChangeRow, Check, ConfigurationRow, ModelRow, NoiseRow, Rank
 from .columns import elastic, least_width, with_left_out
 from .glyphs import Layout, clean
 from .headings import ABOVE, BASIS, BELOW, CALL_PATH, FUNCTION, MODEL, NOTE, REASON, REGION, TIME_FROM_EFFORT
+from .names import IN_TEXT, shorten
 from .shared_notes import kind_of_note, shared_notes
 from .summary import note_lines
 
@@ -114,14 +115,19 @@ def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> RenderableType:
 
 
 def ranking_table(
-    rows: Sequence[RankedRow], unit: str, layout: Layout, start_and_end: Sequence[RankedRow] = ()
+    rows: Sequence[RankedRow],
+    unit: str,
+    layout: Layout,
+    start_and_end: Sequence[RankedRow] = (),
+    mark: bool = True,
 ) -> RenderableType:
     """Return a ranking of call paths at a point: predicted value, share, interval, formula.
 
-    Each says how far it is beyond what was measured, and whether it rests on oversubscribed runs. Call paths that have
-    none of the metric are left out. start_and_end: lines below the ranking, which are no part of the program. Where
-    there is no room, distances and shares are left out; then names have separate lines. Models are left out last. A
-    line below the table names the columns that were left out.
+    Each row shows how far the point is beyond the measurements, and whether the prediction rests on oversubscribed
+    runs. Call paths with none of the metric are left out. start_and_end: lines below the ranking, which are no part of
+    the program. mark: whether to mark oversubscribed rows. In a narrow layout the columns of distances and shares are
+    left out, then names have separate lines, and the column of models is left out last. A line below the table names
+    the columns that were left out.
     """
     texts: list[tuple[str, ...]] = []
     rows = [row for row in rows if not row.is_nothing]
@@ -129,7 +135,7 @@ def ranking_table(
         inside = place <= len(rows)
         ends = interval_text(row.low, row.high, unit)
         numbers = quantity(row.value, unit), percent(row.share) if inside else "", ends
-        marks = beyond_text(row.beyond), "oversubscribed" if row.oversubscribed else ""
+        marks = beyond_text(row.beyond), "oversubscribed" if row.oversubscribed and mark else ""
         texts.append((str(place) if inside else "", path_text(row.path), *numbers, *marks, row.formula))
     headings = ("", CALL_PATH, "predicted", "share", "90 % interval", "beyond", "", MODEL)
     tried: list[tuple[int, ...]] = [(), (5,), (5, 3), (5, 3, 7)]
@@ -168,7 +174,14 @@ def search_table(search: Search, layout: Layout) -> RenderableType:
 def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> RenderableType:
     """Return what a filter keeps, and so many of the regions that it drops, and why."""
     texts = [
-        (word, one.region.display, percent(one.share), quantity(one.visits), quantity(one.overhead, "s"), one.reason)
+        (
+            word,
+            one.region.display,
+            percent(one.share),
+            quantity(one.visits),
+            quantity(one.overhead, "s"),
+            one.reason_with(lambda name: shorten(name, IN_TEXT, layout.glyphs)),
+        )
         for word, choices in (("keep", selection.kept), ("drop", selection.dropped[:dropped]))
         for one in choices
     ]
