@@ -21,7 +21,7 @@ from .counts.predictions import CountModels
 from .errors import ModelingError
 from .experiment import FloatArray, Metric
 from .extrapolation import times_beyond
-from .notebook import data_frame, table_html
+from .notebook import MOST_ROWS, data_frame, short_paths, table_html
 from .pmnf.model import Model, Prediction
 from .pmnf.options import NoModel
 from .table_columns import CALLPATH
@@ -233,10 +233,13 @@ class Evaluation:
         facts = [("program", self._text(self.total))]
         if self.beyond:
             facts.append(("beyond the measurements", ", ".join(f"{x:.3g} × {name}" for name, x in self.beyond.items())))
+        ranked = [one for one in self.ranking() if one.value > 0]
+        if len(ranked) > MOST_ROWS:
+            facts.append(("shown", f"the largest {MOST_ROWS} of {len(ranked)} call paths; all: frame()"))
+            ranked = ranked[:MOST_ROWS]
         rows = [
-            (labels[one.path], f"{one.value:.4g}", f"{one.lower:.4g} to {one.upper:.4g}", f"{one.share:.1%}", one.model)
-            for one in self.ranking()
-            if one.value > 0
+            (name, f"{one.value:.4g}", f"{one.lower:.4g} to {one.upper:.4g}", f"{one.share:.1%}", one.model)
+            for name, one in zip(short_paths([labels[one.path] for one in ranked]), ranked, strict=True)
         ]
         columns = ("call path", self._unit(self.metric.name), "90 % interval", "share", "model")
         return table_html(f"{self.metric.name} of {self.analysis.name} at {self._place}", facts, columns, rows)

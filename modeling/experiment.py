@@ -115,6 +115,9 @@ class CallTree:
     def __len__(self) -> int:
         return int(self.parent.size)
 
+    def __repr__(self) -> str:
+        return f"<CallTree: {len(self)} call paths, {len(self.regions)} regions>"
+
     def region_of(self, path: int) -> Region:
         """Return the region at the end of call path `path`."""
         return self.regions[int(self.region[path])]

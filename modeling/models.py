@@ -14,7 +14,7 @@ from .catalogue import UNKNOWN_METRIC
 from .counts.predictions import CountModels
 from .errors import ModelingError
 from .experiment import CallTree, Experiment, Metric
-from .notebook import data_frame, table_html
+from .notebook import MOST_ROWS, data_frame, short_paths, table_html
 from .pmnf.model import Model, add, present
 from .pmnf.options import NoModel
 from .priors.path_model import PathModel
@@ -111,12 +111,33 @@ class Analysis:
         facts += [("quality", self.quality)] if self.quality else []
         facts += [("note", note) for note in self.notes]
         facts.append(("metrics", f"{', '.join(self.metrics)}; all models of one: frame(metric)"))
+        shown = [name for name in _SHOWN if name in self.metrics] or list(self.metrics)
+        paths = self._largest_first(shown[0])
+        if len(paths) > MOST_ROWS:
+            facts.append(("shown", f"the {MOST_ROWS} of {len(paths)} call paths with most {shown[0]}"))
+            paths = paths[:MOST_ROWS]
+        names = short_paths([self.tree.unique_labels[path] for path in paths])
         rows = []
-        for metric in [name for name in _SHOWN if name in self.metrics] or list(self.metrics):
-            for label, (model, error, _, note) in zip(self.tree.unique_labels, self._rows(metric), strict=True):
+        for metric in shown:
+            of_metric = self._rows(metric)
+            for name, (model, error, _, note) in zip(names, (of_metric[path] for path in paths), strict=True):
                 if model not in ("", "0"):
-                    rows.append((label, metric, model, "" if np.isnan(error) else f"{error:.2g} %", note))
+                    rows.append((name, metric, model, "" if np.isnan(error) else f"{error:.2g} %", note))
         return table_html(f"Models of {self.name}", facts, ("call path", "metric", "model", "error", "note"), rows)
+
+    def _largest_first(self, metric: str) -> list[int]:
+        """Return all call paths, the one with most of a metric at the largest measured values first."""
+        largest = np.array([[high for _, high in self.ranges]])
+
+        def value(model: Model | NoModel) -> float:
+            try:
+                return float(model.evaluate(largest)[0]) if isinstance(model, Model) else 0.0
+            except ModelingError:  # not defined there
+                return 0.0
+
+        values = np.array([value(entry.model) for entry in self.models(metric)])
+        order: list[int] = np.argsort(-values, kind="stable").tolist()
+        return order
 
     def lacks_model(self, metric: str, path: int) -> bool:
         """Whether a call path has no exclusive model; a caller of which nothing was measured needs none."""

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+MOST_ROWS = 50
+"""Call paths that a table of a notebook shows; `frame` has all."""
+_NAME = 80  # columns of a call path in a table of a notebook
+
+
 class Described(Protocol):
     """The attributes of a metric that a summary shows."""
 
@@ -43,6 +48,13 @@ def summary_html(title: str, facts: Iterable[tuple[str, str]], metrics: Iterable
     """Return a title, (label, text) pairs and metrics as HTML, in which names are text and nothing else."""
     rows = [(one.name, one.unit, one.kind, one.description) for one in metrics]
     return table_html(title, facts, ("metric", "unit", "kind", "what it is"), rows)
+
+
+def short_paths(labels: Sequence[str]) -> list[str]:
+    """Return call paths as tables of a notebook show them: shortened, and different ones stay different."""
+    from .short_names import shorten_apart  # only here: every command loads this file
+
+    return shorten_apart(labels, _NAME)
 
 
 def table_html(

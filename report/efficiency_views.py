@@ -146,9 +146,14 @@ def efficiency_notes(columns: Sequence[EfficiencyColumn]) -> list[str]:
 
 
 def scaling_fact(columns: Sequence[EfficiencyColumn]) -> list[tuple[str, str]]:
-    """Return which scaling it is, and relative to which run, of the last configuration that has one."""
+    """Return which scaling the configurations have, and relative to which run; empty if none can be compared."""
     found = [column for column in columns if column.scaling != "none"]
-    return [("scaling", f"{found[-1].scaling}, relative to {found[-1].reference}")] if found else []
+    if not found:
+        return []
+    kinds = " and ".join(dict.fromkeys(column.scaling for column in found))
+    if len({column.reference for column in found}) > 1:
+        return [("scaling", f"{kinds}, relative to the run on the fewest processors with the same other parameters")]
+    return [("scaling", f"{kinds}, relative to {found[-1].reference}")]
 
 
 def efficiency_json(view: EfficiencyView) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from quipu.modeling.experiment import CallTree, RegionKind
+from quipu.modeling.short_names import IN_TEXT, shorten
 
 from .formats.scorep_filter import exclusion
 from .measured_run import CostlyPath
 from .short_label import short_label
-from .terminal.names import IN_TEXT, shorten
 from .text import percent, quantity
 
 _MOST_NOTES = 5

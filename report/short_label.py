@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from quipu.modeling.experiment import CallTree
+from quipu.modeling.short_names import IN_TEXT, shorten
 
-from .terminal.names import IN_TEXT, shorten
 from .text import path_text
 from .views import steps
 

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import UsageError
 from quipu.modeling.experiment import FloatArray, Metric
+from quipu.modeling.short_names import plain_names
 
 from .formats.fnmatch import matches
 from .measured_run import MeasuredRun, SourceEffort, SourceLine
 from .source_view import ListedRow, Listing, SourceView
-from .terminal.names import plain_names
 from .text import near
 from .views import Over
 

@@ -48,7 +48,7 @@ ALLOWED = {
     ("modeling/documents.py", "str(error).partition(' - at `$')"): "msgspec has one error type",
     ("mpi_wrap/emit_fortran.py", "type_ in ("): "types of C",
     ("mpi_wrap/installation.py", ".removeprefix('SimGrid version')"): "an answer of SimGrid",
-    ("report/terminal/names.py", "inside in ("): "a name in C++",
+    ("modeling/short_names.py", "inside in ("): "a name in C++",
     # formats and names that are no messages
     ("modeling/priors/path_model.py", "self.basis == TIME_ONLY"): "the basis of a model, as documents have it",
     ("agent/cli/callgraph.py", "text.startswith(('digraph calls {'"): "a file format",

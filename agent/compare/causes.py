@@ -11,8 +11,8 @@ from quipu.modeling.expectations import Outcome, order_text
 from quipu.modeling.experiment import CallTree, mean_over_repetitions
 from quipu.modeling.line_changes import LineChange, largest, line_changes
 from quipu.modeling.pmnf.model import Model
+from quipu.modeling.short_names import shorten
 from quipu.report.check_views import Cause
-from quipu.report.terminal.names import shorten
 from quipu.report.text import factor, percent, quantity
 
 from .sides import Function, Key, Lines, Pair, Side

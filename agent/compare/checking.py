@@ -18,9 +18,9 @@ from quipu.modeling.expectations import (
     check_growth,
 )
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
+from quipu.modeling.short_names import plain_names
 from quipu.report.check_views import Cause, CheckResult
 from quipu.report.formats.fnmatch import matches
-from quipu.report.terminal.names import plain_names
 from quipu.report.text import point_text, quantity
 
 from .causes import carried, changed

@@ -38,6 +38,7 @@ from quipu.modeling.extrapolation import FAR, OPEN
 from quipu.modeling.pmnf.changes.ranges import Change
 from quipu.modeling.pmnf.model import Factor, Model, Term, present, recursion_text
 from quipu.modeling.priors.slowdown import Slowdown
+from quipu.modeling.short_names import shorten_apart
 from quipu.modeling.slowest_rank import most_dominating
 
 from ..behaviour import behaviour_data
@@ -46,7 +47,6 @@ from ..efficiency_views import EfficiencyView, efficiency_data
 from ..json_views import json_number, metric_json, region_json
 from ..rank_views import rank_data
 from ..refinement_views import RefinementPanel, refinement_data
-from ..terminal.names import shorten_apart
 from ..text import slowest_rank_text
 from ..views import PlacedModel
 

@@ -19,13 +19,13 @@ from quipu.modeling.diagnosis import Diagnosis
 from quipu.modeling.experiment import Experiment, FloatArray
 from quipu.modeling.printable import printable
 from quipu.modeling.priors.slowdown import Slowdown
+from quipu.modeling.short_names import shorten
 
 from ..communication_views import Pairs
 from ..efficiency_views import EfficiencyView
 from ..kernel_views import KernelPanel
 from ..model_views import diagnosis_facts
 from ..refinement_views import RefinementPanel
-from ..terminal.names import shorten
 from ..text import factor, number, percent, quantity
 from ..views import PlacedModel
 from .data import report_data

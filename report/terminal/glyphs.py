@@ -7,8 +7,8 @@ import re
 import textwrap
 from dataclasses import dataclass
 
+from quipu.modeling import short_names
 from quipu.modeling.printable import one_line
-from rich.cells import cell_len
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,7 @@ def clean(text: str, glyphs: Glyphs = UNICODE) -> str:
 
 def elide(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
     """Return `text` in at most `width` columns; what does not fit is left out in the middle."""
-    if cell_len(text) <= width:
-        return text
-    room = width - len(glyphs.ellipsis)
-    if room < 2:
-        return _head(text, width)
-    tail = room // 2
-    return _head(text, room - tail) + glyphs.ellipsis + _head(text[::-1], tail)[::-1]
+    return short_names.elide(text, width, glyphs.ellipsis)
 
 
 def wrapped(text: str, width: int) -> str:
@@ -71,12 +65,3 @@ def wrapped(text: str, width: int) -> str:
     together = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text).replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
     lines = textwrap.wrap(together, width, break_on_hyphens=False, break_long_words=False)
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
-
-
-def _head(text: str, width: int) -> str:
-    taken = 0
-    for at, character in enumerate(text):
-        taken += cell_len(character)
-        if taken > width:
-            return text[:at]
-    return text

@@ -200,6 +200,9 @@ def test_the_table(quipu_here: Quipu, tmp_path: Path) -> None:
     out = quipu_here("efficiency", tmp_path / "app", "--at", "p=4,n=1e9").out
     assert out.startswith("app: efficiency\n")
     assert "scaling  strong, relative to p=2, n=1000000000 (2 processors)" in out
+    for p in (2, 4):
+        write(tmp_path / "app", p, 2 * 10**9)
+    assert "same other parameters" in " ".join(quipu_here("efficiency", tmp_path / "app").out.split())
     assert "  load balance " in out
     assert "      transfer " in out
     assert out.index("load balance") < out.index("communication efficiency") < out.index("computation scalability")

@@ -22,7 +22,7 @@ from quipu.agent.archive.run import RunArchive
 from quipu.agent.campaign.campaign import CampaignResult
 from quipu.agent.campaign.task import Outcome, Task
 from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError, ModelingError, UsageError
-from quipu.modeling.experiment import Experiment
+from quipu.modeling.experiment import CallTree, Experiment, Region
 
 from .conftest import Quipu
 
@@ -150,6 +150,23 @@ def test_what_a_notebook_shows(heat: Path) -> None:
     assert "<td>blocks</td>" in experiment._repr_html_() and "<td>blocks</td>" in run._repr_html_()
     assert "<td>main-&gt;sweep</td><td>blocks</td><td>30·n³/p</td>" in models._repr_html_()
     assert "<td>main-&gt;sweep</td><td>1.536e+07</td>" in prediction._repr_html_()
+
+
+def test_a_notebook_shows_the_largest_call_paths_with_short_names(heat: Path) -> None:
+    models = quipu.model(heat)
+    sweep = next(path for path in range(len(models.tree)) if models.tree.name(path) == "sweep")
+    many = 60
+    argument = "fe::Matrix<double, fe::Layout<fe::RowMajor, 64>>&"
+    regions = tuple(Region(f"f{at}", f"void fe::Solver<{at}>::sweep({argument}, {argument})") for at in range(many))
+    tree = CallTree(regions, np.arange(many), np.full(many, -1))
+    entries = {metric: (own[sweep],) * many for metric, own in models.exclusive.items()}
+    models = replace(models, tree=tree, exclusive=entries, counts=None, times=None)
+    page = models._repr_html_()
+    assert "<td>fe::Solver&lt;0&gt;::sweep(…)</td>" in page and "RowMajor" not in page
+    assert page.count("<td>blocks</td>") == 50 and "the 50 of 60 call paths" in page
+    assert repr(tree) == "<CallTree: 60 call paths, 60 regions>"
+    assert isinstance(entries["blocks"][0].model, quipu.Model)
+    assert entries["blocks"][0].model._repr_latex_().startswith("$30")
 
 
 def names_after(script: str) -> set[str]:

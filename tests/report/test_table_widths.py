@@ -7,10 +7,15 @@ import re
 from dataclasses import replace
 
 import pytest
+from quipu.modeling.experiment import Region
+from quipu.modeling.pmnf.model import Prediction
+from quipu.modeling.refine.selection import Choice, RegionSelection
+from quipu.report.kernel_views import KernelRow
 from quipu.report.terminal import Layout, head, plain_text, shorten, shorten_apart
 from quipu.report.terminal.columns import elastic, first_terms
 from quipu.report.terminal.headings import CALL_PATH, KERNEL, LIMITED_BY, NOTE
-from quipu.report.terminal.tables import model_table, ranking_table
+from quipu.report.terminal.kernels import advice_lines
+from quipu.report.terminal.tables import filter_table, model_table, ranking_table
 from quipu.report.views import ModelRow, RankedRow
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
@@ -66,6 +71,24 @@ def test_a_ranking_keeps_models_and_gives_up_distances_and_shares() -> None:
     assert narrow[3].split("  ")[-1] == "3.466e-09·n³ + 1.04e-08"
     narrowest = shown(ranking_table(RANKED, "s", Layout(60)), 60)
     assert "no room for: beyond, share, model" in " ".join(narrowest)
+
+
+def test_a_mark_of_all_rows_stands_in_the_head_of_the_view_only() -> None:
+    assert "oversubscribed" in "".join(shown(ranking_table(RANKED, "s", Layout(120)), 120))
+    assert "oversubscribed" not in "".join(shown(ranking_table(RANKED, "s", Layout(120), mark=False), 120))
+
+
+def test_reasons_and_advice_have_short_names() -> None:
+    long = (
+        "void fe::assemble<fe::Matrix<double, int, int>, fe::Vector<double, int, int>>(fe::Matrix<double, int, int>&)"
+    )
+    way = Choice(Region("run", "run"), "", 0.5, 1.0, 0.0, leads_to=long)
+    selection = RegionSelection({}, (way,), (), 0.0, 1.0, 0.0, 1.0)
+    assert way.reason == f"on the way to {long}"
+    assert "on the way to fe::assemble<…>(…)" in " ".join(shown(filter_table(selection, 1, Layout(120)), 120))
+    sure = Prediction(1.0, 1.0, 1.0, False)
+    row = KernelRow(long, "constant", sure, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, "1", "memory", "use less of it", 0.0)
+    assert shown(advice_lines([row], 1, Layout(120)), 120) == ["fe::assemble<…>(…) (100.0%): memory: use less of it"]
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -55,6 +55,9 @@ def test_bash_completes() -> None:
     assert shell(ask.format("quipu model --metric time,blo", 3, answer)).split() == ["time,blocks"]
     assert shell(ask.format("quipu export -f extrap-", 3, answer)).split() == ["extrap-json", "extrap-jsonl"]
     assert shell(ask.format("quipu explain far", 2, answer)).split() == ["far-beyond"]
+    assert shell(ask.format("quipu filter --format ''", 3, answer)).split() == ["scorep", "gcc", "names"]
+    assert shell(ask.format("quipu model --selector s", 3, answer)).split() == ["smape"]
+    assert shell(ask.format("quipu predict --over-ranks ma", 3, answer)).split() == ["max"]
     assert shell(ask.format("quipu show --ran", 2, answer)).split() == ["--ranks"]
 
 

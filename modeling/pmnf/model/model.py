@@ -223,6 +223,9 @@ class Model:
         """The model as LaTeX mathematics."""
         return text.latex(self.constant, self.terms)
 
+    def _repr_latex_(self) -> str:
+        return f"${self.latex}$"
+
 
 def evaluate(
     parameters: Sequence[str], constant: float, terms: Iterable[Term], points: FloatArray | Sequence[Sequence[float]]

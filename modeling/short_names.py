@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Short names of regions and call paths: the parts that say least are removed first, and names stay different."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import lru_cache
+from itertools import product, takewhile
+
+from rich.cells import cell_len
+
+_ARROW = re.compile(r"(?<!operator)->")
+_OPERATOR = re.compile(r"\boperator\s*(\(\)|\[\]|->\*?|[^\w\s(]+)")
+_SUFFIX = re.compile(r" \((?:omp|lambda|line)[^()]*\)$")
+_MPI = re.compile(r"P?MPI_[A-Z]")
+_CLOSING = {"(": ")", "<": ">"}
+ELLIPSIS = "…"
+IN_TEXT = 60
+"""Columns of a name or of a call path within a sentence."""
+_NARROWEST = 8
+_LEAST_PART = 6  # columns of a name beside another one that is cut, too
+_LONGEST = 10_000
+
+
+def shorten(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
+    """Return the name of a region, or of a call path (`main->solve`), in at most `width` columns.
+
+    Of a C++ function the type of the result and the arguments go first, then template arguments, then the scopes around
+    it; of a Fortran procedure the module. `void fe::solve<Matrix<double>>(Matrix<double>&)` becomes
+    `fe::solve<…>(…)`, `…solve<…>(…)`, `…solve`. Then steps of a call path go, those nearest to the root first and the
+    root last; an operation of MPI keeps its caller, which says more than the root. Of a last step that is still too
+    long the middle goes.
+    """
+    if cell_len(text) <= width:
+        return text
+    if len(text) > _LONGEST:  # the steps below take the square of it
+        text = elide(text, _LONGEST, ellipsis)
+    names = _ARROW.split(text)
+    for step in _STEPS:
+        names = [step(name, ellipsis) for name in names]
+        if cell_len(short := "->".join(names)) <= width:
+            return short
+    for fewer in _without_steps(names, width, ellipsis):
+        if cell_len(fewer) <= width:
+            return fewer
+        short = fewer
+    body, suffix = _parts(short)
+    room = width - cell_len(suffix)
+    return elide(body, room, ellipsis) + suffix if room >= _NARROWEST else elide(short, width, ellipsis)
+
+
+def _without_steps(names: Sequence[str], width: int, ellipsis: str) -> Iterator[str]:
+    """Yield what is left of a call path without the steps after the root; with its caller for an operation of MPI."""
+    cut = ellipsis
+    with_caller = len(names) > 2 and _MPI.match(names[-1]) is not None
+    for first in range(2, len(names) - with_caller):
+        yield "->".join((names[0], cut, *names[first:]))
+    if with_caller:
+        caller = names[-2].removeprefix(cut)
+        yield f"{cut}->{names[-2]}->{names[-1]}"
+        yield f"{cut}{caller}->{names[-1]}"
+        room = width - cell_len(f"{cut}->->{names[-1]}")
+        if room >= _NARROWEST:
+            yield f"{cut}->{elide(caller, room, ellipsis)}->{names[-1]}"
+    if len(names) > 2:
+        yield "->".join((names[0], cut, names[-1]))
+    if len(names) > 1:
+        yield f"{cut}->{names[-1]}"
+        yield cut + names[-1].removeprefix(cut)
+
+
+def shorten_apart(texts: Sequence[str], width: int, ellipsis: str = ELLIPSIS) -> list[str]:
+    """Return names or call paths in at most `width` columns each, those that differ told apart where that is possible.
+
+    Of call paths that would look alike, a step in which they differ stays: `main->…->solve_a->…->MPI_Wait`.
+    """
+    short = [shorten(text, width, ellipsis) for text in texts]
+    alike: dict[str, set[str]] = {}
+    for text, own in zip(texts, short, strict=True):
+        alike.setdefault(own, set()).add(text)
+    apart = {text: own for group in alike.values() if len(group) > 1 for text, own in _apart(group, width, ellipsis)}
+    return [apart.get(text, own) for text, own in zip(texts, short, strict=True)]
+
+
+def _apart(group: Collection[str], width: int, ellipsis: str) -> Iterator[tuple[str, str]]:
+    """Yield what tells the call paths of a group apart, if it has room."""
+    paths = _told_apart({text: _ARROW.split(text) for text in group if len(text) <= _LONGEST}, ellipsis)
+    first, last = _common(list(paths.values())), _common([names[::-1] for names in paths.values()])
+    middles = {text: range(first, len(steps) - last) for text, steps in paths.items()}
+    theirs = [paths[text][middle[-1]] for text, middle in middles.items() if middle]
+    for begin in (0, _common(theirs)):
+        found = {}
+        for text, middle in middles.items():
+            if not middle:
+                continue
+            steps = paths[text]
+            tried = (_of_steps(steps, kept, ellipsis) for kept in product(((0,), ()), (middle[-1], middle[0])))
+            own = next((own for own in tried if cell_len(own) <= width), None)
+            own = own or _of_parts(steps, middle[-1], width, ellipsis, begin)
+            if own is not None:
+                found[text] = own
+        if len(set(found.values())) == len(found):
+            break
+    yield from found.items()
+
+
+def _told_apart(paths: dict[str, list[str]], ellipsis: str) -> dict[str, list[str]]:
+    """Return call paths with the shortest names of their steps that still tell them apart, if any do."""
+    apart = paths
+    for step in _STEPS:
+        paths = {text: [step(name, ellipsis) for name in names] for text, names in paths.items()}
+        for tried in (paths, {text: [_bare(name, ellipsis) for name in own] for text, own in paths.items()}):
+            if len(set(map(tuple, tried.values()))) == len(tried):
+                apart = tried
+    return apart
+
+
+def _of_parts(steps: Sequence[str], theirs: int, width: int, ellipsis: str, begin: int) -> str | None:
+    """Return a part of the step that is theirs and the last one, or a part of it, too; None if there is no room.
+
+    begin: where the part of that step begins.
+    """
+    cut = ellipsis
+    before, own, last = cut + "->" if theirs else "", steps[theirs].removeprefix(cut), steps[-1]
+    if begin > len(steps[theirs]) - len(own):
+        before, own = "", cut + steps[theirs][begin:]
+    if theirs == len(steps) - 1:
+        room = width - cell_len(before)
+        return before + elide(own, room, ellipsis) if room >= _NARROWEST else None
+    joint = "->" if theirs == len(steps) - 2 else f"->{cut}->"
+    room = width - cell_len(before + joint)
+    if room < 2 * _LEAST_PART:
+        return None
+    first = min(cell_len(own), max(_LEAST_PART, room - cell_len(last)))
+    return before + elide(own, first, ellipsis) + joint + elide(last, room - first, ellipsis)
+
+
+def _common(paths: Sequence[Sequence[str]]) -> int:
+    """Return with how many equal steps all of these paths begin; of names, with how many characters."""
+    return sum(1 for _ in takewhile(lambda steps: len(set(steps)) == 1, zip(*paths, strict=False)))
+
+
+def _of_steps(steps: Sequence[str], kept: tuple[tuple[int, ...], int], ellipsis: str) -> str:
+    """Return a call path of the steps that are kept, the last one, and what stands for others."""
+    shown = sorted({*kept[0], kept[1], len(steps) - 1})
+    parts = [] if shown[0] == 0 else [ellipsis]
+    for before, now in zip([shown[0] - 1, *shown], shown, strict=False):
+        parts += [*([ellipsis] if now > before + 1 else []), steps[now]]
+    return "->".join(parts)
+
+
+def plain_names(name: str) -> tuple[str, str]:
+    """Return what people call a function, with and without its scopes: `fe::solve`, `solve`.
+
+    Result type, template arguments, arguments and what was added to the name are left out.
+    """
+    for step in (_without_signature, _without_templates, _bare):
+        name = step(name, ELLIPSIS)
+    qualified = _parts(name)[0]
+    return qualified, qualified[_last_part(qualified) :]
+
+
+def _without_signature(name: str, ellipsis: str) -> str:
+    """`int f<A>(B, C) const` → `f<A>(…)`."""
+    body, suffix = _parts(name)
+    if not body.endswith(")") and not re.search(r"\)( const| volatile| &{1,2})+$", body):
+        return name
+    body = re.sub(r"( const| volatile| &{1,2})+$", "", _fold(body, "(", ellipsis))
+    body = re.sub(r"\[abi:\w+\]", "", body)
+    return body[_result_ends(body) :] + suffix
+
+
+def _without_templates(name: str, ellipsis: str) -> str:
+    body, suffix = _parts(name)
+    return _fold(body, "<", ellipsis) + suffix
+
+
+def _within_scope(name: str, ellipsis: str) -> str:
+    """`a::b::f<…>(…)` → `…b::f<…>(…)`."""
+    body, suffix = _parts(name)
+    starts = _part_starts(body)
+    return ellipsis + body[starts[-2] :] + suffix if len(starts) > 2 else name
+
+
+def _without_scopes(name: str, ellipsis: str) -> str:
+    """`a::b::f<…>(…)` → `…f<…>(…)`."""
+    body, suffix = _parts(name)
+    at = _last_part(body)
+    return ellipsis + body[at:].removeprefix(ellipsis) + suffix if at else name
+
+
+def _bare(name: str, ellipsis: str) -> str:
+    body, suffix = _parts(name)
+    return body.replace(f"({ellipsis})", "").replace(f"<{ellipsis}>", "") + suffix
+
+
+_STEPS: tuple[Callable[[str, str], str], ...] = (
+    _without_signature,
+    _without_templates,
+    _within_scope,
+    _without_scopes,
+    _bare,
+)
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Return a name without what was added to it (` (omp line 7)`), and that."""
+    found = _SUFFIX.search(name)
+    return (name[: found.start()], found.group()) if found else (name, "")
+
+
+@lru_cache(maxsize=4096)
+def _depths(text: str, brackets: str) -> tuple[int, ...]:
+    """Return for each character how many of these brackets are open before it; those of operators are none."""
+    operators = {at for found in _OPERATOR.finditer(text) for at in range(found.start(), found.end())}
+    depth, depths = 0, []
+    for at, character in enumerate(text):
+        if at not in operators and character in brackets[len(brackets) // 2 :] and depth:
+            depth -= 1
+        depths.append(depth)
+        if at not in operators and character in brackets[: len(brackets) // 2]:
+            depth += 1
+    return tuple(depths)
+
+
+def _fold(text: str, opening: str, ellipsis: str) -> str:
+    """Replace what is in brackets; `()`, `(anonymous namespace)` and Python's `a.<locals>.<lambda>` stay."""
+    brackets = opening + _CLOSING[opening]
+    depths = _depths(text, brackets)
+    folded, at = "", 0
+    while at < len(text):
+        end = at + 1
+        if depths[at] == 0 and text[at] == opening and end < len(text) and depths[end] == 1:
+            while end < len(text) and depths[end] > 0:
+                end += 1
+            inside = text[at + 1 : end]
+            of_python = opening == "<" and text[:at][-1:] in ("", ".")
+            kept = inside in ("", "anonymous namespace") or of_python
+            folded += f"{opening}{inside if kept else ellipsis}{text[end : end + 1]}"
+            at = end + 1
+        else:
+            folded += text[at]
+            at += 1
+    return folded
+
+
+def _result_ends(text: str) -> int:
+    """Return where the name of a function begins, after the type of its result."""
+    depths = _depths(text, "(<{)>}")
+    stop = found.start() if (found := _OPERATOR.search(text)) else len(text)
+    stop = min(stop, found.start()) if (found := re.search(r"\boperator ", text)) else stop
+    spaces = [at for at in range(stop) if text[at] == " " and depths[at] == 0]
+    return spaces[-1] + 1 if spaces else 0
+
+
+def _part_starts(text: str) -> list[int]:
+    """Return where the parts of a qualified name begin: 0, 3 and 6 in `a::b::f`."""
+    depths = _depths(text, "(<{)>}")
+    return [0, *(at + 2 for at in range(len(text) - 2) if text[at : at + 2] == "::" and depths[at] == 0)]
+
+
+def _last_part(text: str) -> int:
+    """Return where the last part begins; an operator says nothing without its class."""
+    starts = _part_starts(text)
+    return starts[-2] if len(starts) > 1 and text.startswith("operator", starts[-1]) else starts[-1]
+
+
+def elide(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
+    """Return `text` in at most `width` columns; an ellipsis replaces the middle of a longer text."""
+    if cell_len(text) <= width:
+        return text
+    room = width - len(ellipsis)
+    if room < 2:
+        return _head(text, width)
+    tail = room // 2
+    return _head(text, room - tail) + ellipsis + _head(text[::-1], tail)[::-1]
+
+
+def _head(text: str, width: int) -> str:
+    taken = 0
+    for at, character in enumerate(text):
+        taken += cell_len(character)
+        if taken > width:
+            return text[:at]
+    return text
