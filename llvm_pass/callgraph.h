@@ -7,9 +7,9 @@
 
 namespace quipu {
 
-/// Describes every function of a module as the front end made it: statements, loops, calls with their loop depth,
-/// functions whose address is taken, tables of virtual functions. Lines of JSON, compressed, in the section
-/// .quipu.callgraph; the code stays as it is. Runs first, so that nothing has been inlined.
+/// Writes a description of every function to the section .quipu.callgraph, as compressed lines of JSON: statements,
+/// loops, calls with their loop depth, functions that pointers may point to, tables of virtual functions. It does not
+/// change the code. It runs first, before any function is inlined.
 class CallGraphPass : public llvm::PassInfoMixin<CallGraphPass> {
   public:
     llvm::PreservedAnalyses run(llvm::Module &M, llvm::ModuleAnalysisManager &AM);

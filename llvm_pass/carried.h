@@ -40,7 +40,7 @@ using CarriedFunctions = llvm::DenseMap<const llvm::Function *, Carried>;
 /// The calls in one function of functions that it counts for.
 class CarriedCalls {
   public:
-    /// Finds the calls, and adds the scopes and the work of the callees to those of `F`.
+    /// Finds the calls, and adds the scopes and the work of the callees to the scopes and the work of `F`.
     CarriedCalls(llvm::Function &F, Scopes &Within, const CarriedFunctions &Known);
     /// None.
     CarriedCalls() = default;
@@ -55,9 +55,9 @@ class CarriedCalls {
         unsigned Row; ///< of rows()
     };
     llvm::ArrayRef<Visit> visits() const { return Visits; }
-    /// Adds the classes of the callees. First: the number of the first of rows() among those of the caller.
+    /// Adds the classes of the callees. First: index of the first of rows() in the rows of the caller.
     void addClasses(ClassTable &Table, unsigned First) const;
-    /// Calls the counted versions. Counters: of the caller, of which those of rows() begin at `First`.
+    /// Makes the calls call the counted versions. Counters: of the caller; the counters of rows() begin at `First`.
     void redirect(llvm::Value *Counters, unsigned First);
 
   private:

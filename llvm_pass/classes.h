@@ -89,7 +89,7 @@ class ClassTable {
     std::vector<CountClass> All;
 };
 
-/// The member "classes" of a line of facts: those of a scope, with `Shift` added to the numbers of their rows.
+/// Writes the member "classes" of a line of facts: the classes of a scope, with `Shift` added to their row numbers.
 void writeClasses(llvm::json::OStream &Json, llvm::ArrayRef<CountClass> Classes, unsigned Scope, unsigned Shift);
 
 } // namespace quipu

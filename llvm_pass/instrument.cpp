@@ -146,8 +146,8 @@ class FunctionInstrumenter {
         });
     }
 
-    /// Who calls the function brings its counters: callers of this file their own, the plain version those of the call
-    /// path.
+    /// The caller passes the counters: a caller in this file passes its counters, the plain version passes the counters
+    /// of the call path.
     Carried carry(FunctionAnalysisManager &FAM, Function &Plain, Counting &Counters, const Descriptors &Descriptor) {
         Carried Made{&F,
                      Within.scopes().front().Function,
@@ -358,7 +358,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
         return PreservedAnalyses::all();
     }
     auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
-    // Fortran has no exceptions; the functions of flang do not say so.
+    // Fortran has no exceptions, but flang does not mark its functions nounwind.
     bool HandleExceptions = !isFortran(M);
     bool Naive = sys::Process::GetEnv("QUIPU_NAIVE").has_value();
     bool All = sys::Process::GetEnv("QUIPU_ALL").has_value();

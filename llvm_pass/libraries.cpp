@@ -23,7 +23,7 @@ namespace {
 struct Nested {
     SmallVector<StringRef, 6> Names;
     StringRef Rest;          ///< what follows the last name
-    bool IsLocal = false;    ///< the names are those of the function that this is in
+    bool IsLocal = false;    ///< the names belong to the enclosing function
     bool IsConst = false;    ///< of an object
     bool IsTemplate = false; ///< the last name, or an operator after it, has template arguments
 

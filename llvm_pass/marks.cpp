@@ -237,8 +237,8 @@ const Identity *Marks::identityOf(const DISubprogram *Scope) const {
 
 Identity Marks::identityOf(const Function &F) const {
     const Identity *Known = F.getSubprogram() ? identityOf(F.getSubprogram()) : nullptr;
-    // What optimization made of a function that has another name is it, too: specialized for arguments, say. The parts
-    // of a coroutine are told apart by theirs.
+    // A function that an optimization renamed (specialized for arguments, say) is the same function. The suffixes of
+    // the parts of a coroutine distinguish these parts.
     const bool IsPart = any_of(std::array{".resume", ".destroy", ".cleanup"},
                                [&](const char *End) { return F.getName().ends_with(End); });
     if (Known && !IsPart && (F.getName() == Known->Name || F.getName().starts_with(Known->Name + ".")))

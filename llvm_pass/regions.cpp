@@ -128,7 +128,7 @@ void addScopes(raw_ostream &Out, ArrayRef<Scope> All, ArrayRef<ScopedWork> Weigh
             const bool IsLast = I > 0 && I < Counters.size() && Counters[I] == Row + 1;
             if (!Done.Visits && (I == 0 || Done.Code == Effort{}) && !IsLast)
                 continue;
-            // What the function does by itself is in its weights.
+            // The work of the function alone is in its weights.
             Rows[I].addNumbered(Row, Done.Visits, I > 0 ? Done.Code : Effort{});
         }
         Any |= Rows[I].count() > 0;

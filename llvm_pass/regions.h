@@ -66,7 +66,7 @@ struct Descriptors {
     std::vector<unsigned> PlaceOf; ///< by scope
 };
 
-/// Those of `F`, with these rows of weights.
+/// Creates the descriptors of `F`, with these rows of weights.
 Descriptors createDescriptors(llvm::Function &F, const RegionFacts &Self, quipu_hook Hook, const Scopes &Within,
                               llvm::ArrayRef<ScopedWork> Weights, Details &Into);
 

@@ -28,8 +28,8 @@ struct Scope {
 /// function that was inlined into itself, or into what was, is the outer one.
 class Scopes {
   public:
-    /// Reads the function before the marks are removed, and may put blocks before loops. IsShown: which functions are
-    /// call paths of their own; the work of others is their callers'.
+    /// Reads the function before the marks are removed, and may put blocks before loops. IsShown: whether a function is
+    /// a separate call path; otherwise its work belongs to its caller.
     Scopes(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const Identity &Self, const Marks &M,
            llvm::function_ref<bool(const Identity &)> IsShown);
 
@@ -55,7 +55,7 @@ class Scopes {
     /// One execution of an instruction.
     Effort effortOf(const llvm::Instruction &I) const;
     unsigned scopeOf(const llvm::Instruction &I) const { return Placed.lookup(&I); }
-    /// The scope of `Function` below another one, which is that one if the function is no call path of its own.
+    /// Returns the scope of `Function` below `Parent`; `Parent` if the function is no separate call path.
     unsigned below(unsigned Parent, const Identity *Function);
     /// A scope is what calls of a function are, which this one counts for.
     void setCalled(unsigned Scope) { All[Scope].Called = Scope > 0; }

@@ -138,9 +138,10 @@ static bool isLibraryInternal(const Identity &Function, const Filter &Selection)
            !Selection.asks_for(Function.Name.c_str(), Function.Display.c_str());
 }
 
-/// Whether a compiler made a function that no source has: what clang makes of an OpenMP construct beside its body, of a
-/// coroutine beside its body, of virtual functions in other bases, of lambdas as pointers, around the constructors of
-/// static objects, accesses of thread-local ones and counters of coverage; flang of reductions and powers.
+/// Whether a function is not in the source and a compiler generated it. clang generates functions around the bodies of
+/// OpenMP constructs and coroutines, thunks of virtual functions, conversions of lambdas to pointers, and functions
+/// that initialize static objects, access thread-local objects or count coverage. flang generates reductions and
+/// powers.
 static bool isMadeByCompiler(StringRef Name) {
     return any_of(std::array{".omp_task_privates_map.", ".red_", "_FortranA", "__mlir_", "_ZTh", "_ZTv", "_ZTc", "_ZTW",
                              "_ZTH", "_GLOBAL__", "__cxx_global_", "__tls_init", "__llvm_gcov_", "__llvm_profile_"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- selection.h - which functions count, and are call paths of their own --===//
+//===- selection.h - which functions count, and which are call paths --------===//
 #ifndef QUIPU_SELECTION_H
 #define QUIPU_SELECTION_H
 
@@ -33,7 +33,7 @@ bool isLibrary(const Identity &Function);
 /// namespaces for the implementation that only the library calls. What the filter asks for is none of them.
 bool isLeftOut(const Identity &Function, const Filter &Selection);
 
-/// Whether a function that may have been inlined is a call path of its own, as far as filter and language say.
+/// Whether a function that may have been inlined is a separate call path by the filter and by the language.
 bool isShown(const Identity &Function, const Filter &Selection);
 
 } // namespace quipu

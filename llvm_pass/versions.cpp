@@ -18,8 +18,8 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Instructions of a function that is copied, at most. In larger ones what a visit costs is little of what it does, and
-/// the copy would take much room.
+/// Most instructions of a function that is copied. In a larger function a visit costs little compared with its work,
+/// and the copy would be large.
 constexpr size_t MostInstructions = 1000;
 
 bool canBeCopied(const Function &F) {
@@ -45,12 +45,12 @@ bool canBeCopied(const Function &F) {
     return Instructions <= MostInstructions;
 }
 
-/// Gives a function that only counted and plain code of the program calls its name and linkage.
+/// Gives a version of a function its name and linkage. Only plain and counted code calls it.
 void becomeVersion(Function &F, const Function &Original, const Twine &Suffix) {
     F.setName(Original.getName() + Suffix);
     F.setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
     if (Original.isDiscardableIfUnused() && !Original.isInterposable() && !Original.hasLocalLinkage()) {
-        // Inline: of all copies in a program the linker keeps one, which those of other files call, too.
+        // An inline function: the linker keeps one of the copies of all files, and all files call this copy.
         F.setVisibility(GlobalValue::HiddenVisibility);
         if (F.hasComdat())
             F.setComdat(F.getParent()->getOrInsertComdat(F.getName()));
@@ -62,12 +62,12 @@ void becomeVersion(Function &F, const Function &Original, const Twine &Suffix) {
     F.setDSOLocal(true);
 }
 
-/// Whether a function that does nothing but call another one with its arguments becomes a jump.
+/// Whether the compiler makes a jump of a function that only calls another one with the same arguments.
 bool isJump(const Function &F) {
     return !F.isVarArg() && none_of(F.args(), [](const Argument &A) { return A.hasPassPointeeByValueCopyAttr(); });
 }
 
-/// Whether a call of the function does more than its own instructions, or saves registers.
+/// Whether the function neither calls another one nor has local variables in memory.
 bool isLeaf(const Function &F) {
     return none_of(instructions(F), [](const Instruction &I) {
         return isa<AllocaInst>(I) || (isa<CallBase>(I) && !isa<IntrinsicInst>(I));
@@ -120,7 +120,7 @@ Lookup decideAtEntry(Function &Plain, Function &Counted, GlobalVariable *Measuri
     IRBuilder<> Builder(Entry);
     if (DISubprogram *Debug = Plain.getSubprogram())
         Builder.SetCurrentDebugLocation(DILocation::get(Context, Debug->getScopeLine(), 0, Debug));
-    // Only in the entry block they are part of the frame.
+    // Local variables are part of the frame only if they are allocated in the entry block.
     for (Instruction &I : make_early_inc_range(*Body))
         if (auto *Local = dyn_cast<AllocaInst>(&I); Local && isa<ConstantInt>(Local->getArraySize()))
             Local->moveBefore(*Entry, Entry->end());

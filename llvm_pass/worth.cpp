@@ -111,7 +111,7 @@ class WorkEstimate {
         return isElsewhere(*Callee, FAM.getResult<TargetLibraryAnalysis>(*Callee)) ? Unlimited : LibraryCall;
     }
 
-    /// Calls of pointers may be calls of any function of this type whose address is taken.
+    /// A call through a pointer may call any function of this type that a pointer may point to.
     void propagate() {
         SmallVector<Function *, 32> Work;
         for (const auto &[F, Sum] : Of)

@@ -154,7 +154,7 @@ def usual_call(call: str, other: str, region_name: str) -> list[str]:
 
 
 def begin_and_end(function: str, arguments: Sequence[str]) -> Statements:
-    """What the wrapper library does beside counting where MPI begins and ends, and where the ranks are arranged.
+    """Return the further statements of wrappers where MPI begins and ends, and where the ranks are arranged.
 
     `after` is outside of the region.
     """
@@ -198,7 +198,7 @@ def region(function: str) -> str:
 
 
 def argument_names(function: Function, operation: Operation | None) -> tuple[str, ...]:
-    """The names of the table for an operation, else those of mpi.h, made unique."""
+    """Return the argument names of the table for an operation, else the names of mpi.h, made unique."""
     if operation is None:
         return tuple(f"{parameter.name}_{i}" for i, parameter in enumerate(function.parameters))
     if len(operation.arguments) != len(function.parameters):

@@ -33,7 +33,7 @@ NOT_IN_FORTRAN = {"MPI_Init": 2, "MPI_Init_thread": 2}
 
 
 def types_in_fortran(name: str) -> str:
-    """A datatype that was converted, or an array of those of Fortran, as a `struct quipu_mpi_types`."""
+    """Return a converted datatype, or an array of Fortran datatypes, as a `struct quipu_mpi_types`."""
     return f"(struct quipu_mpi_types){{.fortran = f_{name}}}" if name.endswith("types") else types_in_c(name)
 
 
@@ -46,7 +46,7 @@ class FortranBinding:
 
 
 def bindings_of(family: str) -> tuple[FortranBinding, ...]:
-    """The bindings that need wrappers of their own."""
+    """Return the Fortran bindings that need separate wrappers."""
     return (FortranBinding("mpif", "_"), FortranBinding("f08", "_f08_")) if family == OPEN_MPI else ()
 
 

@@ -23,7 +23,7 @@ LIBRARY = "libquipu_mpi.so"
 """What the PMPI library of an MPI is called."""
 QUESTION_SECONDS = 30
 
-# Options of compiler wrappers that print how they compile and link; the first pair that works is taken.
+# Options of compiler wrappers that print how they compile and link; the first pair that works is used.
 QUESTIONS = (
     ("--showme:compile", "--showme:link"),
     ("-compile_info", "-link_info"),
@@ -69,7 +69,7 @@ def describe_mpicc(mpicc: str | None = None, *, clang: str = "clang-19") -> MpiI
 
 
 def _describe(found: str, clang: str) -> tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], list[Path]]:
-    """Return family, version, and flags of compiling and linking of a compiler wrapper; the files that say so."""
+    """Return family, version, compile flags and link flags of a compiler wrapper, and the files that contain them."""
     for compile_question, link_question in QUESTIONS:
         compiling, linking = _ask(found, compile_question), _ask(found, link_question)
         if compiling is not None and linking is not None:

@@ -38,9 +38,9 @@ def mpi_library(
 ) -> Path:
     """Path of the PMPI library for the MPI of this mpicc (default: $QUIPU_MPICC, or `mpicc` in PATH).
 
-    runtime_include: folder of quipu.h; runtime_lib: libquipu.so. By default those of the
-    installation ($QUIPU_HOME, else this Python environment). Builds the library if the cache
-    has none, and says so on standard error (`verbose`: also if it has one).
+    runtime_include: folder of quipu.h; runtime_lib: libquipu.so. Default: the files of the
+    installation ($QUIPU_HOME, else this Python environment). Builds the library if it is not in the
+    cache, and prints a message on standard error (`verbose`: also if it is in the cache).
 
     Raises EnvironmentProblem if clang, MPI or the runtime is missing, MeasurementError if building fails.
     """

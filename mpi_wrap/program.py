@@ -22,7 +22,7 @@ _LIBRARIES = (
 def mpi_of_program(program: Path) -> str | None:
     """The binary interface of the MPI that a program asks for itself: OPEN_MPI, MPICH or SMPI.
 
-    None if it names none: scripts, interpreters, programs that are linked statically or through a library of their own.
+    None for scripts, interpreters, and programs that link MPI statically or through another library.
     """
     needed = needed_libraries(program)
     return next((family for name in needed for pattern, family in _LIBRARIES if pattern.match(name)), None)

@@ -2,7 +2,7 @@
 """The prototypes of an mpi.h, as clang sees them.
 
 The abstract syntax tree that clang prints as JSON is robust against macros, attributes and the style of a
-particular mpi.h: Open MPI, MPICH and SimGrid SMPI need no cases of their own here.
+particular mpi.h: Open MPI, MPICH and SimGrid SMPI need no special cases here.
 """
 
 from __future__ import annotations

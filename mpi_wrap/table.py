@@ -125,7 +125,7 @@ def _row(name: str, entry: object, path: Path, line: int) -> Row:
         for key in ("sent", "received", "room")
     )
     if entry.get("sent") == STATUS:
-        raise FormatError(path, f"{name}: a status says nothing of what was sent", line)
+        raise FormatError(path, f"{name}: a status contains no sent bytes; name another argument", line)
     operation = Operation(
         name,
         **columns,

@@ -3,7 +3,7 @@
 
 text          numbers as text, in one place
 views         what views show, as frozen data; tree_views, model_views, source_listing, behaviour, findings make it
-measured_run  what they need to know of a run
+measured_run  the attributes of a run that views use
 json_views    the JSON of the command line
 terminal      renderables for rich
 html          the report in one file

@@ -44,7 +44,7 @@ class PairRow:
 
 @dataclass(frozen=True, eq=False)
 class CommunicationView:
-    """The matrix of a run. ranks_per_block: 1 if every rank has a row of its own.
+    """The matrix of a run. ranks_per_block: ranks of one row; 1 if every rank has a separate row.
 
     bytes, messages: int64 of shape (blocks, blocks), row: sender. unknown: bytes to or from ranks that are not known.
     partners: fewest, mean and most ranks that a rank sends to. distances: receiver minus sender, and its share of all

@@ -64,7 +64,7 @@ class IterationsView:
         return found
 
     def grouped(self, most: int) -> IterationsView:
-        """Return the same in at most so many spans; what is taken together is adjacent."""
+        """Return the same in at most so many spans; each span combines adjacent iterations."""
         size = -(-self.iterations.size // most)
         starts = np.arange(0, self.iterations.size, size)
         ends = np.append(starts[1:], self.iterations.size) - 1

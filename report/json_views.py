@@ -5,8 +5,8 @@ documents.toml lists them all with their keys, and every output is checked again
 view) and "schema" (its version). Numbers that were not measured are null. Call paths are numbered from 0, parents
 before children; "path" is the list of displayed region names from the root.
 
-Inclusive values, totals, shares and rankings are of the program, which the start and the end of MPI are no part of;
-those are marked, or stand beside it (schema 2).
+Inclusive values, totals, shares and rankings describe the program without the start and the end of MPI. The start and
+the end are marked, or have separate members (schema 2).
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def loop_rows(
 
     at: the point of shares and predictions; None: the largest values measured.
 
-    Empty if the measurements say nothing of loops, or the loops have none of the metric.
+    Empty if the measurements contain no loops, or the loops have none of the metric.
     """
     counts = analysis.counts
     if not isinstance(counts, CountModels) or not counts.loops(metric):

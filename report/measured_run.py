@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What views need to know of one run: any object that has it will do, such as the runs that `quipu.open` returns."""
+"""The attributes of a run that views use: any object with these attributes works, such as a run of `quipu.open`."""
 
 # ruff: noqa: D102
 

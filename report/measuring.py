@@ -38,7 +38,7 @@ def measuring_facts(costs: Mapping[str, float], by_effort: bool = False) -> list
     share = " of this machine's time, none of it in the simulated time" if by_effort else share
     text = f"about {quantity(costs['total'], 's')}{share}: {', '.join(parts)}"
     if costs.get("agents", 0.0) > 0:
-        text += f"; node agents beside it: {quantity(costs['agents'], 's')} of processor time"
+        text += f"; node agents: {quantity(costs['agents'], 's')} of processor time"
     facts = [("measuring", text)]
     if untimed := int(costs.get("untimed", 0.0)):
         facts.append(

@@ -71,7 +71,7 @@ def model_rows(
 ) -> tuple[list[tuple[int, ModelRow]], int]:
     """Return call paths with their models in the order of the tree, and how many models were left out as empty.
 
-    Those of the start and the end of MPI come last.
+    The rows of the start and the end of MPI come last.
 
     glob: call paths or names of regions. everything: also models that are 0, and what has no model. chosen: call paths,
     in their order, instead of all.
@@ -251,8 +251,8 @@ def _left_out(
     if further:
         result.append(f"{counted(further, 'further call path is', 'further call paths are')} not shown (--top)")
     if nothing:
-        own = "" if inclusive else " of its own" if nothing == 1 else " of their own"
-        result.append(f"{counted(nothing, 'call path has', 'call paths have')} no {metric}{own}")
+        scope = "" if inclusive else "exclusive "
+        result.append(f"{counted(nothing, 'call path has', 'call paths have')} no {scope}{metric}")
     without = sum(analysis.lacks_model(metric, path) for path in range(len(analysis.tree)))
     if without:
         result.append(

@@ -23,7 +23,7 @@ def counter_facts(counters: Mapping[str, Any]) -> list[tuple[str, str]]:
     kinds = ", ".join(map(str, by)) if isinstance(by, Sequence) and not isinstance(by, str) else ""
     text = f"{counters.get('source', '')}, {quantity(rate)} samples per second of processor time"
     text += f" ({kinds})" if kinds else ""
-    for key, words in (("samples_lost", "lost"), ("samples_late", "periods without a sample of their own")):
+    for key, words in (("samples_lost", "lost"), ("samples_late", "periods without a sample")):
         if isinstance(number := counters.get(key), int):
             text += f", {quantity(number)} {words}"
     shares = counters.get("counted_share")

@@ -37,8 +37,8 @@ class SourceListing:
             raise UsageError("--over-ranks max: source lines are kept for all ranks together; choose mean or sum")
         if effort is None:
             raise UsageError(
-                f"{run.path} knows nothing of source lines: build the program with the Quipu compiler wrappers and -g, "
-                "and measure again"
+                f"{run.path} has no source lines: build the program with the Quipu compiler wrappers and -g, and "
+                "measure again"
             )
         if unknown := [name for name in metrics if name not in effort.metrics]:
             raise UsageError(

@@ -111,7 +111,7 @@ def values_text(over: str, metrics: Collection[str]) -> str:
 
 
 def slowest_rank_text(parameters: Sequence[str], slowest: SlowestRank, over: str) -> str:
-    """Return what the slowest rank of a configuration takes, beside the mean; over: how views combine ranks.
+    """Return the time of the slowest rank of a configuration relative to the mean; over: how views combine ranks.
 
     `54.1 ms at p=32, n=192, 8.55× the mean over ranks: the run takes as long (--over-ranks max)`; a range of both
     numbers where only statistics over ranks are known.

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const char *const archive = "libmpi_f08.a";
-const char *const noF08 = "mpi_f08.problem"; ///< beside the module mpi: why there is no mpi_f08
+const char *const noF08 = "mpi_f08.problem"; ///< file next to the module mpi: why there is no mpi_f08
 
 /// A folder that the compiler looks for modules and included files in.
 struct Folder {
@@ -208,7 +208,7 @@ class Turn {
     int lock;
 };
 
-/// Makes the modules in a folder of its own and gives that its name at the end.
+/// Makes the modules in a temporary folder, which gets its name at the end.
 void makeModules(const fs::path &folder, const std::string &key, const std::string &compiler,
                  const std::string &includes) {
     fs::create_directories(folder.parent_path());

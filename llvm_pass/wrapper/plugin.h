@@ -14,7 +14,7 @@ std::string findProgram(const std::string &name);
 /// then `problem` says why and what to do, or is empty, too, if there is no such compiler.
 std::string pluginFor(const std::string &compiler, const std::string &library, std::string &problem);
 
-/// A tool (llvm-ar) of the LLVM that `compiler` is of: beside it, or else in PATH by its name with the version.
+/// Returns a tool (llvm-ar) of the compiler's LLVM: next to the compiler, or else in PATH with the version in its name.
 std::string toolOf(const std::string &compiler, const std::string &name);
 
 /// Where flang has omp_lib.h, which it does not look for in its own folder as it does for modules; empty if nowhere.

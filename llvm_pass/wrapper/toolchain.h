@@ -51,7 +51,7 @@ std::string simulatedMpiCompiler(Language language);
 /// They decide nothing about the code: what gfortran is to tolerate, flang tolerates.
 bool isForGfortranOnly(const std::string &argument);
 
-/// The folder with plugin and runtime: ../lib/quipu beside the wrappers.
+/// Returns the folder with plugin and runtime: ../lib/quipu, relative to the folder of the wrappers.
 std::string libraryFolder();
 
 /// Makes the MPI's compiler wrapper (Open MPI, MPICH and its descendants) call our plain wrapper.

@@ -49,8 +49,9 @@ static bool is_of_mpi(const char *path) {
 }
 
 /* Libraries of MPI whose Fortran procedures call PMPI_ functions. With MPICH (libmpichfort, libmpifort, libmpichf90 of
- * older ones) those of mpi_f08 without a buffer do. With Open MPI (libmpi_mpifh) all do; they have wrappers of their
- * own (emit_fortran.py), which another definition of the procedure, or a late start, leaves out. */
+ * older ones) these are the procedures of mpi_f08 without a buffer. With Open MPI (libmpi_mpifh) these are all
+ * procedures. They have separate wrappers (emit_fortran.py), which a program skips if it defines the procedure itself
+ * or starts measuring late. */
 static bool is_fortran_library(const char *path) {
 #ifdef OPEN_MPI
     return is_of_mpi(path) && strstr(path, "mpif") != NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who waits for whom at collective operations that are probed, and for which of its call paths (delays.c). */
+/* Which rank delays the others at probed collective operations, and in which of its call paths (delays.c). */
 #ifndef QUIPU_MPI_DELAYS_H
 #define QUIPU_MPI_DELAYS_H
 
@@ -45,7 +45,7 @@ bool quipu_mpi_probe(const struct quipu_mpi_since *since, struct quipu_node *nod
  * are there. */
 void quipu_mpi_begin_since(struct quipu_mpi_since *since, const struct quipu_mpi_probe *probe, uint64_t cost);
 #else /* ranks are in one process, and so is all that they did */
-/* Who waits for whom in a collective operation. */
+/* Which ranks wait in a collective operation, and for which ranks. */
 enum quipu_mpi_awaited { QUIPU_MPI_AWAITS_ALL, QUIPU_MPI_AWAITS_ROOT, QUIPU_MPI_ROOT_AWAITS };
 struct quipu_mpi_arrival {
     uint64_t at; /* ns */

@@ -58,7 +58,7 @@ struct quipu_mpi_completion {
     MPI_Status few_statuses[QUIPU_MPI_FEW];
 };
 
-/* Before the call. Returns the statuses to pass to MPI: those of the program unless it ignores them. */
+/* Is called before the call. Returns the statuses to pass to MPI: the program's, unless the program ignores them. */
 MPI_Status *quipu_mpi_await(struct quipu_mpi_completion *completion, int count, const MPI_Request *requests,
                             MPI_Status *statuses, int status_count);
 /* After the call. flag: NULL for wait functions. */

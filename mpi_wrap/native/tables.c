@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The addresses of functions in the tables of loaded objects (programs, libraries), replaced after loading.
  *
- * For calls that do not ask the library that is preloaded: those of programs that SMPI loads, and those that chain.c
- * is about.
+ * Needed for calls that do not reach the preloaded library: the calls of programs that SMPI loads, and the calls that
+ * chain.c describes.
  */
 #define _GNU_SOURCE
 #include "tables.h"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linker names of the same function in programs of different compilers.
 
-Filters are made from names that clang and flang give; Score-P sees those of the compiler behind `scorep`. C names are
+Filters are made from the names of clang and flang; Score-P sees the names of the compiler behind `scorep`. C names are
 the same everywhere. C++ names follow the Itanium C++ ABI; compilers differ in
 
 - constructors and destructors, of which GCC may emit another variant (5.1.4.3),
@@ -9,7 +9,7 @@ the same everywhere. C++ names follow the Itanium C++ ABI; compilers differ in
 - parameters of templates that depend on others, whose kind clang 18 and later write (`Tn`, for instance of
   `enable_if_t<...> = 0`), GCC before 14 not.
 
-Where the rest of a name cannot be known, for its back references count what came before, a wildcard stands for it.
+Back references count earlier parts of a name. Where these parts are not determined, a wildcard replaces the rest.
 Fortran: flang writes _QMmodPproc, _QMmodSsubPproc, _QMmodFhostPproc, _QQmain (flang's doc
 BijectiveInternalNameUniquing), gfortran __mod_MOD_proc, __mod.sub_MOD_proc, proc.N and, with ENTRY statements,
 master.N.proc_ with numbers of its own, MAIN__.
@@ -38,9 +38,9 @@ _TOKEN = re.compile(
 def patterns_for(name: str, compiler: str) -> tuple[str, ...]:
     """Return the patterns of a filter that fit a function of clang or flang as another compiler names it.
 
-    compiler: one of `COMPILERS`. A pattern fits the function, and more only where names do not say enough: of internal
-    procedures of Fortran those of the same name in other hosts, of lambdas those of the same function. Handles of MPI
-    fit those of every MPI, so that a filter made from a simulation fits the real program.
+    compiler: one of `COMPILERS`. A pattern also matches other functions in two cases: internal procedures of Fortran of
+    the same name in other hosts, and lambdas of the same function. Handles of MPI match the handles of every MPI, so
+    that a filter from a simulation works for the real program.
     """
     if compiler == "clang":
         plain = escape(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a check as SARIF 2.1.0, which GitHub and others show beside the source lines (OASIS, 27 March 2020)."""
+"""Results of a check as SARIF 2.1.0, which GitHub and others show at the source lines (OASIS, 27 March 2020)."""
 
 from __future__ import annotations
 

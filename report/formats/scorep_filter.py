@@ -10,8 +10,8 @@ Grammar (Score-P 8.4):
 
 Tokens are separated by space, tab and newline; a backslash keeps a space, a tab or a `#` in a token, and stays in
 the pattern, where fnmatch(3) takes it away. The writer knows one form only for linker names: the one that means the
-same to the compilers and to the runtimes, for C, C++ and Fortran, in Score-P and in Quipu. Names that are none, as
-measurements of other tools have them, are DEMANGLED in a block of their own.
+same to the compilers and to the runtimes, for C, C++ and Fortran, in Score-P and in Quipu. Other names, as in the
+measurements of other tools, are in a separate block as DEMANGLED.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def format_filter(
 ) -> str:
     """Return the text of a filter that measures just the regions with these linker names, in the portable form.
 
-    dropped: other regions; constructs of OpenMP among them, whose functions are measured, get a rule of their own.
+    dropped: other regions. An OpenMP construct in a measured function gets a separate rule.
 
     Those of the names that are no linker names (`demangled`) choose by the names that people read. compiler: whose
     linker names the filter has, see `patterns_for`. Names are sorted and escaped; each of `comments` becomes a line of
@@ -204,7 +204,7 @@ def format_filter(
 
 
 def demangled(names: Iterable[str]) -> list[str]:
-    """Return, sorted, those of the names that no linker of C, C++ or Fortran knows: with blanks, brackets or ::."""
+    """Return the names that are no linker names of C, C++ or Fortran (with blanks, brackets or ::), sorted."""
     return sorted({name for name in names if _NO_LINKER_NAME.search(name)})
 
 

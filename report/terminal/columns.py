@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that fit a width: names keep what tells them apart, remarks are wrapped, and no column is pushed out."""
+"""Tables that fit a width: names are shortened and stay different, remarks are wrapped, and every column is visible."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def elastic(
     """Return a table in which only the `elastic` columns give way; empty columns are left out.
 
     Names are cut, formulas lose their last terms, remarks are wrapped; one that would need more than three lines stands
-    below its row, over the whole width. Where a name would have too little room to be
-    recognized, it has a line of its own, and the other columns stand below it. What has no room even then of `optional`
-    columns is left out, the first of them first, which the last line says.
+    below its row, over the whole width. If the column of names is too narrow, each name has a separate line, and the
+    other columns are below it. If even this is too wide, columns of `optional` are left out from the first on, and the
+    last line names them.
     """
     cleaned = [[clean(text, layout.glyphs) for text in row] for row in rows]
     hidden = []
@@ -182,7 +182,7 @@ def _grid(
 
 
 def _fitted_rows(headings: Sequence[str], rows: Rows, widths: dict[int, int], layout: Layout) -> list[tuple[str, ...]]:
-    """Return the texts of the columns that have a width, each made to fit it; names are told apart in all rows."""
+    """Return the texts of the columns that have a width, each made to fit it; names of different rows differ."""
     columns = [_fitted(headings[at], [row[at] for row in rows], width, layout) for at, width in widths.items()]
     return list(zip(*columns, strict=True))
 

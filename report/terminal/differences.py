@@ -70,7 +70,7 @@ def _line(view: DifferenceView, line: LineRow) -> str:
 
 
 def _numbers(before: float, after: float, unit: str) -> tuple[str, str, str]:
-    """Return both values, so exact that they can be told apart, and by how much it changed."""
+    """Return both values with enough digits to distinguish them, and the change."""
     texts = quantity(before, unit), quantity(after, unit)
     if texts[0] == texts[1]:
         texts = f"{before:.15g}", f"{after:.15g}"

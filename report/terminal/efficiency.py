@@ -30,7 +30,7 @@ _APART = 5e-4  # an interval that is narrower is not shown
 
 
 def factor_table(columns: Sequence[EfficiencyColumn], rows: Sequence[FactorRow], layout: Layout) -> RenderableType:
-    """Return a table of factors: a line for each, a column for each configuration, those of most processors last.
+    """Return a table of factors: a row for each factor, a column for each configuration, most processors last.
 
     Where there is no room for all configurations, the first ones are left out, which a line below the table says.
     """

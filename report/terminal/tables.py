@@ -49,8 +49,8 @@ _GAP = 2
 def model_table(rows: Sequence[ModelRow], layout: Layout) -> RenderableType:
     """Return models as a table: call path, metric, formula, fit error (SMAPE), what the model rests on, notes.
 
-    Those of the start and the end of MPI come last, below a line that says so. A note on several call paths stands once
-    below the table, with their number.
+    The models of the start and the end of MPI come last, below a separate heading. A note on several call paths stands
+    once below the table, with their number.
     """
     shared = shared_notes(rows)
     texts = [

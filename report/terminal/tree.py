@@ -167,7 +167,7 @@ def _legend(
     shown = {column.metric for column in columns}
     notes = []
     if spread and view.samples == REPETITIONS:
-        notes.append("min, mean, max, scatter: over the repetitions; those of one run with --ranks are over its ranks")
+        notes.append("min, mean, max, scatter: over the repetitions; of one run, --ranks shows them over its ranks")
     if "-" in cells:
         if "time" in shown and _only_counted(view)[paths].any():
             notes.append("- in time: part of the caller's time")
@@ -239,7 +239,7 @@ def _shares(view: TreeView, columns: Sequence[Column]) -> FloatArray | None:
         return None
     first = columns[0]
     total = float(view.tree.program_total(statistics(view.scoped(first.metric, "exclusive"), view.over).value))
-    # maxima of call paths do not add up; those of the roots are the whole
+    # Maxima of call paths do not add up. The maxima of the roots describe the whole program.
     if view.over in ("max", "median") or first.metric in view.largest:
         roots = [root for root in view.tree.roots if not view.tree.start_and_end[root]]
         total = float(np.nansum(statistics(view.scoped(first.metric, "inclusive"), view.over).value[roots]))
@@ -250,7 +250,7 @@ def _shares(view: TreeView, columns: Sequence[Column]) -> FloatArray | None:
 
 
 def _only_counted(view: TreeView) -> NDArray[np.bool_]:
-    """Return which call paths have visits and no time of their own: it is in that of their callers.
+    """Return which call paths have visits but no time: the time is part of their callers.
 
     Operations of MPI are always timed: 0 s is what those took.
     """

@@ -128,7 +128,7 @@ def test_a_ranking_within_the_measured_range_is_no_extrapolation(quipu: Quipu, h
 def test_a_ranking_leaves_out_what_has_none_of_the_metric(quipu: Quipu, heat: Path) -> None:
     answer = quipu("predict", heat, "--at", "p=4,n=64", "--metric", "bytes_sent")
     listed = [line.split()[1] for line in answer.out.splitlines() if line[:1].isdigit()]
-    nothing = int(answer.err.split(" call paths have no bytes_sent of their own")[0].split()[-1])
+    nothing = int(answer.err.split(" call paths have no exclusive bytes_sent")[0].split()[-1])
     everything = json.loads(quipu("predict", heat, "--at", "p=4,n=64", "--metric", "bytes_sent", "--json").out)
     rows = everything["ranking"]
     assert len(listed) + nothing == len(rows) and all(row["value"] == 0 for row in rows[len(listed) :])

@@ -188,7 +188,7 @@ def test_options_that_do_not_fit(quipu_here: Quipu, run: Path, options: list[str
 
 
 def test_runs_without_source_lines(quipu_here: Quipu, run: Path, tmp_path: Path) -> None:
-    assert "knows nothing of source lines" in quipu_here("show", tmp_path / "plain" / "p=2,n=32.r1", "--inlined").err
+    assert "has no source lines" in quipu_here("show", tmp_path / "plain" / "p=2,n=32.r1", "--inlined").err
 
 
 def test_an_experiment_shows_the_source_lines_of_its_last_run(quipu_here: Quipu, run: Path, tmp_path: Path) -> None:

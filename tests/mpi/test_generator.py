@@ -85,7 +85,7 @@ def test_a_header_with_other_arguments_is_an_error() -> None:
         (ROW + 'sent = "bytes(count"', r"table.toml:1: expression"),
         (ROW + 'sent = "count / 2"', r"the operators are"),
         (ROW + 'sent = "sum(count)"', r"sum takes 2"),
-        (ROW + 'sent = "status"', r"says nothing of what was sent"),
+        (ROW + 'sent = "status"', r"a status contains no sent bytes"),
         (ROW + 'sent = "__import__(buf)"', r"unknown name '__import__'"),
         (ROW + 'to = "peer"', r"to names no argument"),
         (ROW + 'color = "red"', r"unknown key 'color'"),

@@ -52,7 +52,7 @@ static void sort_nodes(struct quipu_work *work) {
     free(keys);
 }
 
-/* Trees of higher ranks are added to those of lower ranks: call paths keep the order in which ranks name them. */
+/* Adds the trees of higher ranks to the trees of lower ranks, so that call paths keep the order of the ranks. */
 static void unify_up(struct quipu_work *work) {
     for (int step = 1; step < work->me.size; step <<= 1) {
         if (work->me.rank & step) {
@@ -85,7 +85,7 @@ static void broadcast_tree(struct quipu_work *work) {
     }
     quipu_broadcast(&work->me, message, size);
     if (work->me.rank != 0) {
-        /* The union replaces the own tree, so that numbers are those of rank 0. */
+        /* The union replaces the tree of this rank, so that call paths have the numbers of rank 0. */
         quipu_tree_end(&work->tree);
         work->me.good = quipu_tree_begin(&work->tree) && quipu_tree_add_packed(&work->tree, message, size) &&
                         quipu_tree_add_snapshot(&work->tree, work->mine, work->path);

@@ -40,8 +40,8 @@ _NOTE = "only means over repetitions are in the file: extrap --keep-values keeps
 def parse_archive(content: bytes, source: object, name: str) -> Experiment:
     """Return the measurements in the bytes of a .extra-p file; models in it are not used.
 
-    Single repetitions are there if Extra-P was set to keep them, and are taken if their mean is the stored one
-    (Extra-P may have added up call paths later); else the mean is. Raises FormatError for a damaged file.
+    The file contains single repetitions if Extra-P was set to keep them. They are used if their mean is the stored mean
+    (Extra-P may have added up call paths later); otherwise the mean is used. Raises FormatError for a damaged file.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

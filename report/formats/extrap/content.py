@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a file from somebody else; gzip is taken away, a piece at a time."""
+"""The text of a file of another tool; gzip is decompressed in pieces."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class _Lines:
     def _check(self, line: str) -> None:
         number, parent = _ID.search(line), _PARENT.search(line)
         if number is None or int(number[1]) in self._depth or (parent and int(parent[1]) not in self._depth):
-            raise ValueError("a node needs an id of its own and a parent that comes before it")
+            raise ValueError("a node needs a unique id and a parent that comes before it")
         depth = self._depth[int(number[1])] = self._depth[int(parent[1])] + 1 if parent else 0
         self._cost.check_depth(depth)
         self._cost.spend(_NODE_BYTES)
@@ -170,7 +170,7 @@ def _linker_names(metadata: Mapping[str, Any], path: Path) -> Mapping[str, str]:
 
 
 def _exclusive(inclusive: dict[int, Any], paths: Mapping[int, tuple[int, ...]]) -> dict[int, Any]:
-    """Return values without those of the next call paths below that have some."""
+    """Return exclusive values: inclusive ones minus the values of the nearest call paths below with values."""
     exclusive = {node: values.copy() for node, values in inclusive.items()}
     for node, values in inclusive.items():
         caller = next((one for one in reversed(paths[node][:-1]) if one in inclusive), None)

@@ -29,7 +29,7 @@ class Stacked:
         self.tree = TreeBuilder()
 
     def combined(self, values: FloatArray, ranks: IntArray, metric: Metric) -> float:
-        """Return one value of those of all locations (threads); ranks: the rank of each, counted from 0."""
+        """Return the values of all locations (threads) combined to one; ranks: the rank of each, counted from 0."""
         largest = metric.over_locations == "max"
         by_rank = np.full(int(ranks.max()) + 1, -np.inf if largest else 0.0)
         (np.maximum if largest else np.add).at(by_rank, ranks, values)

@@ -13,7 +13,7 @@ _SUMMARY = "Widths are inclusive values and positions mean nothing: a summary of
 def chrome_trace(stacks: WeightedStacks) -> dict[str, Any]:
     """Return a complete event per call path, as long as the first metric's inclusive value, inside of its caller.
 
-    Every sample is a process of its own. One nanosecond of time is one of the trace; of other metrics, 1 is 1 µs.
+    Every sample is a separate process. Times keep their unit in the trace; of other metrics, 1 becomes 1 µs.
     """
     metric = stacks.metrics[0]
     events: list[dict[str, Any]] = []

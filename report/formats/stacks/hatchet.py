@@ -12,7 +12,7 @@ from .weighted import WeightedStacks
 
 # json reads and writes nested values by recursion, of which Python allows 1000; a call path takes two levels.
 _DEEPEST = 400
-_NO_METRICS = ("name", "node", "_hatchet_nid")  # columns and keys that have a meaning of their own
+_NO_METRICS = ("name", "node", "_hatchet_nid")  # columns and keys that Hatchet reserves
 
 
 def hatchet(stacks: WeightedStacks) -> list[dict[str, Any]]:

@@ -40,7 +40,7 @@ function ancestry(path) {
 
 const pathName = (path) => ancestry(path).map((node) => regionOf(node).short).join(" → ");
 
-// The names of call paths; of those that would have the same, the nearest callers that tell them apart in front.
+// The names of call paths. Call paths with the same name get the nearest callers that distinguish them in front.
 function labelsApart(paths, others = paths) {
   const stepsOf = (path) => ancestry(path).map((node) => regionOf(node).short).reverse();
   const chains = others.map(stepsOf);
@@ -53,7 +53,7 @@ function labelsApart(paths, others = paths) {
   });
 }
 
-// The name of a call path, told apart from those of all others.
+// The name of a call path that distinguishes it from all others.
 function nameApart(path) {
   const alike = DATA.parent.map((_, other) => other).filter((other) => regionOf(other).short === regionOf(path).short);
   return labelsApart([path], alike)[0];
@@ -176,7 +176,7 @@ function median(list) {
 const firstMetric = DATA.metrics.length ? DATA.metrics[0].name : "";
 const firstConfiguration = Math.max(DATA.oversubscribed.lastIndexOf(false), DATA.oversubscribed.every(Boolean) ? DATA.points.length - 1 : 0);
 
-// The root with most of the first metric: beside main there may be what ran before it.
+// The root with most of the first metric: code that ran before main is a separate root.
 function largestRoot() {
   const sums = roots.map((path) => (firstMetric ? median(repetitionsOf(firstMetric, "inclusive", path, firstConfiguration)) || 0 : 0));
   return roots.length ? roots[sums.indexOf(Math.max(...sums))] : -1;

@@ -48,7 +48,7 @@ function predictedTotal(point) {
 // What findings lose that is in no model of time, and so no part of the prediction.
 const notInModels = (findings) => findings.reduce((sum, one) => sum + (one.model?.lower ? 0 : one.lost), 0);
 
-// What shares of findings are of: the prediction, and what these lose beside it.
+// The whole that shares of findings refer to: the prediction, and the losses that it does not contain.
 const wholeWith = (point, findings) => predictedTotal(point) + notInModels(findings);
 
 // What models of time have beyond effort at call paths without a finding, as [path, seconds], the most first.

@@ -7,7 +7,7 @@ function coefficient(value) {
   return exponent ? [mantissa + "·10", String(Number(exponent))] : [mantissa, null];
 }
 
-// Sums over many call paths have dozens of terms: so many are shown, those of the highest orders.
+// Sums over many call paths have dozens of terms: so many terms of the highest orders are shown.
 const SHOWN_TERMS = 3;
 
 // Powers of 2^n count as one of n that is larger than all others (modeling/pmnf/model/term.py).

@@ -118,7 +118,7 @@ function stepsTo({ base, unit, down, itself }, x) {
 let lastPoint = null;
 let lastValues = new Float64Array(0);
 
-// The values of all factors at a point; those of the last point are kept.
+// The values of all factors at a point; the values at the last point are kept.
 function factorsAt(point) {
   const same = lastPoint !== null && lastValues.length === allFactors.length && point.every((x, at) => x === lastPoint[at]);
   if (same) return lastValues;
@@ -167,7 +167,7 @@ function sumOf(model, values) {
 // Whether nothing is executed at a point. absent: [parameter, value] each, at which it is not.
 const isAbsent = ({ absent }, point) => Boolean(absent) && absent.some(([at, value]) => point[at] === value);
 
-// parts: of a sum, those that are absent at values of their own.
+// parts: the parts of a sum that are absent at some values.
 function evaluate(model, point) {
   if (isAbsent(model, point)) return 0;
   if (model.parts) return model.parts.reduce((sum, part) => sum + evaluate(part, point), 0);
@@ -337,7 +337,7 @@ class ModelSet {
     return this.marked[path];
   }
 
-  // How many times a point is beyond what the model of a call path was made from, or those of all below it, by parameter.
+  // How many times a point is beyond the measurements of the model of a call path, or of all models below it, by parameter.
   beyond(path, scope, point) {
     const ranges = new Set();
     for (const node of scope === "exclusive" ? [path] : subtree(path)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Noise of repetitions, and changes of behaviour: what the measurements say beside the models.
+// Noise of repetitions, and changes of behaviour: facts about the measurements, next to the models.
 
 const noiseOf = new Map();
 for (const [metric, entry] of Object.entries(DATA.noise))

@@ -101,7 +101,7 @@ function adviceItems(metric, point, findings, top) {
   return items;
 }
 
-// Whether the terms of a model matter there beside its constant.
+// Whether the terms of a model are noticeable there in addition to its constant.
 const growsTo = (model, point) => Math.abs(evaluate(model, point) - model.constant) >= 0.01 * Math.abs(evaluate(model, point));
 
 // What helps a call path that takes long, but no longer than its effort explains.
@@ -114,7 +114,7 @@ function remedyOf(path, metric, model, point) {
   return growsTo(model, point) ? "an algorithm of lower order, or less work, helps; a faster machine only by a factor" : "only making it faster helps";
 }
 
-// What to measure before the above is believed.
+// What to measure before you rely on the prediction.
 function doubts(point) {
   const single = "Measure more: this is one configuration, how the program scales is seen from at least 4 values of each parameter.";
   const items = isSingle ? [[single]] : DATA.blind.map((note) => [`Measure more: ${note}.`]);

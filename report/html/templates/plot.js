@@ -41,7 +41,7 @@ function measuredPoints(axis, fixed) {
   return list.sort((a, b) => a.x - b.x);
 }
 
-// Predictions that may be made for a curve: below a call path with many others, fewer places get an interval of their own.
+// Most predictions of a curve: if many call paths are below a call path, fewer places get an interval.
 // These are among the places of its callers' curves, so that what was predicted for them is used again.
 const MOST_PREDICTIONS = 8000;
 const placesWithInterval = (parts, count) => (parts < KEPT_FROM ? Math.min(count, Math.floor(MOST_PREDICTIONS / parts)) : parts * 16 <= MOST_PREDICTIONS ? 16 : parts * 8 <= MOST_PREDICTIONS ? 8 : 4);

@@ -77,7 +77,7 @@ function drawScaling() {
   for (const [name, frame] of Object.entries(frames)) frame.svg.setAttribute("aria-label", `${name === "speedup" ? "Speed-up" : "Efficiency"} over p: ${byId("scaling-status").textContent}`);
 }
 
-// how.others: where the prediction is, if its other parameters are not those of the measurements.
+// how.others: the place of the prediction, if its other parameters differ from the measurements.
 function drawScale(frame, range, span, how, points, model, predicted, ideal) {
   const { x, y } = axesFor(frame, range, span, { ...how, label: "p", unit: "1" });
   frame.svg.append(shape("path", { class: "ideal", d: pathOf(x, y, ideal) }));

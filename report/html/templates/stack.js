@@ -60,7 +60,7 @@ function drawStack() {
   stackLegend(shown, models.length > shown.length, layers, sums, xs);
 }
 
-// others: whether there are call paths beside those that are shown.
+// others: whether there are further call paths that are not shown.
 function stackLegend(shown, others, layers, sums, xs) {
   const labels = labelsApart(shown);
   const last = xs.length - 1;
