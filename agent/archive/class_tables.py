@@ -99,7 +99,7 @@ def read_classes(archive: Path, metadata: RunMetadata, tree: CallTree) -> ClassC
 
 
 def read_source(archive: Path, metadata: RunMetadata, tree: CallTree) -> SourceEffort | None:
-    """Read the effort of source lines of a run archive; None if it has none, or knows of none where its classes are.
+    """Read the effort of source lines of a run archive; None if it has none, or no places of its count classes.
 
     Raises FormatError as `read_archive` does.
     """
@@ -122,7 +122,7 @@ def read_source(archive: Path, metadata: RunMetadata, tree: CallTree) -> SourceE
 
 
 def source_metrics(metrics: Iterable[Metric]) -> list[str]:
-    """Return the names of the metrics that source lines have, of those of a run: fewer in one of an older version."""
+    """Return the names of the metrics of a run that source lines have; runs of older versions have fewer."""
     names = [metric.name for metric in metrics]
     first = names.index("blocks") if "blocks" in names else len(names)
     others = METRICS.keys() - set(BY_PASS)

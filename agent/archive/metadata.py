@@ -17,7 +17,7 @@ from quipu.modeling.measurement_quality import RunQuality
 from .fingerprint import Fingerprint
 
 RESERVED = frozenset({"callpath", "rank", "thread"})
-"""Names of columns beside the metrics: no metric may be called so."""
+"""Names of the other columns, which no metric may have."""
 
 
 OTHERS_MATTER = 0.25
@@ -53,7 +53,7 @@ class LauncherFacts(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class RunMetadata:
-    """One repetition of one configuration: what was started, how it ended, what is doubtful about it.
+    """One repetition of one configuration: what was started, how it ended, and its problems.
 
     seconds and exit_code are None while they are not known (the launching process itself was killed).
     processor_seconds: of the launched processes, as far as the launcher waited for them.

@@ -120,7 +120,7 @@ def _read_statistics(path: Path, metadata: RunMetadata, tree: CallTree) -> dict[
     paths = len(tree)
     expected = [metric.name for metric in metadata.metrics for _ in range(paths)]
     table.require(table.rows == len(expected), "holds another number of call paths or metrics than the archive")
-    table.require(table.texts("metric") == expected, "its metrics are not those of run.json")
+    table.require(table.texts("metric") == expected, "its metrics differ from the metrics of run.json")
     order = np.tile(np.arange(paths), len(metadata.metrics))
     table.require(bool(np.array_equal(table.integers("callpath"), order)), "call paths are not in order")
     columns: dict[str, Any] = {name: table.integers(name, -1, _ID_LIMIT) for name in ("ranks", "min_rank", "max_rank")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which numbers of processes a campaign should measure, too, so that the extents of the process grid are told apart."""
+"""Which further numbers of processes a campaign should measure to distinguish the extents of the process grid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .file import Campaign
 
 
 def advice(campaign: Campaign, directory: Path | None = None) -> str:
-    """Return what to measure beside the points of a campaign; empty if nothing, or if the grid is not known.
+    """Return what to measure in addition to the points of a campaign; empty if nothing, or if the grid is not known.
 
     The grid is that which the campaign declares, or else that which the complete runs in `directory` made.
     """

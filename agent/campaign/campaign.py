@@ -302,7 +302,7 @@ def remaining(campaign: Campaign, progress: Progress) -> tuple[list[Task], int]:
         if set(parameters) != set(campaign.parameters):
             raise MeasurementError(
                 f"{campaign.directory}: {stored.path.name} has other parameters than {campaign.path}; "
-                "give the campaign a directory of its own"
+                "give the campaign another directory"
             )
         if stored.metadata.complete and stored.metadata.counts_only == counts_only:
             complete[tuple(parameters[name] for name in campaign.parameters)].append(stored.metadata)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the parameters of a run that models take for numbers of ranks or threads are those of the launch."""
+"""Check that parameters which models use as numbers of ranks or threads agree with the launch of a run."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def error_of(overhead: float, noise: float | None) -> float:
 
 
 def within_budget(overhead: float, noise: float | None, budget: float) -> bool | None:
-    """Whether an overhead is within a budget; None if that cannot be known, as its error reaches across it."""
+    """Return whether an overhead is within a budget; None if it is not determined (the error interval contains it)."""
     error, found = error_of(overhead, noise), max(overhead, 0.0)
     if found + error <= budget:
         return True
@@ -57,7 +57,7 @@ def within_budget(overhead: float, noise: float | None, budget: float) -> bool |
 
 
 def matters(plain: Times, ranks: int, budget: float) -> bool:
-    """Whether the start and end of recording can be a notable part of the budget of such a run."""
+    """Return whether the start and end of recording can be a notable part of the budget of a run like `plain`."""
     return budget * plain.processor < MATERIAL * ranks
 
 

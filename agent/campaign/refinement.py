@@ -86,7 +86,7 @@ class Iteration:
     noise: Number | None = None
 
     def within(self, budget: float) -> bool | None:
-        """Whether the overhead is within the budget; None if that cannot be known, as its error reaches across it."""
+        """Return whether the overhead is within the budget; None if it is not determined (see `within_budget`)."""
         return within_budget(self.overhead, self.noise, budget)
 
     @property
@@ -269,7 +269,7 @@ class _Cycle:
         return self.part(f"iteration-{number}.filter")
 
     def iteration(self, number: int, filter_file: Path | None = None) -> Campaign:
-        """Return the campaign as an iteration runs it: in a folder of its own, built already."""
+        """Return the campaign of an iteration: it has a separate folder, and is built already."""
         part = self.part(f"iteration-{number}")
         return replace(
             self.campaign, directory=part, build="", filter_file=filter_file, search=None, refine=None, target={}

@@ -130,7 +130,7 @@ def next_selection(
     analysis = analyze(load_experiment(measured.directory).of_time)
     target = target_of(plan, campaign)
     if plan.strategy == "budget":
-        # What measuring took is small by now, so that nothing is taken off.
+        # The overhead is small by now, so that nothing is subtracted.
         found = _chosen(select_within(costs_at(analysis, target, HookCost(0.0)), hook, plan.overhead, plan.threshold))
         return Chosen(found.names & before.names, found.overhead, found.coverage, found.selection)
     assert graph is not None

@@ -16,7 +16,7 @@ def command(
     *,
     program: Path = typer.Argument(..., metavar="PROGRAM", help="A program, library or object file; or LLVM IR."),
     library: list[Path] = typer.Option(
-        [], "--library", metavar="FILE", help="A shared library that the program loads by itself (dlopen)."
+        [], "--library", metavar="FILE", help="A shared library that the program loads with dlopen."
     ),
     runs: Path = typer.Option(
         None, "--runs", metavar="EXPERIMENT", help="Runs; calls that they have seen become certain."

@@ -19,7 +19,7 @@ from .output import require_no_source, require_own, write_together
 
 
 def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool) -> Exported:
-    """Write a folder of files, named by parameters and repetition; those of runs that are gone are removed from it.
+    """Write a folder of files, named by parameters and repetition, and remove the files of runs that no longer exist.
 
     Raises UsageError for a folder that holds anything but such files, unless with `force`: measurements of Caliper are
     named alike. Where one of them cannot be written none appears, and none is removed.
@@ -59,7 +59,7 @@ def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool)
 
 
 def _without_others(folder: Path, name: str, written: Iterable[Path]) -> int:
-    """Remove what an earlier export of an experiment of this name wrote beside `written`. Return how many files."""
+    """Remove files of an earlier export of this experiment that are not in `written`. Return their number."""
     from quipu.report.formats.stacks import is_of_quipu
 
     run = re.compile(rf"{re.escape(name)}(\.\w+=[^=]+)*\.r[0-9]+\.cali")

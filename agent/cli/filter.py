@@ -302,7 +302,7 @@ def _text(chosen: _Selected, compiler: str, format_name: str, program: Path | No
 
 
 def _demangled_notes(names: list[str], format_name: str) -> list[str]:
-    """Return what to know of regions that the measurements name otherwise than the linker."""
+    """Return notes on regions that have no linker names in the measurements."""
     from quipu.report.formats import demangled
 
     others = demangled(names)
@@ -321,7 +321,7 @@ def _demangled_notes(names: list[str], format_name: str) -> list[str]:
 
 
 def _construct_notes(names: list[str]) -> list[str]:
-    """Return what to know of OpenMP constructs among the regions."""
+    """Return notes on OpenMP constructs among the regions."""
     from quipu.report.formats import function_of_construct
 
     constructs = [name for name in names if function_of_construct(name)]

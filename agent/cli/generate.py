@@ -149,7 +149,7 @@ def _range_end(option: str, texts: list[str]) -> dict[str, float]:
 
 
 def _write(folder: Path, texts: dict[str, str], force: bool) -> None:
-    """Write the files of a program; those of a program of fewer functions that was there before go away."""
+    """Write the files of a program, and remove further files of an earlier program in the folder."""
     from quipu.modeling.generator.statement import SCHEMA
 
     if folder.exists() and not folder.is_dir():

@@ -28,7 +28,7 @@ def command(
         "--output",
         "-o",
         metavar="DIR",
-        help="Experiment folder for the archives; default: beside the raw folder.",
+        help="Experiment folder for the archives; default: the folder that contains the raw folder.",
     ),
     keep: bool = typer.Option(False, "--keep-raw", help="Keep the raw folders."),
     jobs: str = typer.Option("1", "--jobs", "-j", metavar="N|mpi", help=JOBS),
@@ -38,8 +38,8 @@ def command(
 ) -> None:
     """Merge what the processes of a run left behind into a run archive.
 
-    `quipu run` does this by itself; merge by hand what a full disk or a kill kept from being merged. Under mpirun
-    --jobs is mpi, and all ranks take part. How many processes read does not change the archive.
+    `quipu run` merges automatically. Use this command after a full disk or a kill. Under mpirun --jobs is mpi, and all
+    ranks take part. The archive does not depend on the number of processes.
 
     \b
     Example: quipu merge heat/.raw-p=4-3f2a -o heat
@@ -99,7 +99,7 @@ def _expect_raw(folder: Path) -> None:
         names = ", ".join(map(str, inside[:4]))
         raise MeasurementError(f"{folder}: is no raw folder of a run; in it there are: {names}")
     what = f"has no {LAUNCH_FILE}, so it is no raw folder of a run" if folder.exists() else "there is no such folder"
-    raise MeasurementError(f"{folder}: {what}; these are called .raw-… and are beside the archives of an experiment")
+    raise MeasurementError(f"{folder}: {what}; raw folders are called .raw-… and are in the folder of an experiment")
 
 
 def _expect_ended(raw: Path) -> None:

@@ -203,7 +203,7 @@ def _target(path: Path) -> Path:
 
 
 def _beside(target: Path, data: bytes) -> Path:
-    """Return a file beside `target` that has its content to be and its permissions, on the disk."""
+    """Write a file next to `target` with the new content and the permissions of `target`, and return it."""
     import tempfile  # only here: commands start without it
 
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:_NAMED]}.")
@@ -230,7 +230,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def _mode(path: Path) -> int:
-    """Return the permissions of the file that is replaced, or those of a new file."""
+    """Return the permissions of the file that is replaced, or the permissions of a new file."""
     try:
         return path.stat().st_mode & 0o777
     except FileNotFoundError:

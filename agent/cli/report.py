@@ -131,7 +131,7 @@ def _slowdowns(data: Experiment, models: Analysis) -> list[Slowdown]:
 
 
 def _subtitle(data: Experiment) -> str:
-    """Return what the report is of: a single configuration says nothing of how a program scales."""
+    """Return the subtitle of the report: its configurations, or its only point."""
     from quipu.report.text import point_text
 
     if len(data.points) == 1:

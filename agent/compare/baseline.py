@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Baselines: the effort of an experiment in one JSON file, small enough to be kept beside the sources.
+"""Baselines: the effort of an experiment in one JSON file, small enough for the repository of the sources.
 
 {"format": "quipu-baseline", "schema": 1, "name", "parameters", "points", "over_ranks", "metrics", "regions",
 "callpaths", "values", "lines"}. "values": per metric one entry per call path, null if it is 0 everywhere, else one per

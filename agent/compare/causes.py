@@ -164,7 +164,7 @@ def _line(function: Function, change: LineChange) -> str:
 
 
 def _step(before: float, after: float, unit: str) -> str:
-    """Return a change as text: `1024 → 65536 (64×)`; exact counts as far as they can be told apart."""
+    """Return a change as text: `1024 → 65536 (64×)`, with enough digits to distinguish both values."""
     texts = [quantity(value, unit) for value in (before, after)]
     if texts[0] == texts[1]:
         texts = [f"{value:.15g}" for value in (before, after)]

@@ -19,7 +19,7 @@ class Effort(CounterSource):
     name = "effort"
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Return none: those of the pass are in the archive already."""
+        """Return no metrics: the archive has the metrics of the pass already."""
         return ()
 
     def unavailable(self, names: Sequence[str] = ()) -> str:

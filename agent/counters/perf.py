@@ -32,11 +32,11 @@ class Perf(SampledSource):
         return tuple(COUNTERS[name] for name in (*self._hardware(), *SOFTWARE, *SAMPLED))
 
     def knows(self, event: str) -> bool:
-        """Return whether libpfm4 has such an event of this processor."""
+        """Return whether libpfm4 has an event of this name for this processor."""
         return event not in COUNTERS and isinstance(encode(event), Encoding)
 
     def unavailable(self, names: Sequence[str] = ()) -> str:
-        """Return why one of the counters cannot be counted: of no names, those of the hardware."""
+        """Return why one of these counters cannot be counted; without names, one of the hardware counters."""
         for name in names or self._hardware():
             events = self._events(name)
             problem = events if isinstance(events, str) else next(filter(None, map(refused, events)), "")

@@ -43,7 +43,7 @@ _RUNS = (
 
 
 class Reuse(Cachegrind):
-    """Loads and stores that miss caches of many sizes, and those of them that no prefetcher foresees."""
+    """Loads and stores that miss caches of many sizes, and the misses that no prefetcher predicts."""
 
     name = "reuse"
 

@@ -41,11 +41,11 @@ class Wanted:
     names: tuple[str, ...] = field(default=())
 
     def chosen(self, metrics: Sequence[Metric]) -> tuple[Metric, ...]:
-        """Return those of a source's metrics that are wanted."""
+        """Return the wanted metrics of a source."""
         return tuple(metric for metric in metrics if not self.names or metric.name in self.names)
 
     def among(self, metrics: Sequence[Metric], counted: Collection[str]) -> bool:
-        """Whether those of a source's metrics that are wanted are all among these names."""
+        """Return whether all wanted metrics of a source are among these names."""
         return all(metric.name in counted for metric in self.chosen(metrics))
 
 
@@ -66,7 +66,7 @@ class CounterSource(ABC):
         """
 
     def knows(self, event: str) -> bool:
-        """Return whether this is the name of an event of its own."""
+        """Return whether this is the name of an event of this source."""
         return False
 
     def of_machine(self, machine: Machine) -> CounterSource:
@@ -78,8 +78,8 @@ class CounterSource(ABC):
         return {}
 
     def shims(self, raw: Path, python: bool = False) -> tuple[str, ...]:
-        """Return the scripts that a launcher starts instead of the program, each in a run of its own; none if the
-        source needs none.
+        """Return the scripts that a launcher starts instead of the program, each in a separate run; none if the
+        source needs no further run.
 
         raw: the folder of the run, for what the scripts count. python: functions of Python are regions.
         """

@@ -28,7 +28,7 @@ INTERVAL = 0.2
 CLOSELY = 5  # ticks in which ranks are looked at each time; after that, and for writing the file, every fifth tick
 GIVE_UP = 30.0  # seconds without any rank
 AFTER_STOP = 20.0  # seconds; batch systems kill processes about 30 s after they asked them to end
-MOST_SAMPLES = 600  # then every second one is dropped, and half as many are taken from then on
+MOST_SAMPLES = 600  # then every second one is dropped, and the sampling rate is halved
 
 
 class RankWatch:
@@ -145,11 +145,11 @@ class NodeAgent:
             if content["host"] == self.host:
                 self.take_up(RankWatch(content), int(content.get("job", 0)))
         except (OSError, ValueError, KeyError, TypeError):
-            return  # not written by quipu-exec, or not yet: the merge will say so
+            return  # not written by quipu-exec, or not yet: the merge reports it
         self.read.add(name)
 
     def take_up(self, watch: RankWatch, job: int) -> None:
-        """Watch a rank; those of an earlier job have ended."""
+        """Watch a rank; the ranks of an earlier job have ended."""
         self.ends.watch(watch.record["pid"])
         if job == 0 and self.command is None:
             self.command = watch

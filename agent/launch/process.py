@@ -35,7 +35,7 @@ class Ending:
 
     @property
     def crashed(self) -> bool:
-        """Whether it was ended by a segmentation fault, of its own or of a process that it ran."""
+        """Return whether a segmentation fault ended the process or a process that it ran."""
         return self.exit_code in (-signal.SIGSEGV, 128 + signal.SIGSEGV)
 
     @property

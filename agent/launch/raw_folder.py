@@ -112,7 +112,7 @@ def still_runs(rank: RankFile, raw: Path) -> bool:
 
 
 def write_launch(raw: Path, metadata: RunMetadata) -> None:
-    """Store what is known of a run beside its profiles, so that it can be merged later by anyone."""
+    """Store the metadata of a run in the folder of its profiles, so that `quipu merge` can merge it later."""
     content = to_json(metadata, LAUNCH_FORMAT)
     content["agent_pid"] = os.getpid()
     content["agent_host"] = socket.gethostname()

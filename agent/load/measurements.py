@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments, our own and those of other tools, and files of models as analyses."""
+"""Load experiments of Quipu and of other tools, and files of models."""
 
 from __future__ import annotations
 

@@ -19,13 +19,13 @@ from .ranks import RankedProcess
 
 _PARAMETER, _ITERATIONS = "parameter:", "iterations:"
 _SPAN = re.compile(r"-?[0-9]{1,19} -?[0-9]{1,19}(?: [0-9]{1,20}){3,}", re.ASCII)
-_HEAD = 5  # numbers of a span before those of the metrics
+_HEAD = 5  # numbers of a span before the values of the metrics
 
 
 def parameters_of(processes: Iterable[RankedProcess], given: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
     """Return the parameters of a run, with those that its program named; and texts about those that are not certain.
 
-    given: those of the user, which hold.
+    given: parameters that the user gave, which have priority.
     """
     said: dict[str, dict[float, int]] = defaultdict(dict)
     for process in processes:

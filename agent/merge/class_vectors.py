@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The count classes of several runs as those of one experiment."""
+"""Combine the count classes of several runs to the count classes of one experiment."""
 
 from __future__ import annotations
 

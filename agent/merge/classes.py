@@ -53,7 +53,7 @@ class ClassCells:
         return self._of(order[callpath[order] >= 0], callpath)
 
     def joined(self, other: ClassCells) -> ClassCells:
-        """Return these with those of other ranks in the same call tree."""
+        """Return these cells and the cells of other ranks in the same call tree."""
         problems = tuple(dict.fromkeys((*self.problems, *other.problems)))
         ranks = self.ranks + other.ranks
         if self.names and other.names and self.names != other.names:
@@ -285,7 +285,7 @@ class CountedProcesses:
         )
 
     def _arrangement(self, profile: ProcessProfile, kept: KeptCounters) -> _Arrangement:
-        """Return how the counts of a process are arranged: as those of an earlier one, if there is one like it."""
+        """Return the arrangement of the counts of a process; the arrangement of an equal earlier process is reused."""
         files = files_of(profile.attributes)
         changed = self._programs.written_since(profile.attributes, profile.started_epoch_ns)
         for known in reversed(self._arrangements):

@@ -177,7 +177,7 @@ def _of_threads(archive: RunArchive, metric: str, place: IntArray, tree: CallTre
 
 
 def _placed(values: FloatArray, place: IntArray, tree: CallTree) -> FloatArray:
-    """Return values of the call paths of a run by those of its experiment, 0 for what is no part of the program."""
+    """Return values of the call paths of a run for the call paths of its experiment; 0 outside of the program."""
     result = np.zeros(len(tree))
     result[place[place >= 0]] = values[place >= 0]
     result[tree.start_and_end] = 0.0

@@ -42,7 +42,7 @@ from .unify import unify_trees
 OverRanks = Literal["mean", "max", "sum"]
 
 MOST_LEFT_OUT = 12
-"""Runs that a note names beside the one whose reason it tells."""
+"""Further runs that a note names after the run whose reason it gives."""
 DEVIATES = 1.5
 """Times the median, or below it by that factor, from which on a run is named.
 
@@ -288,7 +288,7 @@ def _left_out_together(runs: Sequence[StoredRun]) -> str:
 
 
 def _problems(archives: Sequence[RunArchive]) -> list[str]:
-    """Return what is doubtful of runs, each text once, with the runs that it is of."""
+    """Return the problems of runs, each text once, with the runs that have it."""
     runs: dict[str, list[str]] = {}
     for archive in archives:
         for problem in archive.metadata.problems:
@@ -421,7 +421,10 @@ def _metrics(archives: Sequence[RunArchive]) -> dict[str, Metric]:
 
 
 def _statistics(archive: RunArchive, name: str) -> RankStatistics | None:
-    """Return the statistics of a metric; those of the only thread where ranks had one each. None: not known."""
+    """Return the statistics of a metric over ranks; None if they are not known.
+
+    If ranks had one thread each, thread_time and threads follow from time and visits.
+    """
     if name in archive.statistics or not {"time", "visits"} <= archive.statistics.keys():
         return archive.statistics.get(name)
     if name == THREAD_TIME:

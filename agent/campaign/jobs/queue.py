@@ -183,7 +183,7 @@ def _executor(psij: Any, name: str) -> Any:
 
 
 def _custom(plan: SchedulerPlan) -> Mapping[str, str]:
-    """Return the further options as psij names them: those of Torque have the prefix of PBS."""
+    """Return the further options under their names in psij: options of Torque have the prefix of PBS."""
     kind = "pbs" if plan.name == "pbs_classic" else plan.name
     return {f"{kind}.{name}": value for name, value in plan.options.items()}
 

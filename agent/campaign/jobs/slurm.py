@@ -22,7 +22,7 @@ class Hindrance:
 
 
 class Slurm(SlurmJobExecutor):
-    """psij's executor, which takes reasons in several words for damage, and then knows nothing of all jobs."""
+    """The executor of psij without its error: it cannot parse a reason of several words, and then loses all jobs."""
 
     _NAME_ = "slurm"
 

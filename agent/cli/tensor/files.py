@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of `quipu tensor`: data of tables and experiments, and models in JSON with an npz beside it."""
+"""Files of `quipu tensor`: data of tables and experiments, and models as a JSON file and an npz file."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def require_model_place(path: Path, force: bool) -> None:
     from ..output import require_own
 
     if path.suffix == ".npz":
-        raise UsageError(f"-o {path}: name the JSON file; the .npz is written beside it")
+        raise UsageError(f"-o {path}: name the JSON file; the .npz file gets the same name")
     archive = archive_of(path)
     if archive.exists() and not path.exists() and not force:
         raise UsageError(f"{archive} exists and belongs to no model {path.name}: give another name with -o, or --force")

@@ -104,8 +104,8 @@ class Simulated(Launcher):
                 notes.append(f"--cfg={HOST_SPEED}:{speed} (computation takes as long as on {machine})")
             elif request.rates is not None:
                 raise MeasurementError(
-                    f"{platform}: its hosts are not of one speed; say how fast the machine of the rates is beside "
-                    f"them: -- smpirun --cfg={HOST_SPEED}:10Gf …"
+                    f"{platform}: its hosts have different speeds; give the speed of the machine of the rates in the "
+                    f"same unit: -- smpirun --cfg={HOST_SPEED}:10Gf …"
                 )
         polls = [f"--cfg={name}:{_POLL}" for name in _POLLS if not any(f"--cfg={name}:" in word for word in command)]
         if polls:
