@@ -59,7 +59,7 @@ class Check:
     optional: bool = False
 
     def __post_init__(self) -> None:
-        """Nothing needs a remedy that is as it should be."""
+        """Remove the remedy of a part that is ok."""
         if self.ok:
             object.__setattr__(self, "remedy", "")
 
@@ -145,7 +145,7 @@ def _mpi() -> list[Check]:
 
 
 def _mpi_messages(compiler: str, launcher: str) -> Check:
-    """Let two ranks exchange a message. The program prints nothing: whatever is printed, the MPI complains about."""
+    """Let two ranks exchange a message. The program prints nothing, so that any output is a complaint of the MPI."""
     name, needed_for = "MPI messages", "output of MPI programs without lines of the MPI"
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder) / "exchange.c", Path(folder) / "exchange"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What killed writers of archives left in an experiment folder, and the lock that tells whether one writes."""
+"""Removal of unfinished archives that killed processes left in an experiment folder, and the lock of its writers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _LEFT = re.compile(rf"(?:{re.escape(TEMPORARY)}.*-|{re.escape(MERGED)})[0-9a-f]{
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Hold the lock of writers of an experiment folder, together with others; first remove what killed ones left.
+    """Hold the shared lock of writers of an experiment folder, and first remove the leftovers of killed writers.
 
-    The kernel frees the lock when a process ends, however it ends: what is left while nobody holds it is removed,
-    archives that were never finished and raw folders that were merged already. The last writer removes the file of the
-    lock. Where the file system has no locks, or the file cannot be opened, nothing is removed.
+    Leftovers are unfinished archives, and raw folders that were merged already. They are removed only if no process
+    holds the lock; the kernel frees the lock of a killed process. The last writer removes the file of the lock. If the
+    file system has no locks, or the file cannot be opened, nothing is removed.
     """
     path = folder / WRITE_LOCK
     if _left(folder):
@@ -47,7 +47,7 @@ def _remove_left(folder: Path, path: Path) -> None:
 
 
 def _end(path: Path, descriptor: int) -> None:
-    """Give the lock back, and remove its file if nobody else holds it."""
+    """Release the lock, and remove its file if no other process holds it."""
     if _alone(path, descriptor):
         with suppress(OSError):
             path.unlink()
@@ -55,11 +55,11 @@ def _end(path: Path, descriptor: int) -> None:
 
 
 def _shared(path: Path) -> int | None:
-    """Return a descriptor of the lock's file with the lock, held together with others; None if there is none."""
+    """Return a descriptor of the lock file that holds the shared lock; None if the file cannot be locked."""
     while (descriptor := _opened(path)) is not None:
         if _locked(descriptor, fcntl.LOCK_SH) and _is_file(path, descriptor):
             return descriptor
-        removed = not _is_file(path, descriptor)  # meanwhile, by the last writer before
+        removed = not _is_file(path, descriptor)  # another writer ended in the meantime and removed it: try again
         os.close(descriptor)
         if not removed:
             return None
@@ -67,7 +67,7 @@ def _shared(path: Path) -> int | None:
 
 
 def _alone(path: Path, descriptor: int) -> bool:
-    """Whether no other process holds the lock; then none gets it before it is given back."""
+    """Try to take the exclusive lock, and return whether this process holds it now."""
     return _locked(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB) and _is_file(path, descriptor)
 
 
@@ -79,7 +79,7 @@ def _is_file(path: Path, descriptor: int) -> bool:
 
 
 def _opened(path: Path) -> int | None:
-    """Return a descriptor of a lock file, for reading only where another user made it; None if there is none."""
+    """Return a descriptor of a lock file (read-only if another user owns it); None if it cannot be opened."""
     for flags in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):
         with suppress(OSError):
             return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)

@@ -133,12 +133,12 @@ def _choices(
     )
     if powers and (steep := too_steep(choices)):
         how = "allow more steps, smaller exponents, or points that are nearer"
-        raise UsageError(f"--exponents {steep[0]}: no computation fits that grows so from --from to --to: {how}")
+        raise UsageError(f"--exponents {steep[0]}: no computation can grow so fast from --from to --to: {how}")
     return choices
 
 
 def _range_end(option: str, texts: list[str]) -> dict[str, float]:
-    """Return p and n: as many ranks, and problems as large, as generated programs take (main.cpp)."""
+    """Return p and n within the limits of generated programs (main.cpp)."""
     values = parse_assignments(option, texts)
     for name, most in _LARGEST.items():
         if set(values) != set(_LARGEST) or not 2 <= values[name] <= most or values[name] != int(values[name]):

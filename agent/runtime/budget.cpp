@@ -11,8 +11,8 @@
 namespace quipu {
 namespace {
 
-/* Percent of the time of a thread that time stamps may take, and what they may take besides, so that short programs
- * have the time of all call paths. */
+/* Time stamps may take 2 % of the time of a thread plus 2 ms, so that short programs keep the times of all call paths.
+ */
 constexpr double usual_percent = 2;
 constexpr double free_ns = 2e6;
 
@@ -20,7 +20,7 @@ double percent = usual_percent;
 double pair_ticks, free_ticks; /* 0: no limit */
 uint32_t untimed;
 
-/* The caller that the time of a call path would go to; null: none that keeps time. */
+/* Returns the nearest caller that has a time, to which the time of a call path can be added; null if there is none. */
 Node *caller_with_time(const Node *node) {
     for (Node *up = node->up; up && up->id && up->region; up = up->up)
         if (get(up->charged) == up)
@@ -61,7 +61,7 @@ void review(quipu_thread *thread, Node *node) {
     if (pair_ticks == 0 || is_locked_here() || ranks)
         return;
     Node *caller = caller_with_time(node);
-    if (get(node->charged) != node) { /* the caller may have lost its time since */
+    if (get(node->charged) != node) { /* has no time already; the caller that gets it may have changed */
         if (caller)
             put(node->charged, caller);
         return;

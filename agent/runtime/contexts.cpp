@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* User-level threads: swapcontext on its way to the C library, as in threads.cpp.
  *
- * Each context has a stack of frames of its own. What a new context does is below the call path that switched to it
- * first. However a context is resumed (swapcontext, setcontext, the end of another one), it goes on in its own call of
- * swapcontext, which gives the thread the frames of the context again.
+ * Each context has a separate stack of frames. The call paths of a new context are below the call path that switched to
+ * it first. A resumed context always continues in its own call of swapcontext, which restores the frames of the
+ * context.
  */
 #include "behind.h"
 #include "clock.h"

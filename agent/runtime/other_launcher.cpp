@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A script may call a launcher by a path that Quipu does not see. The parents of a process tell, up to quipu-exec.
- * Variables of launchers do not: those of an outer job are inherited. */
+/* Detects launchers that a script calls by a path that Quipu does not see. A launcher is found among the parents of the
+ * process, up to quipu-exec. Environment variables do not show it, because ranks inherit the variables of an outer job.
+ */
 #include "other_launcher.h"
 
 #include <fcntl.h>
@@ -13,7 +14,8 @@ namespace quipu {
 
 namespace {
 
-/* Processes that start ranks, and the variables in which these find their rank. A name that ends in '*' is a beginning.
+/* Processes that start ranks, and the variables with the number of the rank. A '*' at the end of a name matches any
+ * rest.
  */
 struct Kind {
     const char *process, *rank, *ranks;

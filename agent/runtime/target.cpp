@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Target constructs of OpenMP as regions: launches of kernels, and copies from and to devices (docs/design/offload.md).
  *
- * The callbacks are those of the host: OpenMP tells when it starts a kernel, not when a device runs it. A device that
- * is the host itself runs the kernel in the call that starts it.
+ * OpenMP calls the callbacks on the host when it starts a kernel, not when a device runs it. If the device is the host,
+ * the kernel runs within the call that starts it.
  */
 #include "clock.h"
 #include "further.h"
@@ -24,7 +24,7 @@ enum Event {
     event_target_data_op_emi = 34,
     event_target_submit_emi = 35
 };
-/* 19.4.4.15 and 19.4.4.16: ompt_target_t, ompt_target_data_op_t; asynchronous ones have numbers of their own */
+/* 19.4.4.15 and 19.4.4.16: ompt_target_t, ompt_target_data_op_t; asynchronous operations have separate numbers */
 enum Construct { target = 1, target_enter_data = 2, target_exit_data = 3, target_update = 4, without_waiting = 8 };
 enum Operation { alloc = 1, to_device = 2, from_device = 3, release = 4, asynchronous = 16 };
 

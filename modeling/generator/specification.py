@@ -57,7 +57,7 @@ def functions_of(content: Mapping[str, Any], source: object) -> list[Function]:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise FormatError(source, f"there are two functions of the name {twice[0]!r}")
     if taken := [name + part for name in names for part in _PARTS if name + part in names]:
-        raise FormatError(source, f"function {taken[0]}: a part of another function is called so: give another name")
+        raise FormatError(source, f"function {taken[0]}: a part of another function has this name: give another name")
     return functions
 
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What memory costs a program at problem sizes that were not run, from how far back its accesses reach.
+"""The memory time of a program at other problem sizes, from the reuse distances of its accesses.
 
-The distance of a reuse is the number of other bytes that were used since; a cache of least recently used lines misses
-it if it is smaller (Mattson et al. 1970, "stack distance"). Distances grow with the problem: not at all (a table), with
-a power below 1 (the planes of a stencil), or as the problem does (whole arrays). Which of these, the same parts of all
-accesses at several sizes tell (Zhong, Shen, Ding 2009, "Program locality analysis using reuse distance", section 3). So
-misses of small caches at small sizes say what large ones miss at large sizes, and the machine says what a load takes
-that reaches so far back, in order or not (`quipu machine`, Reach).
+The reuse distance of an access is the number of other bytes that were used since the last access to the same line. A
+cache with least-recently-used replacement misses the access if the cache is smaller (Mattson et al. 1970, "stack
+distance"). Distances grow with the problem size: not at all (a table), with a power below 1 (the planes of a stencil),
+or in proportion (whole arrays). Runs at several sizes show the power of each part of the accesses (Zhong, Shen, Ding
+2009, "Program locality analysis using reuse distance", section 3). So the misses of small caches at small sizes predict
+the misses of large caches at large sizes. The machine description has the time of a load by distance, in order and out
+of order (`quipu machine`, Reach).
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ from .growth import Growth, product
 
 SIZES = np.array(sorted(MISSES), dtype=float)
 """Bytes of the simulated caches, ascending."""
-_STEPS = 5  # into which the distances between two sizes are divided
+_STEPS = 5  # intervals of distances between two cache sizes
 _LINE = 64  # bytes, as simulated (agent/counters/reuse.py)
-# Valgrind's prefetcher follows 8 streams and needs a few lines of each page, so loops over several arrays in order seem
-# to be out of order in up to this part of their misses. What the pass saw walk in order is none of these.
+# Valgrind's prefetcher follows 8 streams and needs a few lines of each page. For loops over several arrays in order it
+# therefore reports up to this part of the misses as out of order. Accesses that the pass found in order do not count.
 _SEEMING = 0.5
-_MANY = 0.05  # of the misses of the smallest cache: fewer say nothing of the order of the others
-# With which distances grow: a table, a line of a cube, a row of a matrix, a plane, an array (Ding and Zhong 2003,
-# "Predicting whole-program locality through reuse distance analysis").
+_MANY = 0.05  # least part of the misses of the smallest cache from which the order of misses is estimated
+# Exponents of distances in the problem size: a table, a line of a cube, a row of a matrix, a plane, an array (Ding and
+# Zhong 2003, "Predicting whole-program locality through reuse distance analysis").
 _POWERS = (0.0, 1 / 3, 1 / 2, 2 / 3, 1.0)
-_LEAST_PART = 1e-6  # of the accesses: fewer say nothing of how their distances grow
+_LEAST_PART = 1e-6  # least part of the accesses from which the growth of their distances is estimated
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds that a line takes beyond those of the nearest cache, by the bytes since its last use: (R,) each."""
+    """Additional seconds of a load, compared with the nearest cache, by reuse distance in bytes; shape (R,) each."""
 
     bytes: FloatArray
     in_order: FloatArray
@@ -52,20 +53,21 @@ class Costs:
             return None
         ordered = sorted(reach, key=lambda entry: entry.bytes)
         columns = [np.array([getattr(entry, name) for entry in ordered]) for name in ("in_order", "scattered")]
-        # What is further back is not nearer: what says so is a disturbed measurement.
+        # Times must not fall with the distance; if they do, a measurement was disturbed.
         risen = [np.minimum.accumulate(column[::-1])[::-1] for column in columns]
         return cls(np.array([entry.bytes for entry in ordered]), *(column - column[0] for column in risen))
 
     def at(self, distances: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the seconds of both kinds at distances in bytes (n,)."""
+        """Return the additional seconds in order and out of order at distances in bytes, shape (n,) each."""
         place, known = np.log(np.maximum(distances, 1.0)), np.log(self.bytes)
         return np.interp(place, known, self.in_order), np.interp(place, known, self.scattered)
 
 
 @dataclass(frozen=True)
 class Reuse:
-    """Accesses of some call paths per configuration (C,); misses of caches of SIZES, and those of them that are out of
-    order (S, C).
+    """The memory accesses of some call paths.
+
+    accesses: shape (C,), by configuration. misses: shape (S, C), in caches of SIZES. scattered: misses out of order.
     """
 
     accesses: FloatArray
@@ -73,9 +75,10 @@ class Reuse:
     scattered: FloatArray
 
     def seconds(self, costs: Costs, at: int, scale: FloatArray) -> float:
-        """Return T_mem of configuration `at` if distances were `scale` times as long, (S,): of those beyond each size.
+        """Return T_mem of configuration `at` with all distances multiplied by `scale`, in seconds.
 
-        What is further back than the largest size was not used before, and stays there.
+        scale: shape (S,), for the distances beyond each size. Distances beyond the largest size are first accesses of a
+        line and do not change.
         """
         misses, scattered = self.misses[:, at], self.scattered[:, at]
         far = np.append(SIZES[1:], np.inf)
@@ -96,10 +99,10 @@ class Reuse:
         return Reuse(self.accesses[use], self.misses[:, use], self.scattered[:, use])
 
     def exponents(self, amounts: FloatArray, at: int) -> FloatArray:
-        """Return with which power of the amount of work D / P the distances beyond each size grow, (S,): of _POWERS.
+        """Return the exponents from `_POWERS` with which the distances beyond each size grow in D / P, shape (S,).
 
-        Where no other configuration tells, with the first power. amounts: (C,). at: the configuration whose accesses
-        they are.
+        An exponent is 1 if no other configuration determines it. amounts: amounts of work D / P, shape (C,). at: the
+        configuration of the accesses.
         """
         ratios = self.misses / np.where(self.accesses > 0, self.accesses, 1.0)
         own = ratios[:, at]
@@ -121,11 +124,10 @@ class Reuse:
 
 
 def reuse_of(found: Mapping[str, FloatArray]) -> Reuse | None:
-    """Return the reuse that was counted; None if it was not. found: counts by metric, (C,) each.
+    """Return the counted reuse; None if it was not counted. found: counts by metric, shape (C,) each.
 
-    Loads and stores that walk through memory in order reach `bytes_in_order` / 64 lines at most, so what misses besides
-    is out of order, as far as valgrind's prefetcher did not foresee it. Where none of them is known to walk, that
-    prefetcher alone tells.
+    Accesses in order reach at most `bytes_in_order` / 64 lines. The other misses are out of order if valgrind's
+    prefetcher did not predict them. Without `bytes_in_order` the prefetcher alone decides.
     """
     if "accesses" not in found or not found["accesses"].any():
         return None
@@ -141,7 +143,7 @@ def reuse_of(found: Mapping[str, FloatArray]) -> Reuse | None:
 
 
 def _at_all_sizes(found: Mapping[str, FloatArray]) -> FloatArray:
-    """Return misses at SIZES, (S, C), between those that were counted evenly in the logarithm of the size."""
+    """Return misses at SIZES, shape (S, C), interpolated in the logarithm of the size."""
     counted = np.array([size for size in SIZES if MISSES[int(size)] in found])
     if not counted.size:
         return np.zeros((SIZES.size, found["accesses"].size))
@@ -151,7 +153,7 @@ def _at_all_sizes(found: Mapping[str, FloatArray]) -> FloatArray:
 
 
 def _interpolated(known: FloatArray, part: FloatArray, misses: FloatArray) -> FloatArray:
-    """Return the part of misses that is out of order at SIZES, from those sizes that still miss much."""
+    """Return the part of misses that is out of order at SIZES, interpolated between sizes with many misses."""
     use = misses > _MANY * misses[0]
     return np.interp(np.log(SIZES), np.log(known[use]), part[use]) if use.any() else np.zeros(SIZES.size)
 
@@ -167,8 +169,9 @@ class ReuseTime:
     powers: FloatArray
 
     def at(self, point: Mapping[str, float]) -> tuple[Prediction, Prediction]:
-        """Return T_mem at a point, per rank in seconds, from the configuration that is nearest: what its accesses would
-        take from where they were served there, and what they take longer because they reach further.
+        """Return T_mem at a point, per rank in seconds, in two parts, from the nearest configuration.
+
+        The first part has the distances of this configuration, the second part is the addition by longer distances.
         """
         amount = self.growth.variables.amount(point)
         near = int(np.argmin(np.abs(np.log(self.amounts / amount)) - 1e-9 * np.log(self.amounts)))
@@ -191,7 +194,7 @@ def reuse_time(reuse: Reuse, costs: Costs, growth: Growth, amounts: FloatArray) 
 
 
 def _between(beyond: FloatArray) -> FloatArray:
-    """Return what lies between each size and the next one, (S,), from what lies beyond each."""
+    """Return the amounts between each size and the next one, shape (S,), from the amounts beyond each size."""
     return np.asarray(np.maximum(beyond - np.append(beyond[1:], 0.0), 0.0))
 
 

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A datatype for all, or one for each of an array of counts (the Fortran array if the C array is NULL). */
+/* One datatype for all counts, or an array with a datatype for each count (the Fortran array if the C array is NULL).
+ */
 struct quipu_mpi_types {
     MPI_Datatype all;
     const MPI_Datatype *each;
@@ -30,7 +31,7 @@ static inline uint64_t quipu_mpi_bytes(int64_t count, MPI_Datatype datatype) {
 }
 /* Bytes of `length` counts, each of `width` bytes (int or MPI_Count). */
 uint64_t quipu_mpi_sum(const void *counts, size_t width, int length, struct quipu_mpi_types types);
-/* What a completed operation received or read. */
+/* Returns the bytes that a completed operation received or read. */
 uint64_t quipu_mpi_status_bytes(const MPI_Status *status);
 
 enum quipu_mpi_direction { QUIPU_MPI_IN, QUIPU_MPI_OUT };

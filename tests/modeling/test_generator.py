@@ -158,7 +158,7 @@ def test_a_specification_needs_functions_of_different_names() -> None:
         with pytest.raises(FormatError, match=r"spec\.toml"):
             functions_of(content, "spec.toml")
     part = {"name": "f_compute", "loops": ["n"]}
-    with pytest.raises(FormatError, match=r"spec\.toml: function f_compute: a part of another function is called so"):
+    with pytest.raises(FormatError, match=r"spec\.toml: function f_compute: a part of another function has this name"):
         functions_of({"function": [part, one]}, "spec.toml")
 
 
