@@ -2,8 +2,8 @@
 """Call paths that are not executed at some values of a parameter: what is predicted there is 0.
 
 One process has no neighbours: a call path that was executed at no configuration with p = 1, and at all others, does
-nothing there. And a program that has a path of its own for one process (no workers, periodic copies) does not reach it
-with more: a call path that is executed at x = 1, and at none of several larger values of x, has the model
+nothing there. A program may also have a separate branch for one process (no workers, periodic copies), which larger
+runs do not execute: a call path that is executed at x = 1, and at none of several larger values of x, has the model
 f - f·[x > 1]. A call path that is executed up to x = 27, and not at x = 64, may do nothing at 512: the interval has 0.
 """
 

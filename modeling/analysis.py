@@ -45,8 +45,8 @@ _NOT_TIMED = "only runs that keep no time executed it"
 def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     """Model every metric of an experiment: effort exactly, time under the priors of effort, the rest as cost.
 
-    Other selectors than "evidence" are for comparison: they model time from time alone. Where some runs only counted,
-    models of costs are those of the other runs alone.
+    Other selectors than "evidence" are for comparison: they model time from time alone. Count-only runs are not used
+    for models of costs.
     Raises ModelingError if there is nothing to model.
     """
     if not len(experiment.tree) or not experiment.configurations:
@@ -90,7 +90,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
 
 
 def _apart(experiment: Experiment, timed: TimedPart, options: Options) -> Analysis:
-    """Return the models of effort from all runs, and those of costs from the runs that kept time alone."""
+    """Return the models of effort from all runs, and the models of costs from the runs with times."""
     effort = [name for name, metric in experiment.metrics.items() if metric.is_effort]
     counts = analyze(replace(experiment.only(effort), timed=None, loaded=None, oversubscribed=None), options)
     times = analyze(timed.experiment, options)
@@ -155,7 +155,7 @@ def fit_metrics(
 
 
 def _waiting(experiment: Experiment, known: Mapping[int, PathModel], options: Options) -> tuple[PathModel, ...]:
-    """Return the models of waiting: those that are part of time, and of call paths without, those of its values."""
+    """Return the models of waiting: the waiting in models of time (`known`), else models of the measured waiting."""
     rest = np.array([path for path in range(len(experiment.tree)) if path not in known], dtype=np.int64)
     values, shared = dedicated_times(experiment, "wait_time")
     executed = None if experiment.executed is None else experiment.executed[rest]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What measurements say beside their models: the noise of repetitions, and where behaviour changes."""
+"""Facts about measurements in addition to models: the noise of repetitions, and changes of behaviour."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .process_grid import ProcessGrid
 
 # Call paths with less of the total at a configuration do not enter the noise of a program (GPR paper, section VI.C).
 LEAST_SHARE = 0.01
-# Models of counts with smaller errors explain everything. So do those of costs with errors below LEAST_DEVIATION:
-# without noise, any two models fit what is left of it better than one.
+# A model of counts with a smaller error explains all counts. The same limit for costs is LEAST_DEVIATION: without
+# noise, any two models fit the tiny residuals better than one model.
 _EXACT = 1e-9
 
 
@@ -50,9 +50,9 @@ def behaviour(
 ) -> dict[str, list[Behaviour]]:
     """Return per metric what the measured exclusive values say of every call path, as in the tree of both.
 
-    metrics: which of those with models; all of them by default. Changes are looked for where the model of `analysis`
-    leaves something; those of costs not at oversubscribed configurations, where waiting for a processor begins. A model
-    of the extents of a process grid has no changes along its number of ranks: the extents change.
+    metrics: default: all with models. A change is sought if the model of `analysis` misses values. Changes of costs are
+    not sought at oversubscribed configurations, where waiting for a processor begins. A model with the extents of a
+    process grid has no changes along the number of ranks, because the extents change.
     """
     result: dict[str, list[Behaviour]] = {}
     for name, entries in analysis.exclusive.items():

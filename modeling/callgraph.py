@@ -20,8 +20,8 @@ from .experiment import CallTree, IntArray, Region
 class CallKind(Enum):
     """How a call finds its callee. DIRECT: by name; the others are over-approximated.
 
-    VIRTUAL: all functions in that row of a table of virtual functions, with the type of the call. INDIRECT: all
-    functions of that type whose address is taken. HANDED: given as an argument to code that is not in the graph.
+    VIRTUAL: all functions of the type of the call in the same entry of virtual tables. INDIRECT: all functions of the
+    type that a pointer may point to. HANDED: an argument of a call of code that is not in the graph.
     """
 
     DIRECT = "direct"

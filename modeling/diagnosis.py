@@ -33,7 +33,7 @@ _LEAST_BEYOND = 0.01
 _TIMES_RANKS = 16.0
 # Where the number of ranks does not vary: how many times the largest value of each parameter.
 _TIMES_OTHERS = 4.0
-# A note says so if more than this part of the time is of call paths without effort.
+# Part of the time in call paths without effort above which a note names them.
 _WITHOUT_EFFORT = 0.05
 _NAMED = 3  # regions in such a note
 

@@ -22,7 +22,7 @@ from .expectations import highest, lowest
 from .experiment import Experiment, FloatArray
 
 FALSE_DISCOVERY_RATE = 0.05
-# Beyond this many repetitions of a configuration on both sides, the first ones are taken: exact counts take the cube.
+# Most repetitions of a configuration on both sides; further ones are not used, because the exact test takes cubic time.
 _MOST_REPETITIONS = 60
 
 
@@ -72,7 +72,7 @@ class TimeDifference:
 
     @property
     def significant(self) -> bool:
-        """Whether the difference is more than luck, all tests considered."""
+        """Whether the difference is significant after the correction for multiple tests."""
         return self.corrected <= FALSE_DISCOVERY_RATE
 
     @property

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models of one metric at one point: what ranking, region selection and diagnosis share.
 
-The program is all that it does between the start and the end of MPI: shares are of it, and so are totals and rankings.
-Start and end have a total and a ranking of their own.
+The program is everything between the start and the end of MPI. Shares, totals and rankings refer to it. The start and
+the end have a separate total and a separate ranking.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Evaluation:
         return self._sum(*np.nansum(parts, axis=0).tolist())
 
     def _sum(self, value: float, below: float, above: float, below_squared: float, above_squared: float) -> Prediction:
-        """Return a sum whose parts are a value, the sums of the distances of both ends, and those of their squares."""
+        """Return a sum and its interval, from the sums of the distances of both ends and the sums of their squares."""
         shared = _SHARED if self.metric.name == "time" and self.analysis.times is not None else 0.0
         low = math.sqrt((1.0 - shared) * below_squared + shared * below**2)
         high = math.sqrt((1.0 - shared) * above_squared + shared * above**2)

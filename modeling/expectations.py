@@ -226,7 +226,7 @@ def check_bound(expectation: Expectation, experiment: Experiment, values: FloatA
 def check_baseline(
     expectation: Expectation, experiment: Experiment, values: FloatArray, before: FloatArray, path: int
 ) -> Outcome:
-    """Return whether the values of a call path are those of the baseline, at the configurations that both have.
+    """Return whether the values of a call path equal the baseline at the configurations that both have.
 
     values, before: shape (configurations, repetitions), NaN where the baseline has no such configuration.
     """

@@ -42,7 +42,7 @@ IMBALANCE = "blocks"
 
 
 class RegionKind(Enum):
-    """What kind of place in a program a region is; the values are those of `enum quipu_kind` in profile.def."""
+    """The kind of a region; the values equal `enum quipu_kind` in profile.def."""
 
     FUNCTION = 0
     MPI = 1
@@ -150,7 +150,8 @@ class CallTree:
     def unique_steps(self) -> tuple[str, ...]:
         """The displayed name of the last region of every call path, as text that no sibling has.
 
-        Regions that only their linker names tell apart have these in brackets; those that are the same get numbers.
+        Regions with the same displayed name have their linker names in brackets. If these are the same, too, they have
+        numbers.
         """
         displays = Counter((int(parent), self.name(node)) for node, parent in enumerate(self.parent))
         taken: Counter[tuple[int, str]] = Counter()
@@ -215,8 +216,8 @@ class CallTree:
     def inclusive(self, exclusive: FloatArray, over: Literal["sum", "max"] = "sum") -> FloatArray:
         """Return inclusive values of `exclusive`, whose first axis runs over call paths.
 
-        NaN (not measured) counts as nothing unless a node and all below it are NaN. The start and the end of MPI
-        have inclusive values of their own, and are in those of no caller.
+        NaN (not measured) counts as 0 unless a node and all below it are NaN. The start and the end of MPI have
+        inclusive values, which no caller contains.
         """
         result = np.array(exclusive, dtype=np.float64, copy=True)
         measured = ~np.isnan(result)

@@ -28,8 +28,8 @@ class LineChange:
 def line_changes(before: LineEffort, after: LineEffort) -> list[LineChange]:
     """Return the lines of one function whose effort differs, in the order of the text after the change.
 
-    Lines are those of before where a longest common subsequence of efforts says so: an edit moves all lines below it,
-    and their effort stays what it was.
+    Lines are matched by the longest common subsequence of their efforts, because an edit moves all lines below it and
+    does not change their effort.
     """
     old, new = sorted(before), sorted(after)
     if all(before.get(line) == values for line, values in after.items()) and len(old) == len(new):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who does independent tasks: this process alone, several of this machine, or those of an MPI job (option --jobs).
+"""Independent tasks in this process, in several processes of this machine, or in an MPI job (option --jobs).
 
 Results come in the order of the tasks, so that what is made of them does not depend on the number of workers but for
 the last digits of sums.
@@ -49,8 +49,8 @@ _workers: ContextVar[Workers] = ContextVar("workers", default=ALONE)
 def jobs(number: str) -> Iterator[Workers | None]:
     """Give the workers that `--jobs` asks for, which also fit models within the block.
 
-    number: of processes of this machine, or "mpi" for those of an MPI job: `mpiexec -n 4 quipu …`, of which rank 0
-    gets the workers, and the others None after they have served it; or `mpiexec -n 4 python -m mpi4py.futures …`.
+    number: number of processes on this machine, or "mpi" for an MPI job: `mpiexec -n 4 quipu …`, in which rank 0 gets
+    the workers, and the other ranks get None after they have served it; or `mpiexec -n 4 python -m mpi4py.futures …`.
 
     Raises UsageError if `number` is neither, EnvironmentProblem without mpi4py or with one for another MPI.
     """

@@ -15,8 +15,8 @@ NATIVE = Path("lib", "quipu")
 def prefix(environment: Mapping[str, str] = os.environ, package: Path = Path(__file__).parents[1]) -> Path:
     """Return the folder above bin and lib/quipu: QUIPU_HOME, else the one that `package`, the Python package, is in.
 
-    Each package of Spack has a prefix of its own, as has what pip installs with --user or --prefix: that of the running
-    Python is right only if there is nothing above the package.
+    Each package of Spack has a separate prefix, and so has an installation by pip with --user or --prefix. The prefix
+    of the running Python is used only if no prefix is found above the package.
     """
     home = environment.get("QUIPU_HOME")
     if home:

@@ -209,10 +209,10 @@ def assumed(parameter: str) -> tuple[ProcessGrid, ...]:
 
 
 def telling(grid: ProcessGrid, measured: Sequence[float], number: int = 2) -> list[int]:
-    """Return the next numbers of processes to measure so that the extents of a grid can be told apart.
+    """Return the next numbers of processes to measure so that the extents of a grid can be distinguished.
 
-    Those are the smallest from the first measured one, up to eight times what was measured, that raise the rank of the
-    products of 1 and 1/x of all dimensions; none if these can be told apart already.
+    These are the smallest numbers, up to eight times the largest measured one, that raise the rank of the products of 1
+    and 1/x over all dimensions; none if these products are linearly independent already.
     """
     known = sorted({int(p) for p in measured})
     found: list[int] = []

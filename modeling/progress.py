@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far long work is. Who does it says so here; who shows it to a person listens, and nobody has to."""
+"""The progress of long work: functions report it here, and a view may listen and show it."""
 
 from __future__ import annotations
 

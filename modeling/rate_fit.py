@@ -31,9 +31,9 @@ _SHARE = 1e-3
 # Rates this many times those at which one metric alone would take the program's time are drawn back as much as the
 # whole time of a call path says about them. benchmarks/simulated_time.py: samplesort on two ranks, 220 times too long
 _PLAUSIBLE = 10.0
-# The residual beyond which effort does not explain the time of a call path. Then a visit takes a time of its own.
+# The residual above which effort does not explain the time of a call path. Then each visit gets a time, too.
 _EXPLAINED = 0.3
-# Metrics that are rarer than this beside instructions say nothing: a few flops would get the time of much else.
+# Metrics that are rarer than this relative to instructions are not used: a few flops would explain the time of others.
 _RARE = 1e-2
 # A rate that takes less of the time than this in all measurements is 0, unless it is near the one that it is drawn to,
 # which may matter at other sizes.

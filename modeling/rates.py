@@ -65,7 +65,7 @@ class Rates:
     notes: tuple[str, ...] = ()
 
     def without(self, paths: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-        """Return which of the call paths have the rates of their function, and which those of the program."""
+        """Return the call paths that get the rates of their function, and those that get the rates of the program."""
         known, functions = {simulated(e.names) for e in self.callpaths}, {simulated(e.names) for e in self.functions}
         missing = [path for path in paths if simulated(path) not in known]
         by_function = [simulated(path[-1:]) in functions for path in missing]
@@ -74,7 +74,7 @@ class Rates:
 
 
 def simulated(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of a call path by which rates of a real run are those of a simulation.
+    """Return the names under which a call path of a real run is found in a simulation.
 
     A process of a Fortran program begins in a C main, by which flang starts the main program; SMPI starts the main
     program of each rank itself (llvm_pass/wrapper/toolchain.cpp). MPI's handles are of no type.

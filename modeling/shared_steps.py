@@ -20,7 +20,7 @@ Models = dict[str, list[Model | NoModel]]
 
 
 def by_shared_steps(experiment: Experiment, models: Models) -> Models:
-    """Return the models of metrics, with those of shared steps in place of inexact ones of effort."""
+    """Return the models of metrics; models with shared steps replace inexact models of effort."""
     effort = [name for name in models if experiment.metrics[name].is_effort]
     result = {metric: list(own) for metric, own in models.items()}
     points = experiment.points

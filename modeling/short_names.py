@@ -19,18 +19,18 @@ ELLIPSIS = "…"
 IN_TEXT = 60
 """Columns of a name or of a call path within a sentence."""
 _NARROWEST = 8
-_LEAST_PART = 6  # columns of a name beside another one that is cut, too
+_LEAST_PART = 6  # least columns of a name next to another shortened name
 _LONGEST = 10_000
 
 
 def shorten(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
     """Return the name of a region, or of a call path (`main->solve`), in at most `width` columns.
 
-    Of a C++ function the type of the result and the arguments go first, then template arguments, then the scopes around
-    it; of a Fortran procedure the module. `void fe::solve<Matrix<double>>(Matrix<double>&)` becomes
-    `fe::solve<…>(…)`, `…solve<…>(…)`, `…solve`. Then steps of a call path go, those nearest to the root first and the
-    root last; an operation of MPI keeps its caller, which says more than the root. Of a last step that is still too
-    long the middle goes.
+    Parts are removed in this order until the name fits: the result type and the arguments of a C++ function, its
+    template arguments, its scopes (of a Fortran procedure the module). `void fe::solve<Matrix<double>>(Matrix<double>&)`
+    becomes `fe::solve<…>(…)`, `…solve<…>(…)`, `…solve`. Then steps of a call path are removed, from the root on, and the root
+    last. An operation of MPI keeps its caller, which says more than the root. If the last step is still too long, an
+    ellipsis replaces its middle.
     """
     if cell_len(text) <= width:
         return text
@@ -51,7 +51,7 @@ def shorten(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
 
 
 def _without_steps(names: Sequence[str], width: int, ellipsis: str) -> Iterator[str]:
-    """Yield what is left of a call path without the steps after the root; with its caller for an operation of MPI."""
+    """Yield shorter call paths without steps after the root; an operation of MPI keeps its caller."""
     cut = ellipsis
     with_caller = len(names) > 2 and _MPI.match(names[-1]) is not None
     for first in range(2, len(names) - with_caller):
@@ -71,9 +71,9 @@ def _without_steps(names: Sequence[str], width: int, ellipsis: str) -> Iterator[
 
 
 def shorten_apart(texts: Sequence[str], width: int, ellipsis: str = ELLIPSIS) -> list[str]:
-    """Return names or call paths in at most `width` columns each, those that differ told apart where that is possible.
+    """Return names or call paths in at most `width` columns each; different ones stay different if possible.
 
-    Of call paths that would look alike, a step in which they differ stays: `main->…->solve_a->…->MPI_Wait`.
+    Call paths that would look alike keep a step in which they differ: `main->…->solve_a->…->MPI_Wait`.
     """
     short = [shorten(text, width, ellipsis) for text in texts]
     alike: dict[str, set[str]] = {}
@@ -84,7 +84,7 @@ def shorten_apart(texts: Sequence[str], width: int, ellipsis: str = ELLIPSIS) ->
 
 
 def _apart(group: Collection[str], width: int, ellipsis: str) -> Iterator[tuple[str, str]]:
-    """Yield what tells the call paths of a group apart, if it has room."""
+    """Yield a short form that distinguishes each call path of a group, if there is room."""
     paths = _told_apart({text: _ARROW.split(text) for text in group if len(text) <= _LONGEST}, ellipsis)
     first, last = _common(list(paths.values())), _common([names[::-1] for names in paths.values()])
     middles = {text: range(first, len(steps) - last) for text, steps in paths.items()}
@@ -106,7 +106,7 @@ def _apart(group: Collection[str], width: int, ellipsis: str) -> Iterator[tuple[
 
 
 def _told_apart(paths: dict[str, list[str]], ellipsis: str) -> dict[str, list[str]]:
-    """Return call paths with the shortest names of their steps that still tell them apart, if any do."""
+    """Return call paths with the shortest names of their steps that still distinguish them, if any do."""
     apart = paths
     for step in _STEPS:
         paths = {text: [step(name, ellipsis) for name in names] for text, names in paths.items()}

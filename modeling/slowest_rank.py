@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the slowest rank of a run takes, beside the mean over ranks: the run takes as long as that rank."""
+"""The time of the slowest rank of a run, relative to the mean over ranks: the run takes as long as this rank."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ DOMINATES = 1.25
 class SlowestRank:
     """The slowest rank at a measured configuration.
 
-    mean: seconds of the program, mean over ranks; low, high: between which those of the slowest rank are, the same
-    number where the time of each rank is known.
+    mean: seconds of the program, mean over ranks. low, high: bounds of the seconds of the slowest rank, which are equal
+    if the time of each rank is known.
     """
 
     point: tuple[Real, ...]
@@ -48,7 +48,7 @@ class RankTimes:
     high: NDArray[np.float64]
 
     def chosen(self, places: Sequence[int]) -> RankTimes:
-        """Return those of some configurations, in this order."""
+        """Return the times of some configurations, in this order."""
         return RankTimes(self.mean[places], self.low[places], self.high[places])
 
     def dominating(self, points: NDArray[np.float64]) -> list[SlowestRank | None]:

@@ -35,7 +35,7 @@ class PathEntry:
 
 
 def tree_json(tree: CallTree) -> dict[str, Any]:
-    """Return "regions" and "callpaths" of a document; call paths have their label beside them, for people."""
+    """Return "regions" and "callpaths" of a document; call paths also have their label, for people."""
     return {
         "regions": [
             {"name": r.name, "display": r.display, "kind": r.kind.name.lower(), "file": r.file, "line": r.line}

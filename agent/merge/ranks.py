@@ -35,7 +35,7 @@ class RankedProcess:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is doubtful about a run: texts, ranks that left no profile, and whether numbers are missing."""
+    """The problems of a run: texts, ranks that left no profile, and whether numbers are missing."""
 
     problems: tuple[str, ...]
     missing: tuple[RankRecord, ...]
@@ -93,9 +93,9 @@ def judge(
     foreign: Iterable[ProcessProfile] = (),
     metadata: RunMetadata = ENDED_WELL,
 ) -> Judgement:
-    """Return what is doubtful: processes of which something is missing, and ranks that left no profile.
+    """Return the problems of a run: processes with missing numbers, and ranks that left no profile.
 
-    foreign: profiles that were left out, which is doubtful, too. metadata: how the launch ended.
+    foreign: profiles that were left out, which is a problem, too. metadata: how the launch ended.
 
     A profile holds all that its process counted, however it ended. So nothing is missing of a process that became
     another program, called _exit or was killed, if the launch ended well: whoever started the process, or the program
@@ -151,8 +151,8 @@ def judge(
         many = counted(len(pids), "process is no rank", "processes are no ranks")
         named = f"{', '.join(map(str, pids[:10]))}{' ...' if len(pids) > 10 else ''}"
         problems.append(
-            f"{many} of this run (started by MPI_Comm_spawn or beside it) and left out: {named}; profiles of such stay "
-            "beside the run (.left-out-…): quipu merge makes a run of them"
+            f"{many} of this run (MPI_Comm_spawn, or a second launch) and left out: {named}; their profiles are in a "
+            "raw folder next to the run (.left-out-…): quipu merge makes a run of them"
         )
     unseen = expected - len(measured) - len(missing)
     if unseen > 0:

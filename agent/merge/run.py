@@ -159,7 +159,7 @@ def _others(raw: RawFolder, processes: Iterable[RankedProcess]) -> list[ProcessP
 
 
 def _keep_apart(raw: RawFolder, folder: Path) -> bool:
-    """Move the profiles that were left out of a run into a raw folder of their own; return whether none is left.
+    """Move the profiles that were left out of a run into a separate raw folder; return whether none is left.
 
     It is merged as any other: processes that MPI_Comm_spawn started are ranks there.
     """

@@ -17,7 +17,7 @@ from ..archive.run import CommunicationMatrix
 
 _Pairs = NDArray[np.int64]
 
-# Pairs with less than this part of the messages of the busiest pair say nothing of the grid: input, results, debugging.
+# Pairs with less than this part of the messages of the busiest pair are ignored: input, results, debugging.
 _LEAST_MESSAGES = 0.05
 # Everyone exchanges the same with everyone if the least pair sends this part of what the busiest does: faces and
 # corners of blocks differ by the number of cells along an edge.
@@ -29,7 +29,7 @@ _LEAST_RANKS = 4
 def agreeing(
     grids: Sequence[ProcessGrid], matrices: Mapping[int, CommunicationMatrix]
 ) -> tuple[ProcessGrid, ...] | None:
-    """Return those of `grids` that agree with who sent to whom, by number of ranks; None if that says nothing.
+    """Return the grids that agree with the communication matrices; None if the matrices do not restrict them.
 
     Only chains where everyone exchanges the same with everyone: then counts depend on the number of ranks alone.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where in the code samples were taken: addresses of raw profiles."""
+"""The code addresses of samples in raw profiles."""
 
 from __future__ import annotations
 

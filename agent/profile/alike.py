@@ -25,7 +25,7 @@ _ARRANGED = frozenset({ChunkType.NODES, ChunkType.COUNTERS, ChunkType.WEIGHTS})
 _STRUCTURE = ("id", "parent", "region", "owner")
 _NOTHING = np.zeros(1, dtype=np.uint64)
 _MOST_KNOWN = 8
-"""So many arrangements are told apart; a profile that has another one is read as if it were alone."""
+"""Most arrangements that are remembered; a profile with a further one is read separately."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,7 +89,7 @@ class KeptCounters:
         )
 
     def entries(self) -> CounterEntries:
-        """Return the counts of the regions that have weights, those of each in the order of visits, counters."""
+        """Return the counts of the regions that have weights: for each region its visits, then its counters."""
         number, counters = self.number, self.counters
         weighted, first = np.unique(self.weights.key >> _ROW_BITS, return_index=True)
         rows = np.diff(np.append(first, self.weights.key.size))

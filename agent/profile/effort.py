@@ -53,7 +53,7 @@ class Weights:
 def add_effort(
     nodes: NodeArrays, found: Counters, tables: Sequence[Weights], metrics: Sequence[Metric], problems: list[str]
 ) -> tuple[NodeArrays, NDArray[np.bool_]]:
-    """Return the nodes with the effort that their counters and visits stand for, and which metrics have such effort.
+    """Return the nodes with the effort of their counters and visits, and a flag for each metric with effort.
 
     found, tables: what `read_counters` and `read_weights` return for these nodes.
     """
@@ -117,7 +117,7 @@ def rows_of_owners(
 
 
 def fold_left_out(nodes: NodeArrays, left_out: Set[int], metrics: Sequence[Metric]) -> tuple[NodeArrays, IntArray]:
-    """Return the nodes without those of regions that were left out, and for every old node where its effort is now.
+    """Return the nodes without the nodes of left-out regions, and for every old node the index that has its effort now.
 
     What such a node has goes to the next node above that was not left out; its visits do not. Roots stay.
     """
@@ -226,7 +226,7 @@ def counter_places(words: Words, ends: IntArray, nodes: NodeArrays, problems: li
 
 
 def read_counters(chunks: Sequence[Chunk], nodes: NodeArrays, problems: list[str]) -> Counters:
-    """Return the counters of all nodes, those of a node together."""
+    """Return the counters of all nodes, ordered by node."""
     words, ends = words_of(chunks)
     places = counter_places(words, ends, nodes, problems)
     return Counters(places.node, places.row, words[places.value])

@@ -20,7 +20,7 @@ from .effort import Counters, Weights, rows_of_owners
 from .nodes import NodeArrays, distinct
 
 OVERHEAD = Metric("overhead", "s", "cost", "sum", "time that measuring took, estimated from numbers of events")
-# Events of nodes that are not in their visits; like effort, those of what was left out belong to its callers.
+# Events of nodes in addition to their visits. The events of left-out regions belong to the callers, as effort does.
 EVENTS = (
     Metric("pairs", "1", "effort"),
     Metric("visits without a hook", "1", "effort"),
@@ -45,7 +45,7 @@ class EventCosts:
 
 
 def event_costs(attributes: Mapping[str, str]) -> EventCosts | None:
-    """Return what a process found out about its machine; None if it says nothing that can be believed."""
+    """Return the costs of events that a process measured at its start; None if they are missing or implausible."""
     found = []
     for name in ("pair_ns", "pair_inside_ns", "quiet_ns", "counter_ns", "clock_ns"):
         try:

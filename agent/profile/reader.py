@@ -115,7 +115,7 @@ class ProcessProfile:
 
 @dataclass(frozen=True)
 class ProfileHeader:
-    """The header of a profile. fields: its record, by name; seal: of a process that ended by itself."""
+    """The header of a profile. fields: its record, by name; seal: checksums of a process that was not killed."""
 
     fields: np.void
     metrics: tuple[Metric, ...]

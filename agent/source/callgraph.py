@@ -80,7 +80,7 @@ class _Linker:
     def __init__(self) -> None:
         self.definitions: dict[_Key, DescribedFunction] = {}
         self.aliases: dict[str, _Key] = {}
-        self.types: dict[_Key, str] = {}  # of functions whose address is taken
+        self.types: dict[_Key, str] = {}  # of functions that a pointer may point to
         self.rows: dict[tuple[int, str], dict[_Key, None]] = defaultdict(dict)
         self.tables: dict[str, tuple[DescribedTable, _Unit]] = {}
         self.virtual: set[_Key] = set()

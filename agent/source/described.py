@@ -51,7 +51,7 @@ class DescribedAlias(msgspec.Struct, frozen=True, tag="alias", tag_field="kind")
 
 
 class DescribedAddress(msgspec.Struct, frozen=True, tag="taken", tag_field="kind"):
-    """A function of another object file whose address is taken in this one."""
+    """A function of another object file that a pointer of this one may point to."""
 
     name: Name
     type: str = ""

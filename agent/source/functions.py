@@ -27,8 +27,8 @@ class StaticFunction:
     """One function after inlining.
 
     name: linker name. blocks, instructions: of LLVM IR. calls: linker names of the functions that it calls, in order
-    of first call; indirect_calls: how many calls have an unknown callee. hook: it is a region of its own. inlined:
-    this is about the source lines of a copy inside of another function.
+    of first call; indirect_calls: how many calls have an unknown callee. hook: it is a separate region. inlined:
+    this describes a copy that was inlined into another function.
     """
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
