@@ -125,6 +125,26 @@ NOT_MEASURED = Entry(
     "or --counters; counts need a program that the wrappers built.",
     "reference/metrics.md",
 )
+BLIND_POINTS = Entry(
+    "blind-points",
+    "{points} are left out: they had more ranks than processors, so that their times contain waiting for one",
+    "The diagnosis compares times with effort, and waiting for a processor would look like a slowdown of the program. "
+    "Measure with a processor for each rank, or simulate the ranks.",
+    "design/diagnosis.md",
+)
+BLIND_PARAMETERS = Entry(
+    "blind-parameters",
+    "{names}: measure at least {least} values of {each}, {where}, to see what grows with {it}",
+    "With fewer values a slowdown cannot be distinguished from noise. The values must be measured with all other "
+    "parameters equal.",
+    "design/diagnosis.md",
+)
+NO_EFFORT = Entry(
+    "no-effort",
+    "{share} of the time is of {what} ({regions}): {advice}",
+    "A diagnosis compares time with effort, and these call paths have none. Their time may grow without a finding.",
+    "design/diagnosis.md",
+)
 
 ENTRIES = tuple(entry for entry in list(globals().values()) if isinstance(entry, Entry))
 """All messages of this part."""

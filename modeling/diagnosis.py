@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .analysis import Analysis
+from .catalogue import BLIND_PARAMETERS, BLIND_POINTS, NO_EFFORT
 from .evaluation import Evaluation, evaluate
 from .experiment import Experiment, RegionKind
 from .models import of_time
@@ -155,19 +156,20 @@ def scale_of(experiment: Experiment, chosen: Mapping[str, float]) -> tuple[float
 
 
 def blind_spots(experiment: Experiment) -> tuple[str, ...]:
-    """Return what a diagnosis cannot see, as sentences: oversubscribed configurations, parameters with few values."""
+    """Return notes on what a diagnosis cannot see: oversubscribed configurations, parameters with few values."""
     usable = experiment.dedicated
     notes = []
     if not usable.all():
-        notes.append(
-            f"{np.count_nonzero(~usable)} of {len(usable)} configurations are left out: they had more ranks than "
-            "processors, so that their times contain waiting for one"
-        )
+        notes.append(BLIND_POINTS(points=f"{np.count_nonzero(~usable)} of {len(usable)} configurations"))
+    few: dict[str, list[str]] = {}
     for column, name in enumerate(experiment.parameters):
         if _most_values(experiment, column, usable) < LEAST_VALUES:
             enough = _most_values(experiment, column, np.ones_like(usable)) >= LEAST_VALUES
             where = "with a processor for each rank" if enough or not usable.any() else "with all else equal"
-            notes.append(f"{name}: measure at least {LEAST_VALUES} values of it, {where}, to see what grows with it")
+            few.setdefault(where, []).append(name)
+    for where, names in few.items():
+        each, it = ("it", "it") if len(names) == 1 else ("each", "them")
+        notes.append(BLIND_PARAMETERS(names=", ".join(names), least=LEAST_VALUES, each=each, where=where, it=it))
     return tuple(notes)
 
 
@@ -277,5 +279,5 @@ def _without_effort(experiment: Experiment, alone: Mapping[int, float], total: f
         if share >= _WITHOUT_EFFORT:
             names = sorted(seconds_of, key=lambda name: -seconds_of[name])
             several = ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
-            notes.append(f"{share:.0%} of the time is of {what} ({several}): {advice}")
+            notes.append(NO_EFFORT(share=f"{share:.0%}", what=what, regions=several, advice=advice))
     return tuple(notes)

@@ -27,10 +27,10 @@ def shorten(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
     """Return the name of a region, or of a call path (`main->solve`), in at most `width` columns.
 
     Parts are removed in this order until the name fits: the result type and the arguments of a C++ function, its
-    template arguments, its scopes (of a Fortran procedure the module). `void fe::solve<Matrix<double>>(Matrix<double>&)`
-    becomes `fe::solve<…>(…)`, `…solve<…>(…)`, `…solve`. Then steps of a call path are removed, from the root on, and the root
-    last. An operation of MPI keeps its caller, which says more than the root. If the last step is still too long, an
-    ellipsis replaces its middle.
+    template arguments, its scopes (of a Fortran procedure the module). For example, `void fe::solve<Matrix>(Matrix&)`
+    becomes `fe::solve<…>(…)`, `…solve<…>(…)`, `…solve`. Then steps of a call path are removed, from the root on, and
+    the root last. An operation of MPI keeps its caller, which says more than the root. If the last step is still too
+    long, an ellipsis replaces its middle.
     """
     if cell_len(text) <= width:
         return text

@@ -88,6 +88,28 @@ UNDECIDED_FORMULAS = Entry(
     "Only a run almost as large as the point would show which one holds.",
     "howto/reading-a-prediction.md#when-several-formulas-fit-the-counts",
 )
+NOT_SEPARATED = Entry(
+    "not-separated",
+    "serialization and transfer are not separated: waiting in collective operations was not measured; measure with "
+    "quipu run --mpi-wait all, or give a simulation with --ideal-network",
+    "Communication efficiency is the product of both factors. Serialization is waiting for other ranks, and transfer "
+    "is the time of the network.",
+    "howto/efficiency.md",
+)
+NO_CYCLES = Entry(
+    "no-cycles",
+    "IPC and frequency are not separated: measure with quipu run --counters cycles,instructions",
+    "Instructions per second is the product of both. IPC falls with misses of caches, frequency with the load of the "
+    "processor.",
+    "howto/efficiency.md",
+)
+UNKNOWN_RANKS = Entry(
+    "unknown-ranks",
+    "single ranks of {runs} are not known: load balance and communication efficiency are between bounds (quipu run "
+    "--rank-columns keeps the ranks)",
+    "Above 256 ranks an archive contains statistics over the ranks instead of their values.",
+    "howto/efficiency.md",
+)
 
 ENTRIES = tuple(entry for entry in list(globals().values()) if isinstance(entry, Entry))
 """All messages of this part."""

@@ -13,6 +13,7 @@ from quipu.modeling.experiment import CallTree
 from quipu.modeling.printable import counted
 from quipu.modeling.root_causes import RootCauses
 
+from .catalogue import NO_CYCLES, NOT_SEPARATED, UNKNOWN_RANKS
 from .formats.fnmatch import matches
 from .json_views import document_json, json_number, path_json
 from .text import point_text
@@ -24,15 +25,6 @@ GOOD, POOR = 0.8, 0.6
 _MOST_COLUMNS = 8  # of the page
 _MOST_LOSSES = 4
 _WORTH = 0.01  # parts of the elapsed time that are worth an item
-HOW_TO_SEPARATE = (
-    "serialization and transfer are not separated: waiting in collective operations was not measured; measure with "
-    "quipu run --mpi-wait all, or give a simulation with --ideal-network"
-)
-NO_COUNTERS = "IPC and frequency are not separated: measure with quipu run --counters cycles,instructions"
-BOUNDS = (
-    "single ranks of {} are not known: load balance and communication efficiency are between bounds "
-    "(quipu run --rank-columns keeps the ranks)"
-)
 _OF_HYBRID = {
     **dict.fromkeys(("serialization", "transfer"), "mpi_communication"),
     "work_balance": "mpi_load_balance",
@@ -136,12 +128,12 @@ def efficiency_notes(columns: Sequence[EfficiencyColumn]) -> list[str]:
     """Return what could not be determined, and how to get it."""
     notes = []
     if any(column.factors.missing for column in columns):
-        notes.append(HOW_TO_SEPARATE)
+        notes.append(NOT_SEPARATED())
     if any("rate" in column.factors.values and column.scaling != "none" for column in columns):
-        notes.append(NO_COUNTERS)
+        notes.append(NO_CYCLES())
     bounded = [column.run.name for column in columns if column.run is not None and column.run.slowest is None]
     if bounded:
-        notes.append(BOUNDS.format(bounded[0] if len(bounded) == 1 else f"{len(bounded)} runs"))
+        notes.append(UNKNOWN_RANKS(runs=bounded[0] if len(bounded) == 1 else f"{len(bounded)} runs"))
     return notes
 
 

@@ -12,6 +12,7 @@ from quipu.modeling.diagnosis import Diagnosis, diagnose
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region, RegionKind
+from quipu.modeling.message import code_of
 from quipu.modeling.pmnf.model import Factor, Model, Term, add
 from quipu.modeling.priors.slowdown import Cause
 from quipu.report.html import html_diagnosis
@@ -121,8 +122,8 @@ def test_configurations_that_were_oversubscribed_say_nothing() -> None:
     assert _diagnosis(measured).findings
     known = _diagnosis(replace(measured, oversubscribed=P >= 125))
     assert known.findings == ()
-    assert [note.split(":")[0] for note in known.notes] == ["10 of 25 configurations are left out", "p"]
-    assert "measure at least 4 values of it, with a processor for each rank" in known.notes[1]
+    assert [code_of(note) for note in known.notes] == ["blind-points", "blind-parameters"]
+    assert "p: measure at least 4 values of it, with a processor for each rank" in known.notes[1]
 
 
 def test_waiting_that_no_operation_measured_is_not_known() -> None:
@@ -152,7 +153,7 @@ def test_advice_on_what_has_no_effort_is_that_of_its_kind(name: str, kind: Regio
 
 
 def _notes(measured: Experiment) -> list[str]:
-    return [note for note in _diagnosis(measured).notes if "of the time is of" in note]
+    return [note for note in _diagnosis(measured).notes if code_of(note) == "no-effort"]
 
 
 def test_the_program_takes_what_predictions_say_and_losses_are_part_of_it() -> None:
