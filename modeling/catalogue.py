@@ -145,6 +145,44 @@ NO_EFFORT = Entry(
     "A diagnosis compares time with effort, and these call paths have none. Their time may grow without a finding.",
     "design/diagnosis.md",
 )
+OVERSUBSCRIBED_KERNELS = Entry(
+    "oversubscribed-kernels",
+    "{points} had more ranks than processors, so their times contain waiting for a processor: {used}",
+    "Counts are not affected. Measure with a processor for each rank, or simulate the ranks.",
+    "kernels.md",
+)
+NO_PROCESSES = Entry(
+    "no-processes",
+    "no parameter is the number of processes: name it with --processes if one is",
+    "Without it, the problem size of a process is not known, and communication is modeled without the ranks.",
+    "kernels.md",
+)
+NO_INSTRUCTIONS = Entry(
+    "no-instructions",
+    "no instructions were counted, so the limits of functions are not determined: build with the compiler wrappers "
+    "(quipu-cc), or measure with quipu run --counters instructions",
+    "Computation is modeled by time alone.",
+    "kernels.md",
+)
+NO_MACHINE = Entry(
+    "no-machine",
+    "no machine is given, so memory is part of computation: quipu machine -o FILE, then --machine FILE",
+    "The time of memory accesses needs the latencies of the machine.",
+    "kernels.md",
+)
+NO_ACCESSES = Entry(
+    "no-accesses",
+    "accesses to caches were not counted, so memory is part of computation: quipu run --counters reuse",
+    "The time of memory accesses needs their number in each level of the caches.",
+    "kernels.md",
+)
+MEMORY_CONTENTION = Entry(
+    "memory-contention",
+    "{kernels}: {part} of the accesses miss the last-level cache (E above {limit:g}): memory contention is visible, "
+    "and may grow with larger problems",
+    "Accesses to main memory share its bandwidth. The models contain the contention of the measured sizes only.",
+    "kernels.md",
+)
 
 ENTRIES = tuple(entry for entry in list(globals().values()) if isinstance(entry, Entry))
 """All messages of this part."""

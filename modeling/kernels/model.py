@@ -11,11 +11,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..catalogue import (
+    MEMORY_CONTENTION,
+    NO_ACCESSES,
+    NO_INSTRUCTIONS,
+    NO_MACHINE,
+    NO_PROCESSES,
+    OVERSUBSCRIBED_KERNELS,
+)
 from ..errors import ModelingError
 from ..experiment import Experiment
 from ..machine import Machine
 from ..pmnf.model import Prediction
 from ..rate_fit import typical
+from ..short_names import IN_TEXT, shorten
 from .communication import Group, GroupModel, Kind, group_models
 from .computation import KernelModel, kernel_models
 from .counts import THRESHOLD_E
@@ -243,34 +252,25 @@ def _notes(
     machine: Machine | None,
     used: NDArray[np.bool_],
 ) -> tuple[str, ...]:
-    """Return what a reader must know. used: the configurations whose times are in the models, (C,)."""
+    """Return notes on the models. used: the configurations whose times are in the models, shape (C,)."""
     notes = list(experiment.notes)
     if not (dedicated := experiment.dedicated).all():
-        notes.append(
-            f"{np.count_nonzero(~dedicated)} of {len(dedicated)} configurations had more ranks than processors, so "
-            "their times contain waiting for a processor: "
-            + ("they are in the models" if used.all() else "only their counts are in the models")
-        )
+        points = f"{np.count_nonzero(~dedicated)} of {len(dedicated)} configurations"
+        how = "they are in the models" if used.all() else "only their counts are in the models"
+        notes.append(OVERSUBSCRIBED_KERNELS(points=points, used=how))
     if variables.processes is None:
-        notes.append("no parameter is the number of processes: name it with --processes if one is")
+        notes.append(NO_PROCESSES())
     counted = [model for model in models if model.counts.levels or model.counts.waits is not None]
     if all(model.counts.instructions is None for model in models):
-        notes.append(
-            "no instructions were counted, so nothing says what limits functions: build with the compiler wrappers "
-            "(quipu-cc), or measure with quipu run --counters instructions"
-        )
+        notes.append(NO_INSTRUCTIONS())
     elif machine is None:
-        notes.append(
-            "no machine is given, so memory is part of computation: quipu machine -o FILE, then --machine FILE"
-        )
+        notes.append(NO_MACHINE())
     elif not counted:
-        notes.append(
-            "accesses to caches were not counted, so memory is part of computation: quipu run --counters reuse"
-        )
-    for model in models:
-        if model.counts.criterion > THRESHOLD_E:
-            notes.append(
-                f"{model.kernel.name}: {model.counts.criterion:.1e} of its accesses miss the last-level cache (E above "
-                f"{THRESHOLD_E:g}): memory contention shows already, and may grow with larger problems"
-            )
+        notes.append(NO_ACCESSES())
+    missing = [model for model in models if model.counts.criterion > THRESHOLD_E]
+    if missing:
+        worst = max(missing, key=lambda model: model.counts.criterion)
+        name = shorten(worst.kernel.name, IN_TEXT)
+        kernels = name if len(missing) == 1 else f"{len(missing)} kernels, such as {name}"
+        notes.append(MEMORY_CONTENTION(kernels=kernels, part=f"{worst.counts.criterion:.1e}", limit=THRESHOLD_E))
     return tuple(notes)

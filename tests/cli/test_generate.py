@@ -77,7 +77,7 @@ def test_a_full_disk_leaves_the_program_that_was_there(
         (("--exponents", "999", "--logarithms", "0"), "no computation can grow so fast"),
         (("--exponents", "-999", "--logarithms", "0"), "no computation can grow so fast"),
         (("--exponents", "9", "--logarithms", "0"), "no computation can grow so fast"),
-        (("--exponents", "1,10"), "--exponents 10: no computation fits that grows so from --from to --to"),
+        (("--exponents", "1,10"), "--exponents 10: no computation can grow so fast from --from to --to"),
         (("--exponents", ""), "--exponents '': write numbers or fractions"),
         (("--exponents", "\u0663"), "write numbers or fractions"),
         (("--logarithms", " "), "write whole numbers from 0 to 4"),
