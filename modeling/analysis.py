@@ -84,7 +84,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         run_scatter(experiment),
         experiment.quality,
         counts,
-        times=time_models(experiment, counts),
+        times=time_models(experiment, counts, exclusive),
         heap_moments=heap_moments(experiment, options),
     )
 
@@ -114,7 +114,7 @@ def _apart(experiment: Experiment, timed: TimedPart, options: Options) -> Analys
         notes=tuple(dict.fromkeys((*counts.notes, *further))),
         counts=counts.counts,
         heap_moments=counts.heap_moments,
-        times=time_models(experiment, counts.counts),
+        times=time_models(experiment, counts.counts, counts.exclusive),
     )
 
 

@@ -8,7 +8,7 @@ the end have a separate total and a separate ranking.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .analysis import Analysis
-from .counts.predictions import CountModels
 from .errors import ModelingError
 from .experiment import FloatArray, Metric
 from .extrapolation import times_beyond
 from .notebook import MOST_ROWS, data_frame, short_paths, table_html
 from .pmnf.model import Model, Prediction
 from .pmnf.options import NoModel
+from .predicted import UNKNOWN, by_law, predicted, predicted_counts
 from .table_columns import CALLPATH
 
 if TYPE_CHECKING:
@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 
 # Runs that differ by less than this, relatively, are the same.
 _ALIKE = 1e-9
-_REPRODUCES = 1e-7  # percent that a formula may be off where it reproduces counts
 # Of the variance of times by rates, the part that all call paths have in common: one machine changes the rates of all.
 _SHARED = 0.25
-_UNKNOWN = Prediction(math.nan, math.nan, math.nan, False)
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,7 @@ class Evaluation:
         if self.metric.over_locations == "max":
             return self.exclusive
         sums = self.analysis.tree.inclusive(self._parts)
-        return tuple(_UNKNOWN if math.isnan(value) else self._sum(value, *ends) for value, *ends in sums.tolist())
+        return tuple(UNKNOWN if math.isnan(value) else self._sum(value, *ends) for value, *ends in sums.tolist())
 
     @cached_property
     def total(self) -> Prediction:
@@ -98,6 +96,12 @@ class Evaluation:
         NaN if none has one.
         """
         return self._total(~self.analysis.tree.start_and_end)
+
+    def sum_over(self, paths: Sequence[int]) -> Prediction:
+        """Return the sum over some call paths, as `total`."""
+        chosen = np.zeros(len(self.exclusive), dtype=bool)
+        chosen[list(paths)] = True
+        return self._total(chosen)
 
     @property
     def one_run(self) -> tuple[float, float] | None:
@@ -151,7 +155,7 @@ class Evaluation:
             return max(chosen, key=lambda prediction: np.nan_to_num(prediction.value, nan=-1.0), default=nothing)
         parts = self._parts[paths]
         if len(parts) and np.isnan(parts[:, 0]).all():
-            return _UNKNOWN
+            return UNKNOWN
         return self._sum(*np.nansum(parts, axis=0).tolist())
 
     def _sum(self, value: float, below: float, above: float, below_squared: float, above_squared: float) -> Prediction:
@@ -183,7 +187,7 @@ class Evaluation:
                 formula, note = "", entry.model.reason
             elif math.isnan(prediction.value):
                 formula, note = "", "no finite prediction at this point"
-            elif counts is not None and not inclusive and _by_law(counts, self.metric.name, path, entry.model):
+            elif counts is not None and not inclusive and by_law(counts, self.metric.name, path, entry.model):
                 formula, note = counts.text(self.metric.name, path), ""
             elif self.metric.name == "time" and not inclusive and times is not None and times.text(path):
                 formula, note = times.text(path), ""
@@ -276,30 +280,13 @@ def evaluate(analysis: Analysis, point: Mapping[str, float], metric: str = "time
     values = _checked(analysis, point)
     counts = analysis.counts
     if counts is not None and metric in counts.metrics:
-        place = tuple(values.values())
-        exclusive = tuple(
-            law if _by_law(counts, metric, path, entry.model) else _predict(entry.model, place)
-            for path, (law, entry) in enumerate(zip(counts.predict(values, metric), models, strict=True))
-        )
+        exclusive = predicted_counts(counts, metric, models, values)
     else:
-        exclusive = tuple(_predict(entry.model, tuple(values.values())) for entry in models)
+        exclusive = tuple(predicted(entry.model, tuple(values.values())) for entry in models)
         if metric == "time" and analysis.times is not None:
             by_rate = analysis.times.predict(values)
             exclusive = tuple(by_rate.get(path, own) for path, own in enumerate(exclusive))
     return Evaluation(analysis, analysis.metrics[metric], values, exclusive)
-
-
-def _by_law(counts: CountModels, metric: str, path: int, model: Model | NoModel) -> bool:
-    """Whether the law of a count predicts it.
-
-    Not where it has an error, the formula reproduces all counts, and some of these confirm the formula.
-    """
-    if metric not in counts.metrics:
-        return False
-    if not isinstance(model, Model) or model.quality is None or model.quality.smape > _REPRODUCES:
-        return True
-    terms = len(model.terms) + (model.constant != 0)
-    return counts.is_exact(metric, path) or not counts.can_confirm(metric, path, terms)
 
 
 def _checked(analysis: Analysis, point: Mapping[str, float]) -> dict[str, float]:
@@ -315,16 +302,3 @@ def _checked(analysis: Analysis, point: Mapping[str, float]) -> dict[str, float]
         if not math.isfinite(value) or value < 0 or (value == 0 and low > 0):
             raise ModelingError(f"{analysis.name}: parameter {name} must be a number above 0, not {value:g}")
     return values
-
-
-def _predict(model: Model | NoModel, place: tuple[float, ...]) -> Prediction:
-    """Predict; a value below 0 means that the growth of something else was mistaken for a decrease: 0."""
-    if isinstance(model, NoModel):
-        return _UNKNOWN
-    try:
-        found = model.predict(place)
-    except ModelingError:
-        return _UNKNOWN
-    if not math.isfinite(found.value):  # at 0, of which there is no logarithm
-        return _UNKNOWN
-    return Prediction(max(found.value, 0.0), max(found.lower, 0.0), max(found.upper, 0.0), found.extrapolates)

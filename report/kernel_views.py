@@ -77,7 +77,8 @@ def kernel_rows(model: ProgramModel, prediction: ProgramPrediction) -> list[Kern
                 0.0,
                 typical_cpi(kernel.model),
                 kernel.model.blocking,
-                "; ".join(str(one) for one in growth if one is not None),
+                model.text(kernel.kernel.paths, prediction.point)
+                or "; ".join(str(one) for one in growth if one is not None),
                 limit.cause,
                 limit.advice,
                 kernel.model.residual,
@@ -85,7 +86,6 @@ def kernel_rows(model: ProgramModel, prediction: ProgramPrediction) -> list[Kern
         )
     for group in prediction.groups:
         limit = limit_of_group(group, prediction.point)
-        waits = model.waits.get(group.model.group.name)
         rows.append(
             KernelRow(
                 group.model.group.name,
@@ -97,7 +97,7 @@ def kernel_rows(model: ProgramModel, prediction: ProgramPrediction) -> list[Kern
                 group.total.value,
                 float("nan"),
                 float("nan"),
-                group.model.text + (f" + waiting {waits}" if waits is not None else ""),
+                model.text(group.model.group.paths, prediction.point) or group.model.text,
                 limit.cause,
                 limit.advice,
                 group.model.residual,
@@ -119,7 +119,7 @@ def kernel_facts(model: ProgramModel, prediction: ProgramPrediction) -> list[tup
         (
             "program",
             f"{quantity(total.value, 's')}, {quantity(total.lower, 's')} .. {quantity(total.upper, 's')} (90 %), "
-            "the sum of the kernels below; quipu predict has models of each call path",
+            "the sum of the kernels below",
         ),
         ("of it", ", ".join(f"{name} {percent(value / whole)}" for name, value in parts.items())),
     ]

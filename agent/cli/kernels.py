@@ -66,6 +66,7 @@ def command(
     from quipu.report.terminal.kernels import advice_lines, kernel_table
     from quipu.report.text import quality_fact
 
+    from ..load.kept_models import analyze_once
     from ..load.measurements import load, or_target, read_machine
 
     if method not in METHODS:
@@ -75,7 +76,8 @@ def command(
     if on is not None and machine is None:
         raise UsageError("--on needs --machine: the description of the machine that was measured on")
     here = read_machine(machine) if machine is not None else None
-    measured = load(experiment, over_ranks_of(over_ranks)).of_time
+    whole = load(experiment, over_ranks_of(over_ranks))
+    measured = whole.of_time
     for option, name in (("--processes", processes), ("--size", size), ("--frequency", frequency)):
         if name is not None and name not in measured.parameters:
             known = ", ".join(measured.parameters) or "none"
@@ -84,17 +86,17 @@ def command(
     point = point_of("--at", at, measured.parameters, ranks=ranks)
     chosen = "paper" if method == "paper" else "quipu"
     clock = clock_of_runs(experiment)
-    model = model_program(measured, here, clock, processes, size, share, chosen, frequency)  # type: ignore[arg-type]
+    analysis = None if chosen == "paper" else analyze_once(whole)
+    model = model_program(whole, here, clock, processes, size, share, chosen, frequency, analysis)  # type: ignore[arg-type]
     if on is not None and here is not None:
         model = moved(model, here, read_machine(on))
     prediction = model.at(point)
     if as_json:
         found = None
         if here is not None:
-            from quipu.modeling.analysis import analyze
             from quipu.modeling.kernels.roofline import roofline
 
-            found = roofline(model, analyze(measured), here if on is None else read_machine(on), point)
+            found = roofline(model, here if on is None else read_machine(on), point)
         show_json(kernels_json(model, prediction, found))
         return
     room = layout()

@@ -191,14 +191,12 @@ def _kernels(
     from quipu.modeling.diagnosis import scale_of
     from quipu.modeling.kernels.model import model_program
     from quipu.modeling.kernels.roofline import roofline
-    from quipu.modeling.models import of_time
     from quipu.report.kernel_views import kernel_panel
 
     from ..load.measurements import read_machine
     from .kernels import clock_of_runs
 
     here = None if machine is None else read_machine(machine)
-    timed, of_these = of_time(data, analysis)
-    model = model_program(timed, here, clock_of_runs(source))
-    point = dict(zip(data.parameters, scale_of(timed, target), strict=True))
-    return kernel_panel(model, model.at(point), None if here is None else roofline(model, of_these, here, point))
+    model = model_program(data, here, clock_of_runs(source), analysis=analysis)
+    point = dict(zip(data.parameters, scale_of(data.of_time, target), strict=True))
+    return kernel_panel(model, model.at(point), None if here is None else roofline(model, here, point))

@@ -51,7 +51,7 @@ def analyze_once(experiment: Experiment, options: Options = DEFAULT) -> Analysis
         found = from_document(msgspec.json.decode(file.read_bytes()), file)
         os.utime(file)
         counts = count_models(experiment) if options.selector == DEFAULT.selector else None
-        times = time_models(experiment, counts)
+        times = time_models(experiment, counts, found.exclusive)
         return replace(found, tree=experiment.tree, quality=experiment.quality, counts=counts, times=times)
     began = time.monotonic()
     made = analyze(experiment, options)

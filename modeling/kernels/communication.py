@@ -16,7 +16,6 @@ from enum import Enum
 import numpy as np
 from scipy.optimize import nnls
 
-from ..absence import PRESENT, Absence, absence_of
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..machine import Network
 from ..mpi_operations import operation_of
@@ -24,14 +23,15 @@ from ..pmnf.model import Prediction
 from ..priors.communication import scale_values
 from ..priors.table import Scale, row_of
 from ..rate_fit import typical
-from .growth import Growth, Method, growths, product, summed
+from .amounts import Amount, Counted, Models, product, summed
+from .growth import Method, growths
 from .transfers import Transfers, seconds_of
 from .variables import Variables
 
 # Relative residual up to which BF_comm counts as constant, as the paper takes it: what a program hides of its messages
-# differs by this with their sizes, while a line through few sizes is off by several times beyond them. Waiting that is
-# less than this part of the time everywhere is no model of its own. Both by benchmarks/apmt_accuracy.py --part strong.
-_STEADY, _LITTLE = 0.25, 0.1
+# differs by this with their sizes, while a line through few sizes is off by several times beyond them.
+# benchmarks/apmt_accuracy.py --part strong
+_STEADY = 0.25
 _TIME = "time"  # the symbol of a column that is the time itself
 _NORMAL_90 = 1.645  # half of a 90 % interval, in standard deviations
 
@@ -61,16 +61,12 @@ class Volume:
 
 @dataclass(frozen=True)
 class Group:
-    """Operations of MPI that are modeled together: all point-to-point ones below a caller, or one collective one.
-
-    absence: where none of them is executed.
-    """
+    """Operations of MPI that are modeled together: all point-to-point ones below a caller, or one collective one."""
 
     name: str
     kind: Kind
     paths: tuple[int, ...]
     operation: str
-    absence: Absence = PRESENT
 
 
 @dataclass(frozen=True)
@@ -82,17 +78,16 @@ class Column:
 
     symbol: str
     seconds: float
-    amount: Growth | Transfers
+    amount: Amount
 
 
 @dataclass(frozen=True)
 class GroupModel:
-    """The model of a group: the sum of its columns. uncertainty: half of the 90 % interval, as part of it."""
+    """The formula of a group: the sum of its columns. uncertainty: half of the 90 % interval, as part of it."""
 
     group: Group
     volume: Volume
     columns: tuple[Column, ...]
-    bytes: Growth
     residual: float
     uncertainty: float
 
@@ -109,7 +104,7 @@ class GroupModel:
     @property
     def text(self) -> str:
         """The model as a formula."""
-        return " + ".join(f"{c.seconds:.3g} s · ({c.symbol} = {c.amount})" for c in self.columns) or "0"
+        return " + ".join(f"{column.seconds:.3g} s · {column.symbol}" for column in self.columns) or "0"
 
 
 def groups_of(experiment: Experiment) -> tuple[Group, ...]:
@@ -139,7 +134,7 @@ def groups_of(experiment: Experiment) -> tuple[Group, ...]:
             names = ", ".join(dict.fromkeys(tree.name(path) for path in paths))
             where = f"{tree.label(at)}->" if at >= 0 else ""
             groups.append(Group(f"{where}{{{names}}}" if len(paths) > 1 else f"{where}{names}", of, tuple(paths), ""))
-    return tuple(replace(group, absence=absence_of(experiment, group.paths)) for group in groups)
+    return tuple(groups)
 
 
 def volume_of(experiment: Experiment, group: Group, times: FloatArray) -> Volume:
@@ -154,8 +149,6 @@ def volume_of(experiment: Experiment, group: Group, times: FloatArray) -> Volume
     waiting = np.zeros((len(paths), experiment.configurations))
     if "wait_time" in experiment.values:
         waiting = np.minimum(typical(experiment.values["wait_time"])[paths], times[paths])
-        if np.all(waiting.sum(axis=0) <= _LITTLE * times[paths].sum(axis=0)):
-            waiting[:] = 0.0
     return Volume(
         time=times[paths].sum(axis=0),
         waiting=waiting.sum(axis=0),
@@ -166,33 +159,70 @@ def volume_of(experiment: Experiment, group: Group, times: FloatArray) -> Volume
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Volumes:
+    """What a group moves at any point, by the models of the experiment."""
+
+    models: Models
+    group: Group
+
+    def at(self, point: Mapping[str, float]) -> Volume:
+        """Return it at a point, arrays of one value."""
+
+        def of(name: str) -> FloatArray:
+            return np.array([self.models.sum(name, self.group.paths, point).value])
+
+        return Volume(
+            time=of("time"),
+            waiting=of("wait_time"),
+            calls=of("visits"),
+            messages=np.maximum(of("messages_sent"), of("messages_received")),
+            bytes=np.maximum(of("bytes_sent"), of("bytes_received")),
+            sizes=np.maximum(of("comm_size"), 1.0),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _ColumnAt:
+    """The amount of one column of a group at any point."""
+
+    volumes: _Volumes
+    symbol: str
+
+    def at(self, point: Mapping[str, float]) -> Prediction:
+        """Return the amount at a point, without an interval."""
+        found = _columns(self.volumes.group, self.volumes.at(point), "quipu").get(self.symbol)
+        value = 0.0 if found is None else float(found[0])
+        return Prediction(value, value, value, False)
+
+
 def group_models(
     experiment: Experiment,
     variables: Variables,
     times: FloatArray,
-    method: Method = "quipu",
+    models: Models | None = None,
     network: Network | None = None,
 ) -> tuple[GroupModel, ...]:
-    """Return the models of all groups that take time. times: seconds per rank, (call paths, C).
+    """Return the formulas of all groups that take time. times: seconds per rank, (call paths, C).
 
-    method "paper": a·s_tot + b, and a·log(P) + b·s_tot + c, with waiting, b and c constants. "quipu": a per message,
-    and of collectives a and c per call, a times the steps that their algorithms take (Table I of the priors). network:
-    of messages between two processes; messages take a part of what it was measured to take for their size, unless a
-    and b of their own fit better.
+    models: None by the method of the paper: a·s_tot + b, and a·log(P) + b·s_tot + c, with waiting, b and c constants.
+    Else: a per message, and of collectives a and c per call, a times the steps that their algorithms take (Table I of
+    the priors). network: of messages between two processes; messages take a part of what it was measured to take for
+    their size, unless a and b of their own fit better.
     """
     result = []
     for group in groups_of(experiment):
         volume = volume_of(experiment, group, times)
         if volume.time.any():
-            fitted = _fit(experiment, variables, group, volume, method)
-            if method == "quipu" and network is not None and network.times and group.kind is Kind.POINT_TO_POINT:
-                fitted = _by_network(fitted, experiment, variables, network)
+            fitted = _fit(experiment, variables, group, volume, models)
+            if models is not None and network is not None and network.times and group.kind is Kind.POINT_TO_POINT:
+                fitted = _by_network(fitted, _Volumes(models, group), network)
             result.append(fitted)
     return tuple(result)
 
 
-def _by_network(fitted: GroupModel, experiment: Experiment, variables: Variables, network: Network) -> GroupModel:
-    """Return the model with BF_comm · T_comm of a network in place of a and b where that fits as well or better."""
+def _by_network(fitted: GroupModel, volumes: _Volumes, network: Network) -> GroupModel:
+    """Return the formula with BF_comm · T_comm of a network in place of a and b where that fits as well or better."""
     volume = fitted.volume
     amounts = seconds_of(network, volume.messages, volume.bytes)
     time = volume.time - volume.waiting
@@ -203,12 +233,9 @@ def _by_network(fitted: GroupModel, experiment: Experiment, variables: Variables
     errors = (found - time)[use] / time[use]
     if float(np.sqrt(np.mean(errors**2))) > max(fitted.residual, _STEADY):
         return fitted
-    absence = fitted.group.absence
-    messages, moved = growths(
-        experiment, variables, np.stack([volume.messages, volume.bytes]), True, absences=[absence] * 2
-    )
-    column = Column("seconds of the network", seconds, Transfers(messages, moved, network))
+    transfers = Transfers(_ColumnAt(volumes, "messages"), _ColumnAt(volumes, "bytes"), network)
     residual, uncertainty = _deviations(errors, 1)
+    column = Column("seconds of the network", seconds, transfers)
     return replace(fitted, columns=(column,), residual=residual, uncertainty=uncertainty)
 
 
@@ -221,46 +248,51 @@ def _deviations(errors: FloatArray, coefficients: int) -> tuple[float, float]:
     return (squares / errors.size) ** 0.5, _NORMAL_90 * (squares / freedom) ** 0.5
 
 
-def _fit(experiment: Experiment, variables: Variables, group: Group, volume: Volume, method: Method) -> GroupModel:
-    own = np.ones_like(volume.time)
-    time = volume.time if method == "paper" else volume.time - volume.waiting
-    columns: dict[str, FloatArray]
+def _columns(group: Group, volume: Volume, method: Method) -> dict[str, FloatArray]:
+    """Return the amounts that a, b and c of a group are multiplied with, (C,) each; none where only time is known."""
     if group.kind is Kind.OTHER:
-        return _of_time(experiment, variables, group, volume, volume.time, method)
+        return {}
+    own = np.ones_like(volume.time)
     if group.kind is Kind.POINT_TO_POINT:
-        columns = {"messages": volume.messages, "bytes": volume.bytes}
         if method == "paper":
-            columns = {"bytes": volume.bytes, "1": own}
-        elif not volume.messages.any():
-            columns = {"bytes": volume.bytes, "calls": volume.calls}
-    elif method == "paper":
-        columns = {"log2(P)": np.log2(np.maximum(volume.sizes, 1.0)), "bytes": volume.bytes, "1": own}
-    else:
-        row = row_of(group.operation)
-        latency, transfer = (row.latency, row.transfer) if row is not None else (Scale.LOG, Scale.ONE)
-        steps = scale_values(latency if latency is not Scale.ONE else Scale.LOG, volume.sizes)
-        by = scale_values(transfer or Scale.ONE, volume.sizes)
-        columns = {"calls·steps": volume.calls * steps, "bytes": volume.bytes * by, "calls": volume.calls}
-    used = {symbol: values for symbol, values in columns.items() if values.any()}
+            return {"bytes": volume.bytes, "1": own}
+        if volume.messages.any():
+            return {"messages": volume.messages, "bytes": volume.bytes}
+        return {"bytes": volume.bytes, "calls": volume.calls}
+    if method == "paper":
+        return {"log2(P)": np.log2(np.maximum(volume.sizes, 1.0)), "bytes": volume.bytes, "1": own}
+    row = row_of(group.operation)
+    latency, transfer = (row.latency, row.transfer) if row is not None else (Scale.LOG, Scale.ONE)
+    steps = scale_values(latency if latency is not Scale.ONE else Scale.LOG, volume.sizes)
+    by = scale_values(transfer or Scale.ONE, volume.sizes)
+    return {"calls·steps": volume.calls * steps, "bytes": volume.bytes * by, "calls": volume.calls}
+
+
+def _fit(
+    experiment: Experiment, variables: Variables, group: Group, volume: Volume, models: Models | None
+) -> GroupModel:
+    method: Method = "paper" if models is None else "quipu"
+    time = volume.time if method == "paper" else volume.time - volume.waiting
+    used = {symbol: values for symbol, values in _columns(group, volume, method).items() if values.any()}
+
+    def amount(symbol: str, values: FloatArray) -> Amount:
+        if models is None:
+            return growths(experiment, variables, values[None])[0]
+        if symbol == _TIME:
+            return Counted(models, ("time",), group.paths)
+        return _ColumnAt(_Volumes(models, group), symbol)
+
     if not used:
-        return _of_time(experiment, variables, group, volume, time, method)
+        return GroupModel(group, volume, (Column(_TIME, 1.0, amount(_TIME, time)),), 0.0, 0.0)
     kept = _without_copies(used)
     seconds, found = _least_squares(list(kept.values()), time)
-    rows = np.stack([*kept.values(), volume.bytes])
-    *amounts, moved = growths(experiment, variables, rows, True, method, [group.absence] * len(rows))
     errors = (found - time)[time > 0] / time[time > 0]
     parts = tuple(
-        Column(symbol, value, amount) for symbol, value, amount in zip(kept, seconds, amounts, strict=True) if value > 0
+        Column(symbol, value, amount(symbol, values))
+        for (symbol, values), value in zip(kept.items(), seconds, strict=True)
+        if value > 0
     )
-    return GroupModel(group, volume, parts, moved, *_deviations(errors, len(parts)))
-
-
-def _of_time(
-    experiment: Experiment, variables: Variables, group: Group, volume: Volume, time: FloatArray, method: Method
-) -> GroupModel:
-    """Return the model of operations of which nothing but times is known, (C,)."""
-    (growth,) = growths(experiment, variables, time[None], False, method, [group.absence])
-    return GroupModel(group, volume, (Column(_TIME, 1.0, growth),), growth, 0.0, 0.0)
+    return GroupModel(group, volume, parts, *_deviations(errors, len(parts)))
 
 
 def _without_copies(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:

@@ -49,16 +49,6 @@ class Counts:
         return np.asarray(sum(parts, np.zeros_like(self.time)))
 
     @property
-    def seconds_per_instruction(self) -> float:
-        """The median over the configurations; 0 without instructions."""
-        if self.instructions is None:
-            return 0.0
-        use = (self.instructions > 0) & (self.time > 0)
-        if not use.any():
-            return 0.0
-        return float(np.median(self.time[use] / self.instructions[use]))
-
-    @property
     def accesses(self) -> FloatArray:
         """Accesses that all levels together served, (C,)."""
         return np.asarray(sum(self.levels.values(), np.zeros_like(self.time)))

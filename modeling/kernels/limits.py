@@ -146,8 +146,8 @@ def _speedup(model: ProgramModel, prediction: KernelPrediction, point: Mapping[s
     fewest = model.ranges[model.parameters.index(name)][0]
     if point[name] < 2 * fewest or (model.variables.size is None and model.variables.others):
         return None
-    kernel, there = prediction.model, {**point, name: fewest}
-    before = sum(part(there).value for part in (kernel.compute, kernel.memory, kernel.unexplained))
+    there = model.at({**point, name: fewest})
+    before = next(kernel.total.value for kernel in there.kernels if kernel.kernel == prediction.kernel)
     now = prediction.total.value
     if now <= 0:
         return None

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All models of a program: T_app = Σ (T_comp + BF_mem · T_mem) + BF_comm · T_comm + T_others (Eq. 2 of the APMT
-paper).
+"""The time of a program by kernels, and what it is: T_app = Σ (T_comp + BF_mem · T_mem) + BF_comm · T_comm + T_others
+(Eq. 2 of the APMT paper).
+
+Times are those of the models of all call paths, as `quipu predict` has them: a kernel takes the sum of its call paths.
+The formulas of the paper say which part of that is computation, memory and messages. By the method of the paper they
+are the prediction themselves.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..analysis import analyze
 from ..catalogue import (
     MEMORY_CONTENTION,
     NO_ACCESSES,
@@ -22,19 +27,21 @@ from ..catalogue import (
 from ..errors import ModelingError
 from ..experiment import Experiment
 from ..machine import Machine
+from ..models import Analysis
 from ..pmnf.model import Prediction
 from ..rate_fit import typical
 from ..short_names import IN_TEXT, shorten
-from .communication import Group, GroupModel, Kind, group_models
+from .amounts import Amount, Counted, Models, product, summed
+from .communication import GroupModel, Kind, group_models
 from .computation import KernelModel, kernel_models
 from .counts import THRESHOLD_E
-from .growth import Growth, Method, growths, summed
+from .growth import Method, growths
 from .identify import SHARE, Kernel, identify, times_of
 from .variables import Variables, variables_of
-from .waiting import Waiting, fit_waiting
 
 NANOSECONDS = 1e9
 """The clock where none is known: a cycle is a nanosecond then."""
+_NOTHING = Prediction(0.0, 0.0, 0.0, False)
 
 
 @dataclass(frozen=True)
@@ -42,9 +49,10 @@ class ProgramModel:
     """The models of a program.
 
     clock: what cycles are counted in, Hz; `clock_known`, or else nanoseconds. blocking: BF_comm, the part of the time
-    of messages that is not hidden, by the network of the machine; None where none was measured. waits: by name of the
-    group. others: T_others, the start and the end of MPI, which is no part of the program. ranges: measured, by
-    parameter.
+    of messages that is not hidden, by the network of the machine; None where none was measured. others: T_others, the
+    start and the end of MPI, which is no part of the program. ranges: measured, by parameter. models: of all call
+    paths; None by the method of the paper. here: the same on the machine that was measured on, where this is another
+    one.
     """
 
     name: str
@@ -52,14 +60,19 @@ class ProgramModel:
     variables: Variables
     kernels: tuple[KernelModel, ...]
     groups: tuple[GroupModel, ...]
-    waits: Mapping[str, Waiting]
-    others: Growth | None
+    others: Amount | None
     clock: float
     clock_known: bool
     blocking: float | None
     ranges: tuple[tuple[float, float], ...]
-    method: Method
+    models: Models | None
     notes: tuple[str, ...]
+    here: ProgramModel | None = None
+
+    @property
+    def method(self) -> Method:
+        """Whose prediction it is."""
+        return "paper" if self.models is None else "quipu"
 
     def clock_at(self, point: Mapping[str, float]) -> float | None:
         """Return what cycles take at a point, Hz; None if no clock is known."""
@@ -72,65 +85,105 @@ class ProgramModel:
         if set(point) != set(self.parameters):
             known = ", ".join(self.parameters) or "none"
             raise ModelingError(f"{self.name}: the point must give a value of each parameter: {known}")
+        here = None if self.here is None else self.here.at(point)
         kernels = tuple(
-            KernelPrediction(model, model.compute(point), model.memory(point), model.unexplained(point))
-            for model in self.kernels
+            self._kernel(model, point, None if here is None else here.kernels[number])
+            for number, model in enumerate(self.kernels)
         )
-        computation = sum(kernel.total.value for kernel in kernels)
-        processes = point[self.variables.processes] if self.variables.processes else 1.0
-        nothing = Prediction(0.0, 0.0, 0.0, False)
+        groups = tuple(
+            self._group(model, point, None if here is None else here.groups[number])
+            for number, model in enumerate(self.groups)
+        )
+        others = self.others.at(point) if self.others is not None else _NOTHING
+        whole = None
+        if self.models is not None and here is None:
+            whole = self.models.at("time", point).total
+        return ProgramPrediction(dict(point), kernels, groups, others, whole)
 
-        def waiting(group: Group) -> Prediction:
-            known = group.name in self.waits and not group.absence.holds(point)
-            return self.waits[group.name].at(processes, computation) if known else nothing
+    def text(self, paths: tuple[int, ...], point: Mapping[str, float]) -> str:
+        """Return the models of the time of call paths; "" by the method of the paper."""
+        return "" if self.models is None else self.models.text("time", paths, point)
 
-        groups = tuple(GroupPrediction(own, own.transfer(point), waiting(own.group)) for own in self.groups)
-        others = self.others.at(point) if self.others is not None else nothing
-        return ProgramPrediction(dict(point), kernels, groups, others)
+    def _kernel(
+        self, model: KernelModel, point: Mapping[str, float], here: KernelPrediction | None
+    ) -> KernelPrediction:
+        """Return the time of a kernel: that of its call paths, divided as the formulas say."""
+        parts = model.compute(point), model.memory(point), model.unexplained(point)
+        if self.models is None:
+            return KernelPrediction(model, *parts, summed(parts))
+        if here is not None:
+            before = sum(part.value for part in (here.model.compute(point), here.model.memory(point)))
+            ratio = (parts[0].value + parts[1].value) / before if before > 0 else 1.0
+            compute, memory = _divided(product(_without(here.total, here.unexplained), ratio, model.doubt), *parts[:2])
+            return KernelPrediction(model, compute, memory, parts[2], summed([compute, memory, parts[2]]))
+        total = self.models.sum("time", model.kernel.paths, point)
+        if not parts[0].value + parts[1].value > 0:
+            return KernelPrediction(model, _NOTHING, _NOTHING, total, total)
+        compute, memory = _divided(_without(total, parts[2]), *parts[:2])
+        return KernelPrediction(model, compute, memory, parts[2], total)
+
+    def _group(self, model: GroupModel, point: Mapping[str, float], here: GroupPrediction | None) -> GroupPrediction:
+        """Return the time of operations of MPI: that of their call paths, and the waiting in it."""
+        if self.models is None:
+            transfer = model.transfer(point)
+            return GroupPrediction(model, transfer, _NOTHING, transfer)
+        if here is not None:
+            before = here.model.transfer(point).value
+            transfer = product(here.transfer, model.transfer(point).value / before if before > 0 else 1.0)
+            return GroupPrediction(model, transfer, here.waiting, summed([transfer, here.waiting]))
+        total = self.models.sum("time", model.group.paths, point)
+        waited = self.models.sum("wait_time", model.group.paths, point)
+        waiting = product(total, min(waited.value / total.value, 1.0)) if total.value > 0 else _NOTHING
+        return GroupPrediction(model, _without(total, waiting), waiting, total)
+
+
+def _without(whole: Prediction, part: Prediction) -> Prediction:
+    """Return the rest of a time, as uncertain relative to it as the whole."""
+    rest = max(whole.value - part.value, 0.0)
+    return product(whole, rest / whole.value) if whole.value > 0 else _NOTHING
+
+
+def _divided(whole: Prediction, first: Prediction, second: Prediction) -> tuple[Prediction, Prediction]:
+    """Return two parts of a time, which are to each other as these are."""
+    share = first.value / (first.value + second.value) if first.value + second.value > 0 else 1.0
+    return product(whole, share), product(whole, 1.0 - share)
 
 
 @dataclass(frozen=True)
 class KernelPrediction:
-    """Seconds of a rank in a kernel: T_comp, BF_mem · T_mem, and what no counts explain."""
+    """Seconds of a rank in a kernel: T_comp, BF_mem · T_mem, what no counts explain, and their sum."""
 
     model: KernelModel
     compute: Prediction
     memory: Prediction
     unexplained: Prediction
+    total: Prediction
 
     @property
     def kernel(self) -> Kernel:
         """The kernel."""
         return self.model.kernel
 
-    @property
-    def total(self) -> Prediction:
-        """Their sum."""
-        return summed((self.compute, self.memory, self.unexplained))
-
 
 @dataclass(frozen=True)
 class GroupPrediction:
-    """Seconds of a rank in operations of MPI: of the network, and waiting for others."""
+    """Seconds of a rank in operations of MPI: of the network, waiting for others, and their sum."""
 
     model: GroupModel
     transfer: Prediction
     waiting: Prediction
-
-    @property
-    def total(self) -> Prediction:
-        """Their sum."""
-        return summed((self.transfer, self.waiting))
+    total: Prediction
 
 
 @dataclass(frozen=True)
 class ProgramPrediction:
-    """A program at a point. others: start and end of MPI, no part of the total."""
+    """A program at a point. others: start and end of MPI, no part of the total. whole: the total, if it is known."""
 
     point: Mapping[str, float]
     kernels: tuple[KernelPrediction, ...]
     groups: tuple[GroupPrediction, ...]
     others: Prediction
+    whole: Prediction | None
 
     @property
     def compute(self) -> Prediction:
@@ -160,6 +213,8 @@ class ProgramPrediction:
     @property
     def total(self) -> Prediction:
         """T_app of a rank in seconds, without the start and the end of MPI."""
+        if self.whole is not None:
+            return self.whole
         return summed([*(kernel.total for kernel in self.kernels), *(group.total for group in self.groups)])
 
 
@@ -172,30 +227,25 @@ def model_program(
     share: float = SHARE,
     method: Method = "quipu",
     frequency: str | None = None,
+    analysis: Analysis | None = None,
 ) -> ProgramModel:
     """Return the models of all kernels and of communication of an experiment.
 
     clock: Hz, if it is known from the measurement; else that of the machine. processes, size, frequency: names of
     parameters.
     share: from which share of the time on a function is a kernel.
+    analysis: the models of the experiment (`analyze`), which are made if they are not given. method "paper": without.
     Raises ModelingError if there are too few profiles, or no time was measured.
     """
+    models = None if method == "paper" else Models.of(experiment, analysis or analyze(experiment))
+    experiment = experiment.of_time
     variables = variables_of(experiment, processes, size, frequency)
     kernels = identify(experiment, variables, share, method)
     times = times_of(experiment, method)
     cycles = clock or (machine.clock if machine is not None else None)
-    models = kernel_models(experiment, variables, kernels, times, cycles or NANOSECONDS, machine, method)
+    computing = kernel_models(experiment, variables, kernels, times, cycles or NANOSECONDS, machine, models)
     network = machine.ping_pong() if machine is not None else None
-    groups = group_models(experiment, variables, times, method, network)
-    computation = sum((model.counts.time for model in models), np.zeros(experiment.configurations))
-    waits = {}
-    if method == "quipu":
-        for group in groups:
-            if group.group.kind is Kind.OTHER:
-                continue
-            found = fit_waiting(experiment, variables, group, computation)
-            if found is not None:
-                waits[group.group.name] = found
+    groups = group_models(experiment, variables, times, models, network)
     ranges = tuple(
         (float(low), float(high))
         for low, high in zip(experiment.points.min(axis=0), experiment.points.max(axis=0), strict=True)
@@ -204,27 +254,27 @@ def model_program(
         experiment.name,
         experiment.parameters,
         variables,
-        models,
+        computing,
         groups,
-        waits,
-        _others(experiment, variables, method),
+        _others(experiment, variables, models),
         cycles or NANOSECONDS,
         cycles is not None,
         _blocking(groups, machine),
         ranges,
-        method,
-        _notes(experiment, variables, models, machine, np.asarray(times.any(axis=0))),
+        models,
+        _notes(experiment, variables, computing, machine, np.asarray(times.any(axis=0))),
     )
 
 
-def _others(experiment: Experiment, variables: Variables, method: Method) -> Growth | None:
+def _others(experiment: Experiment, variables: Variables, models: Models | None) -> Amount | None:
     """Return T_others, the time of the start and the end of MPI ("fitting from P", Table 2): no problem has a say."""
-    outside = experiment.tree.start_and_end
-    if not outside.any():
-        return None
+    outside = np.flatnonzero(experiment.tree.start_and_end)
     times = typical(experiment.values["time"])[outside].sum(axis=0)
-    ranks = Variables(variables.processes, None, ())
-    return growths(experiment, ranks, times[None], False, method)[0] if times.any() else None
+    if not times.any():
+        return None
+    if models is not None:
+        return Counted(models, ("time",), tuple(outside.tolist()))
+    return growths(experiment, Variables(variables.processes, None, ()), times[None])[0]
 
 
 def _blocking(groups: tuple[GroupModel, ...], machine: Machine | None) -> float | None:

@@ -37,7 +37,7 @@ def moved(model: ProgramModel, here: Machine, there: Machine) -> ProgramModel:
         notes.append(f"the same CPI is assumed of {there.processor} and {here.processor}")
     if here.ping_pong() is None or there.ping_pong() is None:
         notes.append("the network of one machine was not measured: communication is that of the measurement")
-    return replace(model, kernels=kernels, groups=groups, notes=tuple(notes))
+    return replace(model, kernels=kernels, groups=groups, notes=tuple(notes), here=model)
 
 
 def _kernel(model: KernelModel, here: Machine, there: Machine) -> KernelModel:
@@ -46,17 +46,16 @@ def _kernel(model: KernelModel, here: Machine, there: Machine) -> KernelModel:
     ratios = [there.latency(level) / here.latency(level) for level in LEVELS if here.latency(level) > 0]
     doubt = max((abs(other / ratio - 1) for other in ratios), default=0.0)
     costs = Costs.of(there.reach)
-    parts = tuple(_part(part, ratio, doubt, costs) for part in model.parts)
+    parts = tuple(_part(part, ratio, costs) for part in model.parts)
     latencies = {level: there.latency(level) for level in LEVELS} if model.latencies else {}
-    return replace(model, parts=parts, latencies=latencies)
+    known = all(part.levels or (part.reuse is not None and costs is not None) for part in model.parts)
+    return replace(model, parts=parts, latencies=latencies, doubt=0.0 if known else doubt)
 
 
-def _part(part: Part, ratio: float, doubt: float, costs: Costs | None) -> Part:
+def _part(part: Part, ratio: float, costs: Costs | None) -> Part:
     """Scale the time of instructions; what lies further back takes what it takes there, if that was measured."""
     fitted, reuse = part.fitted, part.reuse
-    known = bool(part.levels) or (reuse is not None and costs is not None)
-    wider = (fitted.uncertainty**2 + (0.0 if known else doubt) ** 2) ** 0.5
-    fitted = replace(fitted, cpi=fitted.cpi * ratio, per_unit=fitted.per_unit * ratio, uncertainty=wider)
+    fitted = replace(fitted, cpi=fitted.cpi * ratio, per_unit=fitted.per_unit * ratio)
     return replace(part, fitted=fitted, reuse=replace(reuse, costs=costs) if reuse and costs else reuse)
 
 

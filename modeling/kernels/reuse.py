@@ -22,7 +22,8 @@ from ..counters import MISSES, SCATTERED
 from ..experiment import FloatArray
 from ..machine import Reach
 from ..pmnf.model import Prediction
-from .growth import Growth, product
+from .amounts import Amount, product
+from .variables import Variables
 
 SIZES = np.array(sorted(MISSES), dtype=float)
 """Bytes of the simulated caches, ascending."""
@@ -164,7 +165,8 @@ class ReuseTime:
 
     reuse: Reuse
     costs: Costs
-    growth: Growth
+    growth: Amount
+    variables: Variables
     amounts: FloatArray
     powers: FloatArray
 
@@ -173,7 +175,7 @@ class ReuseTime:
 
         The first part has the distances of this configuration, the second part is the addition by longer distances.
         """
-        amount = self.growth.variables.amount(point)
+        amount = self.variables.amount(point)
         near = int(np.argmin(np.abs(np.log(self.amounts / amount)) - 1e-9 * np.log(self.amounts)))
         accesses = max(float(self.reuse.accesses[near]), 1.0)
         as_there = self.reuse.seconds(self.costs, near, np.ones(SIZES.size))
@@ -182,15 +184,11 @@ class ReuseTime:
         growth = self.growth.at(point)
         return product(growth, (seconds - further) / accesses), product(growth, further / accesses)
 
-    def __str__(self) -> str:
-        """Return whose time it is."""
-        return f"by distance of reuse, of {self.growth}"
 
-
-def reuse_time(reuse: Reuse, costs: Costs, growth: Growth, amounts: FloatArray) -> ReuseTime:
+def reuse_time(reuse: Reuse, costs: Costs, growth: Amount, variables: Variables, amounts: FloatArray) -> ReuseTime:
     """Return T_mem as a function of the configuration."""
     powers = np.stack([reuse.exponents(amounts, at) for at in range(amounts.size)])
-    return ReuseTime(reuse, costs, growth, amounts, powers)
+    return ReuseTime(reuse, costs, growth, variables, amounts, powers)
 
 
 def _between(beyond: FloatArray) -> FloatArray:

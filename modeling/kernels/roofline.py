@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..machine import Machine
-from ..models import Analysis
-from ..pmnf.model import Model
+from .amounts import Models
 from .identify import KernelKind
 from .model import ProgramModel
 
@@ -87,53 +86,37 @@ def ceilings_of(machine: Machine) -> Ceilings | None:
     )
 
 
-def roofline(model: ProgramModel, analysis: Analysis, machine: Machine, point: Mapping[str, float]) -> Roofline | None:
+def roofline(model: ProgramModel, machine: Machine, point: Mapping[str, float]) -> Roofline | None:
     """Return the roofline of the kernels of a program at a point.
 
-    analysis: models of the same call paths. None without a measured bandwidth, or without floating-point operations.
+    None without a measured bandwidth, or without floating-point operations, and by the method of the paper.
     """
     ceilings = ceilings_of(machine)
-    if ceilings is None or "flops" not in analysis.metrics:
+    if ceilings is None or model.models is None or "flops" not in model.models.analysis.metrics:
         return None
-    from_memory = FROM_MEMORY in analysis.metrics
+    from_memory = FROM_MEMORY in model.models.analysis.metrics
     line = float(machine.caches[-1].line) if machine.caches else float(_USUAL_LINE)
     moved = {FROM_MEMORY: line} if from_memory else {"bytes_loaded": 1.0, "bytes_stored": 1.0}
     near = {
         name: min(max(point[name], low), high) for name, (low, high) in zip(model.parameters, model.ranges, strict=True)
     }
-    spots = [_spots(model, analysis, own, moved) for own in (point, near)]
+    spots = [_spots(model, model.models, own, moved) for own in (point, near)]
     there = [{spot.name for spot in own if spot.bytes > 0.0} for own in spots]
     at, measured = (tuple(spot for spot in own if spot.name in there[0] & there[1]) for own in spots)
     unmoved = tuple(spot for spot in spots[0] if spot.bytes == 0.0)
     return Roofline(ceilings, at, measured, from_memory, unmoved) if at else None
 
 
-def _spots(
-    model: ProgramModel, analysis: Analysis, point: Mapping[str, float], moved: Mapping[str, float]
-) -> list[Spot]:
+def _spots(model: ProgramModel, models: Models, point: Mapping[str, float], moved: Mapping[str, float]) -> list[Spot]:
     """Return the kernels at a point that have flops and more than next to no time, the longest first."""
     found = []
     for kernel in model.at(point).kernels:
         if kernel.kernel.kind is KernelKind.REST:
             continue
         paths = kernel.kernel.paths
-        size = sum(
-            each * _sum(analysis, name, paths, point) for name, each in moved.items() if name in analysis.metrics
-        )
-        spot = Spot(kernel.kernel.name, _sum(analysis, "flops", paths, point), size, kernel.total.value)
+        size = sum(each * models.sum(name, paths, point).value for name, each in moved.items())
+        spot = Spot(kernel.kernel.name, models.sum("flops", paths, point).value, size, kernel.total.value)
         if min(spot.flops, spot.seconds) > 0.0:
             found.append(spot)
     whole = sum(spot.seconds for spot in found)
     return sorted((spot for spot in found if spot.seconds > _LEAST * whole), key=lambda spot: -spot.seconds)
-
-
-def _sum(analysis: Analysis, metric: str, paths: tuple[int, ...], point: Mapping[str, float]) -> float:
-    """Return the sum of a metric over call paths at a point, mean over ranks."""
-    models = analysis.models(metric)
-    row = [[point[name] for name in analysis.parameters]]
-    total = 0.0
-    for path in paths:
-        own = models[path].model
-        if isinstance(own, Model):
-            total += max(float(own.evaluate(row)[0]), 0.0)
-    return total

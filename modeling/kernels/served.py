@@ -15,7 +15,7 @@ import numpy as np
 
 from ..experiment import FloatArray
 from ..pmnf.model import Prediction
-from .growth import Growth, product
+from .amounts import Amount, product
 from .variables import Variables
 
 
@@ -25,7 +25,7 @@ class Served:
     there.
     """
 
-    accesses: Growth
+    accesses: Amount
     amounts: tuple[float, ...]
     parts: tuple[float, ...]
     variables: Variables
@@ -36,15 +36,13 @@ class Served:
         part = float(np.interp(amount, np.log(self.amounts), self.parts))
         return product(self.accesses.at(point), part)
 
-    def __str__(self) -> str:
-        """Return which part of which accesses."""
-        return f"{self.parts[0]:.2g} … {self.parts[-1]:.2g} of {self.accesses}"
 
-
-def served(accesses: Growth, amounts: FloatArray, total: FloatArray, of_level: FloatArray) -> Served:
+def served(
+    accesses: Amount, variables: Variables, amounts: FloatArray, total: FloatArray, of_level: FloatArray
+) -> Served:
     """Return the part of a level. amounts: D / P of the configurations; total, of_level: accesses there; all (C,)."""
     distinct = np.unique(amounts)
     parts = [
         float(of_level[amounts == x].sum() / max(float(total[amounts == x].sum()), 1.0)) for x in distinct.tolist()
     ]
-    return Served(accesses, tuple(distinct.tolist()), tuple(parts), accesses.variables)
+    return Served(accesses, tuple(distinct.tolist()), tuple(parts), variables)

@@ -16,15 +16,15 @@ import numpy as np
 from ..experiment import FloatArray
 from ..machine import Network
 from ..pmnf.model import Prediction
-from .growth import Growth
+from .amounts import Amount
 
 
 @dataclass(frozen=True)
 class Transfers:
     """The seconds that a network takes for messages, one after the other, of the mean size; per rank."""
 
-    messages: Growth
-    bytes: Growth
+    messages: Amount
+    bytes: Amount
     network: Network
 
     def at(self, point: Mapping[str, float]) -> Prediction:
@@ -44,10 +44,6 @@ class Transfers:
 
     def _seconds(self, messages: float, moved: float) -> float:
         return messages * self.network.seconds(moved / messages) if messages > 0 else 0.0
-
-    def __str__(self) -> str:
-        """Return what is counted, as a person writes it."""
-        return f"ping-pong of {self.bytes} bytes in {self.messages} messages"
 
 
 def seconds_of(network: Network, messages: FloatArray, moved: FloatArray) -> FloatArray:

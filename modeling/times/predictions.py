@@ -20,7 +20,9 @@ from ..counts.distribution import Distribution
 from ..counts.predictions import CountModels
 from ..experiment import Experiment, FloatArray, RegionKind, mean_over_repetitions
 from ..pmnf.model import Prediction
+from ..predicted import predicted_counts
 from ..priors.dedicated import dedicated_times
+from ..priors.path_model import PathModel
 from ..priors.untimed import timed_owners, with_times_at_callers
 from .rates import NOISES, Rate, Work, rates
 
@@ -62,12 +64,13 @@ class TimeModels:
 class Rates:
     """The rates of an experiment, which are learned when the first of them is asked for.
 
-    experiment: with times that are where they are in all runs (`with_times_at_callers`). paths: (call paths,), that of
-    each in the tree of `counts`.
+    experiment: with times that are where they are in all runs (`with_times_at_callers`). formulas: of the counts, by
+    metric, in the tree of `counts`. paths: (call paths,), that of each in that tree.
     """
 
     experiment: Experiment
     counts: CountModels
+    formulas: Mapping[str, Sequence[PathModel]]
     paths: NDArray[np.int64]
 
     @cached_property
@@ -146,15 +149,16 @@ class Rates:
         largest = int(np.argmax(seconds))
         moved = sum(float(work.measured[largest]) for work in works if work.name == _BYTES)
         bandwidth = moved / seconds[largest] if seconds[largest] > 0 else 0.0
-        return rates(times, works, np.ones(len(points)) if column is None else column, bandwidth, noise)
+        each = np.ones(len(points)) if column is None else column
+        return rates(times, works, each, bandwidth, noise, self.experiment.exact_times)
 
     def _amounts(self, point: Mapping[str, float]) -> dict[str, list[tuple[float, float, float]]]:
         """Return lower, middle and upper amount of each kind of work at a point, by name, per call path."""
         wanted = {name: float(point[name]) for name in self.counts.experiment.parameters}
         predicted = {}
         for name in _COUNTED:
-            if name in self.counts.models:
-                every = self.counts.predict(wanted, name)
+            if name in self.counts.models and name in self.formulas:
+                every = predicted_counts(self.counts, name, self.formulas[name], wanted)
                 values = np.array(
                     [[every[there].lower, every[there].value, every[there].upper] for there in self.paths]
                 )
@@ -187,24 +191,25 @@ def _distribution(found: list[Rate], amounts: Mapping[str, tuple[float, float, f
     return Distribution.mixture(parts)
 
 
-def time_models(experiment: Experiment, counts: CountModels | None) -> TimeModels | None:
+def time_models(
+    experiment: Experiment, counts: CountModels | None, formulas: Mapping[str, Sequence[PathModel]]
+) -> TimeModels | None:
     """Return the models of the times of an experiment; None without counts of loops, or with too few configurations.
 
-    None, too, where computation was simulated by its effort: nothing slows it down, and formulas are exact.
-
-    counts: the laws of all runs, also of those that only counted.
+    Computation that was simulated by its effort is a rate times that effort, whatever was counted.
+    counts, formulas: the laws and the models of all runs, also of those that only counted.
     """
     timed = with_times_at_callers(experiment.of_time)
     paths = np.arange(len(timed.tree)) if experiment.timed is None else experiment.timed.paths
-    if counts is None or "time" not in timed.values or timed.configurations < _FEWEST or timed.exact_times:
+    if counts is None or "time" not in timed.values or timed.configurations < _FEWEST:
         return None
     classes = counts.experiment.classes
-    if classes is None or classes.vectors is None or "instructions" not in timed.values:
+    if not timed.exact_times and (classes is None or classes.vectors is None):
         return None
-    if _threads_vary(timed):
+    if "instructions" not in timed.values or _threads_vary(timed):
         return None
     places = {path: own for own, path in enumerate(paths.tolist())}
-    return TimeModels(Rates(timed, counts, paths), places)
+    return TimeModels(Rates(timed, counts, formulas, paths), places)
 
 
 def _threads_vary(experiment: Experiment) -> bool:

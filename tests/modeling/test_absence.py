@@ -67,7 +67,7 @@ def test_kernels_know_what_one_process_does_alone_and_what_only_several_do(size:
         found = model.at({"p": p, "n": 1024})
         seconds |= {(entry.kernel.name, p): entry.total for entry in found.kernels}
         seconds |= {(entry.model.group.name, p): entry.total for entry in found.groups}
-    assert seconds["copy_periodic", 64] == seconds["main->MPI_Sendrecv", 1] == Prediction(0.0, 0.0, 0.0, False)
+    assert seconds["copy_periodic", 64].upper == seconds["main->MPI_Sendrecv", 1].upper == 0.0
     assert seconds["copy_periodic", 1].value == pytest.approx(1e-9 * (10 * 1024**2 + 20 * 1024 + 30), rel=0.02)
     assert seconds["main->MPI_Sendrecv", 64].value == pytest.approx(1e-6, rel=0.02)
     assert seconds["work", 64].value > 0

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from quipu.modeling.analysis import analyze
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region
 from quipu.modeling.kernels.model import model_program
 from quipu.modeling.kernels.roofline import Roofline, ceilings_of, roofline
@@ -52,7 +51,7 @@ def measured(*, from_memory: bool) -> Experiment:
 
 
 def found(experiment: Experiment, machine: Machine = MACHINE, n: float = 1600.0) -> Roofline | None:
-    return roofline(model_program(experiment, machine), analyze(experiment), machine, {"n": n})
+    return roofline(model_program(experiment, machine), machine, {"n": n})
 
 
 def test_ceilings_are_those_of_one_core_of_several_that_read() -> None:
