@@ -23,8 +23,8 @@ from .extrapolation import times_beyond
 from .notebook import MOST_ROWS, data_frame, short_paths, table_html
 from .pmnf.model import Model, Prediction
 from .pmnf.options import NoModel
-from .predicted import UNKNOWN, by_law, predicted, predicted_counts
 from .table_columns import CALLPATH
+from .times.counted import UNKNOWN, by_law, predicted, predicted_counts
 
 if TYPE_CHECKING:
     import pandas

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
 
@@ -20,13 +20,14 @@ from ..counts.distribution import Distribution
 from ..counts.predictions import CountModels
 from ..experiment import Experiment, FloatArray, RegionKind, mean_over_repetitions
 from ..pmnf.model import Prediction
-from ..predicted import predicted_counts
 from ..priors.dedicated import dedicated_times
 from ..priors.path_model import PathModel
 from ..priors.untimed import timed_owners, with_times_at_callers
+from .counted import predicted_counts
 from .rates import NOISES, Rate, Work, rates
 
 _LEAST_SHARE = 5e-4  # of the time of the program, of call paths that tell its noise
+_ROUNDS = 30  # until how often each noise occurs is settled
 _FEWEST = 3  # configurations
 _QUANTILES = [NormalDist().inv_cdf((level + 0.5) / 21) for level in range(21)]
 _LOWEST, _HIGHEST = 0.05, 0.95
@@ -82,10 +83,21 @@ class Rates:
         share = np.divide(seconds, whole, out=np.zeros_like(seconds), where=whole > 0).max(axis=1)
         works = {path: self._works(path) for path in self._computing}
         loud = [path for path in works if share[path] >= _LEAST_SHARE]
-        fits = {noise: {path: self._fit(times[path], works[path], noise) for path in loud} for noise in NOISES}
-        best = max(NOISES, key=lambda noise: sum(_evidence(found) for found in fits[noise].values()))
-        found = {path: fits[best].get(path) or self._fit(times[path], works[path], best) for path in works}
-        return {path: own for path, own in found.items() if own}
+        fits = {path: [self._fit(times[path], works[path], noise) for noise in NOISES] for path in loud}
+        fits = {path: own for path, own in fits.items() if own[0]}
+        how_often = _how_often([[_evidence(found) for found in own] for own in fits.values()])
+        usual = NOISES[int(np.argmax(how_often))]
+        result = {}
+        for path, work in works.items():
+            if path in fits:
+                result[path] = [
+                    replace(rate, ln_weight=rate.ln_weight + more)
+                    for found, more in zip(fits[path], np.log(how_often).tolist(), strict=True)
+                    for rate in found
+                ]
+            elif own := self._fit(times[path], work, usual):
+                result[path] = own
+        return result
 
     def predict(self, point: Mapping[str, float]) -> dict[int, Prediction]:
         """Return the time of each call path that computes, at a point."""
@@ -172,6 +184,21 @@ class Rates:
 
 def _evidence(found: list[Rate]) -> float:
     return float(np.logaddexp.reduce([rate.ln_weight for rate in found])) if found else 0.0
+
+
+def _how_often(evidence: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+    """Return how often a call path of the program has each of NOISES, (noises,), their sum is 1.
+
+    Empirical Bayes by expectation and maximization, one more call path of each noise. evidence: ln, of each call path
+    with each noise.
+    """
+    result = np.full(len(NOISES), 1.0 / len(NOISES))
+    for _ in range(_ROUNDS if evidence else 0):
+        known = np.array(evidence) + np.log(result)
+        weights = np.exp(known - known.max(axis=1, keepdims=True))
+        counted = 1.0 + (weights / weights.sum(axis=1, keepdims=True)).sum(axis=0)
+        result = counted / counted.sum()
+    return np.asarray(result)
 
 
 def _distribution(found: list[Rate], amounts: Mapping[str, tuple[float, float, float]], ranks: float) -> Distribution:

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 NOISES = (0.015, 0.03, 0.06, 0.12, 0.25, 0.5)
-"""Relative errors of one measurement that a program may have."""
+"""Relative errors of one measurement that a call path may have."""
 _LACK_OF_FIT = 0.03  # of a configuration, relative: what its repetitions share
 _TICK = 2e-5  # seconds by which any measurement may be off
 _GROWTH = 0.004  # of the rate where work doubles, of all call paths

@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from .counts.predictions import CountModels
-from .errors import ModelingError
-from .pmnf.model import Model, Prediction
-from .pmnf.options import NoModel
-from .priors.path_model import PathModel
+from ..counts.predictions import CountModels
+from ..errors import ModelingError
+from ..pmnf.model import Model, Prediction
+from ..pmnf.options import NoModel
+from ..priors.path_model import PathModel
 
 _REPRODUCES = 1e-7  # percent that a formula may be off where it reproduces counts
 UNKNOWN = Prediction(math.nan, math.nan, math.nan, False)
