@@ -27,6 +27,9 @@ def command(
     ),
     inclusive: bool = typer.Option(False, "--inclusive/--exclusive", help="With what a call path calls, or itself."),
     top: int = typer.Option(20, "--top", min=1, metavar="N", help="Show the first N call paths."),
+    machine: Path = typer.Option(
+        None, "--machine", metavar="FILE", help="Where it was measured, as quipu machine writes it: times of memory."
+    ),
     over_ranks: str = OVER_RANKS_OF_SUMS,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -35,16 +38,23 @@ def command(
     \b
     Example: quipu predict heat --at p=1024,n=1e6 --inclusive --top 10
     """
+    from quipu.modeling.errors import UsageError
     from quipu.modeling.experiment import HELD, PEAK
+    from quipu.modeling.kernels.model import with_machine
     from quipu.report.json_views import ranking_json
     from quipu.report.loop_views import loop_rows
     from quipu.report.model_views import ranking_view
     from quipu.report.terminal import head, tables
 
-    from ..load.measurements import load_both, or_target, ranks_of
+    from ..load.measurements import load_both, or_target, ranks_of, read_machine
+    from .kernels import clock_of_runs
 
     wanted = [metric, HELD] if metric == PEAK else [metric]
     analysis, measured = load_both(experiment, over_ranks_of(over_ranks), metrics=wanted)
+    if machine is not None:
+        if measured is None:
+            raise UsageError(f"--machine needs measurements, and {experiment} holds models")
+        analysis = with_machine(measured, analysis, read_machine(machine), clock_of_runs(experiment))
     zero = [name for name, (low, _) in zip(analysis.parameters, analysis.ranges, strict=True) if low <= 0]
     point = point_of(
         "--at", or_target(at, experiment), analysis.parameters, with_zero=zero, ranks=ranks_of(analysis, measured)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class Part:
     counted instructions. reuse: T_mem by distances of reuse, instead of levels.
     """
 
+    paths: tuple[int, ...]
     counts: Counts
     fitted: CpiAndBlocking
     instructions: Amount | None
@@ -100,6 +101,15 @@ class KernelModel:
         return summed(found)
 
     @property
+    def explained(self) -> dict[int, Explained]:
+        """Its call paths of which it is known what memory takes, with all that their instructions and memory take."""
+        return {
+            part.paths[0]: Explained(replace(self, parts=(part,)))
+            for part in self.parts
+            if len(part.paths) == 1 and (part.levels or part.reuse is not None) and part.counts.instructions is not None
+        }
+
+    @property
     def cpi(self) -> FloatArray:
         """CPI of the whole kernel at each measured configuration, in computation only; NaN without instructions."""
         if self.counts.instructions is None:
@@ -131,6 +141,27 @@ class KernelModel:
         weights = [float(part.counts.time.sum()) for part in self.parts]
         squares = [weight * part.fitted.residual**2 for weight, part in zip(weights, self.parts, strict=True)]
         return (sum(squares) / sum(weights)) ** 0.5 if sum(weights) > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Explained:
+    """The time of the single part of a kernel, T_comp + BF_mem · T_mem (Eq. 2), per rank in seconds."""
+
+    kernel: KernelModel
+
+    @property
+    def measured(self) -> FloatArray:
+        """Return it at the configurations, (C,)."""
+        (part,) = self.kernel.parts
+        assert part.counts.instructions is not None
+        time = part.counts.instructions * part.fitted.cpi / self.kernel.clocks
+        if part.fitted.unit:
+            time += part.counts.further[part.fitted.unit] * part.fitted.per_unit
+        return np.asarray(time + part.fitted.blocking * part.counts.memory_time(self.kernel.latencies))
+
+    def at(self, point: Mapping[str, float]) -> Prediction:
+        """Return it at a point."""
+        return summed((self.kernel.compute(point), self.kernel.memory(point)))
 
 
 def kernel_models(
@@ -195,20 +226,20 @@ def _part(
         return growths(experiment, variables, values[None])[0] if models is None else Counted(models, names, paths)
 
     if counts.instructions is None:
-        return Part(counts, fitted, None, None, {}, amount(counts.time, "time"))
+        return Part(paths, counts, fitted, None, None, {}, amount(counts.time, "time"))
     instructions = amount(counts.instructions, "instructions" if counts.exact else "cpu_instructions")
     further = amount(counts.further[fitted.unit], fitted.unit) if fitted.unit else None
     if models is None or not variables.has_amount:
         levels = {level: amount(own, LEVELS[level]) for level, own in counts.levels.items() if own.any()}
-        return Part(counts, fitted, instructions, further, levels, None)
+        return Part(paths, counts, fitted, instructions, further, levels, None)
     amounts = variables.amounts(experiment.parameters, experiment.points)
     here = counts.absence.present(experiment.parameters, experiment.points)
     if counts.reuse is not None and costs is not None:
         accesses = amount(counts.reuse.accesses, "accesses")
         reuse = reuse_time(counts.reuse.where(here), costs, accesses, variables, amounts[here])
-        return Part(counts, fitted, instructions, further, {}, None, reuse)
+        return Part(paths, counts, fitted, instructions, further, {}, None, reuse)
     accesses, total = amount(counts.accesses, *(LEVELS[level] for level in counts.levels)), counts.accesses[here]
     served_by = {
         level: served(accesses, variables, amounts[here], total, own[here]) for level, own in counts.levels.items()
     }
-    return Part(counts, fitted, instructions, further, served_by, None)
+    return Part(paths, counts, fitted, instructions, further, served_by, None)

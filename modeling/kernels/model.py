@@ -10,7 +10,7 @@ are the prediction themselves.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +31,13 @@ from ..models import Analysis
 from ..pmnf.model import Prediction
 from ..rate_fit import typical
 from ..short_names import IN_TEXT, shorten
+from ..times.predictions import time_models
 from .amounts import Amount, Counted, Models, product, summed
 from .communication import GroupModel, Kind, group_models
 from .computation import KernelModel, kernel_models
 from .counts import THRESHOLD_E
 from .growth import Method, growths
-from .identify import SHARE, Kernel, identify, times_of
+from .identify import SHARE, Kernel, KernelKind, computing, identify, times_of
 from .variables import Variables, variables_of
 
 NANOSECONDS = 1e9
@@ -237,13 +238,16 @@ def model_program(
     analysis: the models of the experiment (`analyze`), which are made if they are not given. method "paper": without.
     Raises ModelingError if there are too few profiles, or no time was measured.
     """
-    models = None if method == "paper" else Models.of(experiment, analysis or analyze(experiment))
+    models = None
+    if method != "paper":
+        analysis = with_machine(experiment, analysis or analyze(experiment), machine, clock, processes, size, frequency)
+        models = Models.of(experiment, analysis)
     experiment = experiment.of_time
     variables = variables_of(experiment, processes, size, frequency)
     kernels = identify(experiment, variables, share, method)
     times = times_of(experiment, method)
     cycles = clock or (machine.clock if machine is not None else None)
-    computing = kernel_models(experiment, variables, kernels, times, cycles or NANOSECONDS, machine, models)
+    found = kernel_models(experiment, variables, kernels, times, cycles or NANOSECONDS, machine, models)
     network = machine.ping_pong() if machine is not None else None
     groups = group_models(experiment, variables, times, models, network)
     ranges = tuple(
@@ -254,7 +258,7 @@ def model_program(
         experiment.name,
         experiment.parameters,
         variables,
-        computing,
+        found,
         groups,
         _others(experiment, variables, models),
         cycles or NANOSECONDS,
@@ -262,8 +266,36 @@ def model_program(
         _blocking(groups, machine),
         ranges,
         models,
-        _notes(experiment, variables, computing, machine, np.asarray(times.any(axis=0))),
+        _notes(experiment, variables, found, machine, np.asarray(times.any(axis=0))),
     )
+
+
+def with_machine(
+    experiment: Experiment,
+    analysis: Analysis,
+    machine: Machine | None,
+    clock: float | None = None,
+    processes: str | None = None,
+    size: str | None = None,
+    frequency: str | None = None,
+) -> Analysis:
+    """Return the models of an experiment with what a description of its machine says of memory.
+
+    Where accesses were counted by the level that served them or by distances of reuse, they take the time that the
+    machine was measured to take. All else stays as it is. The other arguments are those of `model_program`.
+    """
+    if machine is None or "time" not in experiment.of_time.values:
+        return analysis
+    timed = experiment.of_time
+    variables, models = variables_of(timed, processes, size, frequency), Models.of(experiment, analysis)
+    paths = tuple(np.flatnonzero(computing(timed)).tolist())
+    kernel = Kernel("all", KernelKind.REST, paths, 1.0)
+    cycles = clock or machine.clock or NANOSECONDS
+    (model,) = kernel_models(timed, variables, [kernel], times_of(timed), cycles, machine, models)
+    if not model.explained:
+        return analysis
+    times = time_models(experiment, analysis.counts, analysis.exclusive, model.explained)
+    return analysis if times is None else replace(analysis, times=times)
 
 
 def _others(experiment: Experiment, variables: Variables, models: Models | None) -> Amount | None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
+from types import MappingProxyType
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,7 @@ from ..priors.dedicated import dedicated_times
 from ..priors.path_model import PathModel
 from ..priors.untimed import timed_owners, with_times_at_callers
 from .counted import predicted_counts
-from .rates import NOISES, Rate, Work, rates
+from .rates import INSTRUCTION, NOISES, Rate, Work, rates
 
 _LEAST_SHARE = 5e-4  # of the time of the program, of call paths that tell its noise
 _ROUNDS = 30  # until how often each noise occurs is settled
@@ -35,6 +37,20 @@ _COUNTED = ("instructions", "visits", "bytes_loaded", "bytes_stored")
 # Kinds of work: how many times each count of _COUNTED.
 _BYTES = "bytes"
 _KINDS = {"instructions": (1.0, 1.0, 0.0, 0.0), _BYTES: (0.0, 1.0, 1.0, 1.0)}
+
+
+_EXPLAINED = "time by instructions and memory"
+
+
+class Explained(Protocol):
+    """What the instructions and the accesses to memory of a call path take, by a description of the machine."""
+
+    @property
+    def measured(self) -> FloatArray:
+        """Return the seconds at the configurations, (C,)."""
+
+    def at(self, point: Mapping[str, float]) -> Prediction:
+        """Return the seconds at a point."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +82,16 @@ class Rates:
     """The rates of an experiment, which are learned when the first of them is asked for.
 
     experiment: with times that are where they are in all runs (`with_times_at_callers`). formulas: of the counts, by
-    metric, in the tree of `counts`. paths: (call paths,), that of each in that tree.
+    metric, in the tree of `counts`. paths: (call paths,), that of each in that tree. explained: by call path; that
+    is the work of these. alone: no others have rates.
     """
 
     experiment: Experiment
     counts: CountModels
     formulas: Mapping[str, Sequence[PathModel]]
     paths: NDArray[np.int64]
+    explained: Mapping[int, Explained] = field(default_factory=dict)
+    alone: bool = False
 
     @cached_property
     def rates(self) -> dict[int, list[Rate]]:
@@ -105,10 +124,18 @@ class Rates:
         low, high = self.experiment.points.min(axis=0), self.experiment.points.max(axis=0)
         beyond = bool((np.array(place) < low).any() or (np.array(place) > high).any())
         amounts = self._amounts(point)
+        amounts[_EXPLAINED] = [(0.0, 0.0, 0.0)] * len(self.paths)
+        for path, own in self.explained.items():
+            found = own.at(point)
+            amounts[_EXPLAINED][path] = (
+                found.lower / INSTRUCTION,
+                found.value / INSTRUCTION,
+                found.upper / INSTRUCTION,
+            )
         ranks = float(point[self.counts.ranks]) if self.counts.ranks is not None else 1.0
         result = {}
-        for path, found in self.rates.items():
-            known = _distribution(found, {name: own[path] for name, own in amounts.items()}, ranks)
+        for path, rates_of in self.rates.items():
+            known = _distribution(rates_of, {name: own[path] for name, own in amounts.items()}, ranks)
             lower, middle, upper = known.quantiles(np.array([_LOWEST, 0.5, _HIGHEST])).tolist()
             result[path] = Prediction(middle, lower, upper, beyond)
         return result
@@ -116,6 +143,8 @@ class Rates:
     def text(self, path: int) -> str:
         """Return the likeliest rate of a call path as text."""
         likeliest = max(self.rates[path], key=lambda rate: rate.ln_weight)
+        if likeliest.work.name == _EXPLAINED:
+            return f"{likeliest.seconds / INSTRUCTION:.3g} · {_EXPLAINED}"
         return f"{likeliest.seconds * 1e9:.3g} ns · {likeliest.work.name}"
 
     @cached_property
@@ -132,7 +161,7 @@ class Rates:
         return [
             path
             for path in np.flatnonzero(counted & (self._owners == np.arange(len(tree)))).tolist()
-            if tree.region_of(path).kind not in kinds
+            if tree.region_of(path).kind not in kinds and (not self.alone or path in self.explained)
         ]
 
     @cached_property
@@ -151,6 +180,8 @@ class Rates:
         return result
 
     def _works(self, path: int) -> list[Work]:
+        if path in self.explained:
+            return [Work(_EXPLAINED, self.explained[path].measured / INSTRUCTION)]
         rows = np.array([self._measured[name][path] for name in _COUNTED])
         return [Work(name, np.array(factors) @ rows) for name, factors in _KINDS.items()]
 
@@ -219,24 +250,29 @@ def _distribution(found: list[Rate], amounts: Mapping[str, tuple[float, float, f
 
 
 def time_models(
-    experiment: Experiment, counts: CountModels | None, formulas: Mapping[str, Sequence[PathModel]]
+    experiment: Experiment,
+    counts: CountModels | None,
+    formulas: Mapping[str, Sequence[PathModel]],
+    explained: Mapping[int, Explained] = MappingProxyType({}),
 ) -> TimeModels | None:
     """Return the models of the times of an experiment; None without counts of loops, or with too few configurations.
 
     Computation that was simulated by its effort is a rate times that effort, whatever was counted.
-    counts, formulas: the laws and the models of all runs, also of those that only counted.
+    counts, formulas: the laws and the models of all runs, also of those that only counted. explained: what a machine
+    tells of call paths of the runs that kept time; without counts of loops, only these have rates.
     """
     timed = with_times_at_callers(experiment.of_time)
     paths = np.arange(len(timed.tree)) if experiment.timed is None else experiment.timed.paths
     if counts is None or "time" not in timed.values or timed.configurations < _FEWEST:
         return None
     classes = counts.experiment.classes
-    if not timed.exact_times and (classes is None or classes.vectors is None):
+    every = timed.exact_times or (classes is not None and classes.vectors is not None)
+    if not every and not explained:
         return None
     if "instructions" not in timed.values or _threads_vary(timed):
         return None
     places = {path: own for own, path in enumerate(paths.tolist())}
-    return TimeModels(Rates(timed, counts, formulas, paths), places)
+    return TimeModels(Rates(timed, counts, formulas, paths, explained, not every), places)
 
 
 def _threads_vary(experiment: Experiment) -> bool:

@@ -23,6 +23,8 @@ Flags = NDArray[np.bool_]
 
 NOISES = (0.015, 0.03, 0.06, 0.12, 0.25, 0.5)
 """Relative errors of one measurement that a call path may have."""
+INSTRUCTION = 2e-10
+"""Seconds that a unit of work usually takes."""
 _LACK_OF_FIT = 0.03  # of a configuration, relative: what its repetitions share
 _TICK = 2e-5  # seconds by which any measurement may be off
 _GROWTH = 0.004  # of the rate where work doubles, of all call paths
@@ -38,7 +40,6 @@ _BITS_OF_CHANGE = 1.0
 _SHARING = 0.16  # growth of the rate from one rank to very many that share a memory
 _SHARING_DEVIATES = 0.05  # its standard deviation
 _OF_EFFORT = 0.01  # part of the noise and of all growth that is left where computation is simulated by its effort
-_INSTRUCTION = 2e-10  # seconds
 _RATES_DIFFER = 1.5  # standard deviation of ln rate between call paths
 
 
@@ -133,7 +134,7 @@ def _mean(place: Floats, bandwidth: float, changes: float) -> Floats:
     """Return the mean of ln rate at places (places, 2): growth ends where memory gives the bandwidth that is left."""
     doublings, sharing = place.T
     left = _beyond_memory(bandwidth) * math.log(2) * (1.0 - np.exp(-_BY_BANDWIDTH / math.log(2) * doublings))
-    return np.asarray(math.log(_INSTRUCTION) + changes * (_GROWTH * doublings + left + _SHARING * sharing))
+    return np.asarray(math.log(INSTRUCTION) + changes * (_GROWTH * doublings + left + _SHARING * sharing))
 
 
 def _covariance(one: Floats, other: Floats, scales: tuple[float, float], changes: float) -> Floats:

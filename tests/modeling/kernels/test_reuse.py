@@ -140,6 +140,7 @@ def test_a_larger_problem_waits_for_memory_that_small_ones_never_saw() -> None:
     assert memory.value == pytest.approx(true - by_effort, rel=0.5)
     assert memory.lower <= true - by_effort <= memory.upper
     found = model.at(point)
+    assert found.total.value == pytest.approx(true, rel=0.05)
     assert found.memory.value / found.total.value == pytest.approx(memory.value / true, rel=0.05)
     slow = replace(MACHINE, reach=tuple(replace(entry, in_order=2 * entry.in_order) for entry in REACH))
     assert moved(model, MACHINE, slow).at(point).memory.value > found.memory.value

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 from quipu.modeling.analysis import analyze
 from quipu.modeling.class_vectors import ClassVectors, Place
+from quipu.modeling.counters import COUNTERS
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, Region, RegionKind, TimedPart
 from quipu.modeling.kernels import model_program
+from quipu.modeling.kernels.model import with_machine
+from quipu.modeling.machine import Cache, Machine
 from quipu.modeling.metrics import METRICS
 
 POINTS = np.array([(p, n) for p in (1.0, 2.0, 4.0) for n in (40.0, 60.0, 90.0, 130.0)])
@@ -123,3 +126,24 @@ def test_waiting_is_that_of_the_same_models() -> None:
     (collective,) = (group for group in found.groups if "Allreduce" in group.model.group.name)
     assert collective.waiting.value == pytest.approx(min(waited, collective.total.value))
     assert collective.waiting.value > 0.5 * collective.total.value
+
+
+def test_a_machine_tells_both_the_same() -> None:
+    """Accesses that memory serves take their time at larger sizes, where no cache holds the data."""
+    p, n = POINTS.T
+    whole = with_classes()
+    misses = np.zeros((len(TREE), len(POINTS)))
+    misses[1] = np.maximum(0.0, n**3 / p - 4e4) / 8
+    values = {**whole.values, "memory_accesses": np.repeat(misses[:, :, None], 3, axis=2)}
+    values["l1_hits"] = values["bytes_loaded"] - values["memory_accesses"]
+    values["time"] = whole.values["time"] + 1e-7 * values["memory_accesses"]
+    metrics = {name: COUNTERS.get(name) or METRICS[name] for name in values}
+    experiment = replace(whole, values=values, metrics=metrics)
+    machine = Machine("here", "one", 4, 2e9, 2e9, (Cache(1, 32768, 64, 8, 1, 1e-9),), 1e-7)
+    analysis = with_machine(experiment, analyze(experiment), machine)
+    found = model_program(experiment, machine, analysis=analysis).at(FAR)
+    assert found.total == evaluate(analysis, FAR).total
+    cells = 260**3 / 8
+    assert found.memory.value > 0
+    solve = evaluate(analysis, FAR).exclusive[1].value
+    assert solve == pytest.approx(4e-10 * 90 * cells + 1e-7 * (cells - 4e4) / 8, rel=0.15)
