@@ -19,9 +19,8 @@ from ..pmnf.fit.fitter import fit
 from ..pmnf.fit.weights import relative_weights
 from ..progress import steps
 from .built import build, with_others
-from .one_sided import FIRST_ROUNDS, LEAST_REPETITIONS, Undisturbed, is_noise, trust
+from .one_sided import FIRST_ROUNDS, LEAST_REPETITIONS, Undisturbed, trust
 from .prior import Fitted, Prior, PriorFit, columns_of
-from .variances import NOTHING_KNOWN, CommonVariance, common_variance
 
 _Flags = NDArray[np.bool_]
 # Non-negative least squares tries all subsets of the columns; priors have few.
@@ -40,7 +39,6 @@ def fit_priors(
     repetitions: Repetitions,
     notes: tuple[str, ...] = (),
     singles: FloatArray | None = None,
-    noise: CommonVariance = NOTHING_KNOWN,
     doubted: bool = False,
 ) -> list[PriorFit | None]:
     """Fit the priors of N call paths and return for each path the best one; None if none can be fitted.
@@ -50,14 +48,13 @@ def fit_priors(
     `notes` go into every model. All priors with the same number of columns are fitted in one batch.
     singles: (N, C, R), the repetitions one by one. Coefficients and the choice rest on them then: where noise makes
     half of them longer, the others are among them, and in no mean.
-    noise: what the call paths have in common of the relative variance of repetitions.
     doubted: the other priors of a call path that are nearly as likely as the best one are alternatives of its model.
     """
     built, each = repetitions, 1 if singles is None else singles.shape[2]
     usable = np.ones_like(repetitions.centre)
     lower = None
     if singles is not None and each > 1:
-        repetitions, usable = _apart(singles, repetitions, noise)
+        repetitions, usable = _apart(singles, repetitions)
         if each >= LEAST_REPETITIONS:
             lower = Undisturbed.of(repetitions.centre.reshape(len(choices), -1, each))
     owner = np.array([path for path, several in enumerate(choices) for _ in several], dtype=np.int64)
@@ -78,7 +75,6 @@ def fit_priors(
         several = [fits[best[path]].coefficients @ columns[best[path]] for path in members.tolist()]
         return np.array(several).reshape(len(members), -1)
 
-    paths = paths[~is_noise(repetitions.centre[paths], fitted_by(paths), usable[paths], repetitions.scatter[paths])]
     for round_ in range(FIRST_ROUNDS + _TRUST_ROUNDS if paths.size else 0):
         before = trusted.copy()
         least = None if lower is None else lower.take(paths)
@@ -105,23 +101,17 @@ def fit_priors(
     return result
 
 
-def _apart(singles: FloatArray, repetitions: Repetitions, noise: CommonVariance) -> tuple[Repetitions, FloatArray]:
+def _apart(singles: FloatArray, repetitions: Repetitions) -> tuple[Repetitions, FloatArray]:
     """Return values (N, C, R) as values of N call paths at C·R configurations, and which of them were measured (0, 1).
 
-    What was not, or is 0 where other repetitions are not, has the value of its configuration. Their noise is that of
-    the call path and what all have in common.
+    What was not, or is 0 where other repetitions are not, has the value of its configuration.
     """
     measured = np.isfinite(singles) & (singles > 0.0)
     values = np.where(measured, singles, repetitions.centre[:, :, None]).reshape(len(singles), -1)
     nothing = np.zeros(len(values))
     flags = nothing.astype(np.bool_)
     counts = measured.reshape(values.shape).astype(np.float64)
-    scatter, freedom = nothing, nothing
-    if noise.freedom:
-        own = repetitions.scatter**2, repetitions.freedom
-        variance, freedom = noise.moderated(*own)
-        scatter = np.sqrt(variance)
-    return Repetitions(values, scatter, freedom, nothing + 1.0, counts, flags, nothing, nothing), counts
+    return Repetitions(values, nothing, nothing, nothing + 1.0, counts, flags, nothing, nothing), counts
 
 
 def _of_means(found: Fitted, columns: FloatArray, repetitions: Repetitions) -> Fitted:
@@ -150,7 +140,6 @@ def fit_where(
     """
     rows = np.array([row for row, priors in choices.items() if priors and where[row].any()], dtype=np.int64)
     patterns, group = np.unique(where[rows], axis=0, return_inverse=True)
-    noise = common_variance(repetitions.scatter**2, repetitions.freedom)
     result: dict[int, PriorFit] = {}
     for number, pattern in steps("modeling time", list(enumerate(patterns))):
         alike = rows[group.reshape(-1) == number]
@@ -163,7 +152,7 @@ def fit_where(
             several = [[prior.at(pattern) for prior in choices[row]] for row in members.tolist()]
             own = None if singles is None else singles[members][:, pattern]
             said = notes(int(members[0]), pattern)
-            fits = fit_priors(several, parameters, points[pattern], part, said, own, noise, doubted)
+            fits = fit_priors(several, parameters, points[pattern], part, said, own, doubted)
             result |= {row: found for row, found in zip(members.tolist(), fits, strict=True) if found is not None}
     return result
 

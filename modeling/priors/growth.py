@@ -22,7 +22,6 @@ from ..pmnf.model import Factor, Model
 from ..pmnf.options import DEFAULT, Options
 from .dedicated import dedicated_times
 from .fit import fit_where, take
-from .latencies import undisturbed
 from .measured import centred, fit_measured, one_by_one
 from .path_model import PathModel, shapes, unit
 from .prior import Prior
@@ -61,8 +60,7 @@ def with_growth(
     times = dedicated_times(experiment, "time")[0]
     repetitions, singles = centred(times, options), one_by_one(times, options)
     slow = _predicting(experiment, repetitions, singles, entries, slow)
-    bare = undisturbed(experiment, models, slow)
-    choices = {path: _priors(experiment, entries[path], own, bare.get(path)) for path, own in slow.items()}
+    choices = {path: _priors(experiment, entries[path], own) for path, own in slow.items()}
     found = fit_measured(experiment, repetitions, choices, singles)
     result = {}
     for path, model in found.items():
@@ -169,19 +167,15 @@ def _prediction_errors(
     ]
 
 
-def _priors(
-    experiment: Experiment, entry: PathModel, slow: Sequence[Slowdown], bare: Model | None = None
-) -> list[Prior]:
-    """Return effort alone, and effort with the growths of its parameters. bare: what it takes without any, if known.
+def _priors(experiment: Experiment, entry: PathModel, slow: Sequence[Slowdown]) -> list[Prior]:
+    """Return effort alone, and effort with the growths of its parameters.
 
-    That a call takes something else here, and another growth than that of an algorithm, must each explain more than a
-    coefficient does.
+    Another growth than that of an algorithm must explain more than a coefficient does.
     """
     assert isinstance(entry.model, Model)
     form = unit(entry.model)
     found = [Prior((form,), entry.basis, "")]
     products = [form]
-    free = 0.0 if bare is None else NOISY.coefficient
     for one in slow:
         name = experiment.parameters[one.parameter]
         growth = _growth(name, one)
@@ -189,12 +183,10 @@ def _priors(
         products += [product.times(growth) for product in products]
         ring = _ring(form, name) if _may_be_ring(experiment.tree.region_of(one.path)) else None
         unusual = 0.0 if ring is None else NOISY.coefficient
-        found.append(Prior((grown,), entry.basis, "", needed=(0,), penalty=free + unusual))
+        found.append(Prior((grown,), entry.basis, "", needed=(0,), penalty=unusual))
         for column, penalty in ((grown, unusual), (ring, 0.0)):
             if column is not None:
-                found.append(Prior((form, column), entry.basis, "", needed=(1,), penalty=penalty + free))
-                if bare is not None:
-                    found.append(Prior((bare, column), entry.basis, "", needed=(1,), penalty=penalty, known=(0,)))
+                found.append(Prior((form, column), entry.basis, "", needed=(1,), penalty=penalty))
     if len(slow) > 1:
         found.append(Prior(tuple(products), entry.basis, "", needed=tuple(range(1, len(products)))))
     return found

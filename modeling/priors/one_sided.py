@@ -34,12 +34,6 @@ _SHARED = 3.0
 LEAST_REPETITIONS, _APART = 5, 0.69
 
 
-# Noise with this standard deviation makes half of the values longer by a tenth at most, so that their mean is hardly
-# above the others. What is left of a fit is that noise if it is no more than this many times larger: two of twenty
-# values that are a third too long leave 10 %, and move the fit by 3 %. benchmarks/selection_campaign.py
-_SMALL, _LEFT = 0.05, 2.5
-
-
 @dataclass(frozen=True, eq=False)
 class Undisturbed:
     """What the least repetitions of N call paths say of times without noise.
@@ -62,17 +56,6 @@ class Undisturbed:
     def take(self, paths: NDArray[np.int64]) -> Undisturbed:
         """Return that of some call paths."""
         return Undisturbed(self.least[paths], self.deviation[paths])
-
-
-def is_noise(values: FloatArray, fitted: FloatArray, measured: FloatArray, scatter: FloatArray) -> NDArray[np.bool_]:
-    """Return where a fit (N, C) that trusts all values alike leaves nothing but the small noise of repetitions, (N,).
-
-    Values above another fit, which trusts them less, would be lack of fit then. measured: (N, C), 1 where a value is, 0
-    where it stands for one that is not. scatter: relative standard deviation of repetitions (N,), 0 if it is not known.
-    """
-    errors = measured * (values / np.where(fitted > 0, fitted, np.inf) - 1.0)
-    left = np.sqrt((errors**2).sum(axis=1) / np.maximum(measured.sum(axis=1), 1.0))
-    return np.asarray((scatter > 0) & (scatter <= _SMALL) & (left <= _LEFT * scatter), dtype=bool)
 
 
 def trust(

@@ -14,7 +14,7 @@ from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region
 from quipu.modeling.pmnf import Factor, Model, Term
 from quipu.modeling.priors import PathModel
-from quipu.modeling.priors.one_sided import Undisturbed, is_noise, trust
+from quipu.modeling.priors.one_sided import Undisturbed, trust
 
 # Mean and standard deviation of each pattern: the densities integrated over [0, 1], with what is clipped at 1.
 MOMENTS = {
@@ -128,15 +128,3 @@ def test_noise_on_half_of_the_repetitions_does_not_hide_between_configurations_t
     assert isinstance(entry.model, Model)
     ratio = entry.model.evaluate(grid) / (2e-9 * blocks[0, :, 0])
     assert np.median(ratio) == pytest.approx(np.median(off), rel=0.12)
-
-
-def test_small_noise_of_repetitions_is_on_both_sides() -> None:
-    """Of values that a fit to all of them explains as well as repetitions are known, none is a disturbance."""
-    fitted = np.ones((4, 20))
-    errors = 0.03 * np.random.default_rng(0).normal(size=20)
-    longer = np.where(np.arange(20) < 2, 0.8, 0.0)
-    values = np.stack([1 + errors, 1 + 10 * errors, 1 + errors + longer, 1 + errors])
-    measured = np.ones_like(values)
-    assert is_noise(values, fitted, measured, np.array([0.03, 0.3, 0.03, 0.0])).tolist() == [True, False, False, False]
-    measured[2, :2] = 0  # what was not measured says nothing
-    assert is_noise(values, fitted, measured, np.full(4, 0.03)).tolist() == [True, False, True, True]
