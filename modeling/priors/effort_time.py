@@ -17,7 +17,9 @@ from ..pmnf.data.preparation import not_executed
 from ..pmnf.hypotheses.library import SLOW_GROWTH
 from ..pmnf.model import Model
 from ..pmnf.options import DEFAULT, Options
+from .algorithms import of_one_algorithm
 from .dedicated import dedicated_times
+from .discoveries import unproved_growth
 from .fit import fit_where
 from .growth import with_growth
 from .measured import one_by_one
@@ -29,6 +31,10 @@ from .times_at import of_effort_beyond_one, of_several_processes
 from .untimed import with_untimed
 from .waiting import transfer_times, with_waiting
 from .waiting_part import parts_that_wait
+from .whole_grids import whole_grids
+
+_NO_GROWTH = 1e9
+"""A penalty that no evidence outweighs."""
 
 
 def model_time(
@@ -68,6 +74,13 @@ def model_time_and_waiting(
         experiment = one.only(experiment)
         left_out.append(one)
     transfer, waiting = transfer_times(experiment)
+    whole = whole_grids(transfer, choices, options)
+    if whole is not None:
+        experiment, transfer = whole.only(experiment), whole.only(transfer)
+        left_out.append(whole)
+    for one in of_one_algorithm(transfer, choices, options):
+        experiment, transfer = one.only(experiment), one.only(transfer)
+        left_out.append(one)
     found = _computing_grown(experiment, choices, options)
     noise = run_noise(experiment, found)
     if noise is not None:
@@ -145,7 +158,8 @@ def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -
 
     Such operations take long and scatter widely, and nothing measured says how they grow: the constant must be
     refuted, and no more than linear growth is considered. It must be refuted of what OpenMP does between the threads,
-    too, which is next to nothing or waiting: that may grow like the work of the threads.
+    too, which is next to nothing or waiting: that may grow like the work of the threads. Growth of call paths that do
+    the same everywhere must be significant among all of them (`discoveries`).
     """
     kinds = {path: experiment.tree.region_of(path).kind for path in paths}
     doubting = replace(options, growth_penalty=UNCHECKED_GROWTH)
@@ -158,6 +172,13 @@ def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -
         executed = None if experiment.executed is None else experiment.executed[rows]
         metric = experiment.metric("time")
         models = list(fit_models(experiment.points, times[rows], metric, experiment.parameters, how, executed))
+        constant = unproved_growth(experiment, rows, times[rows], models)
+        flat = replace(how, growth_penalty=_NO_GROWTH)
+        flags = None if executed is None else executed[constant]
+        own = times[rows][constant]
+        again = fit_models(experiment.points, own, metric, experiment.parameters, flat, flags) if constant else []
+        for place, model in zip(constant, again, strict=True):
+            models[place] = model
         for path, model in zip(rows, models, strict=True):
             shared = bool(oversubscribed[path]) and isinstance(model, Model)
             result[path] = PathModel(model, TIME_ONLY, oversubscribed=shared)

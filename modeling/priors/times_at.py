@@ -54,7 +54,7 @@ def of_several_processes(experiment: Experiment) -> TimesAt | None:
 
     It has nobody to wait for, and what it sends goes to itself or to nobody: such an operation returns at once. As one
     of the points that a function of the number of processes goes through, this is far from all others, relative to its
-    value. Not so exchanges of messages in a process grid of several dimensions, of which some may have a single rank.
+    value. Exchanges of messages in a process grid of several dimensions are those of `whole_grids`.
     """
     ranks = [experiment.parameters.index(name) for name in rank_parameters(experiment)]
     if len(ranks) != 1:
