@@ -289,6 +289,63 @@ def collected(dice: random.Random, p: int) -> Planted:
     return Planted("collected", p, ("count_cells",), body, "count_cells", leaf, operation="MPI_Reduce")
 
 
+def guided(dice: random.Random, p: int) -> Planted:
+    """The last item of a loop with a guided schedule is long."""
+    item = dice.randrange(200_000, 400_000)
+    body = f"""
+        #pragma omp parallel for schedule(guided) num_threads(2)
+        for (int i = 0; i < 16; i++) {{ if (i == 15) long_item({8 * item}); else short_item({item}); }}
+        even_work({item});"""
+    return Planted("guided", p, ("even_work", "long_item", "short_item"), body, "long_item", 0, threads=2)
+
+
+def tasks(dice: random.Random, p: int) -> Planted:
+    """The task that is created last is long."""
+    task = dice.randrange(300_000, 900_000)
+    body = f"""
+        #pragma omp parallel num_threads(2)
+        #pragma omp single
+        for (int i = 0; i < 6; i++) {{
+            #pragma omp task
+            if (i == 5) long_task({4 * task}); else short_task({task});
+        }}
+        even_work({task});"""
+    return Planted("tasks", p, ("even_work", "long_task", "short_task"), body, "long_task", 0, threads=2)
+
+
+def nested(dice: random.Random, p: int) -> Planted:
+    """Rows of a triangle in a static loop, each with an inner loop, in a region with an even loop and a barrier."""
+    cell = dice.randrange(20_000, 60_000)
+    body = f"""
+        #pragma omp parallel num_threads(2)
+        {{
+            #pragma omp for schedule(static)
+            for (int i = 0; i < 8; i++) for (int j = 0; j < i; j++) cell({cell});
+            #pragma omp for schedule(static)
+            for (int i = 0; i < 8; i++) even_work({4 * cell});
+        }}"""
+    return Planted("nested", p, ("even_work", "cell"), body, "cell", 0, threads=2)
+
+
+def sections(dice: random.Random, p: int) -> Planted:
+    """One section is longer than the other; both threads do the same before, in one region with them."""
+    work = dice.randrange(300_000, 900_000)
+    body = f"""
+        #pragma omp parallel num_threads(2)
+        {{
+            even_work({work});
+            #pragma omp sections
+            {{
+                #pragma omp section
+                light_section({work});
+                #pragma omp section
+                heavy_section({3 * work});
+            }}
+        }}"""
+    names = ("even_work", "light_section", "heavy_section")
+    return Planted("sections", p, names, body, "heavy_section", 0, threads=2)
+
+
 PREDICTED: tuple[Callable[[random.Random, int], Planted], ...] = (serial, linear, master, broadcast, gather)
 """Kinds whose delays are the same for any number of ranks, from two on."""
 MEASURED, TARGET = (2, 4, 8, 16), 128
@@ -296,9 +353,9 @@ KINDS: tuple[Callable[[random.Random, int], Planted], ...] = (
     *(serial, linear, slow, pipeline, master, broadcast, openmp),
     *(halo, gather, two, phases, again, turns, short_items),
 )
-ASIDE: tuple[Callable[[random.Random, int], Planted], ...] = (columns, collected, rows)
+ASIDE: tuple[Callable[[random.Random, int], Planted], ...] = (columns, collected, rows, guided, tasks, nested, sections)
 """Kinds that were not used in development."""
-NATIVE = (openmp, short_items, rows)
+NATIVE = (openmp, short_items, rows, guided, tasks, nested, sections)
 """Kinds with threads, of one rank."""
 
 
@@ -524,7 +581,7 @@ def planted_programs(kinds: Sequence[Callable[[random.Random, int], Planted]], c
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--programs", type=int, default=42, help="how many programs")
-    parser.add_argument("--aside", type=int, default=34, help="how many programs that were not used in development")
+    parser.add_argument("--aside", type=int, default=42, help="how many programs that were not used in development")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15, help="how often programs run with and without probes")
     arguments = parser.parse_args()
