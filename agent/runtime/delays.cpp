@@ -15,7 +15,6 @@
 namespace quipu {
 namespace {
 
-constexpr size_t first_room = 64;
 constexpr uint32_t most_charges = 4096; /* of a thread; the rest is charged to nobody */
 
 } // namespace
@@ -35,31 +34,6 @@ struct Delays {
 };
 
 namespace {
-
-/* Makes room for more elements, with those that are there. Under the lock. False if there is no memory. */
-template <typename T> bool grow(T *&list, uint32_t &room, size_t wanted) {
-    if (wanted <= room)
-        return true;
-    size_t more = room ? room : first_room;
-    while (more < wanted)
-        more *= 2;
-    auto *larger = static_cast<T *>(keep(more * sizeof(T)));
-    if (!larger)
-        return false;
-    if (list)
-        memcpy(larger, list, room * sizeof(T));
-    list = larger;
-    room = static_cast<uint32_t>(more);
-    return true;
-}
-
-/* The same without the lock. */
-template <typename T> bool has_room(T *&list, uint32_t &room, size_t wanted) {
-    if (wanted <= room)
-        return true;
-    const Locked locked;
-    return grow(list, room, wanted);
-}
 
 /* Of the names from the root, so that it is the same in all processes. */
 uint64_t path_of(const Node *node) {
@@ -150,6 +124,25 @@ void describe_delays() {
     });
 }
 
+const uint64_t *paths_of(Thread *thread, uint32_t listed) {
+    if (!thread->delays) {
+        const Locked locked;
+        delays_of(thread);
+    }
+    Delays *all = thread->delays;
+    if (!all || !has_room(all->path, all->path_room, listed))
+        return nullptr;
+    for (; all->known < listed; all->known++)
+        all->path[all->known] = path_of(thread->list[all->known]);
+    return all->path;
+}
+
+void caused(Thread *thread, const Node *operation, const Node *cause, uint64_t ticks) {
+    Delays *all = ticks ? delays_of(thread) : nullptr;
+    if (Charge *charge = all ? charge_of(all, operation, cause) : nullptr)
+        charge->ticks += ticks;
+}
+
 void forget_delays() {
     for_each_thread([](quipu_thread *thread) { own(thread)->delays = nullptr; });
 }
@@ -200,15 +193,9 @@ size_t quipu_interval_spent(struct quipu_interval *interval, const struct quipu_
         return 0;
     Thread *thread = own(interval->thread);
     const uint32_t listed = thread->listed;
-    if (!thread->delays) {
-        const Locked locked;
-        delays_of(thread);
-    }
-    Delays *all = thread->delays;
-    if (!all || !has_room(all->path, all->path_room, listed) || !has_room(interval->seen, interval->seen_room, listed))
+    const uint64_t *paths = paths_of(thread, listed);
+    if (!paths || !has_room(interval->seen, interval->seen_room, listed))
         return 0;
-    for (; all->known < listed; all->known++)
-        all->path[all->known] = path_of(thread->list[all->known]);
     for (; interval->nodes < listed; interval->nodes++)
         interval->seen[interval->nodes] = 0; /* made since */
     size_t count = 0;
@@ -219,7 +206,7 @@ size_t quipu_interval_spent(struct quipu_interval *interval, const struct quipu_
             continue;
         if (!has_room(interval->spent, interval->spent_room, count + 1))
             break;
-        interval->spent[count++] = {node, all->path[i], time - before, i};
+        interval->spent[count++] = {node, paths[i], time - before, i};
     }
     *spent = interval->spent;
     return count;
@@ -236,9 +223,7 @@ void quipu_caused(const struct quipu_interval *interval, const struct quipu_node
     if (!interval || !interval->thread || !operation || ticks == 0 || is_locked_here())
         return;
     const Locked locked;
-    Delays *all = delays_of(own(interval->thread));
-    if (Charge *charge = all ? charge_of(all, operation, cause) : nullptr)
-        charge->ticks += ticks;
+    caused(own(interval->thread), operation, cause, ticks);
 }
 
 void quipu_end_interval(struct quipu_interval *interval) {

@@ -7,6 +7,7 @@
  */
 #include "ompt.h"
 #include "clock.h"
+#include "team_delays.h"
 #include "teams.h"
 #include "tree.h"
 
@@ -65,6 +66,8 @@ quipu_region atomic = openmp_region("omp atomic");
 quipu_region ordered = openmp_region("omp ordered");
 quipu_region lock_region = openmp_region("omp lock");
 
+struct Team;
+
 /* A thread of a team at the barrier that ends the parallel region. It leaves that barrier only when it is needed again,
  * so the thread that ends the region writes down how long it waited. */
 struct Member {
@@ -72,6 +75,9 @@ struct Member {
     quipu_frame *frame; /* of the parallel region, of the thread's own use */
     Node *barrier;
     uint64_t since; /* clock when it began to wait; 0: it does not wait */
+    Team *team;
+    uint32_t index;
+    Member *around; /* whose barrier is around this one, in a task */
 };
 
 struct Team {
@@ -80,11 +86,13 @@ struct Team {
     Team *next;
     uint32_t room;
     Member *members;
+    TeamDelays delays;
 };
 
 const void *library_code;    /* of the OpenMP library */
 Team *spare;                 /* under the lock */
 thread_local Member *at_end; /* this thread waits at the end of a parallel region, if not null */
+thread_local Member *at_barrier; /* this thread is at a barrier of its team, if not null */
 
 /* An explicit task that this thread runs now, or that it interrupted for another one. An untied task is run in parts,
  * each by any thread, and the library starts each part like a task of its own: what a task is doing therefore belongs
@@ -106,8 +114,9 @@ Team *find_team(uint32_t size) {
     Team *team = *place;
     if (team) {
         *place = team->next;
-    } else if ((team = static_cast<Team *>(keep(sizeof(Team) + size * sizeof(Member))))) {
+    } else if ((team = static_cast<Team *>(keep(sizeof(Team) + size * (sizeof(Member) + sizeof(TeamThread)))))) {
         team->members = reinterpret_cast<Member *>(team + 1);
+        team->delays.threads = reinterpret_cast<TeamThread *>(team->members + size);
         team->room = size;
     }
     return team;
@@ -121,6 +130,8 @@ Team *take_team(uint32_t size) {
     }
     for (uint32_t i = 0; team && i < team->room; i++)
         __atomic_store_n(&team->members[i].since, 0, __ATOMIC_RELAXED);
+    if (team)
+        begin_team(&team->delays, team->room);
     return team;
 }
 
@@ -166,6 +177,8 @@ void begin_task(const Data *task, const Data *interrupted) {
         return;
     if (at_end && !running)
         add_wait(at_end);
+    if (at_barrier && !running)
+        interrupt_barrier(&at_barrier->team->delays, at_barrier->index);
     *fresh = {task, interrupted, quipu_attach(static_cast<Node *>(marked(task))), running};
     running = fresh;
 }
@@ -179,6 +192,8 @@ void end_task() {
     unused = last;
     if (at_end && !running)
         begin_wait(at_end);
+    if (at_barrier && !running)
+        resume_barrier(&at_barrier->team->delays, at_barrier->index);
 }
 
 /* All that this thread ran since `task` has ended: `task` is what it runs now. False: it is none of this thread. */
@@ -280,6 +295,7 @@ void on_parallel_end(Data *region, Data *, int, const void *) {
         return;
     for (uint32_t i = 0; i < team->room; i++)
         add_wait(&team->members[i]);
+    end_team(&team->delays);
     __atomic_store_n(&region->pointer, nullptr, __ATOMIC_RELEASE);
     const Locked locked;
     team->next = spare;
@@ -288,7 +304,7 @@ void on_parallel_end(Data *region, Data *, int, const void *) {
 
 /* The initial tasks of a league (teams) are members of its region. No region is entered for them: what each runs is a
  * parallel region of its own. */
-void on_implicit_task(int endpoint, Data *region, Data *task, unsigned, unsigned index, int flags) {
+void on_implicit_task(int endpoint, Data *region, Data *task, unsigned size, unsigned index, int flags) {
     const bool initial = flags & task_initial;
     if (initial && index == 0)
         return;
@@ -301,7 +317,7 @@ void on_implicit_task(int endpoint, Data *region, Data *task, unsigned, unsigned
         return;
     }
     if (index > 0) {
-        at_end = nullptr;
+        at_end = at_barrier = nullptr;
         while (running)
             end_task();
     }
@@ -317,7 +333,23 @@ void on_implicit_task(int endpoint, Data *region, Data *task, unsigned, unsigned
         return;
     member->frame = base ? base : entered;
     member->first = index == 0;
+    member->team = team;
+    member->index = index;
     task->pointer = member;
+    if (!initial)
+        join_team(&team->delays, index, size, quipu_here());
+}
+
+void come_to_barrier_of_team(Member *member) {
+    member->around = at_barrier;
+    at_barrier = member;
+    come_to_barrier(&member->team->delays, member->index);
+}
+
+void leave_barrier_of_team(bool ends_region) {
+    const Member *left = at_barrier;
+    at_barrier = left->around;
+    leave_barrier(&left->team->delays, left->index, ends_region);
 }
 
 void on_sync_region_wait(int kind, int endpoint, Data *, Data *task, const void *) {
@@ -327,17 +359,22 @@ void on_sync_region_wait(int kind, int endpoint, Data *, Data *task, const void 
     if (task)
         go_back_to(task);
     if (endpoint == scope_end && at_end && !running)
-        at_end = nullptr; /* how long it waited has been written down */
+        at_end = at_barrier = nullptr; /* how long it waited has been written down, and its team may be gone */
     else if (endpoint == scope_end)
         leave(region);
     const bool is_barrier = kind != sync_taskwait && kind != sync_taskgroup;
     const bool of_nobody = is_barrier && task && !task->pointer; /* a team of the library itself */
+    const bool ends_region = kind == sync_barrier_implicit_parallel || kind == sync_barrier_teams;
+    if (endpoint == scope_end && is_barrier && at_barrier && !running)
+        leave_barrier_of_team(ends_region);
     if (endpoint != scope_begin || of_nobody)
         return;
     quipu_enter(region);
-    const bool ends_region = kind == sync_barrier_implicit_parallel || kind == sync_barrier_teams;
-    auto *member = ends_region && task && !is_explicit(task) ? static_cast<Member *>(task->pointer) : nullptr;
-    if (!member || member->first)
+    auto *member = is_barrier && task && !is_explicit(task) ? static_cast<Member *>(task->pointer) : nullptr;
+    if (!member)
+        return;
+    come_to_barrier_of_team(member);
+    if (member->first || !ends_region)
         return;
     member->barrier = quipu_here();
     quipu_exit(member->frame);

@@ -198,6 +198,7 @@ KnownRegion *known_region(const quipu_region *region, uint64_t id, uint32_t rows
     entry->is_body = is_body(region->name);
     entry->is_user = kind_of(region) == QUIPU_USER;
     entry->is_mpi = kind_of(region) == QUIPU_MPI;
+    entry->is_openmp = kind_of(region) == QUIPU_OPENMP;
     entry->scope_rows = scope_rows;
     entry->scope_row_count = scope ? scope->count : 0;
     entry->parent = scope ? scope->parent : 0;

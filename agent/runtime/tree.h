@@ -214,6 +214,7 @@ struct RegionRecord {
     bool is_body;    /* of a parallel construct */
     bool is_user;    /* named by the program (annotations.cpp) */
     bool is_mpi;
+    bool is_openmp;
 };
 /* As it goes into the header of the profile. */
 const char *metric_table();

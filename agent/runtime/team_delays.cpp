@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which thread of an OpenMP team the others wait for at a barrier, and why.
+ *
+ * Between two barriers of a team every thread knows what it spent in each call path. The late thread is the one that came
+ * last. A thread waited for the call paths in which the late thread took longer than it did: first for those that the
+ * late thread executed while it was the only one that did not wait, as in a dynamic schedule the items before were
+ * shared out; then for the others, in proportion. A thread is late, too, because it came out of the construct before later
+ * than the others, or because it had no processor: those excesses are charged to the construct.
+ *
+ * Each thread looks at its own call paths when it leaves a barrier; the last one that does compares all. At the end of a
+ * region, where workers do not leave the barrier, the thread that ends the region does both.
+ */
+#include "team_delays.h"
+#include "clock.h"
+#include "delays.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+namespace quipu {
+namespace {
+
+/* Part of the time of threads that accounting may take; barriers are left out until it does not take more. */
+constexpr double accounting_share = 0.01;
+
+uint64_t accounting_ticks; /* of all threads */
+
+struct Accounting {
+    const uint64_t begun = ticks(clock_kind);
+    const uint32_t threads; /* that it keeps from their work */
+    explicit Accounting(uint32_t held) : threads(held) {}
+    ~Accounting() {
+        __atomic_add_fetch(&accounting_ticks, (ticks(clock_kind) - begun) * threads, __ATOMIC_RELAXED);
+    }
+    Accounting(const Accounting &) = delete;
+    Accounting &operator=(const Accounting &) = delete;
+};
+
+bool has_budget(uint32_t threads) {
+    const uint64_t now = ticks(clock_kind), start = profile.header ? profile.header->start_ticks : now;
+    return now > start && static_cast<double>(get(accounting_ticks)) <
+                              accounting_share * static_cast<double>(now - start) * static_cast<double>(threads);
+}
+
+uint64_t time_of(const Node *node) { return get(node->metrics[QUIPU_TIME]); }
+
+ProcessorUse use_now() {
+    struct rusage use;
+    if (!may_call_system() || getrusage(RUSAGE_THREAD, &use) != 0)
+        return {0, 0, false};
+    const auto us = [](const timeval &time) { return static_cast<uint64_t>(time.tv_sec) * 1000000u + time.tv_usec; };
+    return {us(use.ru_utime) + us(use.ru_stime), static_cast<uint64_t>(use.ru_nvcsw), true};
+}
+
+double ticks_per_us() {
+    const quipu_profile_header *header = profile.header;
+    const auto ns = static_cast<double>(header->flush_ns - header->start_ns);
+    return ns > 0 ? static_cast<double>(header->flush_ticks - header->start_ticks) / ns * 1e3 : 0;
+}
+
+/* A thread that blocked waited for what its call paths do, as files. */
+uint64_t deprived_since(const TeamThread *own) {
+    const ProcessorUse now = own->use.known ? use_now() : ProcessorUse{0, 0, false};
+    if (!now.known || now.blocked != own->use.blocked)
+        return 0;
+    const double used = static_cast<double>(now.us - own->use.us) * ticks_per_us();
+    const auto passed = static_cast<double>(own->came - own->begun);
+    return passed > used ? static_cast<uint64_t>(passed - used) : 0;
+}
+
+void remember(TeamThread *own) {
+    const Thread *thread = quipu::own(own->thread);
+    const uint32_t listed = thread->listed;
+    own->knows = has_room(own->seen, own->seen_room, listed);
+    if (!own->knows)
+        return;
+    for (uint32_t i = 0; i < listed; i++)
+        own->seen[i] = time_of(thread->list[i]);
+    own->nodes = listed;
+    own->use = use_now();
+}
+
+/* What the thread did until it came to the barrier. It is in the barrier, or leaves it. */
+void record(TeamThread *own, uint64_t left) {
+    TeamThread::Work *work = &own->work;
+    work->begun = own->begun;
+    work->came = own->came;
+    work->left = left;
+    work->deprived = own->deprived;
+    work->from = own->from;
+    work->operation = own->operation;
+    work->paths = 0;
+    work->known = false;
+    Thread *thread = quipu::own(own->thread);
+    const uint32_t listed = thread->listed;
+    const uint64_t *paths = own->knows && own->operation ? paths_of(thread, listed) : nullptr;
+    if (!paths)
+        return;
+    for (uint32_t i = 0; i < listed; i++) {
+        Node *node = thread->list[i];
+        const uint64_t time = time_of(node), before = i < own->nodes ? own->seen[i] : 0;
+        if (time <= before || !node->region || region_of(node->region)->is_openmp)
+            continue;
+        if (!has_room(work->spent, work->room, work->paths + 1))
+            return;
+        work->spent[work->paths++] = {node, paths[i], time - before, time, i};
+    }
+    work->known = true;
+}
+
+/* Others wait already for the only thread that does not. */
+void watch(TeamDelays *team) {
+    const TeamThread *found = nullptr;
+    for (uint32_t i = 0; i < team->size && !found; i++)
+        if (!__atomic_load_n(&team->threads[i].waits, __ATOMIC_ACQUIRE))
+            found = &team->threads[i];
+    TeamWatch *watch = &team->watch;
+    watch->thread = nullptr;
+    if (!found || !found->thread)
+        return;
+    const Thread *thread = own(found->thread);
+    const uint32_t listed = __atomic_load_n(&thread->listed, __ATOMIC_ACQUIRE);
+    Node *const *list = __atomic_load_n(&thread->list, __ATOMIC_ACQUIRE);
+    if (!has_room(watch->seen, watch->room, listed))
+        return;
+    const Node *here = __atomic_load_n(&found->thread->here, __ATOMIC_RELAXED);
+    const Node *active = here ? get(here->charged) : nullptr;
+    const uint64_t last = get(found->thread->last), now = ticks(clock_kind);
+    for (uint32_t i = 0; i < listed; i++)
+        watch->seen[i] = time_of(list[i]) + (list[i] == active && now > last ? now - last : 0);
+    watch->nodes = listed;
+    watch->at = now;
+    watch->thread = found;
+}
+
+/* Time in a call path of the late thread while all others waited for it. */
+uint64_t watched(const TeamWatch *watch, const TeamSpent &spent) {
+    const uint64_t before = spent.place < watch->nodes ? watch->seen[spent.place] : 0;
+    return spent.total > before ? spent.total - before : 0;
+}
+
+/* Arrays with an element for each call path of the late thread, and one for its late begin. */
+struct Charges {
+    double *charged, *alone, *usual, *slot; /* slot: hash table of places, from 1 */
+    uint32_t slots;
+};
+
+bool make_room(TeamDelays *team, uint32_t paths, Charges *charges) {
+    uint32_t slots = 8;
+    while (slots < 2 * paths)
+        slots *= 2;
+    const size_t wanted = size_t{3} * (paths + 1) + slots;
+    if (!has_room(team->scratch, team->scratch_room, wanted))
+        return false;
+    memset(team->scratch, 0, wanted * sizeof(double));
+    *charges = {team->scratch, team->scratch + paths + 1, team->scratch + 2 * (paths + 1),
+                team->scratch + 3 * (paths + 1), slots};
+    return true;
+}
+
+/* Where a call path is in the table, or would be. */
+double *slot_of(const Charges *charges, const TeamSpent *spent, uint64_t path) {
+    for (uint64_t at = path >> 20;; at++) {
+        double *slot = &charges->slot[at & (charges->slots - 1)];
+        if (*slot == 0 || spent[static_cast<uint32_t>(*slot) - 1].path == path)
+            return slot;
+    }
+}
+
+double beyond(uint64_t a, double b) { return static_cast<double>(a) > b ? static_cast<double>(a) - b : 0; }
+
+/* Charges what one thread waited for; returns what is left. */
+double charge_one(const TeamThread::Work &late, const TeamThread::Work &other, Charges *charges) {
+    memset(charges->usual, 0, (late.paths + 1) * sizeof(double));
+    for (uint32_t i = 0; i < other.paths; i++) {
+        const double slot = *slot_of(charges, late.spent, other.spent[i].path);
+        if (slot != 0)
+            charges->usual[static_cast<uint32_t>(slot) - 1] += static_cast<double>(other.spent[i].ticks);
+    }
+    charges->usual[late.paths] = static_cast<double>(other.begun);
+    double alone = 0, rest = 0;
+    for (uint32_t i = 0; i <= late.paths; i++) {
+        const uint64_t own = i < late.paths ? late.spent[i].ticks : late.begun;
+        double *excess = &charges->usual[i]; /* from here on */
+        *excess = beyond(own, *excess);
+        const double first = *excess < charges->alone[i] ? *excess : charges->alone[i];
+        alone += first;
+        rest += *excess - first;
+    }
+    const auto waited = static_cast<double>(late.came - other.came);
+    const double whole = alone + rest, explained = whole < waited ? whole : waited;
+    if (whole <= 0)
+        return waited;
+    /* Without a processor a thread is late in whatever call path it is. */
+    const double longer = beyond(late.deprived, static_cast<double>(other.deprived));
+    const double deprived = longer < whole ? explained * longer / whole : explained, worked = explained - deprived;
+    const double of_alone = alone > worked ? worked / alone : 1;
+    const double of_rest = rest > 0 ? (worked - of_alone * alone) / rest : 0;
+    charges->charged[late.paths] += deprived;
+    for (uint32_t i = 0; i <= late.paths; i++) {
+        const double excess = charges->usual[i], first = excess < charges->alone[i] ? excess : charges->alone[i];
+        charges->charged[i] += of_alone * first + of_rest * (excess - first);
+    }
+    return waited - explained;
+}
+
+/* All threads have recorded their work. */
+void account(TeamDelays *team) {
+    const TeamThread *late = nullptr;
+    uint64_t before = 0; /* when the last one of the others came */
+    for (uint32_t i = 0; i < team->size; i++) {
+        const TeamThread *one = &team->threads[i];
+        if (!one->thread || !one->work.known)
+            return;
+        if (late && one->work.came <= late->work.came) {
+            before = one->work.came > before ? one->work.came : before;
+            continue;
+        }
+        before = late ? late->work.came : 0;
+        late = one;
+    }
+    Charges charges;
+    if (!late || is_locked_here() || !make_room(team, late->work.paths, &charges))
+        return;
+    const TeamThread::Work &work = late->work;
+    const bool is_watched = team->watch.thread == late && team->watch.at >= before && team->watch.at <= work.came;
+    for (uint32_t i = 0; i < work.paths; i++) {
+        *slot_of(&charges, work.spent, work.spent[i].path) = i + 1;
+        charges.alone[i] = is_watched ? static_cast<double>(watched(&team->watch, work.spent[i])) : 0;
+    }
+    double rest = 0, after = 0;
+    for (uint32_t i = 0; i < team->size; i++) {
+        const TeamThread::Work &other = team->threads[i].work;
+        if (other.came < work.came)
+            rest += charge_one(work, other, &charges);
+        after += beyond(other.left, static_cast<double>(work.came));
+    }
+    Thread *thread = own(late->thread);
+    const Locked locked;
+    for (uint32_t i = 0; i < work.paths; i++)
+        caused(thread, work.operation, work.spent[i].node, static_cast<uint64_t>(charges.charged[i]));
+    caused(thread, work.operation, work.from, static_cast<uint64_t>(charges.charged[work.paths]));
+    caused(thread, work.operation, work.operation, static_cast<uint64_t>(after));
+    caused(thread, work.operation, nullptr, static_cast<uint64_t>(rest));
+}
+
+void begin_work(TeamThread *own, const Node *from, bool is_accounted) {
+    own->knows = false;
+    if (is_accounted) {
+        const Accounting accounting(1);
+        remember(own);
+    }
+    own->from = from;
+    own->operation = nullptr;
+}
+
+void note_arrival(TeamDelays *team, TeamThread *own) {
+    own->came = ticks(clock_kind);
+    if (own->knows) {
+        const Accounting accounting(1);
+        own->deprived = deprived_since(own);
+    }
+    __atomic_store_n(&own->waits, true, __ATOMIC_RELEASE);
+    if (__atomic_add_fetch(&team->waiting, 1, __ATOMIC_ACQ_REL) + 1 == team->size && own->knows) {
+        const Accounting accounting(1);
+        watch(team);
+    }
+}
+
+void go_on(TeamDelays *team, TeamThread *own) {
+    if (!own->waits)
+        return;
+    __atomic_store_n(&own->waits, false, __ATOMIC_RELEASE);
+    __atomic_sub_fetch(&team->waiting, 1, __ATOMIC_ACQ_REL);
+}
+
+} // namespace
+
+void begin_team(TeamDelays *team, uint32_t room) {
+    for (uint32_t i = 0; i < room; i++)
+        team->threads[i].thread = nullptr;
+    team->size = team->waiting = team->recorded = 0;
+    team->watch.thread = nullptr;
+    team->next[0] = room > 1 && clock_kind != QUIPU_CLOCK_NONE && has_budget(room);
+}
+
+void join_team(TeamDelays *team, uint32_t index, uint32_t size, const Node *from) {
+    TeamThread *own = &team->threads[index];
+    __atomic_store_n(&team->size, size, __ATOMIC_RELAXED);
+    own->begun = ticks(clock_kind);
+    own->barriers = 0;
+    own->waits = false;
+    own->work.known = false;
+    quipu_thread *thread = measured_thread();
+    if (!thread || is_idle(thread) || size < 2)
+        return;
+    own->thread = thread;
+    begin_work(own, from, team->next[0]);
+}
+
+void come_to_barrier(TeamDelays *team, uint32_t index) {
+    TeamThread *own = &team->threads[index];
+    if (!own->thread)
+        return;
+    own->operation = quipu_here();
+    if (index == 0)
+        team->next[(own->barriers + 1) & 1] = has_budget(team->size);
+    note_arrival(team, own);
+}
+
+void leave_barrier(TeamDelays *team, uint32_t index, bool ends_region) {
+    TeamThread *own = &team->threads[index];
+    if (!own->thread)
+        return;
+    go_on(team, own);
+    own->work.left = ticks(clock_kind);
+    if (ends_region)
+        return;
+    own->barriers++;
+    if (own->knows) {
+        const Accounting accounting(1);
+        record(own, own->work.left);
+        if (__atomic_add_fetch(&team->recorded, 1, __ATOMIC_ACQ_REL) == team->size) {
+            account(team);
+            team->recorded = 0;
+        }
+    }
+    own->begun = ticks(clock_kind);
+    begin_work(own, own->work.operation, team->next[own->barriers & 1]);
+}
+
+void interrupt_barrier(TeamDelays *team, uint32_t index) { go_on(team, &team->threads[index]); }
+
+void resume_barrier(TeamDelays *team, uint32_t index) {
+    TeamThread *own = &team->threads[index];
+    if (own->thread && !own->waits)
+        note_arrival(team, own);
+}
+
+void end_team(TeamDelays *team) {
+    const uint32_t size = team->size;
+    if (size < 2 || !team->threads[0].thread || !team->threads[0].knows)
+        return;
+    const Accounting accounting(size);
+    const uint64_t now = ticks(clock_kind);
+    for (uint32_t i = 0; i < size; i++) {
+        TeamThread *one = &team->threads[i];
+        if (!one->thread || !one->knows || one->barriers != team->threads[0].barriers)
+            return;
+        record(one, i == 0 ? one->work.left : now);
+    }
+    account(team);
+}
+
+} // namespace quipu
