@@ -47,6 +47,8 @@ from quipu.modeling.root_causes import RootCauses, root_causes
 from quipu.modeling.run_times import RunTimes
 
 BIN = Path(sys.executable).parent
+# A single rank would be bound to one processor, with all its threads: Open MPI 4, then Open MPI 5.
+UNBOUND = {"OMPI_MCA_hwloc_base_binding_policy": "none", "PRTE_MCA_hwloc_default_binding_policy": "none"}
 RATE = 1e-9  # seconds per instruction
 SPEED = 10  # Gflop/s of a simulated host
 STEPS = 20
@@ -300,14 +302,14 @@ def guided(dice: random.Random, p: int) -> Planted:
 
 
 def tasks(dice: random.Random, p: int) -> Planted:
-    """The task that is created last is long."""
+    """The task that is created last is longer than all others together, whichever thread takes it first."""
     task = dice.randrange(300_000, 900_000)
     body = f"""
         #pragma omp parallel num_threads(2)
         #pragma omp single
         for (int i = 0; i < 6; i++) {{
             #pragma omp task
-            if (i == 5) long_task({4 * task}); else short_task({task});
+            if (i == 5) long_task({8 * task}); else short_task({task});
         }}
         even_work({task});"""
     return Planted("tasks", p, ("even_work", "long_task", "short_task"), body, "long_task", 0, threads=2)
@@ -397,7 +399,7 @@ def run(planted: Planted, folder: Path, runs: str = "runs") -> None:
         options = ["-platform", "platform.xml", "-hostfile", "hosts", f"--cfg=smpi/host-speed:{SPEED}Gf"]
         command, how = ["smpirun", "-np", ranks, *options, "./app"], ["--compute", "effort", "--rates", "app.rates"]
     words = [str(BIN / "quipu"), "run", *how, "--param", f"p={ranks}", "-o", runs, "--", *command]
-    variables = {**os.environ, **LAUNCH, "OMP_NUM_THREADS": "2"}
+    variables = {**os.environ, **LAUNCH, **UNBOUND, "OMP_NUM_THREADS": "2"}
     done = subprocess.run(words, cwd=folder, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{planted.kind}: {done.stdout}{done.stderr}")

@@ -11,9 +11,9 @@ rank. It goes to the late rank, and there to the call paths in which it spent it
 - What is still left is unexplained, as in the start of a pipeline, or where another rank is late each time: a profile
   has no order of events.
 
-Charges and what is unexplained add up to the waiting. Threads that wait in OpenMP are treated alike, rank by rank. With
-a dynamic schedule another thread is late each time. There, a thread can wait for a call path if one visit of the call
-path takes as long as the waiting.
+Charges and what is unexplained add up to the waiting. Threads find out at barriers of OpenMP, too, which one came last
+and why. What they accounted stands for all of the waiting there. Where they accounted nothing, the waiting is charged
+from the profile of each thread, rank by rank.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ NEAR = 0.1
 """A rank counts as one that waits least if it waits longer by this part of the range of the waiting, or by less."""
 _MOST_LATE = 4  # ranks that are late at one operation
 _LEFT = 0.01  # part of the waiting that may be left
-_LITTLE = 0.1  # of the effort of the thread with most: too little to say how long effort takes
-_HARDLY = 0.2  # of the longest waiting of a thread, and of the waiting that is left
 _BY_WORK = 0.5  # part of the excess of time that more work has to explain
 
 
@@ -44,8 +42,9 @@ _BY_WORK = 0.5  # part of the excess of time that more work has to explain
 class Charge:
     """What others waited because of one call path of a late rank: seconds, mean over ranks (or over threads).
 
-    thread: the late thread of the rank; None in MPI, and where another thread is late each time. more_work: whether the
+    thread: the thread of the rank that is late mostly; None in MPI, and without such a thread. more_work: whether the
     excess is more effort than that of the others, False: the same effort takes it longer, None: no effort is known.
+    not_running: the thread came out of the OpenMP construct `path` late, or had no processor after it.
     """
 
     path: int
@@ -53,6 +52,7 @@ class Charge:
     thread: int | None
     seconds: float
     more_work: bool | None = None
+    not_running: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,12 @@ class RootCauses:
 
     @property
     def ranked(self) -> list[tuple[int, int, float]]:
-        """(call path, rank, seconds) that others waited for it at all operations together, the most first."""
+        """(call path, rank, seconds) that others waited for it at all operations together, the most first.
+
+        Threads that did not run are left out: no change of a call path would balance them.
+        """
         found: dict[tuple[int, int], float] = {}
-        for charge in (charge for cause in self.causes for charge in cause.charges):
+        for charge in (one for cause in self.causes for one in cause.charges if not one.not_running):
             key = charge.path, charge.rank
             found[key] = found.get(key, 0.0) + charge.seconds
         return [(path, rank, seconds) for (path, rank), seconds in sorted(found.items(), key=lambda own: -own[1])]
@@ -227,18 +230,9 @@ def _waits(run: RunTimes, path: int) -> FloatArray:
 
 
 def _charges(waits: FloatArray, times: FloatArray, effort: FloatArray | None) -> tuple[list[Charge], float]:
-    """Return what `_charged` returns, and the mean of the rest."""
-    found, left = _charged(waits, times, effort)
-    return found, float(left.mean())
+    """Return what caused the waiting at an operation, where the rank is the number of the column, and the mean rest.
 
-
-def _charged(
-    waits: FloatArray, times: FloatArray, effort: FloatArray | None = None, net: bool = False
-) -> tuple[list[Charge], FloatArray]:
-    """Return what caused the waiting at an operation, where the rank is the number of the column, and the rest of each.
-
-    waits: shape (ranks,); times, effort: outside of operations that wait, shape (call paths, ranks). net: nobody waits
-    for a rank longer than its times exceed the own ones in all.
+    waits: shape (ranks,); times, effort: outside of operations that wait, shape (call paths, ranks).
     """
     found: list[Charge] = []
     left = waits.astype(np.float64)
@@ -255,15 +249,13 @@ def _charged(
         excess = np.maximum(times[:, [one]] - times, 0.0)
         whole = excess.sum(axis=0)
         explained = np.minimum(left, whole)
-        if net:
-            explained = np.minimum(explained, np.maximum(busy[one] - busy, 0.0))
         seconds = (excess * np.divide(explained, whole, out=np.zeros(whole.size), where=whole > 0.0)).mean(axis=1)
         left = left - explained
         found += [
             Charge(int(path), one, None, float(seconds[path]), _by_work(int(path), one, left < waits, times, effort))
             for path in np.flatnonzero(seconds > 0.0)
         ]
-    return found, left
+    return found, float(left.mean())
 
 
 def _by_work(
@@ -281,99 +273,49 @@ def _by_work(
 def _of_openmp(run: RunTimes, seconds: FloatArray) -> list[Cause]:
     """Return the waiting of threads in OpenMP. seconds: of each thread, shape (call paths, ranks, threads)."""
     useful = np.where(run.useful_paths[:, None, None], seconds, 0.0)
-    by_effort = _by_effort(useful, run.effort_of_threads)
     causes = []
     for path in np.flatnonzero(~run.mpi & ~run.useful_paths).tolist():
         if run.tree.name(path).startswith("omp parallel") or not seconds[path].any():
             continue  # the time of a parallel region itself is that of its start
-        inside = _inside(run, path)
-        visited = useful if by_effort is None else by_effort
-        able = _able(run, path, inside, visited, float(seconds[path].sum()), by_effort is not None)
-        own = None if by_effort is None else np.where(inside[:, None, None], by_effort, 0.0)
         charges: list[Charge] = []
         rest = 0.0
         for rank, waits in enumerate(seconds[path]):
-            if waits.any():
-                found, left = _of_rank(rank, waits, useful[:, rank], None if own is None else own[:, rank], able)
-                charges += [replace(one, seconds=one.seconds / run.ranks) for one in found]
-                rest += left / run.ranks
-        causes.append(_cause(path, float(seconds[path].mean()), _joined(charges), rest))
+            effort = None if run.effort_of_threads is None else run.effort_of_threads[:, rank]
+            found = _told_threads(run, path, rank, waits, useful[:, rank], effort)
+            if found is None:
+                own, left = _charges(waits, useful[:, rank], effort)
+                found = [replace(one, rank=rank, thread=one.rank) for one in own], left
+            charges += [replace(one, seconds=one.seconds / run.ranks) for one in found[0]]
+            rest += found[1] / run.ranks
+        causes.append(_cause(path, float(seconds[path].mean()), charges, rest))
     return causes
 
 
-def _by_effort(useful: FloatArray, effort: FloatArray | None) -> FloatArray | None:
-    """Return the useful seconds that each thread would take for its effort alone, None where no effort is known.
+def _told_threads(
+    run: RunTimes, path: int, rank: int, waits: FloatArray, times: FloatArray, effort: FloatArray | None
+) -> tuple[list[Charge], float] | None:
+    """Return what threads of a rank found out about their waiting at a barrier, mean over them, and the rest.
 
-    Effort takes as long everywhere as in the thread that takes least for it. So a thread that had to wait for a
-    processor, or ran on a slow one, looks like the others. Call paths without effort keep their seconds.
+    waits: shape (threads,); times, effort: shape (call paths, threads). None where they found out nothing. Barriers
+    that they did not account are like the others.
     """
-    if effort is None:
+    if run.delays is None:
         return None
-    most = effort.max(axis=(1, 2), keepdims=True)
-    counts = (effort > _LITTLE * most) & (useful > 0.0)
-    rates = np.divide(useful, effort, out=np.full(useful.shape, np.inf), where=counts)
-    least = rates.min(axis=(1, 2), keepdims=True)
-    return np.where(np.isfinite(least), effort * np.where(np.isfinite(least), least, 0.0), useful)
-
-
-def _of_rank(
-    rank: int, waits: FloatArray, times: FloatArray, by_effort: FloatArray | None, able: NDArray[np.bool_]
-) -> tuple[list[Charge], float]:
-    """Return what the threads of a rank waited for at one call path, mean over its threads, and the rest.
-
-    waits: shape (threads,); times: useful, shape (call paths, threads); by_effort: the same as the effort of threads
-    says in what the construct calls, which no other program disturbs. able: call paths of which one visit is as long as
-    the waiting. Where a thread hardly waits and its effort explains the waiting of the others, it is the late one. Else
-    only able call paths are causes, where there are such: of the thread that has more of them, then in turn.
-    """
-    found: list[Charge] = []
-    left = waits
-    if by_effort is not None and waits.min() <= _HARDLY * waits.max():
-        charges, rest_of_each = _charged(waits, by_effort, net=True)
-        if rest_of_each.sum() <= _HARDLY * waits.sum():
-            found, left = charges, rest_of_each
-    own = np.where(able[:, None], times if by_effort is None else by_effort, 0.0)
-    turns = own.sum(axis=1)
-    if not found:
-        found, left = _charged(left, own if turns.any() else times)
-    rest = float(left.mean())
-    found = [Charge(one.path, rank, one.rank, one.seconds, one.more_work) for one in found]
-    if rest > 0.0 and turns.any():
-        shares = rest * turns / turns.sum()
-        found += [Charge(int(one), rank, None, float(shares[one])) for one in np.flatnonzero(shares)]
-        rest = 0.0
-    return found, rest
-
-
-def _inside(run: RunTimes, path: int) -> NDArray[np.bool_]:
-    """Return the call paths that a construct of OpenMP, whose threads wait at `path`, executes in its bodies."""
-    found = np.zeros(len(run.tree), dtype=bool)
-    parent = int(run.tree.parent[path])
-    if parent >= 0:
-        bodies = [parent] if run.useful_paths[parent] else [one for one in run.tree.children[parent] if one != path]
-        for body in bodies:
-            found[list(run.tree.below(body))] = True
-    return found
-
-
-def _able(
-    run: RunTimes, path: int, inside: NDArray[np.bool_], useful: FloatArray, waiting: float, longest_can: bool
-) -> NDArray[np.bool_]:
-    """Return the call paths inside of a construct of which one visit takes as long as a thread waits once.
-
-    inside: as `_inside` returns it; bodies themselves are no such call paths. useful: seconds of each thread, shape
-    (call paths, ranks, threads). waiting: of all threads at the call path. longest_can: the call path with the longest
-    visits can be waited for, also if it is shorter: threads that other programs interrupt wait longer.
-    """
-    found = np.zeros(len(run.tree), dtype=bool)
-    visits, threads = run.sums.get("visits", np.zeros(len(run.tree))), useful.shape[2]
-    if not (visits[path] > 0.0 and threads > 1):
-        return found
-    called = [one for one in np.flatnonzero(inside).tolist() if inside[run.tree.parent[one]]]
-    each = run.tree.inclusive(useful.sum(axis=(1, 2))) / np.maximum(visits, 1.0)
-    once = waiting / visits[path] * threads / (threads - 1)  # one thread of the team does not wait
-    if longest_can and called:
-        once = min(once, float(each[called].max()))
-    for one in called:
-        found[one] = each[one] >= once or found[run.tree.parent[one]]
-    return found
+    rows = np.flatnonzero((run.delays.operation == path) & (run.delays.rank == rank))
+    whole = float(run.delays.seconds[rows].sum())
+    if whole <= 0.0:
+        return None
+    by_cause = np.zeros((len(run.tree) + 1, waits.size))  # the last row: without a cause
+    np.add.at(by_cause, (run.delays.cause[rows], run.delays.thread[rows]), run.delays.seconds[rows])
+    charges = []
+    for cause in np.flatnonzero(by_cause[:-1].any(axis=1)).tolist():
+        own = by_cause[cause]
+        late = int(own.argmax()) if 2.0 * own.max() > own.sum() else None
+        share = float(waits.mean()) * float(own.sum()) / whole
+        if not run.useful_paths[cause] and not run.mpi[cause]:
+            charges.append(Charge(cause, rank, late, share, not_running=True))
+        else:
+            others = np.arange(waits.size) != late
+            more = None if late is None else _by_work(cause, late, others, times, effort)
+            charges.append(Charge(cause, rank, late, share, more))
+    return charges, float(waits.mean()) * float(by_cause[-1].sum()) / whole

@@ -75,15 +75,16 @@ class Scopes:
 
 @dataclass(frozen=True, eq=False)
 class Delays:
-    """What ranks waited for in operations of MPI, as the ranks found out during the run.
+    """What was waited for in operations of MPI and in barriers of OpenMP, as the late ones found out during the run.
 
-    operation, cause (call paths; cause -1: no cause was found), rank (the late one), seconds (summed over the ranks
-    that waited): shape (rows,).
+    operation, cause (call paths; cause -1: no cause was found), rank and thread (the late one), seconds (summed over
+    the ranks or threads that waited): shape (rows,).
     """
 
     operation: IntArray
     cause: IntArray
     rank: IntArray
+    thread: IntArray
     seconds: FloatArray
 
 

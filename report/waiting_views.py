@@ -20,6 +20,9 @@ NO_LATE_RANK = "(no rank in particular)"
 WHY = {True: "more work", False: "slower", None: ""}
 """Why a rank is later than those that wait for it: slower at the same work."""
 
+NOT_RUNNING = "not running"
+"""Why a thread is late that came out of an OpenMP construct late, or had no processor."""
+
 
 def waiting_rows(tree: CallTree, found: RootCauses, top: int) -> list[tuple[str, str, str, str, str, str]]:
     """Return a row for each operation that waits, the longest waiting first, and below it one for each cause.
@@ -32,7 +35,7 @@ def waiting_rows(tree: CallTree, found: RootCauses, top: int) -> list[tuple[str,
         for charge in named(cause):
             rank = str(charge.rank) if charge.thread is None else f"{charge.rank}, thread {charge.thread}"
             name = f"  {path_text(steps(tree, charge.path))}"
-            why = WHY[charge.more_work]
+            why = NOT_RUNNING if charge.not_running else WHY[charge.more_work]
             rows.append((name, *_size(charge.seconds, found), rank, why, place_of(tree, charge.path)))
         if cause.unexplained >= _MATTERS * cause.waiting:
             rows.append((f"  {NO_LATE_RANK}", *_size(cause.unexplained, found), "", "", ""))
@@ -68,6 +71,7 @@ def waiting_json(tree: CallTree, found: RootCauses | None) -> list[dict[str, Any
                     "thread": one.thread,
                     "seconds": json_number(one.seconds),
                     "more_work": one.more_work,
+                    "not_running": one.not_running,
                 }
                 for one in cause.charges
             ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of a run archive that says how long ranks waited because of which call path of which rank."""
+"""The table of a run archive that says how long ranks waited because of which call path of which rank and thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .run import DelayTable
 from .tables import TableReader, write_table
 
 FILE = "delays.parquet"
-_COLUMNS = {"operation": "int32", "cause": "int32", "rank": "int32", "seconds": "float64"}
+_COLUMNS = {"operation": "int32", "cause": "int32", "rank": "int32", "thread": "int32", "seconds": "float64"}
 
 
 def write_delays(folder: Path, table: DelayTable) -> None:
@@ -30,4 +30,4 @@ def read_delays(archive: Path, paths: int) -> DelayTable | None:
     operation, cause = table.integers("operation", 0, paths), table.integers("cause", -1, paths)
     seconds = table.floats("seconds")
     table.require(bool(np.all(seconds >= 0.0)), "it has times below 0")
-    return DelayTable(operation, cause, table.integers("rank", 0), seconds)
+    return DelayTable(operation, cause, table.integers("rank", 0), table.integers("thread", 0), seconds)

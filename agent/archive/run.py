@@ -185,15 +185,17 @@ class IterationTable:
 
 @dataclass(frozen=True, eq=False)
 class DelayTable:
-    """How long other ranks waited in an operation of MPI because of a call path of a rank, summed over those ranks.
+    """How long others waited in an operation because of a call path of a thread, summed over those that waited.
 
-    operation, cause (call paths; cause -1: no cause was found), rank (the late one), seconds: shape (rows,), sorted,
-    each operation, cause and rank once. Waiting at collective operations that were not probed is left out.
+    The others are ranks in operations of MPI, and threads of the rank in barriers of OpenMP. operation, cause (call
+    paths; cause -1: no cause was found), rank and thread (the late one), seconds: shape (rows,), sorted, each
+    operation, cause, rank and thread once. Waiting that was not accounted is left out.
     """
 
     operation: IntArray
     cause: IntArray
     rank: IntArray
+    thread: IntArray
     seconds: FloatArray
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks waited for, as each late rank was told during the run (agent/runtime/delays.cpp)."""
+"""What ranks and threads waited for, as the late ones were told during the run (agent/runtime/delays.cpp)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .ranks import RankedProcess
 
 
 def delays_of(processes: Iterable[RankedProcess], tree: CallTree) -> DelayTable | None:
-    """Return how long ranks waited because of each call path of each rank; None if no profile has delays.
+    """Return how long ranks and threads waited because of each call path of each of them; None if no profile has delays.
 
     A cause that is no call path of the run is none. Operations that are no call paths are left out.
     """
@@ -22,7 +22,7 @@ def delays_of(processes: Iterable[RankedProcess], tree: CallTree) -> DelayTable 
         (parent, tree.regions[region].name): path
         for path, (parent, region) in enumerate(zip(tree.parent.tolist(), tree.region.tolist(), strict=True))
     }
-    found: dict[tuple[int, int, int], float] = defaultdict(float)
+    found: dict[tuple[int, int, int, int], float] = defaultdict(float)
     for process in processes:
         profile = process.profile
 
@@ -36,9 +36,9 @@ def delays_of(processes: Iterable[RankedProcess], tree: CallTree) -> DelayTable 
         for record in profile.delays if profile.seconds_per_tick > 0.0 else ():
             operation, cause = path_of(record.operation), path_of(record.cause)
             if operation >= 0:
-                found[operation, max(cause, -1), process.rank] += record.ticks * profile.seconds_per_tick
+                found[operation, max(cause, -1), process.rank, record.location] += record.ticks * profile.seconds_per_tick
     if not found:
         return None
     keys = np.array(sorted(found), dtype=np.int64)
     seconds = np.array([found[tuple(key)] for key in keys.tolist()])
-    return DelayTable(keys[:, 0], keys[:, 1], keys[:, 2], seconds)
+    return DelayTable(keys[:, 0], keys[:, 1], keys[:, 2], keys[:, 3], seconds)

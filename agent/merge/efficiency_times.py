@@ -130,7 +130,9 @@ def _delays(archive: RunArchive, place: IntArray) -> Delays | None:
         return None
     known = place[table.operation] >= 0
     cause = np.where(table.cause >= 0, place[table.cause], -1)
-    return Delays(place[table.operation][known], cause[known], table.rank[known], table.seconds[known])
+    return Delays(
+        place[table.operation][known], cause[known], table.rank[known], table.thread[known], table.seconds[known]
+    )
 
 
 def _separated(metadata: RunMetadata) -> bool:

@@ -33,7 +33,7 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
     position[order] = np.arange(order.size)
     delays: dict[int, tuple[DelayRecord, ...]] = defaultdict(tuple)
     for record in profile.delays:
-        delays[record.location] += (record,)
+        delays[record.location] += (replace(record, location=0),)
     ranks = []
     for location, start, end in zip(locations.tolist(), starts, [*starts[1:], order.size], strict=True):
         of_one = order[start:end]

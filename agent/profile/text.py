@@ -70,7 +70,10 @@ class ResidualCounts:
 
 @dataclass(frozen=True)
 class DelayRecord:
-    """How long others waited in an operation because of a call path: region ids from the root, () for no cause."""
+    """How long others waited in an operation because of a call path: region ids from the root, () for no cause.
+
+    location: the late thread.
+    """
 
     location: int
     operation: tuple[int, ...]

@@ -25,16 +25,30 @@ constexpr double accounting_share = 0.01;
 
 uint64_t accounting_ticks; /* of all threads */
 
+/* A step of accounting. A thread may lose its processor in it: no step counts for much longer per call path than the
+ * shortest of its kind. */
 struct Accounting {
+    enum Kind { looking, asking, comparing, kinds };
     const uint64_t begun = ticks(clock_kind);
-    const uint32_t threads; /* that it keeps from their work */
-    explicit Accounting(uint32_t held) : threads(held) {}
+    const Kind kind;
+    const uint32_t paths, threads; /* threads: that it keeps from their work */
+    Accounting(Kind of, uint32_t listed, uint32_t held) : kind(of), paths(listed + 16), threads(held) {}
     ~Accounting() {
-        __atomic_add_fetch(&accounting_ticks, (ticks(clock_kind) - begun) * threads, __ATOMIC_RELAXED);
+        constexpr uint64_t usual = 8;
+        static uint64_t shortest[kinds]; /* of 1024 call paths */
+        uint64_t took = ticks(clock_kind) - begun;
+        const uint64_t each = took * 1024 / paths + 1, least = get(shortest[kind]);
+        if (least == 0 || each < least)
+            put(shortest[kind], each);
+        else if (each > usual * least)
+            took = usual * least * paths / 1024;
+        __atomic_add_fetch(&accounting_ticks, took * threads, __ATOMIC_RELAXED);
     }
     Accounting(const Accounting &) = delete;
     Accounting &operator=(const Accounting &) = delete;
 };
+
+uint32_t listed_by(const TeamThread *own) { return quipu::own(own->thread)->listed; }
 
 bool has_budget(uint32_t threads) {
     const uint64_t now = ticks(clock_kind), start = profile.header ? profile.header->start_ticks : now;
@@ -46,16 +60,18 @@ uint64_t time_of(const Node *node) { return get(node->metrics[QUIPU_TIME]); }
 
 ProcessorUse use_now() {
     struct rusage use;
-    if (!may_call_system() || getrusage(RUSAGE_THREAD, &use) != 0)
+    timespec time;
+    /* The times of getrusage are those of the latest tick of the scheduler. */
+    if (!may_call_system() || getrusage(RUSAGE_THREAD, &use) != 0 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0)
         return {0, 0, false};
-    const auto us = [](const timeval &time) { return static_cast<uint64_t>(time.tv_sec) * 1000000u + time.tv_usec; };
-    return {us(use.ru_utime) + us(use.ru_stime), static_cast<uint64_t>(use.ru_nvcsw), true};
+    const uint64_t ns = static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
+    return {ns, static_cast<uint64_t>(use.ru_nvcsw), true};
 }
 
-double ticks_per_us() {
+double ticks_per_ns() {
     const quipu_profile_header *header = profile.header;
     const auto ns = static_cast<double>(header->flush_ns - header->start_ns);
-    return ns > 0 ? static_cast<double>(header->flush_ticks - header->start_ticks) / ns * 1e3 : 0;
+    return ns > 0 ? static_cast<double>(header->flush_ticks - header->start_ticks) / ns : 0;
 }
 
 /* A thread that blocked waited for what its call paths do, as files. */
@@ -63,7 +79,7 @@ uint64_t deprived_since(const TeamThread *own) {
     const ProcessorUse now = own->use.known ? use_now() : ProcessorUse{0, 0, false};
     if (!now.known || now.blocked != own->use.blocked)
         return 0;
-    const double used = static_cast<double>(now.us - own->use.us) * ticks_per_us();
+    const double used = static_cast<double>(now.ns - own->use.ns) * ticks_per_ns();
     const auto passed = static_cast<double>(own->came - own->begun);
     return passed > used ? static_cast<uint64_t>(passed - used) : 0;
 }
@@ -247,7 +263,7 @@ void account(TeamDelays *team) {
 void begin_work(TeamThread *own, const Node *from, bool is_accounted) {
     own->knows = false;
     if (is_accounted) {
-        const Accounting accounting(1);
+        const Accounting accounting(Accounting::looking, listed_by(own), 1);
         remember(own);
     }
     own->from = from;
@@ -257,12 +273,12 @@ void begin_work(TeamThread *own, const Node *from, bool is_accounted) {
 void note_arrival(TeamDelays *team, TeamThread *own) {
     own->came = ticks(clock_kind);
     if (own->knows) {
-        const Accounting accounting(1);
+        const Accounting accounting(Accounting::asking, 0, 1);
         own->deprived = deprived_since(own);
     }
     __atomic_store_n(&own->waits, true, __ATOMIC_RELEASE);
     if (__atomic_add_fetch(&team->waiting, 1, __ATOMIC_ACQ_REL) + 1 == team->size && own->knows) {
-        const Accounting accounting(1);
+        const Accounting accounting(Accounting::looking, listed_by(own), 1);
         watch(team);
     }
 }
@@ -318,9 +334,12 @@ void leave_barrier(TeamDelays *team, uint32_t index, bool ends_region) {
         return;
     own->barriers++;
     if (own->knows) {
-        const Accounting accounting(1);
-        record(own, own->work.left);
+        {
+            const Accounting accounting(Accounting::looking, listed_by(own), 1);
+            record(own, own->work.left);
+        }
         if (__atomic_add_fetch(&team->recorded, 1, __ATOMIC_ACQ_REL) == team->size) {
+            const Accounting accounting(Accounting::comparing, team->size * own->work.paths, 1);
             account(team);
             team->recorded = 0;
         }
@@ -341,7 +360,7 @@ void end_team(TeamDelays *team) {
     const uint32_t size = team->size;
     if (size < 2 || !team->threads[0].thread || !team->threads[0].knows)
         return;
-    const Accounting accounting(size);
+    const Accounting accounting(Accounting::comparing, size * listed_by(&team->threads[0]), size);
     const uint64_t now = ticks(clock_kind);
     for (uint32_t i = 0; i < size; i++) {
         TeamThread *one = &team->threads[i];

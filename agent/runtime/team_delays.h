@@ -17,7 +17,7 @@ struct TeamSpent {
 
 /* Of a thread, from the kernel. */
 struct ProcessorUse {
-    uint64_t us;      /* processor time */
+    uint64_t ns;      /* processor time */
     uint64_t blocked; /* how often it waited for something else than a processor */
     bool known;
 };
