@@ -132,16 +132,17 @@ void watch(TeamDelays *team) {
             found = &team->threads[i];
     TeamWatch *watch = &team->watch;
     watch->thread = nullptr;
-    if (!found || !found->thread)
+    const quipu_thread *shared = found ? __atomic_load_n(&found->thread, __ATOMIC_ACQUIRE) : nullptr;
+    if (!shared)
         return;
-    const Thread *thread = own(found->thread);
+    const Thread *thread = own(shared);
     const uint32_t listed = __atomic_load_n(&thread->listed, __ATOMIC_ACQUIRE);
     Node *const *list = __atomic_load_n(&thread->list, __ATOMIC_ACQUIRE);
     if (!has_room(watch->seen, watch->room, listed))
         return;
-    const Node *here = __atomic_load_n(&found->thread->here, __ATOMIC_RELAXED);
+    const Node *here = __atomic_load_n(&shared->here, __ATOMIC_RELAXED);
     const Node *active = here ? get(here->charged) : nullptr;
-    const uint64_t last = get(found->thread->last), now = ticks(clock_kind);
+    const uint64_t last = get(shared->last), now = ticks(clock_kind);
     for (uint32_t i = 0; i < listed; i++)
         watch->seen[i] = time_of(list[i]) + (list[i] == active && now > last ? now - last : 0);
     watch->nodes = listed;
@@ -310,7 +311,7 @@ void join_team(TeamDelays *team, uint32_t index, uint32_t size, const Node *from
     quipu_thread *thread = measured_thread();
     if (!thread || is_idle(thread) || size < 2)
         return;
-    own->thread = thread;
+    __atomic_store_n(&own->thread, thread, __ATOMIC_RELEASE);
     begin_work(own, from, team->next[0]);
 }
 

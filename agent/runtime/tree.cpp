@@ -189,7 +189,8 @@ static void list_node(Thread *thread, Node *node) {
         __atomic_store_n(&thread->list, larger, __ATOMIC_RELEASE);
         thread->list_room = room;
     }
-    thread->list[thread->listed++] = node;
+    thread->list[thread->listed] = node;
+    __atomic_store_n(&thread->listed, thread->listed + 1, __ATOMIC_RELEASE);
 }
 
 Node *new_node(Thread *thread, Node *up, uint64_t region, uint32_t count) {

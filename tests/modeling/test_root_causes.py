@@ -115,28 +115,37 @@ def threads_of(rows: Mapping[int, Sequence[float]]) -> FloatArray:
 
 def test_threads_that_wait_for_one() -> None:
     threads = threads_of({SHORT: [1.0, 1.0], LONG: [0.0, 2.0], BARRIER: [2.0, 0.0]})
-    visits = np.zeros(len(TREE))
-    visits[[BODY, BARRIER, LONG, SHORT]] = [2, 2, 1, 2]
-    run = run_of({WORK: [0.0]}, {}, threads=2, of_threads=threads, sums={"visits": visits})
-    (cause,) = found(run).causes
+    (cause,) = found(run_of({WORK: [0.0]}, {}, threads=2, of_threads=threads)).causes
     assert (cause.path, cause.waiting) == (BARRIER, 1.0)
-    assert [(one.path, one.thread) for one in cause.charges] == [(LONG, 1)]
+    assert [(one.path, one.rank, one.thread) for one in cause.charges] == [(LONG, 0, 1)]
 
 
 def test_threads_of_a_dynamic_schedule_wait_in_turn() -> None:
-    """Either thread had the long item in ten of twenty regions; short items are too short for the waiting."""
+    """Either thread had the long item as often; half of the barriers were accounted."""
     threads = threads_of({SHORT: [10.0, 10.0], LONG: [20.0, 20.0], BARRIER: [10.0, 10.0]})
-    visits = np.zeros(len(TREE))
-    visits[[BODY, BARRIER, LONG, SHORT]] = [40, 40, 20, 200]
-    run = run_of({WORK: [0.0]}, {}, threads=2, of_threads=threads, sums={"visits": visits})
+    long = (BARRIER, LONG, 0, 4.0, 0), (BARRIER, LONG, 0, 4.0, 1)
+    told = delays(*long, (BARRIER, TEAM, 0, 1.5, 1), (BARRIER, -1, 0, 0.5, 0))
+    causes = found(run_of({WORK: [0.0]}, {}, threads=2, of_threads=threads, delays=told))
+    (cause,) = causes.causes
+    assert [(one.path, one.thread, one.not_running) for one in cause.charges] == [(LONG, None, False), (TEAM, 1, True)]
+    assert [one.seconds for one in cause.charges] == pytest.approx([8.0, 1.5])
+    assert cause.unexplained == pytest.approx(0.5)
+    assert causes.ranked == [(LONG, 0, pytest.approx(8.0))]
+
+
+def test_a_late_thread_executes_more_or_is_slower() -> None:
+    threads = threads_of({SHORT: [6.0, 1.0], LONG: [2.0, 6.0], BARRIER: [1.0, 3.0]})
+    effort = threads_of({SHORT: [100, 100], LONG: [100, 300]})
+    told = delays((BARRIER, SHORT, 0, 1.0, 0), (BARRIER, LONG, 0, 3.0, 1))
+    run = run_of({WORK: [0.0]}, {}, threads=2, of_threads=threads, effort_of_threads=effort, delays=told)
     (cause,) = found(run).causes
-    assert [(one.path, one.thread) for one in cause.charges] == [(LONG, None)]
-    assert cause.charges[0].seconds == pytest.approx(cause.waiting)
+    assert [(one.path, one.more_work) for one in cause.charges] == [(LONG, True), (SHORT, False)]
 
 
-def delays(*rows: tuple[int, int, int, float]) -> Delays:
+def delays(*rows: tuple[int, int, int, float] | tuple[int, int, int, float, int]) -> Delays:
     operation, cause, rank = (np.array([row[place] for row in rows]) for place in range(3))
-    return Delays(operation, cause, rank, np.array([row[3] for row in rows]))
+    thread = np.array([row[4] if len(row) > 4 else 0 for row in rows])
+    return Delays(operation, cause, rank, thread, np.array([row[3] for row in rows]))
 
 
 def test_what_ranks_found_out_is_charged_although_the_totals_are_the_same() -> None:
@@ -175,29 +184,6 @@ def test_the_late_rank_came_to_the_operation_on_another_call_path() -> None:
     (cause,) = found(run).causes
     assert (cause.path, cause.unexplained) == (BCAST, pytest.approx(0.0))
     assert [(one.path, one.rank) for one in cause.charges] == [(WORK, 0)]
-
-
-def test_threads_that_other_programs_interrupt_are_not_late() -> None:
-    """Thread 0 took longer for the same short items; thread 1 executed three times as many blocks in long ones."""
-    threads = threads_of({SHORT: [6.0, 1.0], LONG: [2.0, 5.0], BARRIER: [1.0, 3.0]})
-    effort = threads_of({SHORT: [100, 100], LONG: [100, 300]})
-    visits = np.zeros(len(TREE))
-    visits[[BODY, BARRIER, LONG, SHORT]] = [2, 2, 8, 200]
-    run = run_of({WORK: [0.0]}, {}, threads=2, of_threads=threads, effort_of_threads=effort, sums={"visits": visits})
-    (cause,) = found(run).causes
-    assert {one.path for one in cause.charges} == {LONG}
-    assert 1 in {one.thread for one in cause.charges}
-
-
-def test_threads_that_were_interrupted_wait_for_the_longest_visits() -> None:
-    """No visit is as long as the threads waited; each thread executed as much."""
-    threads = threads_of({SHORT: [10.0, 10.0], LONG: [15.0, 15.0], BARRIER: [40.0, 40.0]})
-    effort = threads_of({SHORT: [100, 100], LONG: [150, 150]})
-    visits = np.zeros(len(TREE))
-    visits[[BODY, BARRIER, LONG, SHORT]] = [40, 40, 20, 200]
-    run = run_of({WORK: [0.0]}, {}, threads=2, of_threads=threads, effort_of_threads=effort, sums={"visits": visits})
-    (cause,) = found(run).causes
-    assert [(one.path, one.thread) for one in cause.charges] == [(LONG, None)]
 
 
 SECONDS = st.lists(st.floats(0.0, 100.0), min_size=4, max_size=4)

@@ -10,6 +10,7 @@ from collections import defaultdict
 
 import pytest
 from quipu.agent.installation import native_file
+from quipu.modeling.experiment import RegionKind
 
 from .conftest import PROGRAMS, Measured, Workshop, clock_library, effort
 
@@ -219,3 +220,23 @@ def test_filters_of_a_function_hold_for_its_constructs(workshop: Workshop, when:
         assert run.stdout == "762 381 81681 55 1268 84\n"
     everything = {"tasks", "tasks (omp line 40)", "tasks (omp task line 44)"}
     assert found == {"out": set(), "in": everything, "body": {"tasks (omp task line 44)"}}
+
+
+def test_threads_find_out_who_is_late_at_barriers(workshop: Workshop) -> None:
+    """The totals of both threads are nearly the same: only between barriers can it be seen which one is late."""
+    profile = workshop.run(workshop.build("late_thread_work.c", "-O1", "-fopenmp"), OMP_NUM_THREADS="2").profile
+    found: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for record in profile.delays:
+        operation, cause = ([profile.regions[number] for number in path] for path in (record.operation, record.cause))
+        if cause and cause[-1].kind is not RegionKind.OPENMP:
+            name = next(
+                (one.display for one in cause if one.display in ("even", "before_barrier", "before_end", "in_task")),
+                "elsewhere",
+            )
+            found[operation[1].display, operation[-1].display][name] += record.ticks
+    for place, late in {
+        ("phases", "omp barrier"): "before_barrier",
+        ("phases", "omp implicit barrier"): "before_end",
+        ("tasks", "omp implicit barrier"): "in_task",
+    }.items():
+        assert max(found[place], key=lambda name: found[place][name]) == late, found
