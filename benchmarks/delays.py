@@ -6,8 +6,8 @@
 Each program has one large delay of a known call path on a known rank, a smaller one elsewhere, and work that is the
 same everywhere. Amounts and ranks are drawn with a fixed seed. Ranks are simulated, and their computation takes its
 effort, so that the profile is the same in every run; programs with threads run natively, as simulated ranks have one.
-Of programs that call one function in several phases, the operation that waits must be the planted one, too: there, the
-totals of ranks say nothing, and only what ranks find out during the run does.
+Of programs that call one function in several phases, it must be the first root cause at the planted operation, too:
+there, the totals of ranks say nothing, and only what ranks find out during the run does.
 
 The last line is one JSON object: `planted_found`, the part of the programs where the first root cause is the planted
 call path and rank (bound: 0.95); `conserved_worst`, the largest difference between the measured waiting and the sum
@@ -32,7 +32,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -43,7 +43,7 @@ from quipu.agent.merge.efficiency_times import run_times
 from quipu.agent.merge.experiment import find_runs
 from quipu.modeling.efficiency import parallel_factors
 from quipu.modeling.rates import PathRates, Rates, to_document
-from quipu.modeling.root_causes import RootCauses, root_causes
+from quipu.modeling.root_causes import Charge, RootCauses, root_causes
 from quipu.modeling.run_times import RunTimes
 
 BIN = Path(sys.executable).parent
@@ -499,27 +499,32 @@ def _seconds(folder: Path, mode: str) -> float:
 def first_cause(causes: RootCauses, times: RunTimes, planted: Planted) -> tuple[int, int]:
     """Return the first root cause, a call path and a rank, -1 without any.
 
-    Of a program with a planted operation it is that of the operation with most waiting, if this is the planted one; and
-    if all ranks are late in turn, all of them together.
+    Of a program with a planted operation it must be the first one of that operation, too: ranks that wait elsewhere
+    because others waited there wait for the same cause. If all ranks are late in turn, it is that of all of them.
     """
-    if not planted.operation:
-        path, rank, _ = causes.ranked[0] if causes.ranked else (-1, -1, 0.0)
-        return path, rank
-    charged: dict[tuple[int, int, int], float] = {}
-    for cause in causes.causes:
-        for charge in cause.charges:
-            key = cause.path, charge.path, -1 if planted.rank < 0 else charge.rank
-            charged[key] = charged.get(key, 0.0) + charge.seconds
-    if not charged:
-        return -1, -1
-    operation, path, rank = max(charged, key=lambda key: charged[key])
-    return (path, rank) if times.tree.name(operation) == planted.operation else (-1, -1)
+    found = _first((charge for cause in causes.causes for charge in cause.charges), planted)
+    if planted.operation:
+        there = (cause for cause in causes.causes if times.tree.name(cause.path) == planted.operation)
+        if _first((charge for cause in there for charge in cause.charges), planted) != found:
+            return -1, -1
+    return found
+
+
+def _first(charges: Iterable[Charge], planted: Planted) -> tuple[int, int]:
+    """Return the call path and the rank that were waited for most; threads that did not run are no cause."""
+    charged: dict[tuple[int, int], float] = {(-1, -1): 0.0}
+    for charge in charges:
+        key = charge.path, -1 if planted.rank < 0 else charge.rank
+        charged[key] = charged.get(key, 0.0) + (0.0 if charge.not_running else charge.seconds)
+    return max(charged, key=lambda key: charged[key])
 
 
 def told_error(causes: RootCauses, times: RunTimes) -> float:
     """Return how far what ranks found out during the run is from the waiting in collective operations."""
     waited = sum(cause.waiting for cause in causes.causes if times.collective[cause.path])
-    told = 0.0 if times.delays is None else float(times.delays.seconds.sum()) / times.ranks
+    told = 0.0
+    if times.delays is not None:
+        told = float(times.delays.seconds[times.collective[times.delays.operation]].sum()) / times.ranks
     return abs(told - waited) / waited if waited > 0.0 else 0.0
 
 

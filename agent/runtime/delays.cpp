@@ -206,15 +206,10 @@ size_t quipu_interval_spent(struct quipu_interval *interval, const struct quipu_
             continue;
         if (!has_room(interval->spent, interval->spent_room, count + 1))
             break;
-        interval->spent[count++] = {node, paths[i], time - before, i};
+        interval->spent[count++] = {node, paths[i], time - before};
     }
     *spent = interval->spent;
     return count;
-}
-
-void quipu_charge_once(struct quipu_interval *interval, uint32_t place, uint64_t ticks) {
-    if (interval && interval->thread && place < interval->nodes)
-        interval->seen[place] += ticks;
 }
 
 void quipu_caused(const struct quipu_interval *interval, const struct quipu_node *operation,

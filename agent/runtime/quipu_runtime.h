@@ -61,19 +61,16 @@ void quipu_operated(double seconds);
 /* Delays: what a thread did since it was synchronized with others, and how long these waited for it then. */
 struct quipu_interval;
 /* Time outside of MPI in a call path since the begin of an interval. path: hash of the names of its regions, the same
- * in all processes; place: for quipu_charge_once. */
+ * in all processes. */
 struct quipu_spent {
     struct quipu_node *node;
     uint64_t path, ticks;
-    uint32_t place;
 };
 /* An interval of this thread begins; with the one that it had before, that ends. NULL: there is no memory. */
 struct quipu_interval *quipu_begin_interval(struct quipu_interval *interval);
 /* What was spent since then, if by this thread; returns how many call paths `spent` has. It is valid until the next
  * call with this interval. */
 size_t quipu_interval_spent(struct quipu_interval *interval, const struct quipu_spent **spent);
-/* So much of it was waited for, and is not waited for again. */
-void quipu_charge_once(struct quipu_interval *interval, uint32_t place, uint64_t ticks);
 /* Others waited at `operation` because of `cause`, both of the thread of the interval; NULL: without a known cause. */
 void quipu_caused(const struct quipu_interval *interval, const struct quipu_node *operation,
                   const struct quipu_node *cause, uint64_t ticks);

@@ -47,17 +47,28 @@ void quipu_mpi_begin_since(struct quipu_mpi_since *since, const struct quipu_mpi
 #else /* ranks are in one process, and so is all that they did */
 /* Which ranks wait in a collective operation, and for which ranks. */
 enum quipu_mpi_awaited { QUIPU_MPI_AWAITS_ALL, QUIPU_MPI_AWAITS_ROOT, QUIPU_MPI_ROOT_AWAITS };
+/* What a rank did until it came to an operation, since all ranks were synchronized last. */
 struct quipu_mpi_arrival {
     uint64_t at; /* ns */
     struct quipu_node *operation;
-    struct quipu_interval *interval; /* since this rank was synchronized with all others */
+    struct quipu_mpi_rank *rank; /* NULL: not known */
     struct quipu_spent *spent;
     size_t paths;
+    double waited; /* ns, until `at` */
 };
-/* The running rank arrives. */
-void quipu_mpi_note_arrival(struct quipu_mpi_arrival *arrival, struct quipu_interval *interval, uint64_t at);
-/* All have arrived: charges the waiting. root: -1 if there is none. Returns whether all are synchronized by it. */
-bool quipu_mpi_account(struct quipu_mpi_arrival *arrivals, int ranks, enum quipu_mpi_awaited awaited, int root);
+/* The running rank comes now. */
+void quipu_mpi_note_arrival(struct quipu_mpi_arrival *arrival);
+void quipu_mpi_forget_arrival(struct quipu_mpi_arrival *arrival);
+/* All ranks of a communicator have arrived: charges the waiting. all: there are no others. root: -1 if there is none.
+ * Returns whether all ranks are synchronized by it. */
+bool quipu_mpi_account(struct quipu_mpi_arrival *arrivals, int ranks, bool all, enum quipu_mpi_awaited awaited,
+                       int root);
+/* A rank waited for another one in a message. */
+void quipu_mpi_account_message(const struct quipu_mpi_arrival *late, const struct quipu_mpi_arrival *waiting);
+/* The running rank waited for nobody in particular. */
+void quipu_mpi_waited_unaccounted(uint64_t ns);
+/* All ranks go on at this moment, the running one, too. */
+void quipu_mpi_synchronized(struct quipu_mpi_rank *running);
 static inline void quipu_mpi_end_probes(void) {}
 #endif
 

@@ -30,6 +30,7 @@ struct quipu_mpi_message {
     uint64_t matched;               /* when both were there; 0: not yet */
     int source, tag, owners;
     bool receive; /* the side that came first */
+    struct quipu_mpi_rank *first;
 };
 
 /* Sends or receives that lack their other side. */
@@ -52,17 +53,10 @@ struct gathering {
     struct quipu_mpi_arrival arrivals[]; /* of each rank */
 };
 
-/* When the ranks of a communicator were synchronized last, as one of them sees it. */
-struct since {
-    struct quipu_interval *interval;
-    uint64_t at;
-};
-
 struct collectives {
     uint64_t key;
     int size;
     uint64_t begin, *calls; /* number of the first gathering; next call of each rank */
-    struct since *since;    /* of each rank */
     struct gathering *first;
 };
 
@@ -129,6 +123,9 @@ void quipu_mpi_choose_waits(bool world) {
     quipu_mpi_wait_mode_is_on = !off && known;
     quipu_attribute("mpi_wait", quipu_mpi_wait_mode_is_on ? "simulated" : "off");
     quipu_mpi_tell_waits = quipu_mpi_wait_mode_is_on && (clock == NULL || strcmp(clock, "none") != 0);
+    struct quipu_mpi_rank *running = quipu_mpi_tell_waits ? quipu_mpi_running() : NULL;
+    if (running != NULL)
+        quipu_mpi_synchronized(running);
 }
 
 static void release(struct quipu_mpi_message *message) {
@@ -145,6 +142,17 @@ static void unlink_message(struct quipu_mpi_message **link) {
     message->queue = NULL;
 }
 
+/* The running rank comes to what the other one waits for, if that is in an operation. */
+static void come_to(struct quipu_mpi_rank *other, uint64_t now) {
+    if (other == NULL || other->active_wrapper == NULL)
+        return;
+    if (other->awaited == NULL && (other->awaited = calloc(1, sizeof *other->awaited)) == NULL)
+        return;
+    quipu_mpi_forget_arrival(other->awaited);
+    quipu_mpi_note_arrival(other->awaited);
+    other->awaited->at = now;
+}
+
 /* A side of a message: of the one that is there already, if it fits. */
 static struct quipu_mpi_message *side(struct inbox *inbox, bool receive, int source, int tag) {
     struct queue *others = receive ? &inbox->sends : &inbox->receives,
@@ -157,13 +165,19 @@ static struct quipu_mpi_message *side(struct inbox *inbox, bool receive, int sou
             continue;
         unlink_message(link); /* the owner of that part is now this side */
         other->matched = clock_now();
+        come_to(other->first, other->matched);
         return other;
     }
     struct quipu_mpi_message *message = calloc(1, sizeof *message);
     if (message == NULL)
         return NULL;
     *message = (struct quipu_mpi_message){
-        .queue = own, .source = source, .tag = tag, .owners = 2 /* the queue, too */, .receive = receive};
+        .queue = own,
+        .source = source,
+        .tag = tag,
+        .owners = 2 /* the queue, too */,
+        .receive = receive,
+        .first = quipu_mpi_running()};
     if (own->first == NULL)
         own->end = &own->first;
     *own->end = message;
@@ -198,19 +212,38 @@ static void add_wait(struct quipu_node *node, uint64_t begin, uint64_t until) {
         quipu_mpi_add(node, QUIPU_WAIT_TIME, until - begin);
 }
 
+/* The running rank waited for messages from `begin` on; the last one had both sides at `until`. */
+static void add_wait_for_message(struct quipu_node *node, uint64_t begin, uint64_t until) {
+    add_wait(node, begin, until);
+    struct quipu_mpi_rank *running = quipu_mpi_running();
+    if (running == NULL || until <= begin)
+        return;
+    if (running->awaited == NULL || running->awaited->at != until) {
+        quipu_mpi_waited_unaccounted(until - begin);
+        return;
+    }
+    struct quipu_mpi_arrival own = {.at = begin};
+    quipu_mpi_note_arrival(&own);
+    quipu_mpi_account_message(running->awaited, &own);
+    quipu_mpi_forget_arrival(&own);
+    quipu_mpi_forget_arrival(running->awaited);
+}
+
 void quipu_mpi_waited_for(struct quipu_node *node, uint64_t begin, struct quipu_mpi_message *message,
                           struct quipu_mpi_message *other) {
     if (!quipu_mpi_tell_waits)
         return;
     const uint64_t a = message == NULL ? 0 : message->matched, b = other == NULL ? 0 : other->matched;
-    add_wait(node, begin, a > b ? a : b);
+    add_wait_for_message(node, begin, a > b ? a : b);
     end_side(message);
     end_side(other);
 }
 
 void quipu_mpi_waited_all(struct quipu_node *node, uint64_t begin) {
-    if (quipu_mpi_tell_waits)
-        add_wait(node, begin, UINT64_MAX);
+    if (!quipu_mpi_tell_waits)
+        return;
+    add_wait(node, begin, UINT64_MAX);
+    quipu_mpi_waited_unaccounted(quipu_ticks() - begin);
 }
 
 static struct pending_request *pending(MPI_Request handle, bool make) {
@@ -277,7 +310,7 @@ void quipu_mpi_after_completion(struct quipu_mpi_pending *all, const MPI_Request
     if (all->count > 0 && all->handles != all->few)
         free((void *)all->handles);
     if (begin != 0)
-        add_wait(node, begin, latest);
+        add_wait_for_message(node, begin, latest);
 }
 
 /* Operations of communicators, and of windows, which are counted by themselves: those of all windows of a communicator
@@ -290,9 +323,7 @@ static struct collectives *collectives_of(MPI_Comm comm, enum scope scope) {
     if (found == NULL || found->calls != NULL)
         return found;
     if (PMPI_Comm_size(comm, &found->size) == MPI_SUCCESS)
-        found->calls = calloc((size_t)found->size, sizeof *found->calls + sizeof *found->since);
-    if (found->calls != NULL)
-        found->since = (struct since *)(found->calls + found->size);
+        found->calls = calloc((size_t)found->size, sizeof *found->calls);
     return found->calls == NULL ? NULL : found;
 }
 
@@ -316,6 +347,11 @@ static struct gathering *gathering_of(MPI_Comm comm, enum scope scope, struct co
     }
 }
 
+static bool has_all_ranks(const struct collectives *collectives) {
+    int all = 0;
+    return PMPI_Comm_size(MPI_COMM_WORLD, &all) == MPI_SUCCESS && all == collectives->size;
+}
+
 static void arrive(MPI_Comm comm, enum scope scope, enum quipu_mpi_awaited awaited, int root) {
     int rank = 0;
     struct collectives *collectives = NULL;
@@ -325,25 +361,11 @@ static void arrive(MPI_Comm comm, enum scope scope, enum quipu_mpi_awaited await
     gathering->last = clock_now();
     if (rank == root)
         gathering->root = gathering->last;
-    const struct quipu_mpi_rank *running = quipu_mpi_running();
-    const struct since *since = &collectives->since[rank];
-    const bool all_later = running != NULL && running->since_at >= since->at;
-    quipu_mpi_note_arrival(&gathering->arrivals[rank], all_later ? running->since : since->interval, gathering->last);
+    quipu_mpi_note_arrival(&gathering->arrivals[rank]);
+    gathering->arrivals[rank].at = gathering->last;
     if (++gathering->came == collectives->size)
-        gathering->synchronized = quipu_mpi_account(gathering->arrivals, collectives->size, awaited, root);
-}
-
-static void begin_since(const struct collectives *collectives, int rank) {
-    struct quipu_mpi_rank *running = quipu_mpi_running();
-    struct since *since = &collectives->since[rank];
-    int all = 0;
-    if (running != NULL && PMPI_Comm_size(MPI_COMM_WORLD, &all) == MPI_SUCCESS && all == collectives->size) {
-        running->since = quipu_begin_interval(running->since);
-        running->since_at = clock_now();
-    } else {
-        since->interval = quipu_begin_interval(since->interval);
-        since->at = clock_now();
-    }
+        gathering->synchronized =
+            quipu_mpi_account(gathering->arrivals, collectives->size, has_all_ranks(collectives), awaited, root);
 }
 
 static void depart(struct quipu_node *node, MPI_Comm comm, enum scope scope, enum quipu_mpi_awaited awaited, int root,
@@ -357,8 +379,9 @@ static void depart(struct quipu_node *node, MPI_Comm comm, enum scope scope, enu
         add_wait(node, begin, gathering->last);
     else if (awaited == QUIPU_MPI_AWAITS_ROOT && rank != root)
         add_wait(node, begin, gathering->root);
-    if (gathering->synchronized)
-        begin_since(collectives, rank);
+    struct quipu_mpi_rank *running = quipu_mpi_running();
+    if (gathering->synchronized && running != NULL)
+        quipu_mpi_synchronized(running);
     collectives->calls[rank]++;
     gathering->left++;
     while (collectives->first != NULL && collectives->first->left == collectives->size) {
