@@ -63,12 +63,10 @@ def test_without_probes_nobody_is_told(native: Path, tmp_path: Path, library: Pa
     assert not measured(native, tmp_path, library, "local")
 
 
-@pytest.fixture(scope="module")
-def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run whose unit of work takes a millisecond, to a few instructions."""
-    folder = tmp_path_factory.mktemp("simulated")
-    program = folder / "delays"
-    subprocess.run([native_file("quipu-smpicc"), "-O1", PROGRAMS / "delays_simulated.c", "-o", program], check=True)
+def simulate(name: str, units: int, folder: Path) -> Path:
+    """Return a run in which so many units of work take a millisecond each, to a few instructions."""
+    program = folder / "program"
+    subprocess.run([native_file("quipu-smpicc"), "-O1", PROGRAMS / name, "-o", program], check=True)
     counted = run(
         launch_command("smpi", [str(program)], 4, None),
         {"p": 4},
@@ -77,12 +75,17 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         LaunchOptions(node_agent=False),
     )
     instructions = float(counted.statistics["instructions"].sum.sum())
-    units = 30 + 3 * 10 + 50 + 3 * 10 + 40 + 3 * 20 + 10 + 3 * 30 + 25 + 3 * 5
     rates = folder / "app.rates"
     program_rates = PathRates((), (units * 1e-3 / instructions,), 1.0, 0.0, 1, "all")
     rates.write_text(json.dumps(to_document(Rates(("instructions",), program_rates))), encoding="utf-8")
     options = LaunchOptions(node_agent=False, rates=rates)
     return run(launch_command("smpi", [str(program)], 4, None), {"p": 4}, None, folder / "runs", options).path
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    units = 30 + 3 * 10 + 50 + 3 * 10 + 40 + 3 * 20 + 10 + 3 * 30 + 25 + 3 * 5
+    return simulate("delays_simulated.c", units, tmp_path_factory.mktemp("simulated"))
 
 
 EXPECTED = {
@@ -115,5 +118,25 @@ def test_charges_and_what_is_unexplained_are_the_waiting(simulated: Path) -> Non
     assert causes is not None
     assert times.delays is not None
     told_at = sum(cause.waiting for cause in causes.causes if times.collective[cause.path])
-    assert float(times.delays.seconds.sum()) / times.ranks == pytest.approx(told_at, rel=1e-3)
+    told = float(times.delays.seconds[times.collective[times.delays.operation]].sum())
+    assert told / times.ranks == pytest.approx(told_at, rel=1e-3)
     assert float(causes.delay_caused.sum()) + causes.unexplained == pytest.approx(causes.waiting)
+
+
+def test_who_waits_for_a_rank_that_waited_waits_for_what_that_rank_waited_for(tmp_path: Path) -> None:
+    archive = read_archive(simulate("chain_simulated.c", 40 + 20, tmp_path))
+    table = read_delays(archive.path, len(archive.tree))
+    assert table is not None
+    found: dict[tuple[str, str, int], float] = defaultdict(float)
+    for operation, cause, rank, seconds in zip(table.operation, table.cause, table.rank, table.seconds, strict=True):
+        if seconds > 0.5e-3:
+            names = [archive.tree.name(step) for step in archive.tree.ancestry(int(cause))] if cause >= 0 else []
+            name = next((name for name in names if name in ("first", "second")), "")
+            found[archive.tree.name(int(operation)), name, int(rank)] += 1e3 * float(seconds)
+    assert found == {
+        ("MPI_Recv", "first", 0): pytest.approx(40.0, rel=0.01),
+        ("MPI_Wait", "second", 1): pytest.approx(20.0, rel=0.01),
+        ("MPI_Wait", "first", 0): pytest.approx(40.0, rel=0.01),
+        ("MPI_Barrier", "second", 1): pytest.approx(20.0, rel=0.01),
+        ("MPI_Barrier", "first", 0): pytest.approx(40.0, rel=0.01),
+    }
