@@ -18,7 +18,12 @@ error of a load balance where it was planted (bound: 0.01); `predicted_error`, o
 and communication at 128 ranks as predicted from 2 to 16, against simulation: median of programs (bound: 0.1), and the
 worst; `overhead_geomean`, the time of programs with --mpi-wait sample over that without it, both measured, in turns
 (bound: 1.02), and of each program; and `kinds`, the part that was found of each kind. `aside` has the same of kinds
-and seeds that were not used in development.
+and seeds that were not used in development. `not_running_worst` is the largest part of waiting in OpenMP that is that
+for threads without a processor or late out of a construct.
+
+With --constants, the root causes of all programs are found again with each constant of modeling/root_causes.py halved
+and doubled: from what ranks found out during the run (`told`), and without that (`profiles`). `why_wrong` is the part
+of first root causes that are called slower or more work and are the other.
 """
 
 from __future__ import annotations
@@ -41,6 +46,7 @@ from quipu.agent.archive.read import read_archive
 from quipu.agent.cli.efficiencies import efficiency_view
 from quipu.agent.merge.efficiency_times import run_times
 from quipu.agent.merge.experiment import find_runs
+from quipu.modeling import root_causes as modeling
 from quipu.modeling.efficiency import parallel_factors
 from quipu.modeling.rates import PathRates, Rates, to_document
 from quipu.modeling.root_causes import Charge, RootCauses, root_causes
@@ -528,11 +534,19 @@ def told_error(causes: RootCauses, times: RunTimes) -> float:
     return abs(told - waited) / waited if waited > 0.0 else 0.0
 
 
+def is_right(planted: Planted, times: RunTimes, path: int, rank: int) -> bool:
+    """Return whether a call path, -1 without one, and a rank are the planted cause."""
+    names = [times.tree.name(step) for step in times.tree.ancestry(path)] if path >= 0 else []
+    return planted.region in names and planted.rank == rank
+
+
 @dataclass
 class Scores:
     """What programs showed: whether the planted cause was found, by kind, and errors of each program."""
 
+    runs: list[tuple[Planted, RunTimes]] = field(default_factory=list)
     found: dict[str, list[bool]] = field(default_factory=dict)
+    not_running: list[float] = field(default_factory=list)
     conserved: list[float] = field(default_factory=list)
     told: list[float] = field(default_factory=list)
     unexplained: list[float] = field(default_factory=list)
@@ -545,18 +559,21 @@ class Scores:
         assert causes is not None
         path, rank = first_cause(causes, times, planted)
         names = [times.tree.name(step) for step in times.tree.ancestry(path)] if path >= 0 else []
-        right = planted.region in names and planted.rank == rank
+        right = is_right(planted, times, path, rank)
+        self.runs.append((planted, times))
         self.found.setdefault(planted.kind, []).append(right)
         whole = causes.waiting
         self.conserved.append(abs(float(causes.delay_caused.sum()) + causes.unexplained - whole) / whole)
         self.told.append(told_error(causes, times))
         self.unexplained.append(causes.unexplained / whole)
+        idle = sum(one.seconds for cause in causes.causes for one in cause.charges if one.not_running)
+        self.not_running.append(idle / whole)
         known = parallel_factors(times)
         self.factors += [abs(known.of(key)[0] / value - 1.0) for key, value in planted.factors.items()]
         print(
             f"{'ok   ' if right else 'WRONG'} {planted.kind:10} p={planted.p}  "
             f"{planted.region} on rank {planted.rank}: {'->'.join(names)} on rank {rank}, "
-            f"{self.unexplained[-1]:.0%} unexplained",
+            f"{self.unexplained[-1]:.0%} unexplained, {self.not_running[-1]:.0%} without a processor",
             flush=True,
         )
 
@@ -569,10 +586,50 @@ class Scores:
             "told_worst": round(max(self.told), 6),
             "unexplained_worst": round(max(self.unexplained), 4),
             "unexplained_median": round(statistics.median(self.unexplained), 4),
+            "not_running_worst": round(max(self.not_running), 4),
             "pop_error": round(max(self.factors, default=0.0), 6),
             "programs": len(everything),
             "kinds": {kind: round(statistics.fmean(own), 4) for kind, own in self.found.items()},
         }
+
+
+CONSTANTS = ("NEAR", "_MOST_LATE", "_BY_WORK")
+"""Of modeling/root_causes.py."""
+
+
+def with_constants(runs: Sequence[tuple[Planted, RunTimes]]) -> dict[str, dict[str, float]]:
+    """Return what root causes of runs are worth with each constant as it is, halved and doubled."""
+    usual = {name: getattr(modeling, name) for name in CONSTANTS}
+    result = {"as they are": _worth(runs)}
+    for name, value in usual.items():
+        for factor in (0.5, 2.0):
+            setattr(modeling, name, type(value)(value * factor))
+            result[f"{name} {getattr(modeling, name):g}"] = _worth(runs)
+        setattr(modeling, name, value)
+    return result
+
+
+def _worth(runs: Sequence[tuple[Planted, RunTimes]]) -> dict[str, float]:
+    result = {}
+    for source in ("told", "profiles"):
+        found, unexplained, wrong = [], [], []
+        for planted, times in runs:
+            causes = root_causes(times if source == "told" else replace(times, delays=None))
+            assert causes is not None
+            path, rank = first_cause(causes, times, planted)
+            found.append(is_right(planted, times, path, rank))
+            unexplained.append(causes.unexplained / causes.waiting)
+            why = {
+                one.more_work
+                for cause in causes.causes
+                for one in cause.charges
+                if (one.path, one.rank) == (path, rank) and one.more_work is not None
+            }
+            wrong.append((planted.slow is None) not in why if why else False)
+        result[f"{source} found"] = round(statistics.fmean(found), 4)
+        result[f"{source} unexplained"] = round(statistics.fmean(unexplained), 4)
+        result[f"{source} why_wrong"] = round(statistics.fmean(wrong), 4)
+    return result
 
 
 def planted_programs(kinds: Sequence[Callable[[random.Random, int], Planted]], count: int, seed: int) -> list[Planted]:
@@ -591,6 +648,7 @@ def main() -> None:
     parser.add_argument("--aside", type=int, default=42, help="how many programs that were not used in development")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15, help="how often programs run with and without probes")
+    parser.add_argument("--constants", action="store_true", help="halve and double the constants of root causes")
     arguments = parser.parse_args()
     scores, aside = Scores(), Scores()
     with tempfile.TemporaryDirectory() as name:
@@ -599,6 +657,9 @@ def main() -> None:
         others = planted_programs((*ASIDE, *KINDS), arguments.aside, 1000 + arguments.seed)
         for number, planted in enumerate(others):
             aside.add(planted, Path(name) / f"aside-{number}")
+        if arguments.constants:
+            print(json.dumps({"tuned": with_constants(scores.runs), "aside": with_constants(aside.runs)}))
+            return
         errors = {}
         dice = random.Random(arguments.seed)
         for kind in PREDICTED:

@@ -34,8 +34,7 @@ DELAY_CAUSED = Metric(
 NEAR = 0.1
 """A rank counts as one that waits least if it waits longer by this part of the range of the waiting, or by less."""
 _MOST_LATE = 4  # ranks that are late at one operation
-_LEFT = 0.01  # part of the waiting that may be left
-_BY_WORK = 0.5  # part of the excess of time that more work has to explain
+_BY_WORK = 0.25  # part of the excess of time that more work has to explain
 
 
 @dataclass(frozen=True)
@@ -238,7 +237,7 @@ def _charges(waits: FloatArray, times: FloatArray, effort: FloatArray | None) ->
     left = waits.astype(np.float64)
     busy = times.sum(axis=0)
     late: list[int] = []
-    while len(late) < _MOST_LATE and left.sum() > _LEFT * waits.sum():
+    while len(late) < _MOST_LATE and left.any():
         rest = np.delete(left, late)
         if not rest.size:
             break
