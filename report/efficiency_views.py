@@ -225,7 +225,7 @@ def efficiency_data(view: EfficiencyView | None) -> dict[str, Any] | None:
 
 
 def _waits(found: RootCauses) -> list[dict[str, Any]]:
-    """Return what waits for the page: "path", "seconds", and "causes": "path", "rank", "share", "more_work"."""
+    """Return what waits for the page: "path", "seconds", and "causes": "path", "rank", "share", and why."""
     return [
         {
             "path": cause.path,
@@ -236,6 +236,7 @@ def _waits(found: RootCauses) -> list[dict[str, Any]]:
                     "rank": one.rank,
                     "share": json_number(one.seconds / cause.waiting),
                     "more_work": one.more_work,
+                    "not_running": one.not_running,
                 }
                 for one in named(cause)
             ],

@@ -17,11 +17,7 @@ _MATTERS = 0.1  # parts of the waiting from which on a cause is named
 _MOST_NAMED = 3  # causes in a line
 NO_LATE_RANK = "(no rank in particular)"
 """Ranks work in turn, as in a pipeline, or another one is late each time."""
-WHY = {True: "more work", False: "slower", None: ""}
-"""Why a rank is later than those that wait for it: slower at the same work."""
-
-NOT_RUNNING = "not running"
-"""Why a thread is late that came out of an OpenMP construct late, or had no processor."""
+_WHY = {True: "more work", False: "slower", None: ""}
 
 
 def waiting_rows(tree: CallTree, found: RootCauses, top: int) -> list[tuple[str, str, str, str, str, str]]:
@@ -35,8 +31,7 @@ def waiting_rows(tree: CallTree, found: RootCauses, top: int) -> list[tuple[str,
         for charge in named(cause):
             rank = str(charge.rank) if charge.thread is None else f"{charge.rank}, thread {charge.thread}"
             name = f"  {path_text(steps(tree, charge.path))}"
-            why = NOT_RUNNING if charge.not_running else WHY[charge.more_work]
-            rows.append((name, *_size(charge.seconds, found), rank, why, place_of(tree, charge.path)))
+            rows.append((name, *_size(charge.seconds, found), rank, why(charge), place_of(tree, charge.path)))
         if cause.unexplained >= _MATTERS * cause.waiting:
             rows.append((f"  {NO_LATE_RANK}", *_size(cause.unexplained, found), "", "", ""))
     return rows
@@ -79,6 +74,11 @@ def waiting_json(tree: CallTree, found: RootCauses | None) -> list[dict[str, Any
         for cause in found.causes
         if found.elapsed > 0.0
     ]
+
+
+def why(charge: Charge) -> str:
+    """Return why the late one is later than those that wait: slower at the same work, for example."""
+    return "not running" if charge.not_running else _WHY[charge.more_work]
 
 
 def place_of(tree: CallTree, path: int) -> str:

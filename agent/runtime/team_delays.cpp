@@ -25,24 +25,24 @@ constexpr double accounting_share = 0.01;
 
 uint64_t accounting_ticks; /* of all threads */
 
-/* A step of accounting. A thread may lose its processor in it: no step counts for much longer per call path than the
- * shortest of its kind. */
+/* A step of accounting, which looks at so many call paths. A thread may lose its processor in it: no step takes longer
+ * than this by itself. */
+constexpr double longest_ns = 20e3, longest_ns_of_path = 100;
+
+double ticks_per_ns() {
+    const quipu_profile_header *header = profile.header;
+    const auto ns = static_cast<double>(header->flush_ns - header->start_ns);
+    return ns > 0 ? static_cast<double>(header->flush_ticks - header->start_ticks) / ns : 0;
+}
+
 struct Accounting {
-    enum Kind { looking, asking, comparing, kinds };
     const uint64_t begun = ticks(clock_kind);
-    const Kind kind;
     const uint32_t paths, threads; /* threads: that it keeps from their work */
-    Accounting(Kind of, uint32_t listed, uint32_t held) : kind(of), paths(listed + 16), threads(held) {}
+    Accounting(uint32_t listed, uint32_t held) : paths(listed), threads(held) {}
     ~Accounting() {
-        constexpr uint64_t usual = 8;
-        static uint64_t shortest[kinds]; /* of 1024 call paths */
-        uint64_t took = ticks(clock_kind) - begun;
-        const uint64_t each = took * 1024 / paths + 1, least = get(shortest[kind]);
-        if (least == 0 || each < least)
-            put(shortest[kind], each);
-        else if (each > usual * least)
-            took = usual * least * paths / 1024;
-        __atomic_add_fetch(&accounting_ticks, took * threads, __ATOMIC_RELAXED);
+        const auto longest = static_cast<uint64_t>((longest_ns + longest_ns_of_path * paths) * ticks_per_ns());
+        const uint64_t took = ticks(clock_kind) - begun;
+        __atomic_add_fetch(&accounting_ticks, (took < longest ? took : longest) * threads, __ATOMIC_RELAXED);
     }
     Accounting(const Accounting &) = delete;
     Accounting &operator=(const Accounting &) = delete;
@@ -66,12 +66,6 @@ ProcessorUse use_now() {
         return {0, 0, false};
     const uint64_t ns = static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
     return {ns, static_cast<uint64_t>(use.ru_nvcsw), true};
-}
-
-double ticks_per_ns() {
-    const quipu_profile_header *header = profile.header;
-    const auto ns = static_cast<double>(header->flush_ns - header->start_ns);
-    return ns > 0 ? static_cast<double>(header->flush_ticks - header->start_ticks) / ns : 0;
 }
 
 /* A thread that blocked waited for what its call paths do, as files. */
@@ -264,7 +258,8 @@ void account(TeamDelays *team) {
 void begin_work(TeamThread *own, const Node *from, bool is_accounted) {
     own->knows = false;
     if (is_accounted) {
-        const Accounting accounting(Accounting::looking, listed_by(own), 1);
+        own->begun = ticks(clock_kind);
+        const Accounting accounting(listed_by(own), 1);
         remember(own);
     }
     own->from = from;
@@ -272,14 +267,16 @@ void begin_work(TeamThread *own, const Node *from, bool is_accounted) {
 }
 
 void note_arrival(TeamDelays *team, TeamThread *own) {
+    if (!own->knows)
+        return;
     own->came = ticks(clock_kind);
-    if (own->knows) {
-        const Accounting accounting(Accounting::asking, 0, 1);
+    {
+        const Accounting accounting(0, 1);
         own->deprived = deprived_since(own);
     }
     __atomic_store_n(&own->waits, true, __ATOMIC_RELEASE);
-    if (__atomic_add_fetch(&team->waiting, 1, __ATOMIC_ACQ_REL) + 1 == team->size && own->knows) {
-        const Accounting accounting(Accounting::looking, listed_by(own), 1);
+    if (__atomic_add_fetch(&team->waiting, 1, __ATOMIC_ACQ_REL) + 1 == team->size) {
+        const Accounting accounting(listed_by(own), 1);
         watch(team);
     }
 }
@@ -304,7 +301,6 @@ void begin_team(TeamDelays *team, uint32_t room) {
 void join_team(TeamDelays *team, uint32_t index, uint32_t size, const Node *from) {
     TeamThread *own = &team->threads[index];
     __atomic_store_n(&team->size, size, __ATOMIC_RELAXED);
-    own->begun = ticks(clock_kind);
     own->barriers = 0;
     own->waits = false;
     own->work.known = false;
@@ -330,23 +326,23 @@ void leave_barrier(TeamDelays *team, uint32_t index, bool ends_region) {
     if (!own->thread)
         return;
     go_on(team, own);
-    own->work.left = ticks(clock_kind);
+    if (own->knows)
+        own->work.left = ticks(clock_kind);
     if (ends_region)
         return;
     own->barriers++;
     if (own->knows) {
         {
-            const Accounting accounting(Accounting::looking, listed_by(own), 1);
+            const Accounting accounting(listed_by(own), 1);
             record(own, own->work.left);
         }
         if (__atomic_add_fetch(&team->recorded, 1, __ATOMIC_ACQ_REL) == team->size) {
-            const Accounting accounting(Accounting::comparing, team->size * own->work.paths, 1);
+            const Accounting accounting(team->size * own->work.paths, 1);
             account(team);
             team->recorded = 0;
         }
     }
-    own->begun = ticks(clock_kind);
-    begin_work(own, own->work.operation, team->next[own->barriers & 1]);
+    begin_work(own, own->operation, team->next[own->barriers & 1]);
 }
 
 void interrupt_barrier(TeamDelays *team, uint32_t index) { go_on(team, &team->threads[index]); }
@@ -361,7 +357,7 @@ void end_team(TeamDelays *team) {
     const uint32_t size = team->size;
     if (size < 2 || !team->threads[0].thread || !team->threads[0].knows)
         return;
-    const Accounting accounting(Accounting::comparing, size * listed_by(&team->threads[0]), size);
+    const Accounting accounting(size * listed_by(&team->threads[0]), size);
     const uint64_t now = ticks(clock_kind);
     for (uint32_t i = 0; i < size; i++) {
         TeamThread *one = &team->threads[i];

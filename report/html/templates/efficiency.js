@@ -18,7 +18,7 @@ function drawEfficiency() {
   );
   byId("factors").append(element("tbody", {}, ...rows));
   const waits = found.waits.map(({ path, seconds, causes }) => {
-    const parts = causes.flatMap((one) => [`, ${percent(one.share, 0)} because of rank ${one.rank} in `, linkTo(one.path, "time"), one.more_work ? " (more work than on the others)" : one.more_work === false ? " (slower than on the others)" : ""]);
+    const parts = causes.flatMap((one) => [`, ${percent(one.share, 0)} because of rank ${one.rank} in `, linkTo(one.path, "time"), one.not_running ? " (not running)" : one.more_work ? " (more work than on the others)" : one.more_work === false ? " (slower than on the others)" : ""]);
     return element("li", {}, linkTo(path, "time"), ` waits ${quantity(seconds, "s")}`, ...parts, ".");
   });
   const { at, share, slowest, paths } = found.lost || { paths: [] };
