@@ -14,7 +14,7 @@ from .ranks import RankedProcess
 
 
 def delays_of(processes: Iterable[RankedProcess], tree: CallTree) -> DelayTable | None:
-    """Return how long ranks and threads waited because of each call path of each of them; None if no profile has delays.
+    """Return how long ranks and threads waited because of call paths of others; None if no profile has delays.
 
     A cause that is no call path of the run is none. Operations that are no call paths are left out.
     """
@@ -36,7 +36,9 @@ def delays_of(processes: Iterable[RankedProcess], tree: CallTree) -> DelayTable 
         for record in profile.delays if profile.seconds_per_tick > 0.0 else ():
             operation, cause = path_of(record.operation), path_of(record.cause)
             if operation >= 0:
-                found[operation, max(cause, -1), process.rank, record.location] += record.ticks * profile.seconds_per_tick
+                found[operation, max(cause, -1), process.rank, record.location] += (
+                    record.ticks * profile.seconds_per_tick
+                )
     if not found:
         return None
     keys = np.array(sorted(found), dtype=np.int64)

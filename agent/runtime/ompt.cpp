@@ -89,9 +89,9 @@ struct Team {
     TeamDelays delays;
 };
 
-const void *library_code;    /* of the OpenMP library */
-Team *spare;                 /* under the lock */
-thread_local Member *at_end; /* this thread waits at the end of a parallel region, if not null */
+const void *library_code;        /* of the OpenMP library */
+Team *spare;                     /* under the lock */
+thread_local Member *at_end;     /* this thread waits at the end of a parallel region, if not null */
 thread_local Member *at_barrier; /* this thread is at a barrier of its team, if not null */
 
 /* An explicit task that this thread runs now, or that it interrupted for another one. An untied task is run in parts,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which thread of an OpenMP team the others wait for at a barrier, and why.
  *
- * Between two barriers of a team every thread knows what it spent in each call path. The late thread is the one that came
- * last. A thread waited for the call paths in which the late thread took longer than it did: first for those that the
- * late thread executed while it was the only one that did not wait, as in a dynamic schedule the items before were
- * shared out; then for the others, in proportion. A thread is late, too, because it came out of the construct before later
- * than the others, or because it had no processor: those excesses are charged to the construct.
+ * Between two barriers of a team every thread knows what it spent in each call path. The late thread is the one that
+ * came last. A thread waited for the call paths in which the late thread took longer than it did: first for those that
+ * the late thread executed while it was the only one that did not wait, as in a dynamic schedule the items before were
+ * shared out; then for the others, in proportion. A thread is late, too, because it came out of the construct before
+ * later than the others, or because it had no processor: those excesses are charged to the construct.
  *
- * Each thread looks at its own call paths when it leaves a barrier; the last one that does compares all. At the end of a
- * region, where workers do not leave the barrier, the thread that ends the region does both.
+ * Each thread looks at its own call paths when it leaves a barrier; the last one that does compares all. At the end of
+ * a region, where workers do not leave the barrier, the thread that ends the region does both.
  */
 #include "team_delays.h"
 #include "clock.h"

@@ -31,9 +31,9 @@ struct TeamThread {
     const Node *from, *operation;
     ProcessorUse use;  /* when it began */
     uint64_t deprived; /* of its time since then: it had no processor, although it needed one */
-    uint32_t barriers;    /* how many it left */
-    bool knows, waits;    /* whether `seen` is of its latest begin; whether it is in a barrier, and runs no task there */
-    struct Work {         /* up to the latest barrier */
+    uint32_t barriers; /* how many it left */
+    bool knows, waits; /* whether `seen` is of its latest begin; whether it is in a barrier, and runs no task there */
+    struct Work {      /* up to the latest barrier */
         uint64_t begun, came, left, deprived;
         const Node *from, *operation;
         TeamSpent *spent;
@@ -54,7 +54,7 @@ struct TeamDelays {
     TeamThread *threads;
     uint32_t size;
     uint32_t waiting, recorded;
-    bool next[2];      /* whether the interval after a barrier is accounted, by the number of the barrier */
+    bool next[2]; /* whether the interval after a barrier is accounted, by the number of the barrier */
     TeamWatch watch;
     double *scratch;
     uint32_t scratch_room;

@@ -23,8 +23,8 @@ struct quipu_mpi_rank {
     void *runtime;                       /* the runtime's state of it */
     void *active_wrapper;                /* see call.h */
     struct quipu_mpi_partners *partners; /* see partners.c */
-    double speed;                 /* simulated seconds that a second of computation here takes, 0 outside of MPI */
-    double called;                /* simulated time at which the last operation began, by effort */
+    double speed;                      /* simulated seconds that a second of computation here takes, 0 outside of MPI */
+    double called;                     /* simulated time at which the last operation began, by effort */
     struct quipu_interval *since;      /* since all ranks were synchronized last */
     struct quipu_mpi_waits *waits;     /* what it waited for since then */
     struct quipu_mpi_arrival *awaited; /* who came to the operation that this rank is in, see wait_smpi.c */

@@ -171,13 +171,12 @@ static struct quipu_mpi_message *side(struct inbox *inbox, bool receive, int sou
     struct quipu_mpi_message *message = calloc(1, sizeof *message);
     if (message == NULL)
         return NULL;
-    *message = (struct quipu_mpi_message){
-        .queue = own,
-        .source = source,
-        .tag = tag,
-        .owners = 2 /* the queue, too */,
-        .receive = receive,
-        .first = quipu_mpi_running()};
+    *message = (struct quipu_mpi_message){.queue = own,
+                                          .source = source,
+                                          .tag = tag,
+                                          .owners = 2 /* the queue, too */,
+                                          .receive = receive,
+                                          .first = quipu_mpi_running()};
     if (own->first == NULL)
         own->end = &own->first;
     *own->end = message;

@@ -11,7 +11,9 @@ from quipu.agent.archive.delay_table import read_delays, write_delays
 from quipu.agent.archive.run import DelayTable
 from quipu.modeling.errors import FormatError
 
-TABLE = DelayTable(np.array([3, 3, 4]), np.array([-1, 1, 2]), np.array([0, 0, 7]), np.array([0, 1, 0]), np.array([0.5, 1.5, 0.25]))
+TABLE = DelayTable(
+    np.array([3, 3, 4]), np.array([-1, 1, 2]), np.array([0, 0, 7]), np.array([0, 1, 0]), np.array([0.5, 1.5, 0.25])
+)
 
 
 def test_delays_come_back(tmp_path: Path) -> None:

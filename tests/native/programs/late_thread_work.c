@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // SPDX-License-Identifier: Apache-2.0
 // Teams of two threads in which one comes late: at a barrier inside of a region, at the end of a region, with a task.
 #include <omp.h>
