@@ -121,7 +121,8 @@ bool names(const char *record, const char *name) {
 
 /* The region with this id; null: not known. */
 RegionRecord *of_id(uint64_t id) {
-    RegionRecord **page = id <= regions ? region_pages[id / page_of_regions] : nullptr;
+    RegionRecord **page =
+        id <= __atomic_load_n(&regions, __ATOMIC_ACQUIRE) ? region_pages[id / page_of_regions] : nullptr;
     return page ? page[id % page_of_regions] : nullptr;
 }
 
@@ -272,7 +273,7 @@ static uint64_t registered(quipu_region *region, const void *address) {
         profile.note_lost();
         return 0; /* it is tried again */
     }
-    regions += count;
+    __atomic_store_n(&regions, regions + count, __ATOMIC_RELEASE);
     bool in_file = true;
     for (uint64_t id = whole->id; in_file && id <= regions; id++)
         in_file = write_region(region_of(id));

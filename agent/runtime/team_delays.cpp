@@ -121,7 +121,7 @@ void record(TeamThread *own, uint64_t left) {
 /* Others wait already for the only thread that does not. */
 void watch(TeamDelays *team) {
     const TeamThread *found = nullptr;
-    for (uint32_t i = 0; i < team->size && !found; i++)
+    for (uint32_t i = 0; i < get(team->size) && !found; i++)
         if (!__atomic_load_n(&team->threads[i].waits, __ATOMIC_ACQUIRE))
             found = &team->threads[i];
     TeamWatch *watch = &team->watch;
@@ -219,7 +219,7 @@ double charge_one(const TeamThread::Work &late, const TeamThread::Work &other, C
 void account(TeamDelays *team) {
     const TeamThread *late = nullptr;
     uint64_t before = 0; /* when the last one of the others came */
-    for (uint32_t i = 0; i < team->size; i++) {
+    for (uint32_t i = 0; i < get(team->size); i++) {
         const TeamThread *one = &team->threads[i];
         if (!one->thread || !one->work.known)
             return;
@@ -240,7 +240,7 @@ void account(TeamDelays *team) {
         charges.alone[i] = is_watched ? static_cast<double>(watched(&team->watch, work.spent[i])) : 0;
     }
     double rest = 0, after = 0;
-    for (uint32_t i = 0; i < team->size; i++) {
+    for (uint32_t i = 0; i < get(team->size); i++) {
         const TeamThread::Work &other = team->threads[i].work;
         if (other.came < work.came)
             rest += charge_one(work, other, &charges);
@@ -275,9 +275,12 @@ void note_arrival(TeamDelays *team, TeamThread *own) {
         own->deprived = deprived_since(own);
     }
     __atomic_store_n(&own->waits, true, __ATOMIC_RELEASE);
-    if (__atomic_add_fetch(&team->waiting, 1, __ATOMIC_ACQ_REL) + 1 == team->size) {
+    if (__atomic_add_fetch(&team->waiting, 1, __ATOMIC_ACQ_REL) + 1 == get(team->size)) {
         const Accounting accounting(listed_by(own), 1);
-        watch(team);
+        if (!__atomic_exchange_n(&team->watch.busy, true, __ATOMIC_ACQUIRE)) {
+            watch(team);
+            __atomic_store_n(&team->watch.busy, false, __ATOMIC_RELEASE);
+        }
     }
 }
 
@@ -302,7 +305,7 @@ void join_team(TeamDelays *team, uint32_t index, uint32_t size, const Node *from
     TeamThread *own = &team->threads[index];
     __atomic_store_n(&team->size, size, __ATOMIC_RELAXED);
     own->barriers = 0;
-    own->waits = false;
+    __atomic_store_n(&own->waits, false, __ATOMIC_RELEASE);
     own->work.known = false;
     quipu_thread *thread = measured_thread();
     if (!thread || is_idle(thread) || size < 2)
@@ -317,7 +320,7 @@ void come_to_barrier(TeamDelays *team, uint32_t index) {
         return;
     own->operation = quipu_here();
     if (index == 0)
-        team->next[(own->barriers + 1) & 1] = has_budget(team->size);
+        team->next[(own->barriers + 1) & 1] = has_budget(get(team->size));
     note_arrival(team, own);
 }
 
@@ -336,8 +339,8 @@ void leave_barrier(TeamDelays *team, uint32_t index, bool ends_region) {
             const Accounting accounting(listed_by(own), 1);
             record(own, own->work.left);
         }
-        if (__atomic_add_fetch(&team->recorded, 1, __ATOMIC_ACQ_REL) == team->size) {
-            const Accounting accounting(team->size * own->work.paths, 1);
+        if (__atomic_add_fetch(&team->recorded, 1, __ATOMIC_ACQ_REL) == get(team->size)) {
+            const Accounting accounting(get(team->size) * own->work.paths, 1);
             account(team);
             team->recorded = 0;
         }
@@ -354,7 +357,7 @@ void resume_barrier(TeamDelays *team, uint32_t index) {
 }
 
 void end_team(TeamDelays *team) {
-    const uint32_t size = team->size;
+    const uint32_t size = get(team->size);
     if (size < 2 || !team->threads[0].thread || !team->threads[0].knows)
         return;
     const Accounting accounting(size * listed_by(&team->threads[0]), size);
