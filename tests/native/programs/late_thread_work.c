@@ -14,9 +14,9 @@ static void __attribute__((noinline)) turn(long n) {
 }
 
 static void __attribute__((noinline)) even(void) { turn(200000); }
-static void __attribute__((noinline)) before_barrier(void) { turn(1000000); }
-static void __attribute__((noinline)) before_end(void) { turn(1000000); }
-static void __attribute__((noinline)) in_task(void) { turn(1000000); }
+static void __attribute__((noinline)) before_barrier(void) { turn(5000000); }
+static void __attribute__((noinline)) before_end(void) { turn(5000000); }
+static void __attribute__((noinline)) in_task(void) { turn(5000000); }
 
 static void __attribute__((noinline)) phases(void) {
 #pragma omp parallel num_threads(2)
