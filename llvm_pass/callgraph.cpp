@@ -359,7 +359,7 @@ PreservedAnalyses CallGraphPass::run(Module &M, ModuleAnalysisManager &AM) {
         return PreservedAnalyses::all();
     const std::vector<std::string> Lines = Description(M, FAM).lines();
     if (!Lines.empty())
-        emitPacked(M, ".quipu.callgraph", Lines);
+        keepLines(M, Lines);
     return PreservedAnalyses::all();
 }
 

@@ -7,9 +7,9 @@
 
 namespace quipu {
 
-/// Writes a description of every function to the section .quipu.callgraph, as compressed lines of JSON: statements,
-/// loops, calls with their loop depth, functions that pointers may point to, tables of virtual functions. It does not
-/// change the code. It runs first, before any function is inlined.
+/// Describes every function of a module as lines of JSON for the section .quipu.facts: statements, loops, calls with
+/// their loop depth, functions that pointers may point to, tables of virtual functions. It does not change the code. It
+/// runs first, before any function is inlined.
 class CallGraphPass : public llvm::PassInfoMixin<CallGraphPass> {
   public:
     llvm::PreservedAnalyses run(llvm::Module &M, llvm::ModuleAnalysisManager &AM);

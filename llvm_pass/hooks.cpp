@@ -178,7 +178,7 @@ GlobalVariable *Runtime::newSlot() {
         Empty->setAlignment(Align(8));
         NoLink = Empty;
     }
-    auto *Slot = new GlobalVariable(M, Pointer, false, GlobalValue::InternalLinkage, NoLink, "quipu.slot", nullptr,
+    auto *Slot = new GlobalVariable(M, Pointer, false, GlobalValue::PrivateLinkage, NoLink, "quipu.slot", nullptr,
                                     GlobalValue::InitialExecTLSModel);
     Slot->setAlignment(Align(8));
     return Slot;

@@ -9,6 +9,7 @@
 #include "names.h"
 #include "regions.h"
 #include "scopes.h"
+#include "sections.h"
 #include "selection.h"
 #include "versions.h"
 
@@ -334,6 +335,8 @@ static const char *const Waiting = "quipu.waiting";
 
 PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     PreservedAnalyses Preserved = instrument(M, AM);
+    if (!M.getNamedMetadata(Waiting))
+        emitKept(M);
     // Lines that the user did not ask for are in the descriptors now, and are not wanted elsewhere.
     if (sys::Process::GetEnv("QUIPU_DEBUG_LINES").value_or("on") == "off" && !M.getNamedMetadata(Waiting) &&
         StripDebugInfo(M))
@@ -439,7 +442,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
     std::vector<std::string> AllLines;
     for (std::vector<std::string> &Of : Lines)
         std::move(Of.begin(), Of.end(), std::back_inserter(AllLines));
-    emitFacts(M, AllLines);
+    keepLines(M, AllLines);
     Into.emit();
     emitCheck(M, RT.Program);
     Selection.clear();

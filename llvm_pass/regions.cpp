@@ -2,7 +2,6 @@
 #include "regions.h"
 
 #include "names.h"
-#include "sections.h"
 #include "worth.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -281,7 +280,5 @@ void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Ho
             writeClasses(Json, Facts.Classes, Scope, 1);
         }));
 }
-
-void emitFacts(Module &M, ArrayRef<std::string> Lines) { emitPacked(M, ".quipu.facts", Lines); }
 
 } // namespace quipu

@@ -73,10 +73,6 @@ Descriptors createDescriptors(llvm::Function &F, const RegionFacts &Self, quipu_
 /// A line of JSON about a function, for the section .quipu.facts; and about each scope in it that does something.
 void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Hook, const Scopes &Within);
 
-/// Puts lines into the section .quipu.facts of the object file, compressed; nothing of it is loaded when the program
-/// runs.
-void emitFacts(llvm::Module &M, llvm::ArrayRef<std::string> Lines);
-
 } // namespace quipu
 
 #endif

@@ -14,10 +14,14 @@ class Module;
 
 namespace quipu {
 
-/// Puts lines into a section of the object file; nothing of it is loaded when the program runs. They are one block that
-/// is compressed if this LLVM can: "QPS1" (zstd), "QPZ1" (zlib) or "QPR1" (as it is), the size of what follows and of
-/// the text, 32 bits each, little-endian. The linker puts the blocks of all object files in a row.
-void emitPacked(llvm::Module &M, llvm::StringRef Section, llvm::ArrayRef<std::string> Lines);
+/// Keeps lines for emitKept(), in the metadata of the module.
+void keepLines(llvm::Module &M, llvm::ArrayRef<std::string> Lines);
+
+/// Puts all lines that were kept into the section .quipu.facts of the object file, which is not loaded when the program
+/// runs. They are one block, because the facts and the call graph have the same names. It is compressed if this LLVM
+/// can: "QPS1" (zstd), "QPZ1" (zlib) or "QPR1" (as it is), the size of what follows and of the text, 32 bits each,
+/// little-endian. The linker puts the blocks of all object files in a row.
+void emitKept(llvm::Module &M);
 
 } // namespace quipu
 

@@ -137,7 +137,7 @@ Lookup decideAtEntry(Function &Plain, Function &Counted, GlobalVariable *Measuri
     callWithArguments(Builder, Plain, Counted, TakesCounters ? Counters : nullptr);
     if (!Counters || !isJump(Plain))
         return {Counters};
-    Function *Far = Function::Create(Plain.getFunctionType(), GlobalValue::InternalLinkage, Plain.getAddressSpace(),
+    Function *Far = Function::Create(Plain.getFunctionType(), GlobalValue::PrivateLinkage, Plain.getAddressSpace(),
                                      Plain.getName() + ".quipu.far");
     M.getFunctionList().insertAfter(Plain.getIterator(), Far);
     Far->copyAttributesFrom(&Plain);

@@ -16,7 +16,6 @@ from quipu.modeling.callgraph import Call, CallGraph, CallKind, Function
 from quipu.modeling.errors import SectionMissing
 
 from .described import (
-    SECTION,
     DescribedAddress,
     DescribedAlias,
     DescribedFunction,
@@ -49,7 +48,7 @@ def call_graph(program: Path, libraries: Sequence[Path] = ()) -> CallGraph:
         files += object_files(library)
     if not files:
         raise SectionMissing(
-            program, f"holds no section {SECTION}: build it with the Quipu compiler wrappers, and do not strip it"
+            program, "holds no call graph: build it with the Quipu compiler wrappers, and do not strip it"
         )
     return joined(files)
 

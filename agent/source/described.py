@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pass says of the call graph of each object file: the section .quipu.callgraph (llvm_pass/callgraph.h)."""
+"""What the pass says of the call graph of each object file (llvm_pass/callgraph.h)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from .functions import damaged
-from .packed import texts
-
-SECTION = ".quipu.callgraph"
+from .functions import damaged, graph_texts
 
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
@@ -70,19 +67,19 @@ _DECODER = msgspec.json.Decoder(Entry)
 
 
 def object_files(path: Path) -> list[list[Entry]]:
-    """Return what the object files in a program, library or object file say, one list each; empty without the section.
+    """Return what the object files in a program, library or object file say, one list each; empty if none does.
 
     Raises FormatError if the file is no ELF file, or the section is damaged.
     """
     found: list[list[Entry]] = []
     number = 0
-    for text in texts(path, SECTION):
+    for text in graph_texts(path):
         entries: list[Entry] = []
         for line in text.splitlines():
             number += 1
             try:
                 entries.append(_DECODER.decode(line))
             except (msgspec.DecodeError, RecursionError) as error:
-                raise damaged(path, number, SECTION) from error
+                raise damaged(path, number) from error
         found.append(entries)
     return found

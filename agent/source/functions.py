@@ -2,7 +2,7 @@
 """Static facts that the compiler pass left inside a program: its functions, their size, whom they call.
 
 The section `.quipu.facts` is not loaded when the program runs. It holds one line of JSON per function, compressed, from
-all object files one after the other.
+all object files one after the other. The call graph is in the same section: its lines begin with their kind.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from quipu.modeling.errors import FormatError, SectionMissing
 from .packed import texts
 
 SECTION = ".quipu.facts"
+_GRAPH = b'{"kind"'
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 _Entry = TypeVar("_Entry")
 
@@ -67,16 +68,22 @@ def entries(path: Path, text: bytes, kind: type[_Entry]) -> Iterator[tuple[int, 
                 raise damaged(path, number) from error
 
 
-def section(path: Path, name: str = SECTION) -> bytes:
-    """Return a section of a program, library or object file. Raises FormatError as `static_functions` does."""
-    found = texts(path, name)
+def section(path: Path) -> bytes:
+    """Return the facts of a program, library or object file. Raises FormatError as `static_functions` does."""
+    found = texts(path, SECTION)
     if not found:
         raise SectionMissing(
-            path, f"holds no section {name}: build it with the Quipu compiler wrappers, and do not strip it"
+            path, f"holds no section {SECTION}: build it with the Quipu compiler wrappers, and do not strip it"
         )
-    return b"\n".join(found)
+    return b"\n".join(line for text in found for line in text.split(b"\n") if not line.startswith(_GRAPH))
 
 
-def damaged(path: Path, number: int, name: str = SECTION) -> FormatError:
+def graph_texts(path: Path) -> list[bytes]:
+    """Return the lines about the call graph of each object file that has some. Raises FormatError as `texts` does."""
+    lines = [[line for line in text.split(b"\n") if line.startswith(_GRAPH)] for text in texts(path, SECTION)]
+    return [b"\n".join(found) for found in lines if found]
+
+
+def damaged(path: Path, number: int) -> FormatError:
     """Return the error for an entry of a section that makes no sense."""
-    return FormatError(path, f"section {name}, entry {number}, is damaged: build the program again")
+    return FormatError(path, f"section {SECTION}, entry {number}, is damaged: build the program again")

@@ -85,7 +85,7 @@ from .conftest import Quipu
         (["refine", "none.toml", "--compiler", "icc"], 2, "--compiler 'icc': choose one of clang, gcc"),
         (["filter", "--statements", "median"], 2, "--program"),
         (["callgraph", "file"], 1, "file: is not a program"),
-        (["callgraph", sys.executable], 1, "holds no section .quipu.callgraph"),
+        (["callgraph", sys.executable], 1, "holds no call graph"),
         (["callgraph", "file", "--metacg", "--dot"], 2, "--metacg and --dot"),
     ],
 )

@@ -82,7 +82,7 @@ def test_every_way_of_linking(workshop: Workshop) -> None:
     for place, damage in (("QPS1", b"QPS2"), ("QPS1", b"QPS1\xff\xff\xff\x7f")):
         start = content.index(place.encode())
         parts[1].write_bytes(content[:start] + damage + content[start + len(damage) :])
-        with pytest.raises(FormatError, match=r"section \.quipu\.callgraph is damaged at byte 0"):
+        with pytest.raises(FormatError, match=r"section \.quipu\.facts is damaged at byte 0"):
             call_graph(parts[1])
 
 
