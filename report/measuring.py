@@ -16,8 +16,8 @@ from .text import percent, quantity
 _MOST_NOTES = 5
 
 _UNTIMED = (
-    "{paths} entered so often that time stamps would exceed the budget; the callers contain their time, and all counts "
-    "are complete. QUIPU_TIME_BUDGET=0 measures the time of every call path"
+    "{paths} entered so often{since} that time stamps would exceed the budget; the callers contain their time, and all "
+    "counts are complete. QUIPU_TIME_BUDGET=0 measures the time of every call path"
 )
 
 
@@ -41,10 +41,17 @@ def measuring_facts(costs: Mapping[str, float], by_effort: bool = False) -> list
         text += f"; node agents: {quantity(costs['agents'], 's')} of processor time"
     facts = [("measuring", text)]
     if untimed := int(costs.get("untimed", 0.0)):
-        facts.append(
-            ("untimed", _UNTIMED.format(paths="1 call path is" if untimed == 1 else f"{untimed} call paths are"))
-        )
+        paths = "1 call path is" if untimed == 1 else f"{untimed} call paths are"
+        facts.append(("untimed", _UNTIMED.format(paths=paths, since=_since(costs))))
     return facts
+
+
+def _since(costs: Mapping[str, float]) -> str:
+    first, last = costs.get("untimed_first"), costs.get("untimed_last")
+    if first is None or last is None:
+        return ""
+    begun, ended = quantity(first, "s"), quantity(last, "s")
+    return f" (from {begun} after the start on)" if begun == ended else f" (from {begun} to {ended} after the start on)"
 
 
 def measuring_notes(tree: CallTree, entries: Sequence[CostlyPath]) -> list[str]:

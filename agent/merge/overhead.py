@@ -65,6 +65,8 @@ def _of_process(
         "pair": costs.pair,
         "outside": costs.pair - costs.inside,
         "untimed": float(whole_number(attributes.get("untimed_paths", "0"), 9) or 0),
+        "untimed_first": _seconds(attributes.get("untimed_first_seconds", "inf"), math.inf),
+        "untimed_last": _seconds(attributes.get("untimed_last_seconds", "0")),
     }
 
 
@@ -75,25 +77,29 @@ def totals(processes: Iterable[Mapping[str, float]], nodes: Sequence[Mapping[str
     counters (quiet functions too), probes (barriers before collectives, beyond the waiting) and their sum, total.
     time: seconds that were measured, of which this is a part. pair, outside: seconds of one pair, and of the part of it
     that its caller's time contains, means over the processes. untimed: call paths that lost their time to their
-    callers because they were entered too often. agents: processor seconds of the node agents.
+    callers because they were entered too often; untimed_first, untimed_last: seconds after the start of its process at
+    which the first and the last one did, if any did. agents: processor seconds of the node agents.
     """
     known = [costs for costs in processes if costs]
     if not known:
         return {}
-    sums = {name: sum(costs[name] for costs in known) for name in known[0] if name not in ("pair", "outside")}
+    apart = ("pair", "outside", "untimed_first", "untimed_last")
+    sums = {name: sum(costs[name] for costs in known) for name in known[0] if name not in apart}
     sums["total"] = sums["hooks"] + sums["mpi"] + sums["counters"] + sums["probes"]
     agents = [node.get("agent_seconds") for node in nodes]
     seconds = sum(float(value) for value in agents if isinstance(value, int | float) and math.isfinite(value))
     means = {name: float(np.mean([costs[name] for costs in known])) for name in ("pair", "outside")}
-    return {**sums, **means, "agents": float(seconds)}
+    first = min(costs["untimed_first"] for costs in known)
+    span = {"untimed_first": first, "untimed_last": max(costs["untimed_last"] for costs in known)}
+    return {**sums, **means, **(span if sums["untimed"] and first < math.inf else {}), "agents": float(seconds)}
 
 
-def _seconds(text: str) -> float:
+def _seconds(text: str, otherwise: float = 0.0) -> float:
     try:
         value = float(text)
     except ValueError:
-        return 0.0
-    return value if 0 <= value < 1e12 else 0.0
+        return otherwise
+    return value if 0 <= value < 1e12 else otherwise
 
 
 def overhead_share(costs: Mapping[str, float]) -> float:

@@ -18,7 +18,9 @@ constexpr double free_ns = 2e6;
 
 double percent = usual_percent;
 double pair_ticks, free_ticks; /* 0: no limit */
+double ticks_per_us;
 uint32_t untimed;
+uint64_t first_untimed, last_untimed; /* ticks; under the lock */
 
 /* Returns the nearest caller that has a time, to which the time of a call path can be added; null if there is none. */
 Node *caller_with_time(const Node *node) {
@@ -52,6 +54,7 @@ void begin_budget(double pair) {
     const quipu_profile_header *header = profile.header;
     const auto ns = static_cast<double>(header->flush_ns - header->start_ns);
     const double ticks_per_ns = static_cast<double>(header->flush_ticks - header->start_ticks) / ns;
+    ticks_per_us = ticks_per_ns * 1e3;
     const bool limited = percent > 0 && clock_kind == QUIPU_CLOCK_TSC;
     pair_ticks = limited ? pair * ticks_per_ns : 0;
     free_ticks = free_ns * ticks_per_ns;
@@ -68,7 +71,8 @@ void review(quipu_thread *thread, Node *node) {
     }
     Thread *mine = own(thread);
     mine->stamped += pair_ticks * QUIPU_REVIEW_VISITS;
-    const auto since = static_cast<double>(ticks(clock_kind) - mine->begun);
+    const uint64_t now = ticks(clock_kind);
+    const auto since = static_cast<double>(now - mine->begun);
     if (!caller || !get(thread->here)->id || mine->stamped < free_ticks + since * percent / 100)
         return;
     {
@@ -78,6 +82,8 @@ void review(quipu_thread *thread, Node *node) {
             return;
         *path = {node, mine->untimed};
         __atomic_store_n(&mine->untimed, path, __ATOMIC_RELEASE);
+        first_untimed = first_untimed ? first_untimed : now;
+        last_untimed = now;
     }
     give_time(node, caller);
     put(node->charged, caller);
@@ -92,11 +98,21 @@ void settle_time(quipu_thread *thread) {
         }
 }
 
+static void set_seconds(const char *key, uint64_t at) {
+    char text[32];
+    const double passed = static_cast<double>(at - profile.header->start_ticks) / ticks_per_us;
+    const auto microseconds = static_cast<unsigned long long>(passed > 0 ? passed : 0);
+    snprintf(text, sizeof text, "%llu.%06llu", microseconds / 1000000, microseconds % 1000000);
+    set_attribute(key, text);
+}
+
 void describe_budget() {
     if (const uint32_t count = __atomic_load_n(&untimed, __ATOMIC_RELAXED)) {
         char text[16];
         snprintf(text, sizeof text, "%u", count);
         set_attribute("untimed_paths", text);
+        set_seconds("untimed_first_seconds", first_untimed);
+        set_seconds("untimed_last_seconds", last_untimed);
     }
 }
 

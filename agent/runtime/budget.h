@@ -24,7 +24,8 @@ void begin_budget(double pair);
 void review(quipu_thread *thread, quipu_node *node);
 /* At a flush: gives to callers what was charged to call paths before they lost their time. */
 void settle_time(quipu_thread *thread);
-/* Says in the profile how many call paths have no time for that reason. Under the lock. */
+/* Says in the profile how many call paths have no time for that reason, and how many seconds after the start the first
+ * and the last one lost it. Under the lock. */
 void describe_budget();
 
 } // namespace quipu

@@ -42,6 +42,8 @@ def measured(workshop: Workshop, name: str, *options: str, **settings: str) -> M
 def test_a_call_path_that_is_entered_too_often_loses_its_time(workshop: Workshop, options: tuple[str, ...]) -> None:
     run = measured(workshop, "limited", *options, QUIPU_TIME_BUDGET=LIMITED)
     assert run.profile.attributes["untimed_paths"] == ("2" if "--quipu-all" in options else "1")
+    first, last = (float(run.profile.attributes[f"untimed_{which}_seconds"]) for which in ("first", "last"))
+    assert 0 < first <= last < 600
     assert run.tree[("main", "outer", "often")]["time"] == 0.0
     assert run.tree[("main", "outer", "often")]["visits"] == VISITS
     assert run.tree[("main", "outer")]["time"] > 0.0
