@@ -9,7 +9,9 @@ process each. All ratios are to the plain build of the same round, medians over 
 size of the program, user and system time of the build, and its peak memory. The last line is one JSON object.
 `unmeasured`: started without Quipu. `measured`: with `QUIPU_DIR`. `filtered_runtime`: measured, with a run-time filter
 that leaves out all but `main`. `estimate_error`: how far the estimate of `quipu show` (overhead) is from the difference
-between `measured` and `unmeasured`, relative to that difference; only where that difference is 5 % of the run or more.
+between `measured` and `plain`, relative to that difference; only where that difference is 5 % of the run or more.
+`estimate_error_resolved`: the same where the difference is known well enough to judge ±25 %: it is at least 8 times its
+standard error over the rounds. `seconds` of a program: the estimate, the difference, and its standard error.
 `small_call_ns`: nanoseconds that a call of a small function costs more, measured or not. `peers`: the same ratios of
 run time for Score-P and for `-finstrument-functions-after-inlining` with empty hooks, where they are installed.
 """
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shutil
 import statistics
@@ -38,6 +41,8 @@ HOOKS = "".join(
 )
 SMALL_CALLS = 100_000_000
 LEAST_DIFFERENCE = 0.05
+RESOLVED = 8  # standard errors: two of them are a quarter of the difference
+MEDIAN = 1.2533  # standard error of a median to that of a mean, normal distribution
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,8 @@ class Result:
     build_cpu: float = 0
     build_memory: float = 0
     estimate_error: float | None = None
+    estimate_error_resolved: float | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 def programs(mpi: Sequence[str]) -> list[Program]:
@@ -216,8 +223,14 @@ def measure(program: Program, ways: Sequence[Build], folder: Path, rounds: int) 
         result.runs[name] = round(statistics.median(pairs), 4)
     middle = {name: statistics.median(values) for name, values in samples.items()}
     added = middle["measured"] - middle["plain"]
+    differences = [a - b for a, b in zip(samples["measured"], samples["plain"], strict=True)]
+    scatter = MEDIAN * statistics.stdev(differences) / math.sqrt(rounds) if rounds > 1 else math.inf
+    estimated = statistics.median(estimates)
+    result.seconds = {"estimate": estimated, "added": added, "standard_error": scatter}
     if added >= LEAST_DIFFERENCE * middle["plain"]:
-        result.estimate_error = abs(statistics.median(estimates) - added) / added
+        result.estimate_error = abs(estimated - added) / added
+    if added >= RESOLVED * scatter:
+        result.estimate_error_resolved = abs(estimated - added) / added
     return result, [middle[name] - middle["plain"] for name in ("unmeasured", "measured")]
 
 
@@ -253,14 +266,17 @@ def summary(results: Mapping[str, Result], small: Sequence[float]) -> dict[str, 
     def mean(values: Sequence[float]) -> float | None:
         return round(statistics.geometric_mean(values), 4) if values else None
 
-    errors = [result.estimate_error for result in results.values() if result.estimate_error is not None]
+    def worst(errors: Sequence[float | None]) -> float | None:
+        return max((round(error, 3) for error in errors if error is not None), default=None)
+
     found: dict[str, object] = {}
     for kind in ("unmeasured", "measured", "filtered_runtime"):
         found |= {f"{kind}_geomean": mean(column(kind)), f"{kind}_worst": max(column(kind))}
     return {
         **found,
         "small_call_ns": round(max(small), 3) if small else None,
-        "estimate_error_worst": round(max(errors), 3) if errors else None,
+        "estimate_error_worst": worst([result.estimate_error for result in results.values()]),
+        "estimate_error_resolved_worst": worst([result.estimate_error_resolved for result in results.values()]),
         "size_geomean": mean([result.size for result in results.values()]),
         "size_worst": round(max(result.size for result in results.values()), 3),
         "build_cpu_geomean": mean([result.build_cpu for result in results.values()]),
