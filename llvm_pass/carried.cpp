@@ -115,6 +115,19 @@ void CarriedCalls::addClasses(ClassTable &Table, unsigned First) const {
     }
 }
 
+void CarriedCalls::addAdditions(DenseMap<const BasicBlock *, int64_t> &PerBlock,
+                                MutableArrayRef<int64_t> PerRow) const {
+    for (const Group &G : Groups) {
+        const ArrayRef<int64_t> Own = G.What->Additions;
+        for (const BasicBlock *BB : G.Blocks)
+            PerBlock[BB] += Own[0];
+        if (G.VisitRow)
+            PerRow[*G.VisitRow] += Own[0];
+        for (size_t Row = 1; Row < Own.size(); Row++)
+            PerRow[G.First + Row - 1] += Own[Row];
+    }
+}
+
 void CarriedCalls::redirect(Value *Counters, unsigned First) {
     for (auto &[Call, Number] : Sites) {
         const Group &G = Groups[Number];

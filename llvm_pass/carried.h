@@ -31,6 +31,7 @@ struct Carried {
     std::vector<Scope> Inner;
     std::vector<ScopedWork> Weights; ///< of a visit, with the visit, then of each counter
     std::vector<CountClass> Classes;
+    std::vector<int64_t> Additions; ///< what counting takes, by row of weights (counting.h)
     unsigned counters() const { return Weights.size() - 1; }
 };
 
@@ -57,6 +58,9 @@ class CarriedCalls {
     llvm::ArrayRef<Visit> visits() const { return Visits; }
     /// Adds the classes of the callees. First: index of the first of rows() in the rows of the caller.
     void addClasses(ClassTable &Table, unsigned First) const;
+    /// Adds the additions that counting in the callees does: for an execution of a block, and for 1 in each of rows().
+    void addAdditions(llvm::DenseMap<const llvm::BasicBlock *, int64_t> &PerBlock,
+                      llvm::MutableArrayRef<int64_t> PerRow) const;
     /// Makes the calls call the counted versions. Counters: of the caller; the counters of rows() begin at `First`.
     void redirect(llvm::Value *Counters, unsigned First);
 

@@ -22,6 +22,8 @@ ClassTable::ClassTable(const Function &F, const Scopes &Within, const CountingPl
     DenseMap<const BasicBlock *, Terms> Shares;
     for (size_t Row = 0; Row < Plan.Shares.size(); Row++) {
         for (const auto &[BB, Share] : Plan.Shares[Row]) {
+            if (!Within.work().count(BB))
+                continue;
             Terms &Of = Shares[BB];
             if (!Of.empty() && Of.back().first == Row)
                 Of.back().second += Share;

@@ -142,6 +142,7 @@ void Counting::followPaths() {
         if (succ_empty(BB)) {
             IRBuilder<> Builder(BB->getTerminator());
             add(Builder, Builder.CreateInBoundsGEP(I64, Counters, Here), Builder.getInt64(1), /*Volatile=*/false);
+            PerBlock[BB] += Paths->Count > 1 ? 2 : 1;
         }
     }
 }
@@ -256,8 +257,13 @@ void Counting::insert(Value *TheCounters) {
     separateMemory();
     if (Paths)
         followPaths();
-    for (size_t I = 0; I < Plan.Edges.size(); I++)
-        Sites.push_back({static_cast<unsigned>(I), placeOf(Plan.Edges[I]), nullptr});
+    PerCount.assign(Plan.Weights.size(), 0);
+    for (size_t I = 0; I < Plan.Edges.size(); I++) {
+        Instruction *Where = placeOf(Plan.Edges[I]);
+        Sites.push_back({static_cast<unsigned>(I), Where, nullptr});
+        if (Where->getParent() != Plan.Edges[I].From && Where->getParent() != Plan.Edges[I].To)
+            CounterOf[Where->getParent()] = I;
+    }
     for (const CarriedCalls::Visit &V : Callees.visits())
         Sites.push_back({FirstOfCallees + V.Row, V.Where, nullptr});
     SmallVector<Loop *, 16> Loops = LI.getLoopsInPreorder();
@@ -271,6 +277,29 @@ void Counting::insert(Value *TheCounters) {
             addToMemory(S.Where, S.Counter, S.Amount);
     }
     promote();
+    for (const auto &[Addition, Counter] : Additions)
+        if (const auto *I = dyn_cast_or_null<Instruction>(Addition); I && I->getParent())
+            noteAddition(I->getParent(), Counter);
+}
+
+void Counting::noteAddition(const BasicBlock *BB, int Counter) {
+    if (auto Found = CounterOf.find(BB); Counter < 0 && Found != CounterOf.end())
+        Counter = static_cast<int>(Found->second);
+    if (Counter < 0)
+        PerBlock[BB]++;
+    else
+        PerCount[Counter + 1]++;
+}
+
+std::vector<int64_t> Counting::additions() const {
+    std::vector<int64_t> Sum = PerCount;
+    Sum.resize(Plan.Weights.size());
+    DenseMap<const BasicBlock *, int64_t> Here = PerBlock;
+    Callees.addAdditions(Here, MutableArrayRef(Sum).drop_front(FirstOfCallees + 1));
+    for (size_t Row = 0; Row < Plan.Shares.size(); Row++)
+        for (const auto &[BB, Share] : Plan.Shares[Row])
+            Sum[Row] += Share * Here.lookup(BB);
+    return Sum;
 }
 
 void Counting::addToMemory(Instruction *Where, unsigned Counter, Value *Amount) {
@@ -278,6 +307,7 @@ void Counting::addToMemory(Instruction *Where, unsigned Counter, Value *Amount) 
     Type *I64 = Builder.getInt64Ty();
     // Otherwise the optimizer could keep it in a register, which a signal that leaves the loop would lose.
     const bool InLoop = LI.getLoopFor(Where->getParent()) != nullptr;
+    noteAddition(Where->getParent(), Amount ? -1 : static_cast<int>(Counter));
     add(Builder, Builder.CreateConstInBoundsGEP1_64(I64, Counters, Counter),
         Amount ? Builder.CreateZExtOrTrunc(Amount, I64) : Builder.getInt64(1), InLoop);
 }
@@ -303,7 +333,7 @@ void Counting::addToRegister(Loop *L, const Site &S) {
     Builder.SetInsertPoint(S.Where);
     Value *Added = S.Amount ? Builder.CreateZExtOrTrunc(S.Amount, I64) : Builder.getInt64(1);
     Value *After = Builder.CreateAdd(Builder.CreateLoad(I64, Slot), Added);
-    Additions.push_back(After);
+    Additions.emplace_back(After, S.Amount ? -1 : static_cast<int>(S.Counter));
     Builder.CreateStore(After, Slot);
 }
 
@@ -336,7 +366,7 @@ SmallPtrSet<Value *, 32> Counting::registers() const {
         if (Web.insert(V).second)
             Work.push_back(V);
     };
-    for (const WeakTrackingVH &Addition : Additions)
+    for (const auto &[Addition, Counter] : Additions)
         if (Addition)
             Visit(Addition);
     while (!Work.empty()) {

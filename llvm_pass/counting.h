@@ -58,6 +58,10 @@ class Counting {
     /// The number of the first counter of what is called and counted here.
     unsigned firstOfCallees() const { return FirstOfCallees; }
 
+    /// Additions that counting itself does, in memory or in registers, by row of weights; the number of a path is one,
+    /// too. After insert().
+    std::vector<int64_t> additions() const;
+
     /// The blocks that are executed equally often, and what they do. Before insert().
     std::vector<CountClass> classes() const;
 
@@ -84,6 +88,8 @@ class Counting {
     void addToMemory(llvm::Instruction *Where, unsigned Counter, llvm::Value *Amount);
     void addToRegister(llvm::Loop *L, const Site &S);
     void flush(llvm::Loop *L, unsigned Counter, llvm::AllocaInst *Slot);
+    /// Counter: its value says how often, -1: the block does.
+    void noteAddition(const llvm::BasicBlock *BB, int Counter);
     void separateMemory();
     void promote();
     void closeLoop(llvm::Loop &L, const llvm::SmallPtrSetImpl<llvm::Value *> &Web);
@@ -105,7 +111,11 @@ class Counting {
     llvm::Value *Counters = nullptr;
     llvm::MDNode *Scope = nullptr; ///< alias scope of the counters
     llvm::MapVector<std::pair<llvm::Loop *, unsigned>, llvm::AllocaInst *> Slots;
-    llvm::SmallVector<llvm::WeakTrackingVH, 32> Additions;
+    /// In registers, and the counter whose value says how often; -1: the block does.
+    llvm::SmallVector<std::pair<llvm::WeakTrackingVH, int>, 32> Additions;
+    std::vector<int64_t> PerCount;                                ///< additions for 1 in each counter
+    llvm::DenseMap<const llvm::BasicBlock *, int64_t> PerBlock;   ///< additions for each execution of a block
+    llvm::DenseMap<const llvm::BasicBlock *, unsigned> CounterOf; ///< of blocks that were made for an edge
 };
 
 } // namespace quipu

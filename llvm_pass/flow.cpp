@@ -187,10 +187,9 @@ CountingPlan planPaths(const Function &F, const BlockWork &Done, const PathNumbe
             ScopedWork &Row = Plan.Weights[1 + Number];
             Row[0].Visits++;
             for (const BasicBlock *Passed : Path) {
-                if (auto Found = Done.find(Passed); Found != Done.end()) {
+                if (auto Found = Done.find(Passed); Found != Done.end())
                     quipu::accumulate(Row, Found->second, 1);
-                    Plan.Shares[1 + Number].push_back({Passed, 1});
-                }
+                Plan.Shares[1 + Number].push_back({Passed, 1});
             }
         }
         Path.pop_back();
@@ -260,10 +259,8 @@ CountingPlan planEdges(Function &F, const BlockWork &Done, const BlockSet &Endle
         ScopedWork Row;
         decltype(Plan.Shares)::value_type Shares;
         auto Add = [&](const BasicBlock *BB, int64_t Sign) {
-            auto Found = Done.find(BB);
-            if (Found == Done.end())
-                return;
-            quipu::accumulate(Row, Found->second, Sign);
+            if (auto Found = Done.find(BB); Found != Done.end())
+                quipu::accumulate(Row, Found->second, Sign);
             Shares.push_back({BB, Sign});
         };
         if (E.Weighs)

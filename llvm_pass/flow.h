@@ -31,7 +31,7 @@ struct CountedEdge {
 struct CountingPlan {
     std::vector<CountedEdge> Edges;
     std::vector<ScopedWork> Weights; ///< of a visit, then of 1 in the counter of each edge
-    /// How often each block was executed for that: what the weights are made of.
+    /// How often each block was executed for that.
     std::vector<llvm::SmallVector<std::pair<const llvm::BasicBlock *, int64_t>, 4>> Shares;
 };
 

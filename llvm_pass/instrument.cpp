@@ -70,7 +70,7 @@ class FunctionInstrumenter {
     /// The reference: what every block does is added to its call path.
     void runNaively() {
         std::vector<Instruction *> Twice = returningTwice();
-        const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, {}, Into);
+        const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, {}, {}, Into);
         Inlines = false;
         countNaively(F, Within, Descriptor.Whole, RT.Effort, RT.Moved);
         CallInst *Begin = atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor.Whole}, "quipu.frame");
@@ -102,23 +102,30 @@ class FunctionInstrumenter {
         for (const CountClass &C : Facts.Classes)
             if (C.Scope > 0 && !C.Terms.empty())
                 Facts.Counters[C.Scope] = std::max(Facts.Counters[C.Scope], C.Terms.back().first + 1);
-        const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, Counters.weights(), Into);
+        Instruction *Own = nullptr; // until it is known where the counters come from
+        if (Counters.counters() > 0) {
+            IRBuilder<> Builder(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+            setLocation(Builder);
+            Own = cast<Instruction>(Builder.CreateFreeze(PoisonValue::get(Builder.getPtrTy())));
+            Counters.insert(Own);
+        }
+        const std::vector<int64_t> Additions = Counters.additions();
+        Callees.redirect(Own, Counters.firstOfCallees());
+        const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, Counters.weights(), Additions, Into);
         CountsVisits = Counters.countsVisits();
         if (MayBeCarried && isFewToCarry(Counters.counters(), Within.scopes().size()))
-            return carry(FAM, *Plain, Counters, Descriptor);
+            return carry(FAM, *Plain, Counters, Additions, Own, Descriptor);
         CallInst *Begin = atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor.Whole},
                                   isRegion() ? "quipu.frame" : "quipu.counters");
         if (Inlines && isRegion())
             Visit = RT.newVisit(F);
-        if (Counters.counters() > 0) {
+        if (Own) {
             IRBuilder<> Builder(Begin->getNextNode());
-            Value *Own = Begin;
+            Value *Found = Begin;
             if (isRegion())
-                Own = Builder.CreateLoad(Builder.getPtrTy(), Begin, "quipu.counters");
-            Counters.insert(Own);
-            Callees.redirect(Own, Counters.firstOfCallees());
-        } else {
-            Callees.redirect(nullptr, 0);
+                Found = Builder.CreateLoad(Builder.getPtrTy(), Begin, "quipu.counters");
+            Own->replaceAllUsesWith(Found);
+            Own->eraseFromParent();
         }
         finish(Twice, isRegion() ? Begin : nullptr, Descriptor);
         if (Visit)
@@ -149,27 +156,22 @@ class FunctionInstrumenter {
 
     /// The caller passes the counters: a caller in this file passes its counters, the plain version passes the counters
     /// of the call path.
-    Carried carry(FunctionAnalysisManager &FAM, Function &Plain, Counting &Counters, const Descriptors &Descriptor) {
+    Carried carry(FunctionAnalysisManager &FAM, Function &Plain, const Counting &Counters,
+                  const std::vector<int64_t> &Additions, Instruction *Own, const Descriptors &Descriptor) {
         Carried Made{&F,
                      Within.scopes().front().Function,
                      Hook != QUIPU_LEFT_OUT,
                      Within.scopes().vec(),
                      Counters.weights(),
-                     Facts.Classes};
+                     Facts.Classes,
+                     Additions};
         if (!CountsVisits)
             Made.Weights[0][0].Visits++;
-        if (Counters.counters() > 0) {
-            IRBuilder<> Builder(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
-            setLocation(Builder);
-            auto *Own = cast<Instruction>(Builder.CreateFreeze(PoisonValue::get(Builder.getPtrTy())));
-            Counters.insert(Own);
-            Callees.redirect(Own, Counters.firstOfCallees());
+        if (Own) {
             forgetMemoryFacts(F);
             Made.Counted = withCounters(F);
             Own->replaceAllUsesWith(Made.Counted->getArg(Made.Counted->arg_size() - 1));
             Own->eraseFromParent();
-        } else {
-            Callees.redirect(nullptr, 0);
         }
         if (!Made.Counted->hasLocalLinkage()) {
             // The same function of another file may have been optimized differently.

@@ -75,14 +75,17 @@ quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All) {
 /// Rows of weights, packed as in quipu.h.
 class PackedRows {
   public:
-    void add(ArrayRef<int64_t> Row) {
-        uint64_t Columns = 0;
+    /// Additions: of the row of a function, one more column.
+    void add(ArrayRef<int64_t> Row, int64_t Additions = 0) {
+        uint64_t Columns = uint64_t{Additions != 0} << QUIPU_WEIGHTED;
         for (size_t I = 0; I < Row.size(); I++)
             Columns |= uint64_t{Row[I] != 0} << I;
         encodeULEB128(Columns, Stream);
         for (const int64_t Value : Row)
             if (Value)
                 encodeSLEB128(Value, Stream);
+        if (Additions)
+            encodeSLEB128(Additions, Stream);
     }
     void addNumbered(size_t Number, int64_t Visits, ArrayRef<int64_t> Row) {
         encodeULEB128(Number, Stream);
@@ -187,14 +190,12 @@ void Details::emit() {
 }
 
 Descriptors createDescriptors(Function &F, const RegionFacts &Self, quipu_hook Hook, const Scopes &Within,
-                              ArrayRef<ScopedWork> Weights, Details &Into) {
+                              ArrayRef<ScopedWork> Weights, ArrayRef<int64_t> Additions, Details &Into) {
     Module &M = *F.getParent();
     LLVMContext &Context = M.getContext();
     PackedRows Rows;
-    for (const ScopedWork &Row : Weights) {
-        auto Found = Row.find(0); // NOLINT(llvm-qualified-auto): a pointer in some LLVMs only
-        Rows.add(Found == Row.end() ? Effort{} : Found->second.Code);
-    }
+    for (auto [Row, Added] : zip_equal(Weights, Additions))
+        Rows.add(Row.lookup(0).Code, Added);
     std::string Entry;
     raw_string_ostream Stream(Entry);
     addFunction(Stream, Self);

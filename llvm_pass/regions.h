@@ -66,9 +66,10 @@ struct Descriptors {
     std::vector<unsigned> PlaceOf; ///< by scope
 };
 
-/// Creates the descriptors of `F`, with these rows of weights.
+/// Creates the descriptors of `F`, with these rows of weights, and the additions that counting does for 1 in each of them
+/// (Counting::additions).
 Descriptors createDescriptors(llvm::Function &F, const RegionFacts &Self, quipu_hook Hook, const Scopes &Within,
-                              llvm::ArrayRef<ScopedWork> Weights, Details &Into);
+                              llvm::ArrayRef<ScopedWork> Weights, llvm::ArrayRef<int64_t> Additions, Details &Into);
 
 /// A line of JSON about a function, for the section .quipu.facts; and about each scope in it that does something.
 void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Hook, const Scopes &Within);

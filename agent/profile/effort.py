@@ -86,6 +86,21 @@ def add_effort(
     return replace(nodes, counts=counts), is_weighted
 
 
+def sums_of(tables: Sequence[Weights], nodes: NodeArrays, found: Counters, visits: Words) -> Words:
+    """Return the visits and counters of each node times the first column of the tables, for nodes without an owner.
+
+    visits: of each node; shape of the result: (nodes,), modulo 2^64.
+    """
+    sums = np.zeros(nodes.id.size, dtype=np.uint64)
+    number = np.searchsorted(distinct(nodes.region), nodes.region)
+    for table in tables:
+        entry, row = _rows(table, number[found.node] * _ROWS + found.row)
+        np.add.at(sums, found.node[entry], found.value[entry] * table.values[row, 0])
+        visited, first = _rows(table, np.where(nodes.owner < 0, number, -1) * _ROWS)
+        sums[visited] += visits[visited] * table.values[first, 0]
+    return sums
+
+
 def counted_values(visits: Words, found: Counters) -> Words:
     """Return the visits of all nodes, then all counters, then 0: `rows_of_owners` has indices into this."""
     return np.concatenate((visits, found.value, np.zeros(1, dtype=np.uint64)))

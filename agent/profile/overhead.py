@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from quipu.modeling.experiment import FloatArray, IntArray, Metric, Region, RegionKind
 
 from ..layout import LAYOUT
-from .effort import Counters, Weights, rows_of_owners
-from .nodes import NodeArrays, distinct
+from .effort import Counters, Weights, sums_of
+from .nodes import NodeArrays
 
 OVERHEAD = Metric("overhead", "s", "cost", "sum", "time that measuring took, estimated from numbers of events")
 # Events of nodes in addition to their visits. The events of left-out regions belong to the callers, as effort does.
 EVENTS = (
     Metric("pairs", "1", "effort"),
     Metric("visits without a hook", "1", "effort"),
-    Metric("counters added to", "1", "effort"),
+    Metric("additions of counting", "1", "effort"),
 )
 
 
@@ -34,7 +34,7 @@ class EventCosts:
 
     pair: a region is entered and left; inside: the part of it that is in the region's own time, the rest is in its
     caller's. mpi: a pair, and the clock readings that separate waiting. quiet: a visit without a hook. counter: one
-    counter added to.
+    addition of counting.
     """
 
     pair: float
@@ -64,21 +64,16 @@ def with_events(
     nodes: NodeArrays,
     read: NodeArrays,
     counters: Counters,
-    tables: Sequence[Weights],
+    additions: Sequence[Weights],
     unhooked: Set[int],
-    called: Set[int],
     metrics: Sequence[Metric],
 ) -> NodeArrays:
     """Return the nodes with columns more in their counts: `EVENTS`. read: the nodes as they are in the profile.
 
-    tables: what `read_weights` returns for these nodes. unhooked: regions without a hook. called: those of them that
-    were not inlined.
+    additions: how many counting does, by row of weights. unhooked: regions without a hook.
 
-    Where the profile has no visits of a region without a hook, its counters stand for them: one is added to per visit,
-    and nothing else. Elsewhere a counter was added to at most once in each visit, and by 1 or more: at most
-    min(visits, counter) times; the visits of a function that its caller counts for are those of that function. What was
-    inlined costs nothing. Entering and leaving an untimed call
-    path counts as a number of visits without a hook.
+    Where the profile has no visits of a region without a hook, its counters stand for them. Visits of what was inlined
+    cost nothing. Entering and leaving an untimed call path counts as a number of visits without a hook.
     """
     names = [metric.name for metric in metrics]
     nothing = np.uint64(0)
@@ -86,25 +81,9 @@ def with_events(
     if "visits" in names:
         visits, complete = (each.counts[:, names.index("visits")] for each in (read, nodes))
     is_quiet = np.isin(nodes.region, np.fromiter(unhooked, dtype=np.int64, count=len(unhooked)))
-    added = np.zeros(nodes.id.size, dtype=np.uint64)
-    most = visits[counters.node]
-    regions = distinct(nodes.region)
-    is_called = np.isin(nodes.region, np.fromiter(called, dtype=np.int64, count=len(called)))
-    carried = np.where(is_called, nodes.owner, -1)
-    number = np.searchsorted(regions, nodes.region)
-    rows = [(table.metric, *rows_of_owners(carried, counters, table, number)) for table in tables]
-    width = nodes.owner.size + most.size + 1
-    # A counter that says how often the function was called may be one of a loop of the caller.
-    calls = [node * width + source for metric, node, _, source in rows if names[metric] == "visits"]
-    for _, node, _, source in rows:
-        place = source - nodes.owner.size
-        is_counter = (place >= 0) & (place < most.size)
-        for known in calls:
-            is_counter &= ~np.isin(node * width + source, known)
-        np.maximum.at(most, place[is_counter], complete[node[is_counter]])
-    np.add.at(added, counters.node, np.minimum(counters.value, most))
     quiet = np.where(is_quiet & (nodes.owner < 0), np.where(visits > 0, visits, complete), nothing)
     quiet = np.where(is_quiet | ~nodes.untimed, quiet, visits * np.uint64(LAYOUT.numbers["UNTIMED_PAIR"]))
+    added = np.maximum(sums_of(additions, read, counters, visits).view(np.int64), 0).astype(np.uint64)
     events = np.stack((np.where(is_quiet | nodes.untimed, nothing, visits), quiet, added), axis=1)
     return replace(nodes, counts=np.concatenate((nodes.counts, events), axis=1))
 

@@ -150,13 +150,15 @@ def read_profile(
     nodes = read_nodes(chunks[ChunkType.NODES], header.number("node_size"), len(header.metrics), problems)
     threads = read_threads(chunks[ChunkType.THREADS], nodes)
     counters = read_counters(chunks[ChunkType.COUNTERS], nodes, problems)
-    weights = read_weights(chunks[ChunkType.WEIGHTS], nodes, len(header.metrics), problems)
+    weights = read_weights(chunks[ChunkType.WEIGHTS], nodes, len(header.metrics) + 1, problems)
+    additions = [table for table in weights if table.metric >= len(header.metrics)]
+    weights = [table for table in weights if table.metric < len(header.metrics)]
     read = nodes
     counts: NDArray[np.int64] | None = None
     notes: list[str] = []
     if values:
         nodes, is_weighted = add_effort(read, counters, weights, header.metrics, problems)
-        nodes = with_events(nodes, read, counters, weights, texts.without_hook, texts.called, header.metrics)
+        nodes = with_events(nodes, read, counters, additions, texts.without_hook, header.metrics)
         nodes, index = fold_left_out(nodes, texts.left_out, (*header.metrics, *EVENTS))
         words, notes = without_negative_times(nodes.counts[:, : -len(EVENTS)], header.metrics)
         counts = signed(words, is_weighted, problems)

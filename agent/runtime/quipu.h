@@ -43,7 +43,8 @@ struct quipu_region {
     uint32_t kind;       /* enum quipu_kind, and QUIPU_PACKED */
     uint64_t id;
     const void *weights; /* counters + 1 rows of QUIPU_WEIGHTED int64_t: the effort of one visit, then of 1 in each
-                            counter; packed if the kind says so */
+                            counter; packed if the kind says so, with one more column: additions that
+                            counting does */
     uint32_t counters;   /* at most QUIPU_MOST_COUNTERS */
     uint32_t hook;       /* enum quipu_hook */
     uint64_t hash;       /* of the name; 0: the runtime computes it */

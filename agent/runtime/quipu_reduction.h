@@ -30,7 +30,7 @@ struct quipu_snapshot {
     const uint32_t *location; /* thread number */
     const uint8_t *open;      /* 1: the call path was active, and will get more */
     const uint64_t *values;   /* [nodes][metrics] */
-    const uint64_t *events;   /* [nodes][QUIPU_EVENTS]: enters and exits, visits without them, counters added to */
+    const uint64_t *events;   /* [nodes][QUIPU_EVENTS]: enters and exits, visits without them, additions of counting */
     const char *const *texts; /* of regions: name, display, file, line, kind, joined by \x1f */
     const char *metric_table; /* as in the header of profiles */
 };

@@ -74,15 +74,17 @@ class Rows {
   public:
     Rows(const void *weights, bool packed) : next(static_cast<const uint8_t *>(weights)), packed(packed) {}
 
-    void read(int64_t *row) {
+    /* Returns the column that only packed rows have. */
+    int64_t read(int64_t *row) {
         if (!packed) {
             memcpy(row, next, sizeof(int64_t) * QUIPU_WEIGHTED);
             next += sizeof(int64_t) * QUIPU_WEIGHTED;
-            return;
+            return 0;
         }
         uint64_t columns = number(false);
         for (int column = 0; column < QUIPU_WEIGHTED; column++, columns >>= 1)
             row[column] = columns & 1 ? static_cast<int64_t>(number(true)) : 0;
+        return columns & 1 ? static_cast<int64_t>(number(true)) : 0;
     }
     /* Of a scope. */
     void read_numbered(int64_t *row) {
@@ -181,19 +183,21 @@ KnownRegion *known_region(const quipu_region *region, uint64_t id, uint32_t rows
     const size_t scope_bytes = scope ? sizeof(int64_t) * QUIPU_SCOPE_ROW * scope->count : 0;
     auto *entry = static_cast<KnownRegion *>(keep(sizeof(KnownRegion)));
     char *text = entry ? record_of(region) : nullptr; /* the descriptor goes away with its library */
-    auto *weights = text ? static_cast<int64_t *>(keep(weight_bytes + scope_bytes + 1)) : nullptr;
+    const size_t added_bytes = sizeof(int64_t) * rows;
+    auto *weights = text ? static_cast<int64_t *>(keep(weight_bytes + scope_bytes + added_bytes + 1)) : nullptr;
     if (!weights || !remember_region(id, entry))
         return nullptr;
-    int64_t *scope_rows = weights + size_t{QUIPU_WEIGHTED} * rows;
+    int64_t *additions = weights + size_t{QUIPU_WEIGHTED} * rows, *scope_rows = additions + rows;
     Rows given(region->weights, is_packed(region));
     for (uint32_t row = 0; row < rows; row++)
-        given.read(weights + size_t{row} * QUIPU_WEIGHTED);
+        additions[row] = given.read(weights + size_t{row} * QUIPU_WEIGHTED);
     Rows in_scope(scope ? scope->rows : nullptr, true);
     for (uint32_t row = 0; scope && row < scope->count; row++)
         in_scope.read_numbered(scope_rows + size_t{row} * QUIPU_SCOPE_ROW);
     entry->id = id;
     entry->text = text;
     entry->weights = weights;
+    entry->additions = additions;
     entry->rows = rows;
     entry->hook = static_cast<quipu_hook>(region->hook);
     entry->is_body = is_body(region->name);
@@ -223,6 +227,7 @@ bool write_rows(const RegionRecord *region, uint32_t shift) {
 /* Puts a region into the file. False if there is no room. */
 bool write_region(const RegionRecord *region) {
     return profile.add_weights(region->id, region->weights, 0, region->rows, QUIPU_BLOCKS, QUIPU_WEIGHTED) &&
+           profile.add_weights(region->id, region->additions, 0, region->rows, metric_count, 1) &&
            write_rows(region, region->index ? 1 : 0) &&
            profile.add_text(QUIPU_TEXT_REGION, region->id, &region->text, 1);
 }

@@ -77,30 +77,13 @@ void add_effort(const Node *node, uint64_t *values) {
         for (uint32_t column = 0; column < QUIPU_WEIGHTED; column++)
             values[QUIPU_BLOCKS + column] += times * static_cast<uint64_t>(weights[column]);
     };
-    static uint64_t most[QUIPU_MOST_COUNTERS + 1]; /* how often a counter was added to, at most; under the lock */
-    for (uint32_t row = 0; region && !node->owner && row < region->rows; row++)
-        most[row] = visits;
-    for (uint32_t i = 1; region && !node->owner && i < region->scopes; i++) {
-        const RegionRecord *scope = region_of(region->id + i);
-        if (scope->hook != QUIPU_QUIET)
-            continue;
-        uint64_t called = 0;
-        for (uint32_t at = 0; at < scope->scope_row_count; at++) {
-            const int64_t *row = scope->scope_rows + size_t{at} * QUIPU_SCOPE_ROW;
-            called += times_of(static_cast<uint64_t>(row[0])) * static_cast<uint64_t>(row[1]);
-        }
-        for (uint32_t at = 0; at < scope->scope_row_count; at++) {
-            const int64_t *row = scope->scope_rows + size_t{at} * QUIPU_SCOPE_ROW;
-            if (row[1] == 0 && most[row[0]] < called) /* else it may be one of a loop of the caller */
-                most[row[0]] = called;
-        }
-    }
+    uint64_t additions = 0;
     for (uint32_t row = 0; region && !node->owner && row < region->rows; row++) {
         const uint64_t times = times_of(row);
         add(times, region->weights + size_t{row} * QUIPU_WEIGHTED);
-        if (row > 0) /* in a visit a counter is added to at most once, and by 1 or more */
-            values[metric_count + QUIPU_COUNTERS_ADDED] += times < most[row] ? times : most[row];
+        additions += times * static_cast<uint64_t>(region->additions[row]);
     }
+    values[metric_count + QUIPU_COUNTERS_ADDED] = additions >> 63 ? 0 : additions;
     for (uint32_t i = 0; region && (node->owner || region->scopes) && i < region->scope_row_count; i++) {
         const int64_t *row = region->scope_rows + size_t{i} * QUIPU_SCOPE_ROW;
         const uint64_t times = times_of(static_cast<uint64_t>(row[0]));

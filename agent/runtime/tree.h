@@ -203,7 +203,8 @@ struct RegionRecord {
     uint64_t id;
     const char *text; /* the record in the profile, which begins with the name */
     const int64_t *weights;
-    uint32_t rows; /* of weights */
+    const int64_t *additions; /* of each row: what counting does */
+    uint32_t rows;            /* of weights */
     quipu_hook hook;
     const int64_t *scope_rows; /* see quipu_scope */
     uint32_t scope_row_count;

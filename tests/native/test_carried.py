@@ -162,3 +162,32 @@ def test_the_estimate_knows_counters_that_callers_have(workshop: Workshop) -> No
     seconds = float(run.profile.attributes["counter_ns"]) * 1e-9
     # Each call adds to at most one counter, and not to none in two of three.
     assert CALLS / 3 * seconds * 0.99 <= run.tree[("main",)]["overhead"] <= 1.2 * CALLS * seconds + 1e-6
+
+
+ADDING = {
+    # Three ways, and one number and one addition on each.
+    "ways": (
+        "__attribute__((noinline)) static int f(int n) { if (n % 3 == 0) return n / 7; if (n % 5 == 0) return n ^ 21;"
+        " return n * 5; }\nint main(void) { volatile int sum = 0; for (int i = 0; i < COUNT; i++) sum ^= f(i); }",
+        2 * CALLS,
+    ),
+    # The loop and the branch count in registers; every second iteration takes the branch.
+    "register": (
+        "volatile int odd = 1;\nint main(void) { int sum = 0, step = odd; for (int i = 0; i < COUNT; i += step)"
+        " if (i & 1) sum += 1000000 / (i + 1); odd = sum; }",
+        3 * CALLS // 2,
+    ),
+    # Known in closed form.
+    "closed": ("double x[COUNT];\nint main(void) { for (int i = 0; i < COUNT; i++) x[i] += i; return 0; }", 0),
+}
+
+
+@pytest.mark.parametrize("name", ADDING)
+def test_the_estimate_knows_the_additions_of_counting(workshop: Workshop, name: str) -> None:
+    code, additions = ADDING[name]
+    source = workshop.folder / f"{name}.c"
+    source.write_text(code.replace("COUNT", str(CALLS)))
+    run = workshop.run(workshop.build(source, "-O2", name=name), QUIPU_CLOCK="none")
+    costs = {key: float(run.profile.attributes[key]) * 1e-9 for key in ("counter_ns", "pair_ns")}
+    found = (run.tree[("main",)]["overhead"] - costs["pair_ns"]) / costs["counter_ns"]
+    assert found == pytest.approx(additions, rel=0.01, abs=10)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from profile_writer import Node, Profile, Weights, rank_profile
+from profile_writer import METRICS, Node, Profile, Weights, rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive
 from quipu.agent.merge.experiment import load_experiment
@@ -30,7 +30,8 @@ def measured(rank: int = 0, **attributes: str) -> Profile:
     nodes[2].counters = (3, 50)
     profile.nodes = nodes
     profile.regions = {**profile.regions, 5: QUIET}
-    profile.weights = [Weights(2, [[0], [1], [1]]), Weights(5, [[0], [1], [1], [1]])]
+    added = [Weights(2, [[0], [2], [-1]], metric=len(METRICS)), Weights(5, [[0], [0], [1], [2]], metric=len(METRICS))]
+    profile.weights = [Weights(2, [[0], [1], [1]]), Weights(5, [[0], [1], [1], [1]]), *added]
     return profile
 
 
@@ -41,8 +42,8 @@ def nanoseconds(profile: Profile, folder: Path) -> list[float]:
 
 
 def test_events_times_their_costs(tmp_path: Path) -> None:
-    """10 visits of solve and 400 quiet ones; counters are added to at most once a visit; 20 calls of MPI."""
-    solve = 10 * 30 + (3 + 10) * 0.5 + 400 * 2 + (7 + 400 + 400) * 0.5
+    """10 visits of solve and 400 quiet ones; counters say how many additions there were; 20 calls of MPI."""
+    solve = 10 * 30 + 0 * 0.5 + 400 * 2 + (900 + 2 * 500) * 0.5
     assert nanoseconds(measured(), tmp_path) == [0, 30, solve, 20 * 30, 0, 90, 30]
 
 
@@ -70,7 +71,7 @@ def test_totals_of_a_run(tmp_path: Path) -> None:
     assert costs["mpi_visits"] == 40
     assert costs["hooks"] == pytest.approx((15 + 14) * 30e-9)
     assert costs["mpi"] == pytest.approx(40 * 42e-9)
-    assert costs["counters"] == pytest.approx(2 * (6.5 + 800 + 403.5) * 1e-9)
+    assert costs["counters"] == pytest.approx(2 * (800 + 950) * 1e-9)
     assert costs["probes"] == 0.5
     assert costs["agents"] == 0.5
     assert costs["total"] == pytest.approx(costs["hooks"] + costs["mpi"] + costs["counters"] + 0.5)

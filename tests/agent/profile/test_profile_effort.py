@@ -113,7 +113,7 @@ def test_threads_in_nodes_of_many_chunks(tmp_path: Path) -> None:
         ((0, 0), [], 0, ""),
         ((1,), [Weights(1, [[0], [1], [5]])], 1, ""),
         ((1,), [Weights(1, [[0], [1]]), Weights(1, [[0], [500]])], 1, ""),
-        ((1, 2), [Weights(1, [[0], [1]]), Weights(1, [[9]], metric=4)], 1, "1 records of weights make no sense"),
+        ((1, 2), [Weights(1, [[0], [1]]), Weights(1, [[9]], metric=5)], 1, "1 records of weights make no sense"),
     ],
 )
 def test_what_is_missing_is_told(
