@@ -42,7 +42,7 @@ define void @caller() nounwind {
 ; CHECK: tail call i32 @choose.quipu.far(i32 %a, i32 %b)
 ; CHECK-NOT: add i64
 ; CHECK: tail call i32 @choose.quipu(i32 %a, i32 %b, ptr nest %quipu.counters)
-; CHECK-LABEL: define internal i32 @choose.quipu.far(i32 %0, i32 %1)
+; CHECK-LABEL: define private i32 @choose.quipu.far(i32 %0, i32 %1)
 ; CHECK: call preserve_allcc ptr @quipu_count_missed(ptr @quipu.region.choose, ptr
 ; CHECK-NOT: add i64
 ; CHECK: tail call i32 @choose.quipu(i32 %0, i32 %1, ptr nest %quipu.counters)
