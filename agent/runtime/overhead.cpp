@@ -98,19 +98,15 @@ inline void count_inline(Stage *stage) {
 /* Work of a program with a counter now and then: what it takes more is the instructions that count, while loads and
  * stores of counters alone would wait for each other. */
 template <bool counts> inline void work(volatile uint64_t *counters) {
-    uint64_t sums[sums_of_work] = {};
+    uint64_t a = 0, b = 0, c = 0, d = 0; /* in registers, which an array would not be with every compiler */
 #pragma GCC unroll most_counters
     for (int i = 0; i < most_counters; i++) {
-#pragma GCC unroll sums_of_work
-        for (uint64_t &sum : sums) {
-            __asm__ volatile("" : "+r"(sum));
-            sum++;
-        }
+        __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+        a++, b++, c++, d++;
         if (counts)
             counters[i] = counters[i] + 1;
     }
-    for (uint64_t &sum : sums)
-        __asm__ volatile("" : "+r"(sum));
+    __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
 }
 
 /* What the pass emits for a visit of a function with a hook and a clock. */
