@@ -66,8 +66,8 @@ struct Descriptors {
     std::vector<unsigned> PlaceOf; ///< by scope
 };
 
-/// Creates the descriptors of `F`, with these rows of weights, and the additions that counting does for 1 in each of them
-/// (Counting::additions).
+/// Creates the descriptors of `F`, with these rows of weights, and the additions that counting does for 1 in each of
+/// them (Counting::additions).
 Descriptors createDescriptors(llvm::Function &F, const RegionFacts &Self, quipu_hook Hook, const Scopes &Within,
                               llvm::ArrayRef<ScopedWork> Weights, llvm::ArrayRef<int64_t> Additions, Details &Into);
 
