@@ -117,6 +117,7 @@ std::optional<PathNumbers> Counting::choosePaths() const {
 void Counting::followPaths() {
     Type *I64 = Type::getInt64Ty(F.getContext());
     DenseMap<const BasicBlock *, Value *> Number; // of the way up to a block
+    const int64_t Additions = Paths->Count > 1 ? 2 : 1;
     const ReversePostOrderTraversal<Function *> Order(&F);
     for (BasicBlock *BB : Order) {
         auto Along = [&](BasicBlock *From) -> Value * {
@@ -142,7 +143,7 @@ void Counting::followPaths() {
         if (succ_empty(BB)) {
             IRBuilder<> Builder(BB->getTerminator());
             add(Builder, Builder.CreateInBoundsGEP(I64, Counters, Here), Builder.getInt64(1), /*Volatile=*/false);
-            PerBlock[BB] += Paths->Count > 1 ? 2 : 1;
+            PerBlock[BB] += Additions;
         }
     }
 }

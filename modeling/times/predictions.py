@@ -193,7 +193,7 @@ class Rates:
         moved = sum(float(work.measured[largest]) for work in works if work.name == _BYTES)
         bandwidth = moved / seconds[largest] if seconds[largest] > 0 else 0.0
         each = np.ones(len(points)) if column is None else column
-        return rates(times, works, each, bandwidth, noise, self.experiment.exact_times)
+        return rates(times, works, each, bandwidth, noise)
 
     def _amounts(self, point: Mapping[str, float]) -> dict[str, list[tuple[float, float, float]]]:
         """Return lower, middle and upper amount of each kind of work at a point, by name, per call path."""
@@ -257,16 +257,16 @@ def time_models(
 ) -> TimeModels | None:
     """Return the models of the times of an experiment; None without counts of loops, or with too few configurations.
 
-    Computation that was simulated by its effort is a rate times that effort, whatever was counted.
+    Computation that was simulated by its effort has none: its formulas are exact.
     counts, formulas: the laws and the models of all runs, also of those that only counted. explained: what a machine
     tells of call paths of the runs that kept time; without counts of loops, only these have rates.
     """
     timed = with_times_at_callers(experiment.of_time)
     paths = np.arange(len(timed.tree)) if experiment.timed is None else experiment.timed.paths
-    if counts is None or "time" not in timed.values or timed.configurations < _FEWEST:
+    if counts is None or "time" not in timed.values or timed.configurations < _FEWEST or timed.exact_times:
         return None
     classes = counts.experiment.classes
-    every = timed.exact_times or (classes is not None and classes.vectors is not None)
+    every = classes is not None and classes.vectors is not None
     if not every and not explained:
         return None
     if "instructions" not in timed.values or _threads_vary(timed):

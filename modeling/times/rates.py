@@ -39,7 +39,6 @@ _CHANGING_SLOPE = 0.06
 _BITS_OF_CHANGE = 1.0
 _SHARING = 0.16  # growth of the rate from one rank to very many that share a memory
 _SHARING_DEVIATES = 0.05  # its standard deviation
-_OF_EFFORT = 0.01  # part of the noise and of all growth that is left where computation is simulated by its effort
 _RATES_DIFFER = 1.5  # standard deviation of ln rate between call paths
 
 
@@ -66,31 +65,26 @@ class Rate:
     _inverse: Floats
     _scales: tuple[float, float]
     _bandwidth: float
-    _changes: float  # factor of all growth
 
     def at(self, work: float, ranks: float) -> tuple[float, float]:
         """Return the mean and the standard deviation of ln time for an amount of work above 0."""
         there = np.array([[math.log2(work) - self._largest, 1.0 - 1.0 / ranks]])
-        across = _covariance(there, self._place, self._scales, self._changes)[0]
-        mean = _mean(there, self._bandwidth, self._changes)[0] + across @ self._solved + math.log(work)
-        variance = _covariance(there, there, self._scales, self._changes)[0, 0] - across @ self._inverse @ across
-        return float(mean), math.sqrt(max(float(variance), 0.0) + (self._changes * _LACK_OF_FIT) ** 2)
+        across = _covariance(there, self._place, self._scales)[0]
+        mean = _mean(there, self._bandwidth)[0] + across @ self._solved + math.log(work)
+        variance = _covariance(there, there, self._scales)[0, 0] - across @ self._inverse @ across
+        return float(mean), math.sqrt(max(float(variance), 0.0) + _LACK_OF_FIT**2)
 
     @property
     def _largest(self) -> float:
         return math.log2(float(self.work.measured.max()))
 
 
-def rates(
-    times: Floats, works: Sequence[Work], ranks: Floats, bandwidth: float, noise: float, of_effort: bool = False
-) -> list[Rate]:
+def rates(times: Floats, works: Sequence[Work], ranks: Floats, bandwidth: float, noise: float) -> list[Rate]:
     """Return the posteriors of the rate of a call path, one for each kind of work and of growth; none without times.
 
     times: seconds (configurations, repetitions), NaN where not measured; ranks: (configurations,); bandwidth: bytes
-    loaded and stored per second; noise: relative error of one measurement; of_effort: computation was simulated by its
-    effort, so that nothing slows it down.
+    loaded and stored per second; noise: relative error of one measurement.
     """
-    changes = _OF_EFFORT if of_effort else 1.0
     known = np.isfinite(times) & (times > 0)
     there = known.any(axis=1)
     if not there.any():
@@ -98,9 +92,7 @@ def rates(
     middle = np.array([np.median(row[flags]) for row, flags in zip(times[there], known[there], strict=True)])
     # the median of so many values has pi / 2 times the variance of their mean
     repeated = known[there].sum(axis=1)
-    variance = (
-        ((changes * noise) ** 2 + (changes * _TICK / middle) ** 2) * np.where(repeated > 2, math.pi / 2, 1.0) / repeated
-    )
+    variance = (noise**2 + (_TICK / middle) ** 2) * np.where(repeated > 2, math.pi / 2, 1.0) / repeated
     found = []
     for work in works:
         usable = work.measured[there] > 0
@@ -108,16 +100,14 @@ def rates(
             continue
         own = work.measured[there]
         place = np.stack([np.log2(own) - np.log2(work.measured.max()), 1.0 - 1.0 / ranks[there]], axis=1)
-        beyond = np.log(middle / own) - _mean(place, bandwidth, changes)
+        beyond = np.log(middle / own) - _mean(place, bandwidth)
         for bits, scales in ((0.0, _steady(bandwidth)), (_BITS_OF_CHANGE, (_CHANGING_WALK, _CHANGING_SLOPE))):
-            covariance = _covariance(place, place, scales, changes) + np.diag(variance + (changes * _LACK_OF_FIT) ** 2)
+            covariance = _covariance(place, place, scales) + np.diag(variance + _LACK_OF_FIT**2)
             inverse = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
             solved = inverse @ beyond
             weight = -0.5 * beyond @ solved - 0.5 * np.linalg.slogdet(covariance)[1] - bits * math.log(2)
-            origin = np.zeros((1, 2))
-            level = _mean(origin, bandwidth, changes) + _covariance(origin, place, scales, changes) @ solved
-            seconds = math.exp(level[0])
-            found.append(Rate(work, float(weight), seconds, place, solved, inverse, scales, bandwidth, changes))
+            level = _mean(np.zeros((1, 2)), bandwidth) + _covariance(np.zeros((1, 2)), place, scales) @ solved
+            found.append(Rate(work, float(weight), math.exp(level[0]), place, solved, inverse, scales, bandwidth))
     return found
 
 
@@ -130,18 +120,18 @@ def _beyond_memory(bandwidth: float) -> float:
     return max(math.log2(max(bandwidth, 1.0) / _BANDWIDTH), 0.0)
 
 
-def _mean(place: Floats, bandwidth: float, changes: float) -> Floats:
+def _mean(place: Floats, bandwidth: float) -> Floats:
     """Return the mean of ln rate at places (places, 2): growth ends where memory gives the bandwidth that is left."""
     doublings, sharing = place.T
     left = _beyond_memory(bandwidth) * math.log(2) * (1.0 - np.exp(-_BY_BANDWIDTH / math.log(2) * doublings))
-    return np.asarray(math.log(INSTRUCTION) + changes * (_GROWTH * doublings + left + _SHARING * sharing))
+    return np.asarray(math.log(INSTRUCTION) + _GROWTH * doublings + left + _SHARING * sharing)
 
 
-def _covariance(one: Floats, other: Floats, scales: tuple[float, float], changes: float) -> Floats:
+def _covariance(one: Floats, other: Floats, scales: tuple[float, float]) -> Floats:
     """Return the covariance of ln rate between places (places, 2) and others: level, slope, random walk, sharing."""
     walk, slope = scales
     first, second = one[:, None, 0], other[None, :, 0]
     same_side = np.minimum(np.abs(first), np.abs(second)) * (first * second > 0)
     shared = one[:, None, 1] * other[None, :, 1]
-    growth = walk**2 * same_side + slope**2 * first * second + _SHARING_DEVIATES**2 * shared
-    return np.asarray(_RATES_DIFFER**2 + changes**2 * growth)
+    level = _RATES_DIFFER**2 + walk**2 * same_side + slope**2 * first * second
+    return np.asarray(level + _SHARING_DEVIATES**2 * shared)
