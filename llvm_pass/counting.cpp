@@ -113,8 +113,10 @@ std::optional<PathNumbers> Counting::choosePaths() const {
     return numberPaths(F, PathFactor * (Plan.Edges.size() + 1));
 }
 
-/// Keeps the number of the path in a register, and counts it where the function ends.
+/// Keeps the number of the path in a register, and counts it where the function ends; if paths are counted.
 void Counting::followPaths() {
+    if (!Paths)
+        return;
     Type *I64 = Type::getInt64Ty(F.getContext());
     DenseMap<const BasicBlock *, Value *> Number; // of the way up to a block
     const int64_t Additions = Paths->Count > 1 ? 2 : 1;
@@ -256,8 +258,7 @@ void Counting::insert(Value *TheCounters) {
     Scope = MDNode::get(F.getContext(), Metadata.createAnonymousAliasScope(
                                             Metadata.createAnonymousAliasScopeDomain("quipu"), "quipu.counters"));
     separateMemory();
-    if (Paths)
-        followPaths();
+    followPaths();
     PerCount.assign(Plan.Weights.size(), 0);
     for (size_t I = 0; I < Plan.Edges.size(); I++) {
         Instruction *Where = placeOf(Plan.Edges[I]);

@@ -160,12 +160,11 @@ bool make_room(TeamDelays *team, uint32_t paths, Charges *charges) {
     uint32_t slots = 8;
     while (slots < 2 * paths)
         slots *= 2;
-    const size_t wanted = size_t{3} * (paths + 1) + slots;
+    const size_t each = size_t{paths} + 1, wanted = 3 * each + slots;
     if (!has_room(team->scratch, team->scratch_room, wanted))
         return false;
     memset(team->scratch, 0, wanted * sizeof(double));
-    *charges = {team->scratch, team->scratch + paths + 1, team->scratch + 2 * (paths + 1),
-                team->scratch + 3 * (paths + 1), slots};
+    *charges = {team->scratch, team->scratch + each, team->scratch + 2 * each, team->scratch + 3 * each, slots};
     return true;
 }
 

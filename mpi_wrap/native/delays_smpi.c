@@ -222,7 +222,7 @@ static void charge(struct charges *charges, const struct quipu_mpi_arrival *wait
     double from_others = others == NULL ? 0 : late->waited;
     for (size_t e = 0; others != NULL && e < others->count; e++)
         from_others -= others->of[e].late == waiting->rank ? others->of[e].ns : 0;
-    for (size_t e = 0; longer > 0 && from_others > 0 && e < others->count; e++) {
+    for (size_t e = 0; others != NULL && longer > 0 && from_others > 0 && e < others->count; e++) {
         const struct waited *indirect = &others->of[e];
         if (indirect->late == waiting->rank)
             continue;
