@@ -35,7 +35,7 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// A function that now counts writes memory: what the optimizer had found out about it no longer holds.
+/// A function that counts writes memory. So attributes that say that it does not are removed.
 void forgetMemoryFacts(Function &F) {
     F.removeFnAttr(Attribute::Memory);
     F.removeFnAttr(Attribute::NoSync);
@@ -52,7 +52,7 @@ void forgetMemoryFacts(Function &F) {
     }
 }
 
-/// How a version that has the name goes to the counted one (decideAtEntry).
+/// How the version with the public name calls the counted version (decideAtEntry).
 struct Decision {
     Function *Plain, *Counted;
     GlobalVariable *Region; ///< null: the counted version looks for its counters
@@ -77,10 +77,10 @@ class FunctionInstrumenter {
         finish(Twice, isRegion() ? Begin : nullptr, Descriptor);
     }
 
-    /// Plain: the version without counters. Returns what callers need that count for the function, if they may.
+    /// Plain: the version without counters. Returns what callers need to count for the function, if they may do so.
     std::optional<Carried> run(FunctionAnalysisManager &FAM, Function *Plain, bool MayBeCarried) {
         std::vector<Instruction *> Twice = returningTwice();
-        Inlines &= Twice.empty() && F.getName() != "main"; // rare, and what is open ends with main
+        Inlines &= Twice.empty() && F.getName() != "main"; // open regions end with main
         MayBeCarried &= Plain && !Plain->isInterposable() && Twice.empty() && Within.hooks().empty();
         PathUse Ways = isRegion() || !Inlines ? PathUse::Never : PathUse::Usually;
         if (MayBeCarried && Ways == PathUse::Usually && isCalledHereOnly(*Plain))

@@ -27,7 +27,7 @@ from .priors.untimed import OF_CALLS
 
 # Losses below this part of all time at the target are not worth a word.
 _LEAST_LOSS = 1e-3
-# What models of time have beyond effort is said of call paths that lose more than this part of the program by it.
+# Growth of time beyond effort is reported for call paths where it takes more than this part of the program.
 _LEAST_BEYOND = 0.01
 # How many times the largest measured number of ranks a diagnosis is made for if none is given: the furthest
 # that `make bench-modeling_accuracy` and `bench-modeling_layouts` check predictions and intervals at.

@@ -14,8 +14,9 @@ LineEffort = Mapping[int, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class LineChange:
-    """A source line whose effort differs; line, old_line: its number after and before, 0 where it is not.
+    """A source line whose effort differs.
 
+    line, old_line: its number in the new and in the old version, 0 if it is not there.
     before, after: one value per metric.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executions of count classes per call path: counters of all ranks, added up by what the pass says of them.
+"""Executions of count classes per call path, from the counters of all ranks. A class is blocks that run equally often.
 
 executions(call path, class) = sum of share × row over the terms of the class, where row 0 is the visits and row i the
 counter i of the function, modulo 2^64. Processes whose counters are arranged alike on the same call paths share the

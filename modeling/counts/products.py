@@ -27,7 +27,7 @@ EXACT = 1e-10  # relative rounding error of counts
 WINDOW = 20.0  # bits that an alternative may have more than the best
 _TOLERANCE = 1e-10  # of projections
 _SEED = 1
-_MOST_FACTORS = 220  # that products of three and four are made of, the cheapest ones
+_MOST_FACTORS = 220  # classes that products of two and more are made of, the cheapest ones
 _MOST_UNSEEN = 8
 _MOST_FOUND = 40  # products that are kept
 

@@ -19,8 +19,8 @@ SHARE = 0.05
 """Share of the time from which on a function is a kernel: the default of the paper."""
 LEAST_PROFILES = 3
 """Profiles that kernels are identified from: "at least three" (section 3.2)."""
-# A run time that falls by less than this from the smallest to the largest number of processes does not decrease; what
-# is smaller than the second part of the program is too short to say.
+# _DECREASE: a run time that falls by less than this part from the smallest to the largest number of processes does not
+# decrease. _NOTICEABLE: call paths with a smaller part of the program are too short to tell.
 _DECREASE, _NOTICEABLE = 0.05, 1e-4
 
 

@@ -21,8 +21,8 @@ MOST_LEVELS = 1000
 """A column of texts with more different values is a name of the rows, not a parameter."""
 MOST_CATEGORIES = 200
 NOTE_ROWS, NOTE_VALUES, NOTE_RANGE, NOTE_RATIO = 200, 50, 0.2, 1.2
-"""Numbers that may be names are looked for over so many rows, among parameters of at most so many values, whose mean
-log time changes by more than that, with a ratio of von Neumann above this."""
+"""When numbers may be names of categories: the least number of rows, the most values of the parameter, the least change
+of its mean log time, and the least ratio of von Neumann."""
 UNKNOWN = -1.0
 """Code of a category that was not measured."""
 
