@@ -143,7 +143,7 @@ class Rates:
     def text(self, path: int) -> str:
         """Return the likeliest rate of a call path as text."""
         likeliest = max(self.rates[path], key=lambda rate: rate.ln_weight)
-        if likeliest.work.name == _EXPLAINED:
+        if path in self.explained:
             return f"{likeliest.seconds / INSTRUCTION:.3g} · {_EXPLAINED}"
         return f"{likeliest.seconds * 1e9:.3g} ns · {likeliest.work.name}"
 

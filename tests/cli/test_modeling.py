@@ -252,7 +252,7 @@ def test_where_all_runs_are_oversubscribed_no_model_is_said_to_leave_them_out(
         assert "[oversubscribed-models]" in text
         assert "leave them out" not in text
     diagnosis = quipu_here("diagnose", "all", "--at", "p=64,n=128").out.replace("\n", " ")
-    assert "p: measure at least 4 values of it, with a processor for each rank" in diagnosis
+    assert "p, n: measure at least 4 values of each, with a processor for each rank" in diagnosis
 
 
 def test_a_file_of_models_keeps_what_is_oversubscribed(quipu_here: Quipu, crowded: Path) -> None:

@@ -172,7 +172,7 @@ def test_parameters_are_in_names_or_in_what_differs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("id=51", "id=50", ":14: .*a node needs an id of its own"),
+        ("id=51", "id=50", ":14: .*a node needs a unique id"),
         ("parent=50", "parent=51", ":14: .*a parent that comes before it"),
         ("data=1.5=", "data=nan=", "no finite number"),
         ("data=1.5=", "data=many=", "many"),
