@@ -114,13 +114,18 @@ def _rows(
     Rows are single runs where those of a configuration differ, and else means.
     """
     configurations = np.arange(len(distinct[key]))
-    single = runs.get(key)
-    if single is None or not np.nan_to_num(np.ptp(single, axis=1)).any():
-        return distinct[key], configurations, {other: distinct[other] for other in others}
-    known = [other for other in others if other in runs]
+    means = distinct[key], configurations, {other: distinct[other] for other in others}
+    single, known = runs.get(key), [other for other in others if other in runs]
+    if single is None or not known:
+        return means
+    there = np.isfinite(single)
+    if not (np.where(there, single, -np.inf).max(axis=1) > np.where(there, single, np.inf).min(axis=1)).any():
+        return means
     table = np.stack([np.broadcast_to(configurations[:, None], single.shape), single, *(runs[k] for k in known)])
     table = table.reshape(len(table), -1)
     table = np.unique(table[:, np.isfinite(table).all(axis=0)], axis=1)
+    if not table.size:  # no run has all of them
+        return means
     return table[1], table[0].astype(np.int64), dict(zip(known, table[2:], strict=True))
 
 

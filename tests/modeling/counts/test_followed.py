@@ -42,3 +42,12 @@ def test_counts_that_vary_less_say_more() -> None:
     visits = np.stack([np.ones((6, 5)), np.rint(1000 * SIZES[:, None] * (1 + scatter))])
     value = models(visits, visits).predict({"n": 768.0}, "visits")[1].value
     assert value == pytest.approx(768_000, rel=0.02)
+
+
+def test_counts_that_no_run_has_together_are_modeled_by_their_means() -> None:
+    random = np.random.default_rng(3)
+    steps = np.rint(3 * SIZES[:, None] * random.uniform(0.9, 1.1, (6, 3)))
+    blocks = 7.0 * steps
+    steps[:, 1:], blocks[:, 0] = np.nan, np.nan
+    visits = np.stack([np.ones((6, 3)), steps])
+    assert models(visits, np.stack([blocks, blocks])).predict({"n": 192.0}, "blocks")[1].value > 0
