@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from quipu.modeling.counts.predictions import CountModels, count_models
+from quipu.modeling.counts.program import fit
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region
 
 SIZES = np.array([16.0, 24.0, 32.0, 48.0, 64.0, 96.0])
@@ -44,10 +45,12 @@ def test_counts_that_vary_less_say_more() -> None:
     assert value == pytest.approx(768_000, rel=0.02)
 
 
-def test_counts_that_no_run_has_together_are_modeled_by_their_means() -> None:
+def test_counts_whose_runs_are_not_known_are_followed_by_their_means() -> None:
+    """Counts of classes are known as means only: a count that has runs is compared with its own means then."""
     random = np.random.default_rng(3)
-    steps = np.rint(3 * SIZES[:, None] * random.uniform(0.9, 1.1, (6, 3)))
-    blocks = 7.0 * steps
-    steps[:, 1:], blocks[:, 0] = np.nan, np.nan
-    visits = np.stack([np.ones((6, 3)), steps])
-    assert models(visits, np.stack([blocks, blocks])).predict({"n": 192.0}, "blocks")[1].value > 0
+    other = np.rint(3 * SIZES * random.uniform(0.9, 1.1, 6))
+    runs = (5 * SIZES + 7 * other)[:, None] + np.array([-7.0, 0.0, 7.0])
+    vectors = [runs.mean(axis=1), other]
+    found = fit(SIZES[:, None], ["n"], vectors, None, within=[(1,), ()], runs={0: runs})
+    value, around = (model.at([192.0]).quantile(0.5) for model in found)
+    assert value == pytest.approx(5 * 192 + 7 * around)
