@@ -47,7 +47,7 @@ uint64_t path_of(const Node *node) {
 
 Delays *delays_of(Thread *thread) {
     if (!thread->delays)
-        thread->delays = static_cast<Delays *>(keep(sizeof(Delays)));
+        __atomic_store_n(&thread->delays, static_cast<Delays *>(keep(sizeof(Delays))), __ATOMIC_RELEASE);
     return thread->delays;
 }
 
@@ -125,15 +125,18 @@ void describe_delays() {
 }
 
 const uint64_t *paths_of(Thread *thread, uint32_t listed) {
-    if (!thread->delays) {
+    Delays *all = __atomic_load_n(&thread->delays, __ATOMIC_ACQUIRE);
+    if (!all) {
         const Locked locked;
-        delays_of(thread);
+        all = delays_of(thread);
     }
-    Delays *all = thread->delays;
+    /* The thread that ends a region asks for the threads of its team, one thread after another. */
+    uint32_t known = all ? __atomic_load_n(&all->known, __ATOMIC_ACQUIRE) : 0;
     if (!all || !has_room(all->path, all->path_room, listed))
         return nullptr;
-    for (; all->known < listed; all->known++)
-        all->path[all->known] = path_of(thread->list[all->known]);
+    for (; known < listed; known++)
+        all->path[known] = path_of(thread->list[known]);
+    __atomic_store_n(&all->known, known, __ATOMIC_RELEASE);
     return all->path;
 }
 

@@ -83,7 +83,8 @@ struct Member {
 struct Team {
     Node *path;     /* that came to the construct */
     uint32_t level; /* of nesting, from 0 */
-    Team *next;
+    Team *next;     /* spare, or of the region around */
+    uint32_t depth; /* regions around */
     uint32_t room;
     Member *members;
     TeamDelays delays;
@@ -93,6 +94,11 @@ const void *library_code;        /* of the OpenMP library */
 Team *spare;                     /* under the lock */
 thread_local Member *at_end;     /* this thread waits at the end of a parallel region, if not null */
 thread_local Member *at_barrier; /* this thread is at a barrier of its team, if not null */
+
+/* Regions that this thread began. When the library ends one, the region's data may belong to another region already:
+ * LLVM's hands the team back before it calls. */
+thread_local Team *begun; /* the innermost that is measured */
+thread_local uint32_t depth;
 
 /* An explicit task that this thread runs now, or that it interrupted for another one. An untied task is run in parts,
  * each by any thread, and the library starts each part like a task of its own: what a task is doing therefore belongs
@@ -154,11 +160,11 @@ void begin_wait(Member *member) {
 
 /* The data of an explicit task is the call path that created it, with a mark; that of an implicit task is its member of
  * a team. */
-void mark(Data *task, void *what) { __atomic_store_n(&task->pointer, static_cast<char *>(what) + 1, __ATOMIC_RELEASE); }
+void mark(Data *task, void *what) { ompt::set(task, static_cast<char *>(what) + 1); }
 
 bool is_explicit(const Data *task) { return __atomic_load_n(&task->value, __ATOMIC_RELAXED) & 1; }
 
-void *marked(const Data *task) { return static_cast<char *>(__atomic_load_n(&task->pointer, __ATOMIC_ACQUIRE)) - 1; }
+void *marked(const Data *task) { return static_cast<char *>(ompt::get(task)) - 1; }
 
 Running *take_running() {
     Running *taken = unused;
@@ -284,19 +290,27 @@ void on_parallel_begin(Data *task, const TaskFrame *, Data *region, unsigned siz
     if (team) {
         Node *path = quipu_here();
         team->level = level_of(path);
+        team->next = begun;
+        team->depth = depth;
+        begun = team;
         __atomic_store_n(&team->path, path, __ATOMIC_RELEASE);
     }
-    __atomic_store_n(&region->pointer, team, __ATOMIC_RELEASE);
+    depth++;
+    ompt::set(region, team);
 }
 
-void on_parallel_end(Data *region, Data *, int, const void *) {
-    auto *team = static_cast<Team *>(region->pointer);
-    if (!team)
-        return;
+void end_waits(Team *team) {
     for (uint32_t i = 0; i < team->room; i++)
         add_wait(&team->members[i]);
-    end_team(&team->delays);
-    __atomic_store_n(&region->pointer, nullptr, __ATOMIC_RELEASE);
+}
+
+void on_parallel_end(Data *, Data *, int, const void *) {
+    Team *team = begun;
+    depth--;
+    if (!team || team->depth != depth)
+        return;
+    begun = team->next;
+    end_waits(team); /* of a league */
     const Locked locked;
     team->next = spare;
     spare = team;
@@ -309,11 +323,15 @@ void on_implicit_task(int endpoint, Data *region, Data *task, unsigned size, uns
     if (initial && index == 0)
         return;
     if (endpoint == scope_end) {
-        if (index == 0 && task->pointer) {
+        if (index == 0 && ompt::get(task)) {
             go_back_to(task);
-            quipu_exit(static_cast<Member *>(task->pointer)->frame);
+            const auto *first = static_cast<Member *>(ompt::get(task));
+            quipu_exit(first->frame);
+            /* At the end of the region, the others may be in another team already. */
+            end_waits(first->team);
+            end_team(&first->team->delays);
         }
-        task->pointer = nullptr; /* the others left at the barrier, and their team may be gone */
+        ompt::set(task, nullptr); /* the others left at the barrier, and their team may be gone */
         return;
     }
     if (index > 0) {
@@ -321,9 +339,9 @@ void on_implicit_task(int endpoint, Data *region, Data *task, unsigned size, uns
         while (running)
             end_task();
     }
-    auto *team = region ? static_cast<Team *>(__atomic_load_n(&region->pointer, __ATOMIC_ACQUIRE)) : nullptr;
+    auto *team = region ? static_cast<Team *>(ompt::get(region)) : nullptr;
     Node *path = team ? __atomic_load_n(&team->path, __ATOMIC_ACQUIRE) : nullptr;
-    task->pointer = nullptr;
+    ompt::set(task, nullptr);
     if (!path || index >= team->room)
         return;
     Member *member = &team->members[index];
@@ -335,7 +353,7 @@ void on_implicit_task(int endpoint, Data *region, Data *task, unsigned size, uns
     member->first = index == 0;
     member->team = team;
     member->index = index;
-    task->pointer = member;
+    ompt::set(task, member);
     if (!initial)
         join_team(&team->delays, index, size, quipu_here());
 }
@@ -363,14 +381,14 @@ void on_sync_region_wait(int kind, int endpoint, Data *, Data *task, const void 
     else if (endpoint == scope_end)
         leave(region);
     const bool is_barrier = kind != sync_taskwait && kind != sync_taskgroup;
-    const bool of_nobody = is_barrier && task && !task->pointer; /* a team of the library itself */
+    const bool of_nobody = is_barrier && task && !ompt::get(task); /* a team of the library itself */
     const bool ends_region = kind == sync_barrier_implicit_parallel || kind == sync_barrier_teams;
     if (endpoint == scope_end && is_barrier && at_barrier && !running)
         leave_barrier_of_team(ends_region);
     if (endpoint != scope_begin || of_nobody)
         return;
     quipu_enter(region);
-    auto *member = is_barrier && task && !is_explicit(task) ? static_cast<Member *>(task->pointer) : nullptr;
+    auto *member = is_barrier && task && !is_explicit(task) ? static_cast<Member *>(ompt::get(task)) : nullptr;
     if (!member)
         return;
     come_to_barrier_of_team(member);

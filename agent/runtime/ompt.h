@@ -15,6 +15,10 @@ union Data {
     void *pointer;
 };
 
+/* The library uses its data of regions, tasks and constructs for others later, in any thread. */
+inline void *get(const Data *data) { return __atomic_load_n(&data->pointer, __ATOMIC_ACQUIRE); }
+inline void set(Data *data, void *pointer) { __atomic_store_n(&data->pointer, pointer, __ATOMIC_RELEASE); }
+
 enum Endpoint { scope_begin = 1, scope_end = 2, scope_both = 3 };
 
 using Callback = void (*)();

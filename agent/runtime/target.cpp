@@ -70,14 +70,14 @@ void on_target(int kind, Endpoint endpoint, int device, Data *, Data *, Data *co
     if (of < target || of > target_update)
         return;
     if (endpoint == scope_end) {
-        if (construct && construct->pointer)
-            quipu_exit(static_cast<quipu_frame *>(construct->pointer));
+        if (construct && ompt::get(construct))
+            quipu_exit(static_cast<quipu_frame *>(ompt::get(construct)));
         return;
     }
     kernel.on_host = device >= 0 && device < most_devices && on_host[device];
     quipu_frame *frame = quipu_enter(&constructs[of - target]);
     if (construct)
-        construct->pointer = quipu_here() ? frame : nullptr;
+        ompt::set(construct, quipu_here() ? frame : nullptr);
 }
 
 void on_operation(Endpoint endpoint, Data *, Data *, uint64_t *, int kind, void *, int, void *, int, size_t bytes,

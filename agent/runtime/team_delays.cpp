@@ -119,12 +119,11 @@ void record(TeamThread *own, uint64_t left) {
 }
 
 /* Others wait already for the only thread that does not. */
-void watch(TeamDelays *team) {
+void watch(TeamDelays *team, TeamWatch *watch) {
     const TeamThread *found = nullptr;
     for (uint32_t i = 0; i < get(team->size) && !found; i++)
         if (!__atomic_load_n(&team->threads[i].waits, __ATOMIC_ACQUIRE))
             found = &team->threads[i];
-    TeamWatch *watch = &team->watch;
     watch->thread = nullptr;
     const quipu_thread *shared = found ? __atomic_load_n(&found->thread, __ATOMIC_ACQUIRE) : nullptr;
     if (!shared)
@@ -215,7 +214,7 @@ double charge_one(const TeamThread::Work &late, const TeamThread::Work &other, C
 }
 
 /* All threads have recorded their work. */
-void account(TeamDelays *team) {
+void account(TeamDelays *team, uint32_t barrier) {
     const TeamThread *late = nullptr;
     uint64_t before = 0; /* when the last one of the others came */
     for (uint32_t i = 0; i < get(team->size); i++) {
@@ -233,10 +232,11 @@ void account(TeamDelays *team) {
     if (!late || is_locked_here() || !make_room(team, late->work.paths, &charges))
         return;
     const TeamThread::Work &work = late->work;
-    const bool is_watched = team->watch.thread == late && team->watch.at >= before && team->watch.at <= work.came;
+    const TeamWatch *watch = &team->watches[barrier & 1];
+    const bool is_watched = watch->thread == late && watch->at >= before && watch->at <= work.came;
     for (uint32_t i = 0; i < work.paths; i++) {
         *slot_of(&charges, work.spent, work.spent[i].path) = i + 1;
-        charges.alone[i] = is_watched ? static_cast<double>(watched(&team->watch, work.spent[i])) : 0;
+        charges.alone[i] = is_watched ? static_cast<double>(watched(watch, work.spent[i])) : 0;
     }
     double rest = 0, after = 0;
     for (uint32_t i = 0; i < get(team->size); i++) {
@@ -276,9 +276,10 @@ void note_arrival(TeamDelays *team, TeamThread *own) {
     __atomic_store_n(&own->waits, true, __ATOMIC_RELEASE);
     if (__atomic_add_fetch(&team->waiting, 1, __ATOMIC_ACQ_REL) + 1 == get(team->size)) {
         const Accounting accounting(listed_by(own), 1);
-        if (!__atomic_exchange_n(&team->watch.busy, true, __ATOMIC_ACQUIRE)) {
-            watch(team);
-            __atomic_store_n(&team->watch.busy, false, __ATOMIC_RELEASE);
+        TeamWatch *found = &team->watches[own->barriers & 1];
+        if (!__atomic_exchange_n(&found->busy, true, __ATOMIC_ACQUIRE)) {
+            watch(team, found);
+            __atomic_store_n(&found->busy, false, __ATOMIC_RELEASE);
         }
     }
 }
@@ -296,7 +297,7 @@ void begin_team(TeamDelays *team, uint32_t room) {
     for (uint32_t i = 0; i < room; i++)
         team->threads[i].thread = nullptr;
     team->size = team->waiting = team->recorded = 0;
-    team->watch.thread = nullptr;
+    team->watches[0].thread = team->watches[1].thread = nullptr;
     team->next[0] = room > 1 && clock_kind != QUIPU_CLOCK_NONE && has_budget(room);
 }
 
@@ -319,7 +320,7 @@ void come_to_barrier(TeamDelays *team, uint32_t index) {
         return;
     own->operation = quipu_here();
     if (index == 0)
-        team->next[(own->barriers + 1) & 1] = has_budget(get(team->size));
+        __atomic_store_n(&team->next[(own->barriers + 1) & 1], has_budget(get(team->size)), __ATOMIC_RELAXED);
     note_arrival(team, own);
 }
 
@@ -332,7 +333,7 @@ void leave_barrier(TeamDelays *team, uint32_t index, bool ends_region) {
         own->work.left = ticks(clock_kind);
     if (ends_region)
         return;
-    own->barriers++;
+    const uint32_t barrier = own->barriers++;
     if (own->knows) {
         {
             const Accounting accounting(listed_by(own), 1);
@@ -340,11 +341,11 @@ void leave_barrier(TeamDelays *team, uint32_t index, bool ends_region) {
         }
         if (__atomic_add_fetch(&team->recorded, 1, __ATOMIC_ACQ_REL) == get(team->size)) {
             const Accounting accounting(get(team->size) * own->work.paths, 1);
-            account(team);
+            account(team, barrier);
             team->recorded = 0;
         }
     }
-    begin_work(own, own->operation, team->next[own->barriers & 1]);
+    begin_work(own, own->operation, __atomic_load_n(&team->next[own->barriers & 1], __ATOMIC_RELAXED));
 }
 
 void interrupt_barrier(TeamDelays *team, uint32_t index) { go_on(team, &team->threads[index]); }
@@ -367,7 +368,7 @@ void end_team(TeamDelays *team) {
             return;
         record(one, i == 0 ? one->work.left : now);
     }
-    account(team);
+    account(team, team->threads[0].barriers);
 }
 
 } // namespace quipu

@@ -55,8 +55,8 @@ struct TeamDelays {
     TeamThread *threads;
     uint32_t size;
     uint32_t waiting, recorded;
-    bool next[2]; /* whether the interval after a barrier is accounted, by the number of the barrier */
-    TeamWatch watch;
+    bool next[2];         /* whether the interval after a barrier is accounted, by the number of the barrier */
+    TeamWatch watches[2]; /* at a barrier, by its number: threads may be at the next one while the last accounts */
     double *scratch;
     uint32_t scratch_room;
 };

@@ -58,6 +58,29 @@ def test_work_of_a_team_is_under_its_parallel_region(openmp) -> None:
     assert run.tree[(*inner, "work")]["visits"] == 4
 
 
+NESTED = """#include <omp.h>
+__attribute__((noinline)) static void leaf(void) { __asm__ volatile("" ::: "memory"); }
+int main(void) {
+    omp_set_max_active_levels(2);
+#pragma omp parallel num_threads(3)
+    for (int i = 0; i < 20000; i++) {
+#pragma omp parallel num_threads(2)
+        leaf();
+    }
+    return 0;
+}
+"""
+
+
+def test_nested_teams_that_end_at_once_keep_their_call_paths(workshop: Workshop) -> None:
+    """LLVM's library hands a nested team to the next region before it says that the region has ended."""
+    source = workshop.folder / "nested.c"
+    source.write_text(NESTED)
+    run = workshop.run(workshop.build(source, "-O2", "-fopenmp"))
+    leaf = {path: values["visits"] for path, values in run.tree.items() if path and path[-1] == "leaf"}
+    assert [(path[0], visits) for path, visits in leaf.items()] == [("main", 120000)]
+
+
 def test_tasks_are_under_the_region_that_created_them(openmp) -> None:
     tree = openmp().tree
     body = ("main", "tasks", "omp parallel", "tasks (omp line 40)")
