@@ -69,7 +69,7 @@ std::string readSelection(Filter &Selection) {
     if (!Path || Path->empty() || read_filter(Path->c_str(), Selection, Error))
         return "";
     std::string Where = Error.line ? *Path + ":" + std::to_string(Error.line) : *Path;
-    return Where + ": " + Error.message + " (from QUIPU_FILTER)";
+    return Where + ": " + Error.message + " (from QUIPU_FILTER) [bad-filter]";
 }
 
 /// Whether all of these names, one in the other, are namespaces of the C++ library.

@@ -61,8 +61,11 @@ def entries() -> tuple[Entry, ...]:
     from quipu.report import catalogue as report
 
     from .. import catalogue as agent
+    from .. import native_catalogue as native
 
-    return tuple(sorted((*modeling.ENTRIES, *report.ENTRIES, *agent.ENTRIES), key=lambda entry: entry.code))
+    return tuple(
+        sorted((*modeling.ENTRIES, *report.ENTRIES, *agent.ENTRIES, *native.ENTRIES), key=lambda entry: entry.code)
+    )
 
 
 def _entry(code: str) -> Entry:

@@ -45,7 +45,9 @@ void read_budget() {
     char *end = nullptr;
     percent = strtod(text, &end);
     if (*end || !(percent >= 0 && percent <= 100)) {
-        fprintf(stderr, "quipu: error: QUIPU_TIME_BUDGET=%s: it must be a number of percent, 0 for no limit\n", text);
+        fprintf(stderr,
+                "quipu: error: QUIPU_TIME_BUDGET=%s: it must be a number of percent, 0 for no limit [bad-setting]\n",
+                text);
         _exit(1);
     }
 }

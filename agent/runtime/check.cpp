@@ -27,7 +27,8 @@ void quipu_check(const struct quipu_module *module) {
         snprintf(version, sizeof version, "Quipu %.*s", static_cast<int>(sizeof module->version), module->version);
     fprintf(stderr,
             "quipu: error: %s was built for interface %08x of %s (%.*s, for one), but the runtime %s has interface "
-            "%08x of Quipu %s: build it again, all of its files, with the compiler wrappers of that Quipu\n",
+            "%08x of Quipu %s: build it again, all of its files, with the compiler wrappers of that Quipu "
+            "[interface-differs]\n",
             file, module->interface, version, static_cast<int>(sizeof module->source), module->source, runtime,
             self.interface, self.version);
     /* Sanitizers would look at what is loaded by halves, so not through their _exit. */

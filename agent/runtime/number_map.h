@@ -44,7 +44,7 @@ class Map {
 };
 
 [[noreturn]] inline void no_memory() {
-    fputs("quipu: error: no memory for the effort of simulated ranks\n", stderr);
+    fputs("quipu: error: no memory for the effort of simulated ranks [no-memory]\n", stderr);
     _exit(1);
 }
 

@@ -161,7 +161,7 @@ QUIPU_BARE void child_after_fork() {
         forked = true;
         opened = 0;
         if (!active)
-            say("quipu: no memory to measure a forked process\n");
+            say("quipu: no memory to measure a forked process [no-memory]\n");
     }
     profile.after_fork();
     unlock();
@@ -235,7 +235,7 @@ uint64_t profile_limit() {
         return usual << 20;
     const unsigned long long mebibytes = strtoull(text, &end, 10);
     if (*end || *text < '0' || *text > '9' || mebibytes > most) {
-        say("quipu: error: QUIPU_PROFILE_LIMIT=%s: it must be a number of MiB, 0 for no limit\n", text);
+        say("quipu: error: QUIPU_PROFILE_LIMIT=%s: it must be a number of MiB, 0 for no limit [bad-setting]\n", text);
         _exit(1);
     }
     return mebibytes << 20;
@@ -245,7 +245,7 @@ uint64_t profile_limit() {
 uint32_t clock_wanted() {
     const char *text = setting("QUIPU_CLOCK");
     if (text && *text && strcmp(text, "tsc") != 0 && strcmp(text, "monotonic") != 0 && strcmp(text, "none") != 0) {
-        say("quipu: error: QUIPU_CLOCK=%s: it must be tsc, monotonic or none\n", text);
+        say("quipu: error: QUIPU_CLOCK=%s: it must be tsc, monotonic or none [bad-setting]\n", text);
         _exit(1);
     }
     return choose_clock(text);
@@ -253,7 +253,7 @@ uint32_t clock_wanted() {
 
 bool make_profile() {
     if (!may_fork) { /* a child would count for its parent */
-        say("quipu: no memory; this process is not measured\n");
+        say("quipu: no memory; this process is not measured [no-memory]\n");
         return false;
     }
     read_run_filter();
@@ -302,7 +302,7 @@ __attribute__((constructor(200))) void start() {
     if (!folder || !*folder)
         return;
     if (!keep_settings()) {
-        say("quipu: no memory; this process is not measured\n");
+        say("quipu: no memory; this process is not measured [no-memory]\n");
         return;
     }
     set_active(true); /* the file is made at first use: shells and wrappers in between leave none */

@@ -34,7 +34,8 @@ bool Profile::create(const char *folder, uint64_t most, uint32_t node_size, uint
         failure = errno;
     }
     if (!mapped) {
-        say("quipu: cannot write %s: %s; this process is not measured\n", file.name(), strerror(failure));
+        say("quipu: cannot write %s: %s; this process is not measured [profile-not-written]\n", file.name(),
+            strerror(failure));
         file.leave_empty();
         return false;
     }
@@ -300,7 +301,7 @@ void Profile::note_error(const char *what, int code) {
     if (header->error[0])
         return;
     snprintf(header->error, sizeof header->error, "%s: %s", what, strerror(code));
-    say("quipu: %s: %s; later call paths are counted with their callers\n", what, strerror(code));
+    say("quipu: %s: %s; later call paths are counted with their callers [profile-stopped]\n", what, strerror(code));
 }
 
 void Profile::note_limit() {
@@ -309,7 +310,7 @@ void Profile::note_limit() {
     const auto mebibytes = static_cast<unsigned long long>(limit >> 20);
     snprintf(header->error, sizeof header->error, "the profile has reached its limit of %llu MiB", mebibytes);
     say("quipu: the profile has reached its limit of %llu MiB (QUIPU_PROFILE_LIMIT); later call paths are counted with "
-        "their callers\n",
+        "their callers [profile-limit]\n",
         mebibytes);
 }
 

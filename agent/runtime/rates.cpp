@@ -18,7 +18,7 @@ Rates *of_program;
 Map of_regions, of_paths, of_operations, of_calls; /* by hash */
 
 [[noreturn]] void wrong_rates(const char *path, unsigned line, const char *why) {
-    fprintf(stderr, "quipu: error: %s:%u: %s (from QUIPU_RATES)\n", path, line, why);
+    fprintf(stderr, "quipu: error: %s:%u: %s (from QUIPU_RATES) [bad-rates]\n", path, line, why);
     _exit(1);
 }
 

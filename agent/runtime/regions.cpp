@@ -255,9 +255,9 @@ void read_run_filter() {
         return;
     /* As Score-P does: a filter that means something else than its author thinks would spoil the measurement. */
     if (error.line)
-        fprintf(stderr, "quipu: error: %s:%u: %s (from QUIPU_FILTER)\n", path, error.line, error.message);
+        fprintf(stderr, "quipu: error: %s:%u: %s (from QUIPU_FILTER) [bad-filter]\n", path, error.line, error.message);
     else
-        fprintf(stderr, "quipu: error: %s: %s (from QUIPU_FILTER)\n", path, error.message);
+        fprintf(stderr, "quipu: error: %s: %s (from QUIPU_FILTER) [bad-filter]\n", path, error.message);
     _exit(1);
 }
 

@@ -227,11 +227,11 @@ bool find_signal() {
 void read_sampling_options() {
     const char *wrong = read_sample_options(setting("QUIPU_SAMPLE"), setting("QUIPU_COUNTERS"), &options);
     if (wrong) {
-        say("quipu: error: %s\n", wrong);
+        say("quipu: error: %s [bad-setting]\n", wrong);
         _exit(1);
     }
     if (options.period && ranks) {
-        say("quipu: error: QUIPU_SAMPLE: ranks that share a process are not sampled\n");
+        say("quipu: error: QUIPU_SAMPLE: ranks that share a process are not sampled [bad-setting]\n");
         _exit(1);
     }
 }
@@ -277,7 +277,7 @@ void begin_sampling() {
         static char text[400];
         uncounted++;
         if (!problem)
-            say("quipu: %s cannot be counted: %s; there are samples only\n", event, failure);
+            say("quipu: %s cannot be counted: %s; there are samples only [counter-missing]\n", event, failure);
         snprintf(text, sizeof text, "%s cannot be counted: %s", event, failure);
         problem = problem ? problem : text;
     }

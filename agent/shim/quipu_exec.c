@@ -131,7 +131,7 @@ static void note_rank(const char *folder, const char *host, long rank, long rank
     snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
     FILE *file = fopen(temporary, "we");
     if (!file) {
-        fprintf(stderr, "quipu-exec: cannot write %s: %s\n", temporary, strerror(errno));
+        fprintf(stderr, "quipu-exec: cannot write %s: %s [profile-not-written]\n", temporary, strerror(errno));
         return;
     }
     void (*const at_limit)(int) = signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error here */
@@ -146,7 +146,7 @@ static void note_rank(const char *folder, const char *host, long rank, long rank
     failed |= fclose(file) != 0;
     signal(SIGXFSZ, at_limit);
     if (failed || rename(temporary, path) != 0) {
-        fprintf(stderr, "quipu-exec: cannot write %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "quipu-exec: cannot write %s: %s [profile-not-written]\n", path, strerror(errno));
         unlink(temporary);
     }
 }
@@ -184,7 +184,7 @@ static void start_node_agent(const char *folder, const char *host) {
         return;
     pid_t child = fork();
     if (child < 0) {
-        fprintf(stderr, "quipu-exec: cannot start the node agent: %s\n", strerror(errno));
+        fprintf(stderr, "quipu-exec: cannot start the node agent: %s [no-node-agent]\n", strerror(errno));
         return;
     }
     if (child > 0) {
@@ -211,7 +211,7 @@ static void start_node_agent(const char *folder, const char *host) {
     unsetenv("LD_PRELOAD");
     if (words && words[0])
         execvp(words[0], words);
-    fprintf(stderr, "quipu-exec: cannot start the node agent %s: %s\n", command, strerror(errno));
+    fprintf(stderr, "quipu-exec: cannot start the node agent %s: %s [no-node-agent]\n", command, strerror(errno));
     _exit(127);
 }
 
@@ -263,7 +263,7 @@ static void preload(const char *folder, const char *library) {
     }
     fprintf(stderr,
             "quipu-exec: error: the path %s has a space or a colon, which LD_PRELOAD cannot name, and there is no "
-            "folder for a link to it: set XDG_CACHE_HOME to a folder without them\n",
+            "folder for a link to it: set XDG_CACHE_HOME to a folder without them [bad-setting]\n",
             library);
     exit(1);
 }
@@ -363,6 +363,6 @@ int main(int argc, char **argv) {
         free(folder);
     }
     execvp(argv[1], argv + 1);
-    fprintf(stderr, "quipu-exec: cannot run %s: %s\n", argv[1], strerror(errno));
+    fprintf(stderr, "quipu-exec: cannot run %s: %s [cannot-run]\n", argv[1], strerror(errno));
     return errno == ENOENT ? 127 : 126;
 }

@@ -22,8 +22,8 @@ namespace {
 
 using quipu::CommandLine;
 
-[[noreturn]] void fail(const std::string &message) {
-    fprintf(stderr, "quipu: error: %s\n", message.c_str());
+[[noreturn]] void fail(const std::string &message, const char *code) {
+    fprintf(stderr, "quipu: error: %s [%s]\n", message.c_str(), code);
     exit(1);
 }
 
@@ -36,7 +36,8 @@ void exportFilter(const std::string &option) {
     char resolved[PATH_MAX];
     if (!realpath(filter.c_str(), resolved))
         fail(filter + ": cannot read the filter file: " + strerror(errno) + " (from " +
-             (option.empty() ? "QUIPU_FILTER" : "--quipu-filter") + ")");
+                 (option.empty() ? "QUIPU_FILTER" : "--quipu-filter") + ")",
+             "bad-filter");
     setenv("QUIPU_FILTER", resolved, 1);
 }
 
@@ -47,7 +48,8 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     quipu::Additions mpi;
     if (wrapper.mpi == quipu::Mpi::Simulated && !quipu::simulatedMpi(wrapper.language, mpi))
         fail("cannot run " + quipu::simulatedMpiCompiler(wrapper.language) +
-             " -show; install SimGrid (apt-get install libsimgrid-dev)");
+                 " -show; install SimGrid (apt-get install libsimgrid-dev)",
+             "no-compiler");
     if (line.hasInput)
         command.insert(command.end(), mpi.compile.begin(), mpi.compile.end());
     const bool measures = !getenv("QUIPU_OFF");
@@ -55,7 +57,7 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
         std::string problem;
         std::string plugin = quipu::pluginFor(compiler, library, problem);
         if (!problem.empty())
-            fail(problem);
+            fail(problem, "no-compiler");
         if (!plugin.empty())
             command.push_back("-fpass-plugin=" + plugin);
         // Regions need file and line. The pass removes this debug information again, and the code does not change.
@@ -115,7 +117,8 @@ void exportInlined(const std::string &option) {
         return;
     if (wanted != "time" && wanted != "counts" && wanted != "off")
         fail(std::string(option.empty() ? "QUIPU_INLINED" : "--quipu-inlined") + "=" + wanted +
-             ": give time, counts or off");
+                 ": give time, counts or off",
+             "bad-setting");
     setenv("QUIPU_INLINED", wanted.c_str(), 1);
 }
 
@@ -123,7 +126,7 @@ void exportCallGraph(const std::string &option) {
     if (option.empty())
         return;
     if (option != "on" && option != "off")
-        fail("--quipu-callgraph=" + option + ": give on or off");
+        fail("--quipu-callgraph=" + option + ": give on or off", "bad-setting");
     setenv("QUIPU_CALLGRAPH", option.c_str(), 1);
 }
 
@@ -148,7 +151,8 @@ std::vector<std::string> toolCommand(const std::string &name, const CommandLine 
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
     fail("cannot run " + command[0] + ": " + strerror(errno) +
-         (errno == ENOENT ? "; install it, or name another compiler (see quipu doctor)" : ""));
+             (errno == ENOENT ? "; install it, or name another compiler (see quipu doctor)" : ""),
+         "no-compiler");
 }
 
 void show(const std::vector<std::string> &command) {
@@ -168,11 +172,12 @@ int main(int argc, char **argv) {
     quipu::Wrapper wrapper;
     if (!quipu::wrapperOf(name, wrapper))
         fail("called as '" + name +
-             "': call it as quipu-cc, quipu-c++, quipu-fc, quipu-mpicc, quipu-mpic++, quipu-mpifort, "
-             "quipu-smpicc, quipu-smpicxx or quipu-smpif90");
+                 "': call it as quipu-cc, quipu-c++, quipu-fc, quipu-mpicc, quipu-mpic++, quipu-mpifort, "
+                 "quipu-smpicc, quipu-smpicxx or quipu-smpif90",
+             "no-compiler");
     const std::string loop = quipu::wayBack(name, wrapper);
     if (!loop.empty())
-        fail(loop);
+        fail(loop, "no-compiler");
     CommandLine line = quipu::parseArguments(arguments);
     exportFilter(line.filter);
     exportInlined(line.inlined);

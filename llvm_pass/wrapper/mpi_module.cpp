@@ -280,11 +280,12 @@ void addMpiModule(std::vector<std::string> &command) {
             makeModules(module, key, compiler, includes);
         command.insert(command.begin() + static_cast<std::ptrdiff_t>(before->argument), "-I" + module.string());
         if (exists(module / noF08) && names(command, "mpi_f08"))
-            fprintf(stderr, "quipu: no module mpi_f08 for flang, 'use mpi_f08' will not work: %s\n",
+            fprintf(stderr, "quipu: no module mpi_f08 for flang, 'use mpi_f08' will not work: %s [no-fortran-module]\n",
                     contentOf(module / noF08).c_str());
     } catch (const std::exception &error) {
         if (names(command, "mpi") || names(command, "mpi_f08"))
-            fprintf(stderr, "quipu: no module mpi for flang, 'use mpi' will not work: %s\n", error.what());
+            fprintf(stderr, "quipu: no module mpi for flang, 'use mpi' will not work: %s [no-fortran-module]\n",
+                    error.what());
     }
 }
 

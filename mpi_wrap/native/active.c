@@ -50,7 +50,7 @@ static bool is_our_mpi(void) {
         /* Handles of another MPI have other types: counting would read nonsense, passing calls on is safe. */
         fprintf(stderr,
                 "quipu: the program runs %s, but libquipu_mpi.so was built for %s: MPI is not counted. Tell Quipu the "
-                "mpicc of the program's MPI with QUIPU_MPICC.\n",
+                "mpicc of the program's MPI with QUIPU_MPICC [other-mpi]\n",
                 version, BUILT_FOR);
         quipu_attribute("mpi_problem", "libquipu_mpi.so was built for another MPI: MPI is not counted");
         quipu_mpi_on = 0;

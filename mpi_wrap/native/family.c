@@ -69,7 +69,7 @@ void quipu_mpi_check_family(void) {
         return;
     fprintf(stderr,
             "quipu: error: %s was built for " OTHER ", but the launcher and libquipu_mpi.so are of another MPI: start "
-            "the program with the launcher of " OTHER ", and name its mpicc in QUIPU_MPICC\n",
+            "the program with the launcher of " OTHER ", and name its mpicc in QUIPU_MPICC [other-mpi]\n",
             *found.dlpi_name != '\0' ? found.dlpi_name : "the program");
     _exit(1); /* what the process registered to be called at its end could call the wrong MPI */
 }

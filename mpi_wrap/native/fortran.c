@@ -53,7 +53,9 @@ void *quipu_mpi_fortran_symbol(const char *name) {
     if (search.found == NULL)
         dl_iterate_phdr(search_library, &search);
     if (search.found == NULL) {
-        fprintf(stderr, "quipu: the Fortran library of this MPI has no %s; run the program without the MPI wrappers\n",
+        fprintf(stderr,
+                "quipu: the Fortran library of this MPI has no %s; run the program without the MPI "
+                "wrappers [no-fortran-library]\n",
                 name);
         abort();
     }

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,7 +49,7 @@ const void *quipu_mpi_replacement_of(const char *name) {
 static void write_pointer(void **at, const void *value) {
     const uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)at & ~(size - 1);
     if (mprotect((void *)page, size, PROT_READ | PROT_WRITE) != 0) {
-        perror("quipu: MPI is not counted: mprotect");
+        fprintf(stderr, "quipu: MPI is not counted: mprotect: %s [mpi-not-counted]\n", strerror(errno));
         return;
     }
     memcpy((void *)at, (const void *)&value, sizeof value);
@@ -129,7 +130,7 @@ void quipu_mpi_replace_calls(void) {
     Dl_info info;
     void *simgrid = NULL;
     if (dladdr1((const void *)smpi_bench_begin, &info, &simgrid, RTLD_DL_LINKMAP) == 0 || simgrid == NULL) {
-        fputs("quipu: libsimgrid was not found: MPI is not counted\n", stderr);
+        fputs("quipu: libsimgrid was not found: MPI is not counted [mpi-not-counted]\n", stderr);
         return;
     }
     quipu_mpi_replace(simgrid, in_simgrid);

@@ -115,7 +115,7 @@ void quipu_mpi_choose_waits(bool world) {
         mode = "local";
     const bool sample = strcmp(mode, "sample") == 0, all = strcmp(mode, "all") == 0;
     if (!sample && !all && strcmp(mode, "local") != 0 && strcmp(mode, "off") != 0) {
-        fprintf(stderr, "quipu: error: QUIPU_MPI_WAIT=%s: it must be off, local, sample or all\n", mode);
+        fprintf(stderr, "quipu: error: QUIPU_MPI_WAIT=%s: it must be off, local, sample or all [bad-setting]\n", mode);
         PMPI_Abort(MPI_COMM_WORLD, 1);
     }
     quipu_attribute("mpi_wait", (sample || all) && !world ? "local" : mode);
@@ -127,7 +127,7 @@ void quipu_mpi_choose_waits(bool world) {
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_arrivals, &arrivals_key, NULL) == MPI_SUCCESS)
         quipu_mpi_probe_one_of = all ? 1 : SAMPLED_ONE_OF;
     if (quipu_mpi_probe_one_of != 0 && !quipu_mpi_prepare_probes()) { /* the other processes would wait for this one */
-        fputs("quipu: error: MPI refused what the probes of collective operations need\n", stderr);
+        fputs("quipu: error: MPI refused what the probes of collective operations need [no-probes]\n", stderr);
         PMPI_Abort(MPI_COMM_WORLD, 1);
     }
     int *bound = NULL, known = 0;
@@ -216,7 +216,7 @@ static struct arrivals *arrivals_of(MPI_Comm comm) {
         return arrivals;
     arrivals = calloc(1, sizeof *arrivals);
     if (arrivals == NULL) { /* the other processes would wait for this one */
-        fputs("quipu: error: no memory for the probes of collective operations\n", stderr);
+        fputs("quipu: error: no memory for the probes of collective operations [no-memory]\n", stderr);
         PMPI_Abort(MPI_COMM_WORLD, 1);
         return NULL;
     }

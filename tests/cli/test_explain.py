@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from quipu.agent.catalogue import NO_RUNS
 from quipu.agent.cli.explain import entries
+from quipu.agent.native_catalogue import ENTRIES as NATIVE_ENTRIES
 from quipu.modeling.catalogue import COUNTS_MISSED, COUNTS_VARY
 from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.message import Entry, code_of, without_codes
@@ -21,7 +22,11 @@ from quipu.report.views import ModelRow
 
 from .conftest import Quipu
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+NATIVE = ("agent/runtime", "agent/shim", "mpi_wrap/native", "llvm_pass")
+ADDED = {"quipu: error: %s [%s]\\n", "quipu: "}
+"""Messages whose code is an argument: those of the wrappers, and of the pass, which reads the filter."""
 
 
 def anchors(page: str) -> set[str]:
@@ -53,6 +58,19 @@ def test_a_message_keeps_its_code() -> None:
         MeasurementError(NO_RUNS(folder="heat")).code == FormatError("heat", NO_RUNS(folder="heat")).code == "no-runs"
     )
     assert FormatError("heat", "is damaged", 3).code == ""
+
+
+def test_native_messages_end_with_a_code() -> None:
+    """Each literal of the sources that begins a message ends with a code, or the wrapper adds one."""
+    said: set[str] = set()
+    for path in sorted(path for part in NATIVE for path in (ROOT / part).rglob("*.[ch]*")):
+        text = re.sub(r'"\s*(?:OTHER\s*)?"', "", path.read_text(encoding="utf-8"))
+        for message in re.findall(r'"(quipu(?:-exec)?: [^"]*)"', text):
+            code = code_of(message.removesuffix("\\n"))
+            assert code or message in ADDED, f"{path.name}: {message}"
+            said.add(code)
+    said |= set(re.findall(r'"([a-z]+-[a-z-]+)"\)', (ROOT / "llvm_pass/wrapper/main.cpp").read_text(encoding="utf-8")))
+    assert said - {""} == {entry.code for entry in NATIVE_ENTRIES}
 
 
 def test_explain(quipu_here: Quipu, heat: Path) -> None:

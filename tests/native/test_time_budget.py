@@ -66,4 +66,5 @@ def test_a_budget_is_a_number_of_percent(workshop: Workshop, wrong: str) -> None
     environment = {**os.environ, "QUIPU_DIR": str(workshop.folder), "QUIPU_TIME_BUDGET": wrong}
     done = subprocess.run([program, "1"], env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
-    assert done.stderr == f"quipu: error: QUIPU_TIME_BUDGET={wrong}: it must be a number of percent, 0 for no limit\n"
+    meant = "it must be a number of percent, 0 for no limit [bad-setting]"
+    assert done.stderr == f"quipu: error: QUIPU_TIME_BUDGET={wrong}: {meant}\n"

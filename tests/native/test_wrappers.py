@@ -133,7 +133,7 @@ def test_missing_compiler_is_one_clear_message(sources: Path, cc: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
         "quipu: error: cannot run /nowhere/clang: No such file or directory; install it, or name another compiler "
-        "(see quipu doctor)"
+        "(see quipu doctor) [no-compiler]"
     ]
 
 
