@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page docs/design/mpi-operations.md, written from the table of operations."""
+"""Write the page docs/design/mpi-operations.md from the table of operations."""
 
 from __future__ import annotations
 
@@ -12,36 +12,42 @@ HEAD = """\
 
 *For people who change Quipu.*
 
-Written from `mpi_wrap/operations.toml` by `python -m quipu.mpi_wrap page`; a test compares the two.
+This page lists the bytes, messages and waiting of each MPI operation. `python -m quipu.mpi_wrap page` writes it from
+`mpi_wrap/operations.toml`, and a test compares the two.
 
 Every function of `mpi.h` is a region with visits and time. The operations below also count bytes, messages and the
-number of processes of the communicator (both groups of an inter-communicator). The sums over ranks of bytes sent and
-bytes received are equal for each communication operation, except for one-sided ones, where only the origin counts.
+number of processes of the communicator (both groups of an inter-communicator). For each communication operation, the
+sum of the sent bytes over ranks equals the sum of the received bytes. One-sided operations are the exception: only
+the origin counts.
 
-- Bytes are count × size of the datatype (gaps do not count). A receive counts what its status says.
-- `MPI_IN_PLACE` saves a copy and changes no rule. What a process has for itself counts, as in the model of a
-  broadcast that sends *size*·*n* bytes. Score-P's conventions are the same but for three things: it leaves out a
-  process's own part with `MPI_IN_PLACE`; for `MPI_Allreduce` it counts *size*·*n* on each side where we count *n*;
-  and for scans it counts by rank.
-- `MPI_PROC_NULL` as a peer: no bytes, no message.
-- A nonblocking send or collective counts where it is posted; a receive is credited to the call path that posted it
-  when it completes (any wait or test function, or `MPI_Request_free` of a complete one). A persistent request counts
-  at each start, on the call path of the start. A cancelled receive counts nothing; a send counts when it is posted,
-  for no MPI of today takes it back.
-- A collective counts one message sent where it sends more than 0 bytes, one received where it receives more than 0.
-- Forms: *I* nonblocking (`MPI_Ibcast`), *P* persistent (`MPI_Bcast_init`); where `mpi.h` has them, large-count twins
+- **Bytes** are count × size of the datatype, without gaps. A receive counts the bytes in its status. `MPI_PROC_NULL`
+  as a peer counts no bytes and no message.
+- **Messages.** A collective operation counts one sent message if it sends more than 0 bytes, and one received message
+  if it receives more than 0 bytes.
+- **Own part.** The part that a process sends to itself counts, with and without `MPI_IN_PLACE`. A broadcast therefore
+  sends *size*·*n* bytes.
+- **Nonblocking operations.** A send or a collective operation counts where the program posts it. A completed receive
+  counts on the call path that posted it. Any wait or test function completes it, and so does `MPI_Request_free` of a
+  complete receive. A cancelled receive counts nothing. A cancelled send counts, because no current MPI cancels sends.
+- **Persistent requests** count at each start, on the call path of the start.
+- **Forms.** *I* is nonblocking (`MPI_Ibcast`), *P* is persistent (`MPI_Bcast_init`). Large-count functions
   (`MPI_Bcast_c`) follow the same rule.
-- MPICH leaves the status of `MPI_Isendrecv` and `MPI_Isendrecv_replace` undefined: there they count the size of the
-  receive buffer, which is at least what they received.
-- Programs in Fortran count alike, through `mpif.h`, `use mpi` and `use mpi_f08`; Python programs through mpi4py.
-- A program that begins with `MPI_Session_init` instead of `MPI_Init` counts alike. Its place is that in the process
-  set `mpi://WORLD`; there are no probes of collectives (`QUIPU_MPI_WAIT=sample` is then `local`), and its ranks are
-  merged after the run.
-- MPI-IO counts bytes written as sent and bytes read as received, and no messages.
+- **MPICH** does not define the status of `MPI_Isendrecv` and `MPI_Isendrecv_replace`. There, these operations count
+  the size of the receive buffer, which is an upper bound.
+- **Languages.** Fortran programs count in the same way through `mpif.h`, `use mpi` and `use mpi_f08`, and Python
+  programs through mpi4py.
+- **Sessions.** A program that begins with `MPI_Session_init` instead of `MPI_Init` counts in the same way. The number
+  of a process is its rank in the process set `mpi://WORLD`. Collective operations are not probed
+  (`QUIPU_MPI_WAIT=sample` acts like `local`), and the ranks are merged after the run.
+- **MPI-IO** counts written bytes as sent and read bytes as received, and no messages.
 
-The last columns are what the operation itself may wait for (its nonblocking and persistent forms wait for nothing), on
-which [waiting](mpi-waiting.md) and the causes of a diagnosis rest, and the communication model of its time, a row of
-`modeling/priors/table.py`. The head of `mpi_wrap/operations.toml` explains the words.
+Score-P follows the same conventions with three exceptions. It omits the own part of a process with `MPI_IN_PLACE`.
+For `MPI_Allreduce` it counts *size*·*n* bytes on each side, where Quipu counts *n*. For scans it counts by rank.
+
+The column *waits for* names what the blocking form may wait for; nonblocking and persistent forms do not wait. The
+separation of [waiting](mpi-waiting.md) and the causes of a diagnosis use this column. *model* is the communication
+model of the time, a row of `modeling/priors/table.py`. The first lines of `mpi_wrap/operations.toml` explain the
+terms.
 
 """
 
@@ -51,7 +57,7 @@ TITLES = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n"
 
 
 def operations_page(rows: Iterable[Row]) -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     rows = tuple(rows)
     parts = [HEAD]
     for kind in dict.fromkeys(_section(row.operation) for row in rows):
