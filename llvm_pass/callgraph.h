@@ -7,9 +7,9 @@
 
 namespace quipu {
 
-/// Describes every function of a module as lines of JSON for the section .quipu.facts: statements, loops, calls with
-/// their loop depth, functions that pointers may point to, tables of virtual functions. It does not change the code. It
-/// runs first, before any function is inlined.
+/// Writes a description of every function of a module as lines of JSON for the section .quipu.facts: statements, loops,
+/// calls with their loop depth, functions whose address is taken, and virtual tables. The pass does not change the
+/// code. It runs first, before inlining.
 class CallGraphPass : public llvm::PassInfoMixin<CallGraphPass> {
   public:
     llvm::PreservedAnalyses run(llvm::Module &M, llvm::ModuleAnalysisManager &AM);

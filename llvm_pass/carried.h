@@ -22,56 +22,59 @@ class Value;
 
 namespace quipu {
 
-/// A function without a hook whose counted version gets its counters from the caller. A caller in the same file counts
-/// for it as for a function that was inlined: it is a scope of the caller, and its counters are some of the caller's.
+/// A function without a hook that callers in the same file count for, as if it were inlined: it is a scope of the
+/// caller, and the caller provides its counters.
 struct Carried {
-    llvm::Function *Counted; ///< its last parameter is the counters, if there are some
+    llvm::Function *Counted; ///< its last parameter is the array of counters, if it has counters
     const Identity *Self;
-    bool IsShown; ///< else its work is that of the caller
+    bool IsShown; ///< whether it is a separate call path; otherwise its work belongs to the caller
     std::vector<Scope> Inner;
-    std::vector<ScopedWork> Weights; ///< of a visit, with the visit, then of each counter
+    std::vector<ScopedWork>
+        Weights; ///< work of a visit (including the visit itself), then work per unit of each counter
     std::vector<CountClass> Classes;
-    std::vector<int64_t> Additions; ///< what counting takes, by row of weights (counting.h)
+    std::vector<int64_t> Additions; ///< additions that counting itself executes, by row of weights (counting.h)
     unsigned counters() const { return Weights.size() - 1; }
 };
 
-/// By the version that has the name.
+/// Carried functions, indexed by the version with the public name.
 using CarriedFunctions = llvm::DenseMap<const llvm::Function *, Carried>;
 
-/// The calls in one function of functions that it counts for.
+/// The calls in one function whose callees it counts for.
 class CarriedCalls {
   public:
     /// Finds the calls, and adds the scopes and the work of the callees to the scopes and the work of `F`.
     CarriedCalls(llvm::Function &F, Scopes &Within, const CarriedFunctions &Known);
-    /// None.
+    /// Creates a table without calls.
     CarriedCalls() = default;
 
     bool carries(const llvm::CallBase &Call) const { return Found.contains(&Call); }
 
-    /// The counters that the caller needs in addition: what 1 in each of them means.
+    /// Returns the additional counters of the caller: the work per unit of each counter.
     llvm::ArrayRef<ScopedWork> rows() const { return Rows; }
-    /// A call that may not be reached although its block is: the caller counts it.
+    /// A call that may not be executed although its block is. The caller counts it separately.
     struct Visit {
         llvm::Instruction *Where;
-        unsigned Row; ///< of rows()
+        unsigned Row; ///< index in rows()
     };
     llvm::ArrayRef<Visit> visits() const { return Visits; }
-    /// Adds the classes of the callees. First: index of the first of rows() in the rows of the caller.
+    /// Adds the classes of the callees. First: index of the first row of rows() in the caller's rows.
     void addClasses(ClassTable &Table, unsigned First) const;
-    /// Adds the additions that counting in the callees does: for an execution of a block, and for 1 in each of rows().
+    /// Adds the additions that the callees execute to count: per execution of a block, and per unit of each row of
+    /// rows().
     void addAdditions(llvm::DenseMap<const llvm::BasicBlock *, int64_t> &PerBlock,
                       llvm::MutableArrayRef<int64_t> PerRow) const;
-    /// Makes the calls call the counted versions. Counters: of the caller; the counters of rows() begin at `First`.
+    /// Replaces the callees by their counted versions. Counters: the array of the caller; rows() begin at index
+    /// `First`.
     void redirect(llvm::Value *Counters, unsigned First);
 
   private:
     /// All calls of one function in one scope of the caller. They share counters.
     struct Group {
         const Carried *What;
-        llvm::SmallVector<unsigned, 4> ScopeOf; ///< of the caller, by scope of the callee
-        unsigned First;                         ///< of rows(): the first counter of the callee
+        llvm::SmallVector<unsigned, 4> ScopeOf; ///< scope of the caller, indexed by scope of the callee
+        unsigned First;                         ///< index in rows() of the first counter of the callee
         std::optional<unsigned> VisitRow;
-        llvm::SmallVector<const llvm::BasicBlock *, 4> Blocks; ///< each execution of which is a visit
+        llvm::SmallVector<const llvm::BasicBlock *, 4> Blocks; ///< each execution of these blocks is a visit
     };
     void add(llvm::CallBase &Call, const Carried &What, bool MayHaveEnded);
     bool takes(const llvm::CallBase &Call, const Carried &What);
@@ -81,22 +84,22 @@ class CarriedCalls {
     Scopes *Within = nullptr;
     std::vector<Group> Groups;
     llvm::DenseMap<std::pair<const Carried *, unsigned>, unsigned> Index;
-    llvm::MapVector<llvm::CallBase *, unsigned> Sites; ///< with the group
+    llvm::MapVector<llvm::CallBase *, unsigned> Sites; ///< call and index of its group
     llvm::DenseSet<const llvm::CallBase *> Found;
     std::vector<ScopedWork> Rows;
     llvm::SmallVector<Visit, 4> Visits;
 };
 
-/// Whether callers may count for a function with these weights and scopes.
+/// Returns whether callers may count for a function with this number of counters and scopes.
 bool isFewToCarry(size_t Counters, size_t Scopes);
 
-/// Gives a function one more parameter, the counters. Returns the function that takes its place.
+/// Adds a parameter for the counters to a function. Returns the function that replaces it.
 llvm::Function *withCounters(llvm::Function &F);
 
-/// A number of what weights and scopes mean: equal numbers, equal meaning.
+/// Returns a hash of weights and scopes. Equal hashes mean that the counters have the same meaning.
 uint64_t numberOf(llvm::ArrayRef<Scope> Inner, llvm::ArrayRef<ScopedWork> Weights);
 
-/// The functions of a module, callees first; with true those that may call themselves.
+/// Returns the functions of a module, callees first, and whether each function may call itself.
 std::vector<std::pair<llvm::Function *, bool>> calleesFirst(llvm::Module &M);
 
 } // namespace quipu

@@ -27,40 +27,41 @@ class LoopInfo;
 
 namespace quipu {
 
-/// What the blocks of a class do at one source line per execution. Code that was inlined is at the line and in the
-/// function that it came from.
+/// Effort of one execution of a class at one source line. Inlined code counts at its line in the original function.
 struct PlaceEffort {
     const llvm::DISubprogram *Function; ///< null: code without a location
-    std::string Display;                ///< the function as its users know it
+    std::string Display;                ///< readable name of the function
     unsigned Line;
     Effort Code{};
 };
 
-/// Blocks of one scope that flow conservation says are executed equally often: a body of a loop, its header, a way of a
-/// branch. A class is executed as often as the sum over `Terms` of share times row says, where row 0 is a visit of the
-/// function and row i + 1 its counter i.
+/// Blocks of one scope that are executed equally often by flow conservation: a loop body, a loop header, one side of a
+/// branch. The number of executions is the sum over `Terms` of share × row. Row 0 is the visits of the function, and
+/// row i + 1 is its counter i.
 struct CountClass {
-    unsigned Scope;                                  ///< of the function (scopes.h)
-    unsigned Depth = 0;                              ///< loops of the function around it
-    int Within = -1;                                 ///< the class of the same scope around it, by index; -1: none
+    unsigned Scope;                                  ///< index of the scope in the function (scopes.h)
+    unsigned Depth = 0;                              ///< number of loops of the function around the class
+    int Within = -1;                                 ///< index of the enclosing class of the same scope; -1: none
     std::vector<std::pair<unsigned, int64_t>> Terms; ///< row and share, ascending
-    llvm::SetVector<const llvm::Function *> Calls;   ///< whom it calls by name
+    llvm::SetVector<const llvm::Function *> Calls;   ///< functions that the class calls by name
     std::vector<PlaceEffort> Places;
 };
 
-/// Groups the blocks of a function. Reads it before anything is inserted.
+/// Groups the blocks of a function into classes. Reads the function before the pass inserts code.
 class ClassTable {
   public:
     ClassTable(const llvm::Function &F, const Scopes &Within, const CountingPlan &Plan, const llvm::DominatorTree &DT,
                const llvm::LoopInfo &LI);
 
-    /// A transfer of variable length: its row counts bytes.
+    /// Adds a transfer of variable length. Its row counts bytes.
     void addTransfer(unsigned Row, const llvm::Instruction &I, const Effort &Weight);
-    /// Gives what the classes of a scope lack of a row to a class of that row alone: code that was moved between blocks
-    /// meanwhile, such as the landing pads that loops share with their surroundings.
+    /// Adds a class for the part of a row that the classes of the scope do not contain. The optimizer may move code
+    /// between blocks meanwhile, for example landing pads that a loop shares with its surroundings.
     void complete(unsigned Row, unsigned Scope, const Effort &Weight);
-    /// The classes of a function that is called and counted here. ScopeOf: its scopes here. Blocks: each execution of
-    /// which is a visit of it; visits that row `VisitRow` counts come in addition. First: the row of its counter 0.
+    /// Adds the classes of a callee that this function counts for.
+    ///
+    /// ScopeOf: its scopes in this function. Blocks: each execution of these blocks is a visit of the callee; row
+    /// `VisitRow` counts additional visits. First: the row of its counter 0.
     void addCallee(llvm::ArrayRef<CountClass> Classes, llvm::ArrayRef<unsigned> ScopeOf,
                    llvm::ArrayRef<const llvm::BasicBlock *> Blocks, std::optional<unsigned> VisitRow, unsigned First);
     std::vector<CountClass> take() { return std::move(All); }
@@ -84,12 +85,12 @@ class ClassTable {
     const Scopes &Within;
     std::vector<Group> Groups;
     llvm::DenseMap<const llvm::BasicBlock *, unsigned> GroupOf;
-    llvm::DenseMap<std::pair<unsigned, unsigned>, unsigned> Index; ///< of group and scope, of row and scope
+    llvm::DenseMap<std::pair<unsigned, unsigned>, unsigned> Index; ///< keys: group and scope, or row and scope
     llvm::DenseMap<std::pair<unsigned, unsigned>, unsigned> RowIndex;
     std::vector<CountClass> All;
 };
 
-/// Writes the member "classes" of a line of facts: the classes of a scope, with `Shift` added to their row numbers.
+/// Writes the member "classes" of a line of facts: the classes of a scope. Row numbers are increased by `Shift`.
 void writeClasses(llvm::json::OStream &Json, llvm::ArrayRef<CountClass> Classes, unsigned Scope, unsigned Shift);
 
 } // namespace quipu

@@ -30,44 +30,46 @@ class Value;
 
 namespace quipu {
 
-/// The reference that counters are tested against: quipu_effort() in every block, for each scope that does something
-/// there, and quipu_moved() at every transfer whose length is not constant. The function is `Region`.
+/// Inserts the reference implementation that tests compare with counters. Every block calls quipu_effort() for each
+/// scope with work in the block. Every transfer of variable length calls quipu_moved(). `Region` is the function.
 void countNaively(llvm::Function &F, const Scopes &Within, llvm::GlobalVariable *Region, llvm::FunctionCallee Effort,
                   llvm::FunctionCallee Moved);
 
-/// Whether a function may have a counter for each way through it.
+/// When a function may have one counter per path instead of counters of edges.
 enum class PathUse {
     Never,
     Usually,
-    IfManyBranches ///< its visits are known elsewhere, so that a counter of one branch is enough
+    IfManyBranches ///< its visits are counted elsewhere, so path counters replace the counters of branches only
 };
 
-/// Counters of one function. The plan is made from the function as it is when this is constructed; insert() adds the
-/// code that counts.
+/// Counters of one function. The constructor plans the counters from the current code. insert() adds the code that
+/// counts.
 class Counting {
   public:
-    /// Callees: what is called and counted here. Ways: where each way has a counter, visits need no other one.
+    /// Callees: the calls that this function counts for. Ways: whether path counters are allowed; they also count
+    /// visits.
     Counting(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const Scopes &Within, const CarriedCalls &Callees,
              PathUse Ways);
 
-    /// Rows of weights: of a visit, then of each counter (quipu_region.weights, quipu_scope.rows).
+    /// Returns the rows of weights: work of a visit, then work per unit of each counter (quipu_region.weights,
+    /// quipu_scope.rows).
     const std::vector<ScopedWork> &weights() const { return Plan.Weights; }
-    /// Whether the counters say how often the function was visited, too.
+    /// Returns whether the counters also contain the visits of the function.
     bool countsVisits() const { return Paths.has_value(); }
     unsigned counters() const { return Plan.Weights.size() - 1; }
-    /// The number of the first counter of what is called and counted here.
+    /// Returns the index of the first counter of the callees that this function counts for.
     unsigned firstOfCallees() const { return FirstOfCallees; }
 
-    /// Additions that counting itself does, in memory or in registers, by row of weights; the number of a path is one,
-    /// too. After insert().
+    /// Returns the additions that counting itself executes, in memory and in registers, by row of weights. The update
+    /// of a path number is also an addition. Call after insert().
     std::vector<int64_t> additions() const;
 
-    /// The blocks that are executed equally often, and what they do. Before insert().
+    /// Returns the classes of blocks that are executed equally often, and their effort. Call before insert().
     std::vector<CountClass> classes() const;
 
-    /// Adds to `Counters` (an array of 64-bit integers, defined in the entry block) from now on. Loops without calls
-    /// count in registers, in closed form where the trip count is known; everything else counts in memory, so that the
-    /// counters are right at every call.
+    /// Inserts code that adds to `Counters` (an array of 64-bit integers, defined in the entry block). Loops without
+    /// calls count in registers, and in closed form if the trip count is known. All other code counts in memory, so the
+    /// counters are correct at every call.
     void insert(llvm::Value *Counters);
 
   private:
@@ -88,7 +90,7 @@ class Counting {
     void addToMemory(llvm::Instruction *Where, unsigned Counter, llvm::Value *Amount);
     void addToRegister(llvm::Loop *L, const Site &S);
     void flush(llvm::Loop *L, unsigned Counter, llvm::AllocaInst *Slot);
-    /// Counter: its value says how often, -1: the block does.
+    /// Notes an addition. Its executions are the value of `Counter`, or the executions of the block if `Counter` is -1.
     void noteAddition(const llvm::BasicBlock *BB, int Counter);
     void separateMemory();
     void promote();
@@ -103,19 +105,20 @@ class Counting {
     const Scopes &Within;
     const CarriedCalls &Callees;
     unsigned FirstOfCallees = 0;
-    bool InMemory;                    ///< nothing is kept in registers
-    std::optional<PathNumbers> Paths; ///< then the plan is made of them
+    bool InMemory;                    ///< no counter is in a register
+    std::optional<PathNumbers> Paths; ///< if set, the plan consists of path counters
     CountingPlan Plan;
-    std::vector<Site> Sites;                               ///< transfers; edges are placed when they are inserted
-    llvm::SmallPtrSet<const llvm::Loop *, 16> Transparent; ///< loops without calls that may not return
+    std::vector<Site> Sites;                               ///< transfers; insert() places the counters of edges
+    llvm::SmallPtrSet<const llvm::Loop *, 16> Transparent; ///< loops that contain no call that may not return
     llvm::Value *Counters = nullptr;
     llvm::MDNode *Scope = nullptr; ///< alias scope of the counters
     llvm::MapVector<std::pair<llvm::Loop *, unsigned>, llvm::AllocaInst *> Slots;
-    /// In registers, and the counter whose value says how often; -1: the block does.
+    /// Additions in registers. The number is the counter with their executions; -1: the executions of the block.
     llvm::SmallVector<std::pair<llvm::WeakTrackingVH, int>, 32> Additions;
-    std::vector<int64_t> PerCount;                                ///< additions for 1 in each counter
-    llvm::DenseMap<const llvm::BasicBlock *, int64_t> PerBlock;   ///< additions for each execution of a block
-    llvm::DenseMap<const llvm::BasicBlock *, unsigned> CounterOf; ///< of blocks that were made for an edge
+    std::vector<int64_t> PerCount;                              ///< additions per unit of each counter
+    llvm::DenseMap<const llvm::BasicBlock *, int64_t> PerBlock; ///< additions per execution of a block
+    llvm::DenseMap<const llvm::BasicBlock *, unsigned>
+        CounterOf; ///< counter of each block that was inserted into an edge
 };
 
 } // namespace quipu

@@ -20,53 +20,54 @@ class Value;
 
 namespace quipu {
 
-/// One number for each metric that the pass counts: blocks, instructions, flops (all, single, double precision), loads,
-/// stores, bytes loaded, bytes stored, bytes in order.
+/// One number per metric of the pass: blocks, instructions, flops (all, single, double precision), loads, stores, bytes
+/// loaded, bytes stored, bytes in order.
 using Effort = std::array<int64_t, QUIPU_WEIGHTED>;
 
-/// What happens in one function: how often it is entered, and what it does.
+/// Visits and effort of one scope.
 struct Work {
     int64_t Visits = 0;
     Effort Code{};
 };
 
-/// Work by scope of a function (scopes.h): 0 is the function itself.
+/// Work by scope of a function (scopes.h). Scope 0 is the function itself.
 using ScopedWork = llvm::MapVector<unsigned, Work>;
 
-/// One execution of each block; blocks without an entry do nothing.
+/// Work of one execution of each block. Blocks without an entry have no work.
 using BlockWork = llvm::DenseMap<const llvm::BasicBlock *, ScopedWork>;
 
-/// Whether it counts as work: not phis and remarks of the compiler to itself.
+/// Returns whether an instruction counts as work. Phis and intrinsics for the compiler alone do not.
 bool isWork(const llvm::Instruction &I);
 
-/// Adds what one execution of an instruction costs as far as its code shows. A fused multiply-add is two operations, a
-/// vector counts by its elements; comparisons, conversions and negations are none. Bytes that a call of memcpy or
-/// memset moves are in here if their number is a constant.
+/// Adds the effort of one execution of an instruction. A fused multiply-add is two operations. A vector operation
+/// counts once per element. Comparisons, conversions and negations are no floating-point operations. A memcpy or memset
+/// with constant length counts its bytes.
 void addEffort(Effort &E, const llvm::Instruction &I);
 
 /// A transfer of memory whose length is known at run time only.
 struct Transfer {
     llvm::Value *Length; ///< bytes
-    bool Loads;          ///< copies; otherwise it only fills
+    bool Loads;          ///< true: a copy; false: a fill
 };
 
-/// Whether `I` is a transfer whose bytes addEffort() leaves out.
+/// Returns whether `I` is a transfer of variable length, whose bytes addEffort() does not count.
 bool isVariableTransfer(const llvm::Instruction &I);
-/// Which one it is.
+/// Returns the transfer of an instruction with isVariableTransfer().
 Transfer transferOf(llvm::Instruction &I);
 
-/// A call after which counted code may run, end or be left: not an intrinsic and not assembly.
+/// Returns whether `I` is a call that may run counted code, end the program or leave the function. Intrinsics and
+/// inline assembly are not.
 bool isRealCall(const llvm::Instruction &I);
 
-/// A real call that may not come back: it may end the program, throw or jump.
+/// Returns whether `I` is a real call that may not return: it may end the program, throw or jump.
 bool mayNotReturn(const llvm::Instruction &I);
 
-/// Sum of `Target` and `Factor` times `Other`.
+/// Adds `Factor` times `Other` to `Target`.
 void accumulate(Effort &Target, const Effort &Other, int64_t Factor);
 void accumulate(ScopedWork &Target, const ScopedWork &Other, int64_t Factor);
 
 bool isNothing(const Work &Done);
-/// Whether nothing is done in any scope.
+/// Returns whether no scope has work.
 bool isNothing(const ScopedWork &Done);
 
 } // namespace quipu

@@ -21,7 +21,7 @@ class LoopInfo;
 
 namespace quipu {
 
-/// The edge From -> To; the block To if From is null.
+/// The edge From -> To, or the block To if From is null.
 struct CountedEdge {
     llvm::BasicBlock *From;
     llvm::BasicBlock *To;
@@ -30,41 +30,43 @@ struct CountedEdge {
 /// Counters whose values, together with the number of visits, determine how often every block was executed.
 struct CountingPlan {
     std::vector<CountedEdge> Edges;
-    std::vector<ScopedWork> Weights; ///< of a visit, then of 1 in the counter of each edge
-    /// How often each block was executed for that.
+    std::vector<ScopedWork> Weights; ///< work of a visit, then work per unit of the counter of each edge
+    /// Executions of blocks, for each row of Weights: per visit, then per unit of each counter.
     std::vector<llvm::SmallVector<std::pair<const llvm::BasicBlock *, int64_t>, 4>> Shares;
 };
 
 using BlockSet = llvm::SmallPtrSet<const llvm::BasicBlock *, 8>;
 
-/// Blocks that only a signal ends: no end of the function, nor a call that may not return, can be reached from them.
+/// Returns the blocks from which neither an end of the function nor a call that may not return can be reached. Only a
+/// signal ends them.
 BlockSet endlessBlocks(const llvm::Function &F);
 
-/// The edges outside of a spanning tree of the flow graph (Knuth 1973; Ball and Larus 1994, section 3); those on it
-/// follow from flow conservation. A block that contains a call which may not come back conserves nothing, nor do
-/// the `Endless` ones: they have an edge to the exit of the graph, which is on the tree. Blocks without an entry in
-/// `Done` weigh nothing. `IsCheap` says which blocks have a closed form of their count: they are rather counted than
-/// followed from others.
+/// Plans counters for the edges outside of a spanning tree of the flow graph (Knuth 1973; Ball and Larus 1994, section
+/// 3). The other edges follow from flow conservation.
+///
+/// Flow is not conserved in a block with a call that may not return, and in the blocks `Endless`. They get an edge to
+/// the exit of the graph, which is on the tree. Blocks without an entry in `Done` have weight 0. `IsCheap` returns
+/// whether a block has a closed form of its count; such blocks are preferably counted.
 CountingPlan planEdges(llvm::Function &F, const BlockWork &Done, const BlockSet &Endless, const llvm::LoopInfo &LI,
                        llvm::function_ref<bool(const llvm::BasicBlock *)> IsCheap);
 
-/// The number of a way through a function without loops is the sum of the numbers of its edges (Ball and Larus 1996,
-/// section 3).
+/// Numbers of the paths through a function without loops. The number of a path is the sum of the numbers of its edges
+/// (Ball and Larus 1996, section 3).
 struct PathNumbers {
     unsigned Count = 0;
     llvm::DenseMap<std::pair<const llvm::BasicBlock *, const llvm::BasicBlock *>, unsigned> OfEdge;
 };
 
-/// Nothing if the function has a loop, or more than `Most` ways through it.
+/// Numbers the paths. Returns nothing if the function has a loop, or more than `Most` paths.
 std::optional<PathNumbers> numberPaths(const llvm::Function &F, unsigned Most);
 
-/// A counter for every way through the function, and nothing for a visit, which the counters say. No edge is counted.
+/// Plans one counter per path. The path counters contain the visits, and no edge has a counter.
 CountingPlan planPaths(const llvm::Function &F, const BlockWork &Done, const PathNumbers &Numbers);
 
-/// A counter for every block, for flow graphs with edges that cannot be counted, or whose blocks are resumed.
+/// Plans one counter per block, for flow graphs with edges that cannot have a counter, or with blocks that are resumed.
 CountingPlan planBlocks(llvm::Function &F, const BlockWork &Done);
 
-/// Whether planEdges() can deal with the function.
+/// Returns whether planEdges() supports the function.
 bool hasPlainEdges(const llvm::Function &F);
 
 } // namespace quipu

@@ -24,21 +24,21 @@ class Runtime {
     explicit Runtime(llvm::Module &M);
 
     llvm::FunctionCallee Enter, Exit, Count, Unwind, Top, Effort, Moved;
-    llvm::FunctionCallee ExitVisit, UnwindVisit; ///< take what newVisit() is for
+    llvm::FunctionCallee ExitVisit, UnwindVisit; ///< their argument is the result of newVisit()
 
-    /// Room for what is known of a visit whose hooks are inline.
+    /// Allocates the local variable of a visit whose hooks are inline.
     llvm::AllocaInst *newVisit(llvm::Function &F) const;
-    /// Puts what a call of `Enter` or `Exit` does when nothing unusual happens in its place (agent/runtime/inlined.h).
-    /// KeepsNode: the visit may go on after an exception (`UnwindVisit`).
+    /// Replaces a call of `Enter` or `Exit` by the inline code of its common case (agent/runtime/inlined.h). KeepsNode:
+    /// the visit may continue after an exception (`UnwindVisit`).
     void inlineHook(llvm::CallInst *Call, llvm::Value *Visit, bool KeepsNode);
-    /// The same for a call of `Count`. CountsVisits: the counters say how often the function was visited. Far: a call
-    /// in a function with the same arguments, which is called when something unusual happens, and does the rest.
+    /// Replaces a call of `Count` by the inline code of its common case. CountsVisits: the counters contain the visits
+    /// of the function. Far: a call in a function with the same arguments, which handles all other cases.
     void inlineCount(llvm::CallInst *Call, bool CountsVisits, llvm::CallInst *Far = nullptr);
-    /// Not 0 while the process is measured.
+    /// A variable that is not 0 while the process is measured.
     llvm::GlobalVariable *Measuring;
-    /// What a program says of its copies of these variables; null: it has none.
+    /// The description of the program's copies of these variables; null: it has no copies.
     llvm::GlobalVariable *Program = nullptr;
-    /// Whether that does anything: not for processors without a cheap clock, and not where `F` asks for small code.
+    /// Returns whether hooks can be inline: the processor has a cheap clock, and `F` does not ask for small code.
     bool inlines(const llvm::Function &F) const;
 
   private:
@@ -68,7 +68,7 @@ class Runtime {
     llvm::Type *Pointer;
     llvm::Type *I64;
     llvm::GlobalVariable *Current = nullptr, *ActiveNode = nullptr;
-    llvm::GlobalVariable *OwnActiveNode = nullptr; ///< the copy of the program, if it has one
+    llvm::GlobalVariable *OwnActiveNode = nullptr; ///< the program's copy of the variable, if it has one
     llvm::Constant *NoLink = nullptr;
     llvm::FunctionCallee CountMissed, EnterMissed, ExitMissed;
     bool HasSlots = false;

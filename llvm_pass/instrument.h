@@ -7,15 +7,15 @@
 
 namespace quipu {
 
-/// Counts executed basic blocks in every function of a module and surrounds the selected ones with quipu_enter and
-/// quipu_exit. Runs after inlining and simplification, before vectorization; a module whose coroutines are still whole
-/// there, as without optimization, waits for the second time, at the end.
+/// Inserts counters of basic blocks into every function of a module, and quipu_enter and quipu_exit into the selected
+/// functions. The pass runs after inlining and simplification, before vectorization. If coroutines are not split there
+/// (as without optimization), the pass runs at the end of the pipeline instead.
 class InstrumentPass : public llvm::PassInfoMixin<InstrumentPass> {
   public:
     enum When { Early, Late };
     explicit InstrumentPass(When Now = Early) : Now(Now) {}
     llvm::PreservedAnalyses run(llvm::Module &M, llvm::ModuleAnalysisManager &AM);
-    /// Runs for functions that ask for no optimization, too.
+    /// Makes the pass run for functions with the attribute optnone, too.
     static bool isRequired() { return true; }
 
   private:

@@ -9,27 +9,28 @@
 
 namespace quipu {
 
-/// The libraries whose headers a module was compiled with, as linker names show them: debug information, optimization
-/// and the folders of headers do not matter.
+/// The header libraries of a module, found from linker names. Debug information, optimization and the folders of
+/// headers do not matter.
 ///
-/// A library of headers is an outermost namespace that has an implementation namespace (`Impl`, `detail`, ...) with
-/// functions here that any file may define (inline, templates), and none that this file alone defines.
+/// A header library is an outermost namespace that contains an implementation namespace (`Impl`, `detail`, ...). All of
+/// its functions in this file may be defined in any file (inline functions and templates).
 class Libraries {
   public:
     explicit Libraries(const llvm::Module &M);
 
-    /// Whose a function is. What only one file can have (no inline function and no template) is the program's.
+    /// Returns the owner of a function. A function that only one file can define (not inline, no template) belongs to
+    /// the program.
     Owner ownerOf(const llvm::Function &F) const;
-    /// Whether this is a function of a library of headers, or of the C++ library.
+    /// Returns whether a function belongs to a header library or to the C++ library.
     bool isOfLibrary(const llvm::Function &F) const;
-    /// Whether a function that is not of its library calls it, directly.
+    /// Returns whether a function outside of its library calls it directly.
     bool isCalledFromOutside(const llvm::Function &F) const;
 
   private:
-    /// Whether one of the namespaces around the function is such that a library keeps its implementation in.
+    /// Returns whether one of the enclosing namespaces is an implementation namespace.
     bool isInner(llvm::StringRef Name) const;
 
-    llvm::StringSet<> Classes; ///< that look like namespaces, by their full names
+    llvm::StringSet<> Classes; ///< full names of classes, which look like namespaces in linker names
     llvm::StringSet<> Roots;   ///< outermost namespaces of libraries
 };
 

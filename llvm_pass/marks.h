@@ -22,43 +22,46 @@ class Module;
 
 namespace quipu {
 
-/// Runs on the code as the compiler's front end wrote it. Every function gets debug information of its scopes if it has
-/// none, which the inliner keeps up; a mark at its entry (a pseudo probe, which optimization passes look through); and
-/// its identity, under the name that it has before optimization, in the metadata of the module. Functions that are
-/// worth being timed (worth.h) also get places of hooks, which cost the inliner nothing.
+/// Marks functions at the start of the pipeline, on the code of the front end. Every function gets
+///
+/// - debug information of its scopes, if it has none; the inliner keeps it up to date;
+/// - a pseudo probe at its entry, which optimization passes ignore;
+/// - its identity (with its name before optimization) in the metadata of the module;
+/// - places of hooks, if it is worth being timed (worth.h); they cost nothing in the estimate of the inliner.
 class MarkPass : public llvm::PassInfoMixin<MarkPass> {
   public:
     llvm::PreservedAnalyses run(llvm::Module &M, llvm::ModuleAnalysisManager &AM);
-    /// Runs for functions that ask for no optimization, too.
+    /// Makes the pass run for functions with the attribute optnone, too.
     static bool isRequired() { return true; }
 };
 
-/// What the marks of a module say, after optimization.
+/// Reads the marks of a module after optimization.
 class Marks {
   public:
     explicit Marks(llvm::Module &M);
-    /// The function that a scope of debug information is of; null if it has no mark.
+    /// Returns the function of a scope of debug information; null if it has no mark.
     const Identity *identityOf(const llvm::DISubprogram *Scope) const;
-    /// What a function is known by: as before optimization, if it has a mark.
+    /// Returns the identity of a function; the identity before optimization if it has a mark.
     Identity identityOf(const llvm::Function &F) const;
-    /// The function whose entry this instruction marks; null if it is no mark.
+    /// Returns the function whose entry this instruction marks; null if it is no mark.
     const Identity *markedBy(const llvm::Instruction &I) const;
-    /// Whether a hook was placed here, and which: an enter or an exit.
+    /// Returns whether the instruction is a place of a hook: of an enter, or of an exit.
     static bool isEnter(const llvm::Instruction &I);
     static bool isExit(const llvm::Instruction &I);
-    /// Whether there is nothing in the block but places of hooks and a branch to one other.
+    /// Returns whether the block contains only places of hooks and an unconditional branch.
     static bool hasOnlyPlaces(const llvm::BasicBlock &BB);
     bool empty() const { return ByName.empty(); }
-    /// Removes marks, and debug information that is there for them only.
+    /// Removes marks, and the debug information that was added for them.
     void remove(llvm::Module &M);
-    /// Removes places of hooks that nobody made use of.
+    /// Removes unused places of hooks.
     static void removePlaces(llvm::Module &M);
 
   private:
     llvm::StringMap<Identity> ByName;
     llvm::DenseMap<const llvm::DISubprogram *, const Identity *> ByScope;
     llvm::DenseMap<uint64_t, const Identity *> ByNumber;
-    mutable llvm::DenseMap<const llvm::DISubprogram *, const Identity *> Copies; ///< of scopes, by passes that clone
+    mutable llvm::DenseMap<const llvm::DISubprogram *, const Identity *>
+        Copies; ///< copies of scopes by passes that clone functions
 };
 
 } // namespace quipu

@@ -10,8 +10,8 @@ class Module;
 
 namespace quipu {
 
-/// Adds a constructor that calls quipu_check(); of many modules with the same interface, a linked file keeps one.
-/// Program: what is to be told to quipu_know_program(), or null.
+/// Adds a constructor that calls quipu_check(). If several modules have the same interface, the linker keeps one
+/// constructor. Program: argument of quipu_know_program(), or null.
 void emitCheck(llvm::Module &M, llvm::GlobalVariable *Program);
 
 } // namespace quipu

@@ -16,40 +16,40 @@ class Module;
 
 namespace quipu {
 
-/// Whose code a function is, as far as C++'s names and linkage say (libraries.h).
+/// The owner of a function, derived from the C++ name and the linkage (libraries.h).
 enum class Owner {
     Program,
-    Library,       ///< a header of a library, in a namespace for its users
-    LibraryInside, ///< a header, in a namespace for a library's implementation
+    Library,       ///< header of a library, public namespace
+    LibraryInside, ///< header of a library, implementation namespace
 };
 
-/// What a function is known by wherever its code is.
+/// The identity of a function, independent of where it was inlined.
 struct Identity {
     std::string Name;    ///< linker name
-    std::string Display; ///< as the user wrote it
+    std::string Display; ///< readable name, as in the source
     std::string File;
-    unsigned Line = 0;            ///< 0: not known
-    std::optional<bool> MuchWork; ///< whether a visit is worth being timed (worth.h), if that was found out
+    unsigned Line = 0;            ///< 0: unknown
+    std::optional<bool> MuchWork; ///< whether a visit is worth being timed (worth.h); empty: unknown
     Owner By = Owner::Program;
 };
 
 Identity identify(const llvm::Function &F);
 
-/// Whether flang made the module.
+/// Returns whether flang compiled the module.
 bool isFortran(const llvm::Module &M);
 
-/// The line where the function begins in its source, 0 if it is not known.
+/// Returns the first source line of the function; 0 if it is unknown.
 unsigned firstLine(const llvm::Function &F);
 
-/// The name as the user wrote it: demangled in C++, module::procedure and host::procedure in Fortran; the body of an
+/// Returns the name in the source: demangled in C++, module::procedure and host::procedure in Fortran. The body of an
 /// OpenMP construct is named after its function and line.
 std::string displayName(const llvm::Function &F);
-/// The same of a function that may have been inlined.
+/// Returns the name in the source of a function that may have been inlined.
 std::string displayName(const llvm::DISubprogram &F);
 
-/// What the linker knows the function by, without the end that marks its counted version (versions.h).
+/// Returns the linker name without the suffix of counted versions (versions.h).
 llvm::StringRef linkerName(const llvm::Function &F);
-/// What the linker would know the function by, as far as debug information says.
+/// Returns the linker name from debug information.
 llvm::StringRef linkerName(const llvm::DISubprogram &F);
 
 } // namespace quipu

@@ -23,34 +23,34 @@ class TargetLibraryInfo;
 
 namespace quipu {
 
-/// What a profile and a static report say about a function.
+/// The facts about a function in profiles and static reports.
 struct RegionFacts : Identity {
     size_t Blocks = 0;
     size_t Instructions = 0;
     llvm::SetVector<const llvm::Function *> Calls; ///< functions that it calls by name
     size_t IndirectCalls = 0;
-    std::vector<unsigned> Counters; ///< of the region; of each scope the rows that it needs
+    std::vector<unsigned> Counters; ///< number of counters of the region, then of the rows of each scope
     std::vector<CountClass> Classes;
-    bool HasCallees = false; ///< what it calls may be call paths below it
-    bool IsSmall = false;    ///< a hook would cost more than it is worth, and nothing is below it
+    bool HasCallees = false; ///< its callees may be call paths
+    bool IsSmall = false;    ///< a hook would cost more than its worth, and no call path is below it
 };
 
-/// Reads the facts before anything is inserted. Callees: what is called and counted here.
+/// Returns the facts of a function before the pass inserts code. Callees: the calls that it counts for.
 RegionFacts describe(const llvm::Function &F, const Identity &Self, const llvm::TargetLibraryInfo &TLI,
                      const CarriedCalls &Callees);
 
-/// Whether the function gets enter and exit, and what becomes of its counts if not.
+/// Returns whether the function gets enter and exit, and otherwise how its counts are reported.
 quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All);
 
 /// Names, weights and scopes of all functions of a module (struct quipu_details of quipu.h).
 class Details {
   public:
     explicit Details(llvm::Module &M);
-    /// Returns the number of the entry.
+    /// Adds an entry and returns its number.
     size_t add(llvm::StringRef Entry);
-    /// Where they will be.
+    /// Returns the global that will contain the details.
     llvm::Constant *place() const { return Place; }
-    /// Puts them there. Nothing may be added afterwards.
+    /// Writes the details into the global. No entry may be added afterwards.
     void emit();
 
   private:
@@ -63,15 +63,16 @@ class Details {
 /// An array of struct quipu_region of quipu.h: the function, and the scopes in it that have hooks.
 struct Descriptors {
     llvm::GlobalVariable *Whole;
-    std::vector<unsigned> PlaceOf; ///< by scope
+    std::vector<unsigned> PlaceOf; ///< index of the descriptor, by scope
 };
 
-/// Creates the descriptors of `F`, with these rows of weights, and the additions that counting does for 1 in each of
-/// them (Counting::additions).
+/// Creates the descriptors of `F`. Rows: weights of `F`. Additions: additions that counting executes, per unit of each
+/// row (Counting::additions).
 Descriptors createDescriptors(llvm::Function &F, const RegionFacts &Self, quipu_hook Hook, const Scopes &Within,
                               llvm::ArrayRef<ScopedWork> Weights, llvm::ArrayRef<int64_t> Additions, Details &Into);
 
-/// A line of JSON about a function, for the section .quipu.facts; and about each scope in it that does something.
+/// Adds lines of JSON for the section .quipu.facts: one for a function, and one for each scope with work in the
+/// function.
 void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Hook, const Scopes &Within);
 
 } // namespace quipu

@@ -14,13 +14,14 @@ class Module;
 
 namespace quipu {
 
-/// Keeps lines for emitKept(), in the metadata of the module.
+/// Stores lines for emitKept() in the metadata of the module.
 void keepLines(llvm::Module &M, llvm::ArrayRef<std::string> Lines);
 
-/// Puts all lines that were kept into the section .quipu.facts of the object file, which is not loaded when the program
-/// runs. They are one block, because the facts and the call graph have the same names. It is compressed if this LLVM
-/// can: "QPS1" (zstd), "QPZ1" (zlib) or "QPR1" (as it is), the size of what follows and of the text, 32 bits each,
-/// little-endian. The linker puts the blocks of all object files in a row.
+/// Writes all stored lines into the section .quipu.facts of the object file, which is not loaded at run time.
+///
+/// The lines form one block, because the facts and the call graph contain the same names. The block begins with "QPS1"
+/// (zstd), "QPZ1" (zlib) or "QPR1" (not compressed), depending on this LLVM, and the compressed and original sizes (32
+/// bits each, little-endian). The linker concatenates the blocks of all object files.
 void emitKept(llvm::Module &M);
 
 } // namespace quipu

@@ -8,32 +8,37 @@
 
 namespace quipu {
 
-/// Says in the module that a function was decided on: it is counted, or stays as it is, for good.
+/// Marks a function as decided: it is counted, or never will be.
 void markCounted(llvm::Function &F);
 
-/// Whether that was done, in an earlier compilation: this one is of bitcode that a wrapper wrote.
+/// Returns whether an earlier compilation decided on the function, so that the module is bitcode from a compiler
+/// wrapper.
 bool isCounted(const llvm::Function &F);
 
-/// Keeps the inliner from mixing functions that are counted with such that will be, which modules linked together may
-/// have: what is inlined before counting has to be without counters. Returns whether there are counted ones.
+/// Prevents inlining between counted and uncounted functions. Linked modules may contain both, and code must not have
+/// counters when it is inlined before counting. Returns whether there are counted functions.
 bool keepCountedApart(llvm::Module &M);
 
-/// Whether code of this function may be counted, and is not yet.
+/// Returns whether the function may be counted and is not counted yet.
 bool isCountable(const llvm::Function &F);
 
-/// The filter that the compiler wrapper passes on, if there is one. Returns what is wrong with it, or nothing.
+/// Reads the filter that the compiler wrapper passes on, if there is one. Returns an error message, or an empty string.
 std::string readSelection(Filter &Selection);
 
-/// Whether this is of the C++ library (namespaces std and __gnu_cxx).
+/// Returns whether a function belongs to the C++ library (namespaces std and __gnu_cxx).
 bool isLibrary(const Identity &Function);
 
-/// Whether the work of a function is that of its callers: what a filter excludes, what no source has, and inner parts
-/// of libraries: of the C++ library all but free functions of namespace std that do much work by themselves
-/// (algorithms), of others (libraries.h) what does little, destroys, copies or moves an object, and functions in
-/// namespaces for the implementation that only the library calls. What the filter asks for is none of them.
+/// Returns whether the work of a function belongs to its callers. This holds for
+///
+/// - functions that a filter excludes, and functions that the compiler generated;
+/// - functions of the C++ library, except free functions of namespace std with much work (algorithms);
+/// - functions of other libraries (libraries.h): functions with little work, functions that destroy, copy or move an
+///   object, and functions in implementation namespaces that only the library calls.
+///
+/// Functions that the filter includes are never left out.
 bool isLeftOut(const Identity &Function, const Filter &Selection);
 
-/// Whether a function that may have been inlined is a separate call path by the filter and by the language.
+/// Returns whether a function, inlined or not, is a separate call path by the filter and by the language.
 bool isShown(const Identity &Function, const Filter &Selection);
 
 } // namespace quipu

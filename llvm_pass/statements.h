@@ -9,10 +9,9 @@ class Function;
 
 namespace quipu {
 
-/// Number of statements of a function, as far as code that has not been optimized shows them: the source lines on
-/// which something happens that no other instruction uses (memory is written, a call is made for itself, control
-/// branches on a condition, a value is returned). A loop is one of them, as in PIRA II (Listing 1). Without debug
-/// information, the number of such instructions.
+/// Returns the number of statements of a function in code without optimization: the source lines with an instruction
+/// whose result no other instruction uses (a store, a call, a conditional branch, a return). A loop is one statement,
+/// as in PIRA II (Listing 1). Without debug information, returns the number of such instructions.
 unsigned countStatements(const llvm::Function &F);
 
 } // namespace quipu

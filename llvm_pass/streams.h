@@ -15,10 +15,10 @@ class Instruction;
 
 namespace quipu {
 
-/// By load, store or transfer of constant length: the bytes of memory that one execution reaches anew, because its
-/// address grows by a constant stride in each iteration of the loop around it. What walks beside another, on the same
-/// line of a cache, reaches nothing anew. Those without an entry do not walk: their addresses are the same, or come
-/// from memory, or nothing is known of them.
+/// The new bytes of memory that one execution of a load, a store or a transfer of constant length accesses, because its
+/// address grows by a constant stride in each iteration of the loop around it. An access next to another access on the
+/// same cache line accesses no new bytes. An instruction without an entry has no constant stride: its address is
+/// constant, is loaded from memory, or is unknown.
 using Streams = llvm::DenseMap<const llvm::Instruction *, int64_t>;
 
 Streams streamsOf(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);

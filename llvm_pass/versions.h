@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 //===- versions.h - a plain and a counted version of each function ----------===//
 //
-// A function that is not measured should be as fast as without Quipu. So the pass copies it. The plain version is the
-// unchanged code and has the name of the function; the counted version has the counters. The plain version tests at its
-// entry whether the process is measured, and then jumps to the counted one.
+// A function that is not measured should be as fast as without Quipu. The pass therefore copies it. The plain version is
+// the unchanged code and has the name of the function. The counted version has the counters. The plain version tests at
+// its entry whether the process is measured, and then jumps to the counted version.
 //
 #ifndef QUIPU_VERSIONS_H
 #define QUIPU_VERSIONS_H
@@ -22,13 +22,12 @@ class Value;
 
 namespace quipu {
 
-/// Copies `F`. The copy gets the name and all uses of `F` and becomes the plain version; `F` becomes the counted one.
-/// Returns the copy, or null if `F` is too large to gain from it or cannot be copied.
+/// Copies `F`. The copy gets the name and all uses of `F` and becomes the plain version; `F` becomes the counted
+/// version. Returns the copy, or null if `F` is too large to benefit or cannot be copied.
 llvm::Function *separateCounted(llvm::Function &F);
 
 /// Calls of the runtime that look up the counters of the active call path. Near: in the plain version. Far: in a
-/// separate function for the case that the first lookup fails, so that the plain version need not save registers; may
-/// be null.
+/// separate function that runs if the first lookup fails, so that the plain version saves no registers; may be null.
 struct Lookup {
     llvm::CallInst *Near = nullptr, *Far = nullptr;
 };
@@ -49,7 +48,7 @@ llvm::CallInst *callWithArguments(llvm::IRBuilder<> &Builder, llvm::Function &Fr
 llvm::Function *separateEntry(llvm::Function &Plain, llvm::Function &Body,
                               llvm::SmallPtrSetImpl<const llvm::Function *> &Copies);
 
-/// Replaces calls of plain versions in counted versions by calls of the counted ones. CountedOf: from plain to counted.
+/// Replaces calls of plain versions in counted versions by calls of counted versions. CountedOf: from plain to counted.
 void callCounted(const llvm::DenseMap<llvm::Function *, llvm::Function *> &CountedOf);
 
 } // namespace quipu

@@ -13,18 +13,19 @@ class TargetLibraryInfo;
 namespace quipu {
 
 struct Worth {
-    bool IsMuch;      ///< a visit does so much work that two time stamps are little of it
-    bool TakesPlaces; ///< and places of hooks can be put into it before optimization, because it may be inlined
+    bool IsMuch;      ///< a visit does much work compared with two time stamps
+    bool TakesPlaces; ///< places of hooks can be inserted before optimization, because it may be inlined
 };
 
-/// What the code before optimization shows, so that it is the same at every level: much work is a loop that may run
-/// long, recursion, a call of a function of another file, or simply many instructions, also in functions that it calls.
+/// Estimates the work of each function from the code before optimization, so that the result is the same at every
+/// optimization level. Much work is a loop that may run long, a recursion, a call of a function of another file, or
+/// many instructions including callees.
 llvm::DenseMap<llvm::Function *, Worth> worthTiming(llvm::Module &M, llvm::FunctionAnalysisManager &FAM);
 
-/// Whether this is the body of an OpenMP construct.
+/// Returns whether this is the body of an OpenMP construct.
 bool isParallelRegion(const llvm::Function &F);
 
-/// Whether this is a function of another file that is not of the compiler's libraries, or calls one.
+/// Returns whether this is, or calls, a function of another file that does not belong to the compiler's libraries.
 bool isElsewhere(const llvm::Function &F, const llvm::TargetLibraryInfo &TLI);
 
 } // namespace quipu
