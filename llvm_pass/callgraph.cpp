@@ -26,7 +26,7 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Call sites that are alike: how many, and how many loops the innermost of them is in.
+/// Number of equal call sites, and loop depth of the innermost one.
 struct Sites {
     unsigned Count = 0;
     unsigned Depth = 0;
@@ -49,7 +49,7 @@ bool isVirtualTable(const GlobalVariable &Global) {
     return Global.getName().starts_with("_ZTV") || Global.getName().starts_with("_ZTC");
 }
 
-/// The functions that a constant refers to, but not those in the globals that it refers to.
+/// Collects the functions that a constant refers to, except through other globals.
 void collectFunctions(const Constant *Value, SmallPtrSetImpl<const Constant *> &Seen,
                       SetVector<const GlobalValue *> &Found) {
     if (isa<Function, GlobalAlias>(Value)) {
@@ -73,8 +73,8 @@ SetVector<const GlobalValue *> functionsIn(const Value *Operand) {
     return Found;
 }
 
-/// The row of the table of virtual functions that a call goes through. Above -O0 clang marks loads of pointers to such
-/// tables by their type; else the code shows it: the object's first word, a constant row, and the object as argument.
+/// Returns the row of the virtual table that a call uses. Above -O0 clang marks loads of virtual tables by their type.
+/// At -O0 the form of the code shows it: the first word of the object, a constant row, and the object as argument.
 std::optional<uint64_t> virtualRow(const CallBase &Call, const DataLayout &Layout) {
     const auto *Target = dyn_cast<LoadInst>(Call.getCalledOperand());
     if (!Target)
@@ -184,17 +184,17 @@ class Calls {
 
     Named Direct, Indirect;
     std::map<std::pair<uint64_t, std::string>, Sites> Virtual;
-    std::map<std::pair<std::string, std::string>, Sites> Handed; ///< to which callee, which function
+    std::map<std::pair<std::string, std::string>, Sites> Handed; ///< key: callee, and the function that is passed to it
 };
 
-/// Writes lines of JSON, one a function, alias or table of virtual functions.
+/// Writes one line of JSON per function, alias and virtual table.
 class Description {
   public:
     Description(Module &M, FunctionAnalysisManager &FAM) : M(M), FAM(FAM), Fortran(isFortran(M)) {}
 
     std::vector<std::string> lines() {
         lookAtGlobals();
-        // Who takes an address is known only after all have been looked at.
+        // All functions have to be read before the functions with a taken address are known.
         std::map<const Function *, Calls> Found;
         for (Function &F : M)
             if (isDescribed(F))
@@ -279,7 +279,7 @@ class Description {
         });
     }
 
-    /// A function of another module whose address is taken here.
+    /// Describes a function of another module whose address is taken here.
     static void describeOutside(const Function &F, json::OStream &Json) {
         Json.attribute("kind", "taken");
         Json.attribute("name", json::fixUTF8(F.getName()));
@@ -291,8 +291,8 @@ class Description {
             Json.attribute(Key, true);
     }
 
-    /// The rows from the first function on, which is where pointers to the table point: above it are the offset to the
-    /// object's start, the type, and offsets of virtual bases.
+    /// Describes a virtual table from the first function on, because pointers to the table point there. The offset to
+    /// the start of the object, the type, and the offsets of virtual bases are above it.
     void describeTable(const GlobalVariable &Global) {
         line([&](json::OStream &Json) {
             Json.attribute("kind", "table");
@@ -345,7 +345,7 @@ class Description {
     std::vector<std::string> Lines;
     SetVector<const GlobalValue *> Taken;
     SmallPtrSet<const GlobalValue *, 16> Starting;
-    SmallPtrSet<const GlobalValue *, 16> Rows; ///< in a table of virtual functions
+    SmallPtrSet<const GlobalValue *, 16> Rows; ///< functions in a virtual table
 };
 
 } // namespace
@@ -354,7 +354,7 @@ PreservedAnalyses CallGraphPass::run(Module &M, ModuleAnalysisManager &AM) {
     if (sys::Process::GetEnv("QUIPU_CALLGRAPH").value_or("on") == "off")
         return PreservedAnalyses::all();
     auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
-    // Bitcode of a wrapper was described when it was compiled.
+    // Bitcode from a compiler wrapper already contains its description.
     if (any_of(M, isCounted) && none_of(M, isCountable))
         return PreservedAnalyses::all();
     const std::vector<std::string> Lines = Description(M, FAM).lines();

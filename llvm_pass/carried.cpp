@@ -15,11 +15,11 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Of one function that callers count for, and of all those in one caller. Each takes room in every call path of the
-/// caller.
+/// Limits for one function that callers count for, and for all such functions in one caller. Each counter takes memory
+/// in every call path of the caller.
 constexpr size_t MostCounters = 32, MostScopesCarried = 64, MostOfCaller = 256;
 
-/// Whether there will be room for so many more counters, whatever the plan of the function is.
+/// Returns whether the caller can have the additional counters, whatever its plan.
 bool hasRoom(const Function &F) {
     size_t Most = 0;
     for (const BasicBlock &BB : F) {
@@ -95,7 +95,7 @@ CarriedCalls::Group &CarriedCalls::groupOf(const Carried &What, unsigned Scope) 
     return G;
 }
 
-/// A row of the callee in scopes of the caller.
+/// Returns a row of the callee with the scopes of the caller.
 ScopedWork CarriedCalls::mapped(const Group &G, unsigned Row) const {
     ScopedWork Sum;
     for (const auto &[Scope, Done] : G.What->Weights[Row]) {

@@ -42,7 +42,7 @@ ClassTable::ClassTable(const Function &F, const Scopes &Within, const CountingPl
         if (Fresh)
             Groups.push_back({Of, &BB, LI.getLoopDepth(&BB)});
         Group &G = Groups[Entry->second];
-        // The one that is executed first is that which dominates the others, where there is one.
+        // The block that is executed first dominates the others, if such a block exists.
         if (DT.isReachableFromEntry(&BB) && DT.dominates(&BB, G.First))
             G.First = &BB;
         G.Depth = std::max(G.Depth, LI.getLoopDepth(&BB));
@@ -67,7 +67,7 @@ CountClass &ClassTable::classOf(unsigned Group, unsigned Scope) {
     return All[Entry->second];
 }
 
-/// The block itself is counted at the first line of its scope.
+/// Adds a block to a group. The execution of the block counts at the first line of its scope.
 void ClassTable::addBlock(const BasicBlock &BB, unsigned Group) {
     if (Within.vanishes(BB))
         return;
@@ -93,7 +93,8 @@ void ClassTable::addBlock(const BasicBlock &BB, unsigned Group) {
     }
 }
 
-/// A class is within that of the nearest block which dominates it and is executed another number of times.
+/// Sets the enclosing classes. The enclosing class contains the nearest dominator that is executed another number of
+/// times.
 void ClassTable::nest(const DominatorTree &DT) {
     for (auto &[Key, Number] : Index) {
         const auto *Node = DT.getNode(Groups[Key.first].First);
@@ -139,7 +140,7 @@ CountClass &ClassTable::ofRow(unsigned Row, unsigned Scope) {
 }
 
 void ClassTable::addTransfer(unsigned Row, const Instruction &I, const Effort &Weight) {
-    // Lines that share the counter cannot be separated: it goes to the first.
+    // Lines with a common counter cannot be separated. The first line gets all bytes.
     CountClass &C = ofRow(Row, Within.scopeOf(I));
     if (!C.Places.empty())
         return;
@@ -218,8 +219,8 @@ static std::string pathOf(const DISubprogram &Function) {
 }
 
 void writeClasses(json::OStream &Json, ArrayRef<CountClass> Classes, unsigned Scope, unsigned Shift) {
-    MapVector<const DISubprogram *, StringRef> Functions; // with the name for people
-    DenseMap<int, unsigned> Number;                       // of classes of this scope
+    MapVector<const DISubprogram *, StringRef> Functions; // with the readable name
+    DenseMap<int, unsigned> Number;                       // numbers of the classes of this scope
     for (const CountClass &C : Classes) {
         if (C.Scope != Scope)
             continue;

@@ -22,15 +22,15 @@ using namespace llvm;
 
 namespace quipu {
 
-/// What a closed form may cost, in units of simple instructions (the default of loop passes is 4): it replaces an
-/// addition per iteration.
+/// Budget of a closed form in units of simple instructions (the default of loop passes is 4). A closed form replaces
+/// one addition per iteration.
 constexpr unsigned ExpansionBudget = 16;
 
-/// How many times as many counters as the edges outside of a spanning tree paths may need: each takes room in profiles
-/// and in descriptors.
+/// Most path counters per counter of edges. Each counter takes memory in profiles and in descriptors.
 constexpr unsigned PathFactor = 3;
 
-/// Counters that live in registers in a loop without others, and in a nest of loops; more would only be spilled.
+/// Most counters in registers, for an innermost loop and for a nest of loops. The register allocator would spill more
+/// counters.
 constexpr unsigned RegisterBudget = 16, NestBudget = 8;
 
 void countNaively(Function &F, const Scopes &Within, GlobalVariable *Region, FunctionCallee Effort,
@@ -104,8 +104,8 @@ Counting::Counting(Function &F, FunctionAnalysisManager &FAM, const Scopes &With
     Plan.Weights.insert(Plan.Weights.end(), Callees.rows().begin(), Callees.rows().end());
 }
 
-/// One counter per visit is less than one for the visit and one for each branch. A path says nothing before it ends: so
-/// nothing that could look at the counters happens on it.
+/// Decides whether to count paths. A path needs one addition per visit, instead of one for the visit and one per
+/// branch. A path is counted at its end, so no code on it may read the counters.
 std::optional<PathNumbers> Counting::choosePaths() const {
     if (!LI.empty() || !Within.hooks().empty() || Plan.Edges.empty() ||
         any_of(F, [](const BasicBlock &BB) { return BB.isEHPad() || any_of(BB, mayNotReturn); }))
@@ -113,12 +113,13 @@ std::optional<PathNumbers> Counting::choosePaths() const {
     return numberPaths(F, PathFactor * (Plan.Edges.size() + 1));
 }
 
-/// Keeps the number of the path in a register, and counts it where the function ends; if paths are counted.
+/// Inserts path counting, if paths are counted: the number of the path is in a register and is counted where the
+/// function ends.
 void Counting::followPaths() {
     if (!Paths)
         return;
     Type *I64 = Type::getInt64Ty(F.getContext());
-    DenseMap<const BasicBlock *, Value *> Number; // of the way up to a block
+    DenseMap<const BasicBlock *, Value *> Number; // number of the path up to a block
     const int64_t Additions = Paths->Count > 1 ? 2 : 1;
     const ReversePostOrderTraversal<Function *> Order(&F);
     for (BasicBlock *BB : Order) {
@@ -150,8 +151,8 @@ void Counting::followPaths() {
     }
 }
 
-/// Gives loops a preheader, one latch, and exits of their own. What LoopSimplify does beyond that (it may remove blocks
-/// and move instructions) would change what is counted.
+/// Gives loops a preheader, one latch, and dedicated exits. LoopSimplify does more (it may remove blocks and move
+/// instructions), which would change the counts.
 void Counting::shapeLoops() {
     SmallVector<Loop *, 16> Loops = LI.getLoopsInPreorder();
     for (Loop *L : reverse(Loops)) {
@@ -162,7 +163,7 @@ void Counting::shapeLoops() {
             continue;
         SmallVector<BasicBlock *, 4> Latches;
         L->getLoopLatches(Latches);
-        // What is known of the loop (hints for vectorization) is at its latches: it follows.
+        // The latch has the metadata of the loop (vectorization hints). The new latch gets this metadata.
         MDNode *Hints = nullptr;
         for (BasicBlock *Latch : Latches) {
             Instruction *Back = Latch->getTerminator();
@@ -175,8 +176,7 @@ void Counting::shapeLoops() {
     }
 }
 
-/// Transfers of a length that is known only at run time: counters of bytes, for each scope one for copies and one for
-/// fills.
+/// Plans counters of bytes for transfers of variable length. Each scope has one counter for copies and one for fills.
 void Counting::planTransfers(ArrayRef<Instruction *> Transfers) {
     DenseMap<std::pair<unsigned, unsigned>, unsigned> Counter;
     for (Instruction *I : Transfers) {
@@ -216,9 +216,11 @@ bool Counting::isCheap(const Loop *L) {
                                          &FAM.getResult<TargetIRAnalysis>(F), L->getLoopPreheader()->getTerminator());
 }
 
-/// The loop at whose end the count of a block goes to memory; null if it goes there at once. Outer loops of a nest
-/// without calls may run long, and what a killed process has counted must be in its file: so registers are kept for
-/// the innermost loop, or for a whole nest inside of such an outer loop as long as there are some.
+/// Returns the loop at whose end the count of a block is added to memory; null if it is added immediately.
+///
+/// The file of a killed process must contain its counts, and outer loops without calls may run long. Counters are
+/// therefore in registers only in the innermost loop, or in a nest inside of such an outer loop, as far as the register
+/// budget allows.
 Loop *Counting::registerLoop(const BasicBlock *BB, DenseMap<Loop *, unsigned> &Used) const {
     Loop *Found = nullptr;
     for (Loop *L = InMemory ? nullptr : LI.getLoopFor(BB); L && Transparent.contains(L); L = L->getParentLoop()) {
@@ -231,13 +233,13 @@ Loop *Counting::registerLoop(const BasicBlock *BB, DenseMap<Loop *, unsigned> &U
     return Found;
 }
 
-/// Where an execution of the edge adds: in a block of its own if both its ends have other edges.
+/// Returns the place of the addition for an edge. If both ends have other edges, it is a new block.
 Instruction *Counting::placeOf(const CountedEdge &Edge) {
     BasicBlock *To = Edge.To;
     if (Edge.From && !To->getUniquePredecessor()) {
         if (Edge.From->getUniqueSuccessor())
             return Edge.From->getTerminator();
-        // Without the loops: with them more would be split than this edge, and the plan's edges must stay as they are.
+        // LoopInfo is not passed, because it would split further edges, and the edges of the plan must not change.
         CriticalEdgeSplittingOptions Options(&DT);
         Options.setMergeIdenticalEdges();
         BasicBlock *Between = SplitCriticalEdge(Edge.From->getTerminator(), GetSuccessorNumber(Edge.From, To), Options);
@@ -307,7 +309,8 @@ std::vector<int64_t> Counting::additions() const {
 void Counting::addToMemory(Instruction *Where, unsigned Counter, Value *Amount) {
     IRBuilder<> Builder(Where);
     Type *I64 = Builder.getInt64Ty();
-    // Otherwise the optimizer could keep it in a register, which a signal that leaves the loop would lose.
+    // Volatile, because the optimizer could otherwise keep it in a register, and a signal that leaves the loop would
+    // lose it.
     const bool InLoop = LI.getLoopFor(Where->getParent()) != nullptr;
     noteAddition(Where->getParent(), Amount ? -1 : static_cast<int>(Counter));
     add(Builder, Builder.CreateConstInBoundsGEP1_64(I64, Counters, Counter),
@@ -349,7 +352,7 @@ void Counting::flush(Loop *L, unsigned Counter, AllocaInst *Slot) {
     }
 }
 
-/// Code of the program does not touch the counters; calls may.
+/// Adds alias scopes: code of the program does not access the counters, but calls may.
 void Counting::separateMemory() {
     for (BasicBlock &BB : F) {
         for (Instruction &I : BB) {
@@ -360,7 +363,7 @@ void Counting::separateMemory() {
     }
 }
 
-/// The registers that hold counts after promotion: our additions and the phis between them.
+/// Returns the registers that hold counts after promotion: the inserted additions and the phis between them.
 SmallPtrSet<Value *, 32> Counting::registers() const {
     SmallPtrSet<Value *, 32> Web;
     SmallVector<Value *, 32> Work;
@@ -373,7 +376,7 @@ SmallPtrSet<Value *, 32> Counting::registers() const {
             Visit(Addition);
     while (!Work.empty()) {
         auto *I = cast<Instruction>(Work.pop_back_val());
-        // The second operand of an addition is what it adds.
+        // The second operand of an addition is the added value.
         for (unsigned Operand = 0; Operand < (isa<PHINode>(I) ? I->getNumOperands() : 1); Operand++)
             if (isa<PHINode>(I->getOperand(Operand)))
                 Visit(I->getOperand(Operand));
@@ -384,7 +387,7 @@ SmallPtrSet<Value *, 32> Counting::registers() const {
     return Web;
 }
 
-/// Replaces what leaves `L` by its value after the last iteration, computed in front of the loop.
+/// Replaces each count that leaves `L` by its value after the last iteration, computed in front of the loop.
 void Counting::closeLoop(Loop &L, const SmallPtrSetImpl<Value *> &Web) {
     BasicBlock *Preheader = L.getLoopPreheader();
     if (!Preheader)
@@ -414,8 +417,8 @@ void Counting::closeLoop(Loop &L, const SmallPtrSetImpl<Value *> &Web) {
     }
 }
 
-/// Turns the slots into registers, and counts of loops into closed forms where scalar evolution knows the trip count:
-/// a register that remains is one more recurrence, and reductions that it accompanies do not vectorize as well.
+/// Promotes slots to registers, and replaces counts of loops by closed forms if scalar evolution knows the trip count.
+/// A remaining register is one more recurrence, which makes the vectorization of reductions worse.
 void Counting::promote() {
     if (Slots.empty())
         return;

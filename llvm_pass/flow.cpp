@@ -22,7 +22,7 @@ struct Edge {
     unsigned From, To;
     const BasicBlock *Weighs; ///< the block that this edge stands for; null for an edge between blocks
     CountedEdge Counted;
-    unsigned Reluctance; ///< edges with little of it are counted first
+    unsigned Reluctance; ///< edges with a small value are counted first
 };
 
 /// Union-find over small numbers.
@@ -34,7 +34,7 @@ class Components {
             I = Parent[I] = Parent[Parent[I]];
         return I;
     }
-    /// False if they were joined already.
+    /// Returns false if they were joined already.
     bool join(unsigned A, unsigned B) {
         A = find(A);
         B = find(B);
@@ -46,7 +46,7 @@ class Components {
     std::vector<unsigned> Parent;
 };
 
-/// A spanning tree with a root, in which the way from any node up to the root is known.
+/// A spanning tree with a root. It knows the path from each node to the root.
 class Tree {
   public:
     explicit Tree(unsigned Size) : Neighbours(Size), Up(Size), Depth(Size, 0) {}
@@ -72,11 +72,11 @@ class Tree {
         }
     }
 
-    /// Calls Visit(block, sign) for each tree edge on the way between two nodes that stands for a block: +1 where the
-    /// way goes along the edge, -1 where against it.
+    /// Calls Visit(block, sign) for each tree edge between two nodes that represents a block. Sign: +1 if the path goes
+    /// along the edge, -1 if it goes against the edge.
     void walk(unsigned From, unsigned To, function_ref<void(const BasicBlock *, int64_t)> Visit) const {
         while (From != To) {
-            const bool Climb = Depth[From] >= Depth[To]; // otherwise the step is passed the other way
+            const bool Climb = Depth[From] >= Depth[To]; // otherwise the step has the opposite direction
             unsigned &At = Climb ? From : To;
             const Step &S = Up[At];
             if (S.Weighs)
@@ -96,7 +96,7 @@ class Tree {
     std::vector<unsigned> Depth;
 };
 
-/// Exceptional edges: not counted themselves, but in the block that they lead to.
+/// Returns whether an edge is exceptional. Such edges have no counter; the block that they lead to has one.
 bool isUnwind(const BasicBlock *From, const BasicBlock *To) {
     const auto *Invoke = dyn_cast<InvokeInst>(From->getTerminator());
     return Invoke && Invoke->getUnwindDest() == To;
@@ -140,7 +140,7 @@ CountingPlan planBlocks(Function &F, const BlockWork &Done) {
     Plan.Weights.push_back(Done.lookup(&F.getEntryBlock()));
     Plan.Shares.push_back({{&F.getEntryBlock(), 1}});
     for (BasicBlock &BB : drop_begin(F)) {
-        // A block of a catchswitch has no place for an instruction.
+        // A catchswitch block cannot contain the addition.
         if (!Done.count(&BB) || BB.getFirstInsertionPt() == BB.end())
             continue;
         Plan.Edges.push_back({nullptr, &BB});
@@ -150,20 +150,20 @@ CountingPlan planBlocks(Function &F, const BlockWork &Done) {
     return Plan;
 }
 
-/// The blocks that follow, each once.
+/// Returns the distinct successors.
 static SmallSetVector<const BasicBlock *, 4> followers(const BasicBlock *BB) {
     return SmallSetVector<const BasicBlock *, 4>(succ_begin(BB), succ_end(BB));
 }
 
 std::optional<PathNumbers> numberPaths(const Function &F, unsigned Most) {
     PathNumbers Numbers;
-    DenseMap<const BasicBlock *, unsigned> Ways; // from a block to the end
+    DenseMap<const BasicBlock *, unsigned> Ways; // number of paths from a block to the end
     for (const BasicBlock *BB : post_order(&F)) {
         unsigned Sum = 0;
         for (const BasicBlock *Next : followers(BB)) {
             auto Found = Ways.find(Next); // NOLINT(llvm-qualified-auto): a pointer in some LLVMs only
             if (Found == Ways.end())
-                return std::nullopt; // an edge back
+                return std::nullopt; // a back edge
             Numbers.OfEdge[{BB, Next}] = Sum;
             Sum += Found->second;
         }
@@ -200,7 +200,7 @@ CountingPlan planPaths(const Function &F, const BlockWork &Done, const PathNumbe
 
 CountingPlan planEdges(Function &F, const BlockWork &Done, const BlockSet &Endless, const LoopInfo &LI,
                        function_ref<bool(const BasicBlock *)> IsCheap) {
-    // Every block is an edge, too, between a node where it begins and a node where it ends.
+    // Every block is also an edge, between the node of its begin and the node of its end.
     constexpr unsigned Exit = 0;
     constexpr unsigned Critical = 1U << 20;
     std::vector<BasicBlock *> Blocks;
@@ -226,7 +226,7 @@ CountingPlan planEdges(Function &F, const BlockWork &Done, const BlockSet &Endle
             Follow({Last, Exit, nullptr, {}, 0});
         if (BB->isLandingPad())
             Follow({Exit, First, nullptr, {}, 0});
-        // Deep in loops it is better not to count.
+        // Edges deep in loops are counted last.
         const unsigned Depth = LI.getLoopDepth(BB);
         Edges.push_back({First, Last, BB, {nullptr, BB}, IsCheap(BB) ? 0 : 1 + Depth});
         SmallPtrSet<BasicBlock *, 4> Seen;
@@ -249,7 +249,7 @@ CountingPlan planEdges(Function &F, const BlockWork &Done, const BlockSet &Endle
     for (const Edge *E : Order)
         if (!Follow(*E))
             Counted.push_back(E);
-    // What only exceptions that cannot happen connect with an end.
+    // Connect nodes that reach an end only through impossible exceptions.
     for (unsigned Node = 1; Node < Nodes; Node++)
         Follow({Node, Exit, nullptr, {}, 0});
     Spanning.hang(Exit);

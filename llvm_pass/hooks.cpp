@@ -21,7 +21,7 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// A field of a struct of the runtime.
+/// Returns the address of a field of a struct of the runtime.
 Value *field(IRBuilder<> &Builder, Value *Struct, size_t Offset) {
     return Builder.CreateConstInBoundsGEP1_64(Builder.getInt8Ty(), Struct, Offset);
 }
@@ -34,7 +34,7 @@ void store(IRBuilder<> &Builder, Value *What, Value *Struct, size_t Offset) {
     Builder.CreateAlignedStore(What, field(Builder, Struct, Offset), Align(8));
 }
 
-/// A store that stays where it is, as a signal handler sees it.
+/// Inserts a volatile store, because a signal handler may read the value.
 void storeNow(IRBuilder<> &Builder, Value *What, Value *Struct, size_t Offset) {
     StoreInst *Store = Builder.CreateAlignedStore(What, field(Builder, Struct, Offset), Align(8));
     Store->setAtomic(AtomicOrdering::Monotonic, SyncScope::SingleThread);
@@ -45,7 +45,7 @@ void increment(IRBuilder<> &Builder, Value *Address, Value *By) {
     Builder.CreateAlignedStore(Builder.CreateAdd(Before, By), Address, Align(8));
 }
 
-/// The hash in the descriptor of a region, which may be that of a scope.
+/// Returns the hash in the descriptor of a region or a scope.
 Constant *hashOf(const Value *Region, const DataLayout &Layout) {
     APInt Offset(Layout.getIndexTypeSizeInBits(Region->getType()), 0);
     const auto *Global =
@@ -77,8 +77,8 @@ Runtime::Runtime(Module &M) : M(M) {
     Effort = M.getOrInsertFunction("quipu_effort", Plain, Void, Pointer, I64, Pointer);
     Moved = M.getOrInsertFunction("quipu_moved", Plain, Void, Pointer, I64, I64, I64);
     Measuring = cast<GlobalVariable>(M.getOrInsertGlobal("quipu_measuring", Type::getInt32Ty(Context)));
-    // Only the x86-64 has its clock in an instruction that LLVM knows, and the structs are those of 64-bit processors.
-    // With -femulated-tls (QUIPU_CALLS) its variable of a thread is another one than that of the runtime.
+    // Only x86-64 has a clock instruction that LLVM knows, and the structs are the structs of 64-bit processors. With
+    // -femulated-tls (QUIPU_CALLS), the thread-local variable differs from the variable of the runtime.
     if (Triple(M.getTargetTriple()).getArch() != Triple::x86_64 || M.getDataLayout().getPointerSize() != 8 ||
         sys::Process::GetEnv("QUIPU_CALLS"))
         return;
@@ -90,7 +90,7 @@ Runtime::Runtime(Module &M) : M(M) {
     };
     Current = State("quipu_current");
     ActiveNode = State("quipu_active_node");
-    // Without a stub for lazy binding, which does not preserve all registers.
+    // A stub for lazy binding would not preserve all registers.
     const AttributeList Missed =
         Plain.addFnAttribute(Context, Attribute::NonLazyBind).addFnAttribute(Context, Attribute::Cold);
     auto Preserving = [&](StringRef Name, FunctionType *Type) {
@@ -101,15 +101,15 @@ Runtime::Runtime(Module &M) : M(M) {
     CountMissed = Preserving("quipu_count_missed", FunctionType::get(Pointer, {Pointer, Pointer}, false));
     EnterMissed = Preserving("quipu_enter_missed", FunctionType::get(I64, {Pointer, Pointer}, false));
     ExitMissed = Preserving("quipu_exit_missed", FunctionType::get(Void, {Pointer}, false));
-    // Code for shared libraries, which may be loaded later, has no room for many variables of threads.
+    // Shared libraries may be loaded later and then find little space for thread-local variables.
     HasSlots = M.getPICLevel() == PICLevel::NotPIC || M.getPIELevel() != PIELevel::Default;
     if (HasSlots)
         makeCopies();
 }
 
-/// A variable of the program, of which the linker keeps one.
+/// Returns a variable that is unique in the program, because the linker merges it.
 GlobalVariable *Runtime::ofProgram(StringRef Name, Constant *Initial, bool IsOfThread) const {
-    if (GlobalVariable *Known = M.getNamedGlobal(Name)) // the module was linked of one that has it
+    if (GlobalVariable *Known = M.getNamedGlobal(Name)) // a linked module already contains it
         return Known;
     auto *Made =
         new GlobalVariable(M, Initial->getType(), false, GlobalValue::LinkOnceODRLinkage, Initial, Name, nullptr,
@@ -121,10 +121,11 @@ GlobalVariable *Runtime::ofProgram(StringRef Name, Constant *Initial, bool IsOfT
     return Made;
 }
 
-/// The copies of the runtime's variables (quipu_program).
+/// Creates the copies of the runtime's variables (quipu_program).
 void Runtime::makeCopies() {
     LLVMContext &Context = M.getContext();
-    // Until the runtime sets it: `here` of a thread without a frame, whose active node, its own address, has no links.
+    // Initial value until the runtime sets the variable: `here` of a thread without a frame. Its active node is its own
+    // address and has no links.
     constexpr size_t Words = sizeof(quipu_thread) / sizeof(uint64_t),
                      Here = offsetof(quipu_thread, here) / sizeof(uint64_t);
     SmallVector<Type *, Words> Types(Words, I64);
@@ -160,14 +161,15 @@ Value *Runtime::threadLocal(IRBuilder<> &Builder, GlobalVariable *Variable, cons
     return Builder.CreateAlignedLoad(Pointer, Builder.CreateThreadLocalAddress(Variable), Align(8), Name);
 }
 
-/// The state of this thread; if nothing of it is measured, one that has no frames. Place: where its address is.
+/// Returns the state of this thread. A thread that is not measured has a state without frames. Place: the variable with
+/// the address.
 Value *Runtime::threadState(IRBuilder<> &Builder, GlobalVariable *Place) const {
     Value *Here = threadLocal(Builder, Place, "quipu.place");
     return Builder.CreateConstInBoundsGEP1_64(Builder.getInt8Ty(), Here, -int64_t{offsetof(quipu_thread, here)},
                                               "quipu.thread");
 }
 
-/// Where a function finds the link that it followed last.
+/// Creates the variable with the link that a function followed last.
 GlobalVariable *Runtime::newSlot() {
     if (!HasSlots)
         return nullptr;
@@ -184,7 +186,8 @@ GlobalVariable *Runtime::newSlot() {
     return Slot;
 }
 
-/// Splits the block around `Call`: Head -> Tail, and Slow for what is unusual. Head has no end yet.
+/// Splits the block around `Call` into Head -> Tail, and creates Slow for the uncommon cases. Head has no terminator
+/// yet.
 Runtime::Ways Runtime::split(CallInst *Call) const {
     Ways Way;
     Way.Head = Call->getParent();
@@ -194,7 +197,7 @@ Runtime::Ways Runtime::split(CallInst *Call) const {
     return Way;
 }
 
-/// Goes to `Next` if what happens is usual, and on from there.
+/// Branches to `Next` in the common case (`Usual`), and continues there.
 void Runtime::go(IRBuilder<> &Builder, Value *Usual, BasicBlock *Next, const Ways &Way) const {
     Builder.CreateCondBr(Usual, Next, Way.Slow, MDBuilder(M.getContext()).createBranchWeights(1 << 20, 1));
     Builder.SetInsertPoint(Next);
@@ -204,7 +207,8 @@ BasicBlock *Runtime::block(const Ways &Way, const Twine &Name) const {
     return BasicBlock::Create(M.getContext(), Name, Way.Head->getParent(), Way.Slow);
 }
 
-/// The link from the active node to `Region`. Builder ends where it is known; the last way there is not made yet.
+/// Finds the link from the active node to `Region`. Builder ends where the link is known. The last branch to this place
+/// is not inserted yet.
 Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, GlobalVariable *Slot, const Ways &Way) const {
     if (Slot) {
         Value *Thread = threadState(Builder, OwnActiveNode);
@@ -220,7 +224,7 @@ Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, GlobalVari
     Value *Hash = isa<Constant>(Region) ? static_cast<Value *>(hashOf(Region, M.getDataLayout()))
                                         : load(Builder, I64, Region, offsetof(quipu_region, hash));
     Value *Index = Builder.CreateAnd(Builder.CreateAdd(Salt, Hash), Builder.getInt64(QUIPU_TABLE_ENTRIES - 1));
-    Index = Builder.CreateAdd(Index, Builder.getInt64(QUIPU_TABLE_ENTRIES)); // of links without a clock
+    Index = Builder.CreateAdd(Index, Builder.getInt64(QUIPU_TABLE_ENTRIES)); // links without a clock
     Value *Table = load(Builder, Pointer, Thread, offsetof(quipu_thread, table));
     Value *Link = Builder.CreateLoad(Pointer, Builder.CreateInBoundsGEP(Pointer, Table, Index));
     Value *Same = Builder.CreateICmpEQ(load(Builder, Pointer, Link, offsetof(quipu_link, from)), Here);
@@ -230,14 +234,14 @@ Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, GlobalVari
     return {Thread, Here, Link, Usual};
 }
 
-/// Of this thread's copy, before an instruction.
+/// Returns the address of this thread's copy of a slot, computed before an instruction.
 Value *Runtime::addressOf(GlobalVariable *Slot, Instruction *Before) const {
     if (!Slot)
         return ConstantPointerNull::get(cast<PointerType>(Pointer));
     return IRBuilder<>(Before).CreateThreadLocalAddress(Slot);
 }
 
-/// Puts the call of a function that preserves all registers in the place of `Call`.
+/// Replaces `Call` by a call of a function that preserves all registers.
 CallInst *Runtime::replace(CallInst *Call, FunctionCallee Callee, ArrayRef<Value *> Arguments) const {
     IRBuilder<> Builder(Call);
     CallInst *Missed = Builder.CreateCall(Callee, Arguments);
@@ -245,7 +249,7 @@ CallInst *Runtime::replace(CallInst *Call, FunctionCallee Callee, ArrayRef<Value
     return Missed;
 }
 
-/// Puts what is found behind a link in the place of a call of quipu_count.
+/// Replaces a call of quipu_count by the counters of a link.
 void Runtime::useLink(IRBuilder<> &Builder, Value *Link, CallInst *Count, bool CountsVisits) const {
     if (!CountsVisits)
         increment(Builder, load(Builder, Pointer, Link, offsetof(quipu_link, visits)), Builder.getInt64(1));
@@ -257,7 +261,7 @@ void Runtime::useLink(IRBuilder<> &Builder, Value *Link, CallInst *Count, bool C
     Count->eraseFromParent();
 }
 
-/// quipu_count
+/// Inlines a call of quipu_count.
 void Runtime::inlineCount(CallInst *Call, bool CountsVisits, CallInst *Far) {
     Value *Region = Call->getArgOperand(0);
     const Ways Way = split(Call);
@@ -285,13 +289,13 @@ void Runtime::inlineCount(CallInst *Call, bool CountsVisits, CallInst *Far) {
     useLink(Builder, Link, Call, CountsVisits);
 }
 
-/// Room for what a function keeps of a visit (quipu_visit).
+/// Allocates the local variable of a visit (quipu_visit).
 AllocaInst *Runtime::newVisit(Function &F) const {
     IRBuilder<> Builder(&F.getEntryBlock(), F.getEntryBlock().begin());
     return Builder.CreateAlloca(ArrayType::get(I64, sizeof(quipu_visit) / sizeof(uint64_t)), nullptr, "quipu.visit");
 }
 
-/// quipu_enter
+/// Inlines a call of quipu_enter.
 void Runtime::inlineEnter(CallInst *Call, Value *Visit, bool KeepsNode) {
     Value *Region = Call->getArgOperand(0);
     GlobalVariable *Slot = newSlot();
@@ -344,7 +348,7 @@ void Runtime::inlineEnter(CallInst *Call, Value *Visit, bool KeepsNode) {
     Own->addIncoming(Counters, Linked);
     Own->addIncoming(OfFrame, Framed);
     for (User *U : make_early_inc_range(Call->users())) {
-        auto *Load = cast<LoadInst>(U); // of the counters
+        auto *Load = cast<LoadInst>(U); // load of the address of the counters
         if (!Own->hasName())
             Own->takeName(Load);
         Load->replaceAllUsesWith(Own);
@@ -353,7 +357,7 @@ void Runtime::inlineEnter(CallInst *Call, Value *Visit, bool KeepsNode) {
     Call->eraseFromParent();
 }
 
-/// quipu_exit
+/// Inlines a call of quipu_exit.
 void Runtime::inlineExit(CallInst *Call, Value *Visit) {
     const Ways Way = split(Call);
     IRBuilder<> Builder(Way.Head);

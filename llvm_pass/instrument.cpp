@@ -35,7 +35,7 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// A function that counts writes memory. So attributes that say that it does not are removed.
+/// Removes attributes that are wrong for a function that counts, because it writes memory.
 void forgetMemoryFacts(Function &F) {
     F.removeFnAttr(Attribute::Memory);
     F.removeFnAttr(Attribute::NoSync);
@@ -55,11 +55,11 @@ void forgetMemoryFacts(Function &F) {
 /// How the version with the public name calls the counted version (decideAtEntry).
 struct Decision {
     Function *Plain, *Counted;
-    GlobalVariable *Region; ///< null: the counted version looks for its counters
+    GlobalVariable *Region; ///< null: the counted version looks up its counters
     bool CountsVisits;
 };
 
-/// Inserts counting, and enter and exit if it is a region, into one function.
+/// Inserts counters into one function, and also enter and exit if the function is a region.
 class FunctionInstrumenter {
   public:
     FunctionInstrumenter(Function &F, Runtime &RT, RegionFacts &Facts, quipu_hook Hook, const Scopes &Within,
@@ -67,7 +67,7 @@ class FunctionInstrumenter {
         : F(F), RT(RT), Facts(Facts), Hook(Hook), Within(Within), Callees(Callees), Into(Into),
           HandleExceptions(HandleExceptions), Inlines(RT.inlines(F)) {}
 
-    /// The reference: what every block does is added to its call path.
+    /// Inserts the reference implementation: every block adds its work to the call path.
     void runNaively() {
         std::vector<Instruction *> Twice = returningTwice();
         const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, {}, {}, Into);
@@ -77,10 +77,11 @@ class FunctionInstrumenter {
         finish(Twice, isRegion() ? Begin : nullptr, Descriptor);
     }
 
-    /// Plain: the version without counters. Returns what callers need to count for the function, if they may do so.
+    /// Inserts the code. Plain: the version without counters. Returns the data for callers that count for the function,
+    /// if they may do so.
     std::optional<Carried> run(FunctionAnalysisManager &FAM, Function *Plain, bool MayBeCarried) {
         std::vector<Instruction *> Twice = returningTwice();
-        Inlines &= Twice.empty() && F.getName() != "main"; // open regions end with main
+        Inlines &= Twice.empty() && F.getName() != "main"; // the end of main ends open regions
         MayBeCarried &= Plain && !Plain->isInterposable() && Twice.empty() && Within.hooks().empty();
         PathUse Ways = isRegion() || !Inlines ? PathUse::Never : PathUse::Usually;
         if (MayBeCarried && Ways == PathUse::Usually && isCalledHereOnly(*Plain))
@@ -98,11 +99,11 @@ class FunctionInstrumenter {
                 if (Entry.first > 0 && !isNothing(Entry.second))
                     Facts.Counters[Entry.first] = Row + 1;
         Facts.Classes = Counters.classes();
-        // Rows in which the work of several classes cancels.
+        // Add rows in which the work of several classes cancels out.
         for (const CountClass &C : Facts.Classes)
             if (C.Scope > 0 && !C.Terms.empty())
                 Facts.Counters[C.Scope] = std::max(Facts.Counters[C.Scope], C.Terms.back().first + 1);
-        Instruction *Own = nullptr; // until it is known where the counters come from
+        Instruction *Own = nullptr; // placeholder until the source of the counters is known
         if (Counters.counters() > 0) {
             IRBuilder<> Builder(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
             setLocation(Builder);
@@ -141,7 +142,7 @@ class FunctionInstrumenter {
   private:
     bool isRegion() const { return Hook == QUIPU_HOOKED; }
 
-    /// The counted version looks for its counters.
+    /// Makes the counted version look up its counters.
     void enterFrom(Function *Plain) {
         if (Plain)
             Decides = Decision{Plain, &F, nullptr, false};
@@ -154,8 +155,8 @@ class FunctionInstrumenter {
         });
     }
 
-    /// The caller passes the counters: a caller in this file passes its counters, the plain version passes the counters
-    /// of the call path.
+    /// Makes the caller pass the counters. A caller in this file passes its own counters. The plain version passes the
+    /// counters of the call path.
     Carried carry(FunctionAnalysisManager &FAM, Function &Plain, const Counting &Counters,
                   const std::vector<int64_t> &Additions, Instruction *Own, const Descriptors &Descriptor) {
         Carried Made{&F,
@@ -174,7 +175,7 @@ class FunctionInstrumenter {
             Own->eraseFromParent();
         }
         if (!Made.Counted->hasLocalLinkage()) {
-            // The same function of another file may have been optimized differently.
+            // Another file may have optimized the same function differently.
             Made.Counted->setName(Plain.getName() + ".quipu." + utohexstr(numberOf(Made.Inner, Made.Weights), true));
             if (Made.Counted->hasComdat())
                 Made.Counted->setComdat(F.getParent()->getOrInsertComdat(Made.Counted->getName()));
@@ -202,13 +203,13 @@ class FunctionInstrumenter {
         return Builder.CreateCall(Callee, Arguments, Name);
     }
 
-    /// What follows the counting: the exits of the region, and the ends of frames that control came back over.
+    /// Inserts the exits of the region, and ends frames if control comes back a second time (setjmp).
     void finish(const std::vector<Instruction *> &Twice, Value *Frame, const Descriptors &Descriptor) {
         placeHooks(Frame, Descriptor);
         if (!Twice.empty())
             resume(Twice, Frame ? Frame : atEntry(RT.Top, {}, "quipu.frame"));
         if (Frame) {
-            // An exception that no clause of a landing pad catches passes by where there is no cleanup.
+            // Without a cleanup, an exception that matches no clause skips the landing pad.
             for (BasicBlock &BB : F)
                 if (BB.isLandingPad())
                     BB.getLandingPadInst()->setCleanup(true);
@@ -228,7 +229,7 @@ class FunctionInstrumenter {
         forgetMemoryFacts(F);
     }
 
-    /// The hooks of functions that were inlined, where they were placed before optimization.
+    /// Inserts the hooks of inlined functions, at the places from before optimization.
     void placeHooks(Value *Frame, const Descriptors &Descriptor) {
         if (Within.hooks().empty())
             return;
@@ -240,7 +241,7 @@ class FunctionInstrumenter {
                 continue;
             if (Inlines) {
                 Slot = RT.newVisit(F);
-                Builder.CreateStore(Builder.getInt64(QUIPU_FRAMED), Slot); // of no frame
+                Builder.CreateStore(Builder.getInt64(QUIPU_FRAMED), Slot); // no frame yet
                 continue;
             }
             Slot = Builder.CreateAlloca(Builder.getPtrTy(), nullptr, "quipu.frame");
@@ -268,7 +269,7 @@ class FunctionInstrumenter {
             }
             H.Place->eraseFromParent();
         }
-        // What an exception ended does not come to its exit.
+        // Functions that an exception ends do not reach their exit.
         for (BasicBlock &BB : F) {
             if (!BB.isLandingPad())
                 continue;
@@ -296,7 +297,7 @@ class FunctionInstrumenter {
         PromoteMemToReg(Frames, DT);
     }
 
-    /// Where control may come back a second time, the frames above end.
+    /// Ends the frames above this function where control may come back a second time.
     void resume(const std::vector<Instruction *> &Twice, Value *Frame) {
         for (Instruction *Call : Twice) {
             Instruction *After = isa<InvokeInst>(Call)
@@ -308,7 +309,7 @@ class FunctionInstrumenter {
         }
     }
 
-    /// Calls in functions with debug information must have a location.
+    /// Sets a location, because calls in functions with debug information must have one.
     void setLocation(IRBuilder<> &Builder) {
         if (DISubprogram *Debug = F.getSubprogram())
             Builder.SetCurrentDebugLocation(DILocation::get(F.getContext(), Debug->getScopeLine(), 0, Debug));
@@ -322,24 +323,24 @@ class FunctionInstrumenter {
     CarriedCalls &Callees;
     Details &Into;
     bool HandleExceptions;
-    bool Inlines;                ///< the usual way of hooks
-    bool GoesOn = false;         ///< after exceptions, where something inlined may have been left
-    AllocaInst *Visit = nullptr; ///< of the function, if its hooks are inline
-    SmallVector<std::pair<CallInst *, AllocaInst *>, 4> Hooks; ///< to be made inline, but the first
-    bool CountsVisits = false;                                 ///< by its counters
+    bool Inlines;        ///< whether hooks are inline
+    bool GoesOn = false; ///< whether the function continues after an exception that may have left an inlined function
+    AllocaInst *Visit = nullptr;                               ///< visit of the function, if its hooks are inline
+    SmallVector<std::pair<CallInst *, AllocaInst *>, 4> Hooks; ///< to be inlined, without the own hook
+    bool CountsVisits = false;                                 ///< whether the counters contain the visits
     std::optional<Decision> Decides;
 };
 
 } // namespace
 
-// Says that a module waits for the end of the pipeline.
+// Metadata of a module that is instrumented at the end of the pipeline.
 static const char *const Waiting = "quipu.waiting";
 
 PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     PreservedAnalyses Preserved = instrument(M, AM);
     if (!M.getNamedMetadata(Waiting))
         emitKept(M);
-    // Lines that the user did not ask for are in the descriptors now, and are not wanted elsewhere.
+    // Removes line information that the user did not request. The descriptors already contain the lines.
     if (sys::Process::GetEnv("QUIPU_DEBUG_LINES").value_or("on") == "off" && !M.getNamedMetadata(Waiting) &&
         StripDebugInfo(M))
         return PreservedAnalyses::none();
@@ -407,12 +408,12 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
         CarriedCalls Callees = MayCarry ? CarriedCalls(*F, Within[I], Carries) : CarriedCalls();
         RegionFacts Facts = describe(*F, Selves[I], FAM.getResult<TargetLibraryAnalysis>(*F), Callees);
         const quipu_hook Hook = hookOf(Facts, Selection, All);
-        // What is inlined into it may be timed.
+        // An inlined function may have hooks.
         if (OnlySelected && Hook != QUIPU_HOOKED && Within[I].hooks().empty())
             continue;
         Function *Plain = Naive ? nullptr : separateCounted(*F);
         if (Plain) {
-            forgetMemoryFacts(*Plain); // it calls what counts
+            forgetMemoryFacts(*Plain); // it calls a function that counts
             Copies.insert(Plain);
         }
         FunctionInstrumenter Instrumenter(*F, RT, Facts, Hook, Within[I], Callees, Into, HandleExceptions);

@@ -18,16 +18,17 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// The names that a linker name of C++ begins with (Itanium C++ ABI, section 5.1.4, nested-name): namespaces, then
-/// classes, then that of the function, up to the first with template arguments. Operators and constructors have none.
+/// The names at the begin of a C++ linker name (Itanium C++ ABI, section 5.1.4, nested-name), up to the first name with
+/// template arguments: namespaces, classes, function. Operators and constructors have no name.
 struct Nested {
     SmallVector<StringRef, 6> Names;
-    StringRef Rest;          ///< what follows the last name
+    StringRef Rest;          ///< text after the last name
     bool IsLocal = false;    ///< the names belong to the enclosing function
-    bool IsConst = false;    ///< of an object
+    bool IsConst = false;    ///< a const member function
     bool IsTemplate = false; ///< the last name, or an operator after it, has template arguments
 
-    /// What may be namespaces. The last name is the function, or a class: constructors, template arguments show that.
+    /// Returns the names that may be namespaces. The last name is the function, or a class if a constructor or template
+    /// arguments follow.
     ArrayRef<StringRef> scopes() const {
         const bool Last = !IsLocal && (Rest.starts_with("E") || Rest.starts_with("I") || isStructor());
         return ArrayRef(Names).drop_back(Last && !Names.empty() ? 1 : 0);
@@ -38,10 +39,10 @@ struct Nested {
     }
 };
 
-/// Takes one name, its length before it, and its ABI tags.
+/// Reads one name with its preceding length and its ABI tags.
 bool takeName(StringRef &Rest, StringRef &Name) {
     size_t Length = 0;
-    Rest.consume_front("L"); // known in this file only
+    Rest.consume_front("L"); // internal linkage
     if (Rest.empty() || !isDigit(Rest.front()) || Rest.consumeInteger(10, Length) || Length > Rest.size())
         return false;
     Name = Rest.take_front(Length);
@@ -68,7 +69,7 @@ Nested nestedName(StringRef Rest) {
         Found.IsConst |= Rest.front() == 'K';
         Rest = Rest.drop_front();
     }
-    // St is namespace std, the others are classes in it.
+    // St is namespace std; the other letters are classes in it.
     if (Rest.size() > 1 && Rest[0] == 'S' && StringRef("tabsiod").contains(Rest[1])) {
         Found.Names.push_back("std");
         Rest = Rest.drop_front(2);
@@ -94,8 +95,8 @@ bool isImplementationName(StringRef Name) {
                   [&](const char *End) { return StringRef(Lower).ends_with(End); });
 }
 
-/// Whether any file may have a copy: inline functions and templates, which have types of one file as arguments at
-/// times.
+/// Returns whether several files may define the function: inline functions, and templates. The arguments of a template
+/// may be types of one file.
 bool isOfHeader(const Function &F, const Nested &Known) {
     return !is_contained(Known.scopes(), "_GLOBAL__N_1") &&
            (F.hasLinkOnceLinkage() || F.hasWeakODRLinkage() || F.hasAvailableExternallyLinkage() ||
@@ -136,7 +137,7 @@ bool Libraries::isInner(StringRef Name) const {
     const Nested Known = nestedName(Name);
     const ArrayRef<StringRef> Scopes = Known.scopes();
     if (Scopes.empty() || Scopes.front() == "std" || Scopes.front() == "__gnu_cxx")
-        return false; // decided by the rules of the C++ library
+        return false; // the rules of the C++ library decide
     for (size_t I = 0; I < Scopes.size() && !Classes.contains(joined(Scopes.take_front(I + 1))); I++)
         if (isImplementationName(Scopes[I]) && (I > 0 || Scopes[I].starts_with("__")))
             return true;

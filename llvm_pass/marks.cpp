@@ -25,14 +25,14 @@ namespace quipu {
 namespace {
 
 constexpr const char *MarkedFunctions = "quipu.functions";
-/// The producer of debug information that is there for marks only.
+/// Producer of the debug information that exists only for marks.
 constexpr const char *Producer = "quipu";
 
 bool isOurs(const DISubprogram *Scope) {
     return Scope && Scope->getUnit() && Scope->getUnit()->getProducer() == Producer;
 }
 
-/// Places of hooks are annotations of nothing, with these numbers.
+/// A place of a hook is an annotation with one of these numbers and without an operand.
 enum Place : uint32_t { EnterPlace = 0x71757001, ExitPlace = 0x71757002 };
 
 bool isPlace(const Instruction &I, Place Kind) {
@@ -45,7 +45,7 @@ bool isPlace(const Instruction &I, Place Kind) {
 
 uint64_t numberOf(StringRef Name) { return xxHash64(Name); }
 
-/// Gives code without debug information what the inliner needs to keep track of it.
+/// Adds debug information that the inliner needs to track code.
 class ScopeMaker {
   public:
     explicit ScopeMaker(Module &M) : M(M), Fortran(isFortran(M)) {}
@@ -80,7 +80,7 @@ class ScopeMaker {
     DIFile *File = nullptr;
 };
 
-/// Calls without a location cannot be inlined into functions with debug information.
+/// Adds locations to calls, because a call without location cannot be inlined into a function with debug information.
 void locateCalls(Function &F) {
     for (BasicBlock &BB : F)
         for (Instruction &I : BB)
@@ -88,7 +88,7 @@ void locateCalls(Function &F) {
                 I.setDebugLoc(DILocation::get(F.getContext(), 0, 0, F.getSubprogram()));
 }
 
-/// The location that code at `Place` has if only the program's own debug information counts; null: none.
+/// Returns the location of `Place` in the debug information of the program alone; null if it has none.
 DILocation *ownLocation(const DILocation *Place) {
     DILocation *Kept = nullptr;
     for (; Place; Place = Place->getInlinedAt()) {
@@ -145,7 +145,7 @@ static void placeHooks(Function &F, Instruction *Entry) {
         IRBuilder<> Builder(Where);
         Builder.SetCurrentDebugLocation(Entry->getDebugLoc());
         CallInst *Call = Builder.CreateCall(Annotation, {None, None, None, Builder.getInt32(Kind), None});
-        Call->addFnAttr(Attribute::NoMerge); // two ends may look the same, and are not
+        Call->addFnAttr(Attribute::NoMerge); // merging two equal exits would be wrong
     };
     Put(Entry, EnterPlace);
     for (BasicBlock &BB : F)
@@ -158,7 +158,7 @@ PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &AM) {
     const std::string Kept = sys::Process::GetEnv("QUIPU_INLINED").value_or("time");
     if (Kept == "off")
         return Untouched;
-    Filter Selection; // a mistake in it is reported where it is applied
+    Filter Selection; // errors in the filter are reported where it is applied
     readSelection(Selection);
     LLVMContext &Context = M.getContext();
     Function *Probe = Intrinsic::getDeclaration(&M, Intrinsic::pseudoprobe);
@@ -181,7 +181,8 @@ PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &AM) {
     for (auto &[F, Known] : Functions) {
         const Worth Worthy = Timed.lookup(F);
         Known.By = Library.contains(F) ? Owner::Program : Headers.ownerOf(*F);
-        // What only the C++ library itself calls is no algorithm of the program; so it is with other libraries.
+        // A function that only the C++ library calls is not an algorithm of the program. The same holds for other
+        // libraries.
         Known.MuchWork = Worthy.IsMuch && (Known.By != Owner::LibraryInside || Headers.isCalledFromOutside(*F)) &&
                          (!Library.contains(F) || any_of(F->users(), [&](const User *U) {
                              const auto *Call = dyn_cast<CallBase>(U);

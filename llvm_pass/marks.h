@@ -60,8 +60,7 @@ class Marks {
     llvm::StringMap<Identity> ByName;
     llvm::DenseMap<const llvm::DISubprogram *, const Identity *> ByScope;
     llvm::DenseMap<uint64_t, const Identity *> ByNumber;
-    mutable llvm::DenseMap<const llvm::DISubprogram *, const Identity *>
-        Copies; ///< copies of scopes by passes that clone functions
+    mutable llvm::DenseMap<const llvm::DISubprogram *, const Identity *> Copies; ///< scopes that passes cloned
 };
 
 } // namespace quipu

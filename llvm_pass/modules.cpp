@@ -26,7 +26,7 @@ void emitCheck(Module &M, GlobalVariable *Program) {
     LLVMContext &Context = M.getContext();
     std::string Name;
     raw_string_ostream(Name) << "quipu_module_" << format_hex_no_prefix(Self.interface, 8);
-    if (M.getFunction(Name)) // the module was linked of one that has it
+    if (M.getFunction(Name)) // a linked module already contains it
         return;
     Comdat *Group = M.getOrInsertComdat(Name);
 

@@ -20,7 +20,8 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Flang writes _QPname, _QMmodulePname, _QFhostPname; _QQmain is the main program, and a host without a name.
+/// Returns the readable name of a flang symbol: _QPname, _QMmodulePname or _QFhostPname. _QQmain is the main program,
+/// or a host without a name.
 std::string fortranName(StringRef Name) {
     if (Name == "_QQmain")
         return "main program";
@@ -30,7 +31,7 @@ std::string fortranName(StringRef Name) {
     StringRef Rest = Name.drop_front(2);
     while (!Rest.empty()) {
         char Kind = Rest.front();
-        // Names are lower case; an upper-case letter starts the next part.
+        // Names are in lower case, so an upper-case letter starts the next part.
         StringRef Part = Rest.drop_front().take_until([](char C) { return C >= 'A' && C <= 'Z'; });
         if (Kind == 'M' || Kind == 'S' || Kind == 'F')
             Scope += (Part.empty() ? "main program" : Part.str()) + "::";
@@ -43,7 +44,8 @@ std::string fortranName(StringRef Name) {
     return Procedure.empty() ? "" : Scope + Procedure;
 }
 
-/// SMPI's headers have macros for functions of the C library, which rename methods of the program like free(x), too.
+/// Undoes a renaming: SMPI's headers have macros for functions of the C library, which also rename methods of the
+/// program such as free(x).
 std::string withoutRenaming(std::string Shown) {
     static constexpr std::pair<StringRef, StringRef> Renamed[] = {
 #define QUIPU_SMPI_RENAMED(Macro, Length, Own) {#Macro, #Own},
@@ -57,7 +59,8 @@ std::string withoutRenaming(std::string Shown) {
     return Shown;
 }
 
-/// What LLVM's demangler does not know (generic lambdas in functions, operator->*) the one of the C++ library may.
+/// Demangles a name. The demangler of the C++ library handles names that LLVM's demangler does not know (generic
+/// lambdas in functions, operator->*).
 std::string demangled(StringRef Name) {
     const std::string Mangled = Name.str();
     std::string Known = demangle(Mangled);
@@ -76,14 +79,14 @@ std::string plainName(StringRef Name, bool Fortran) {
         return Name.starts_with("_Z") ? withoutRenaming(demangled(Name)) : demangled(Name);
     if (std::string Known = fortranName(Name); !Known.empty())
         return Known;
-    // Procedures outside of modules have an underscore at the end, those with BIND(C) have not.
+    // Procedures outside of modules end with an underscore; procedures with BIND(C) do not.
     return Name.drop_back(Name.ends_with("_")).str();
 }
 
 constexpr StringLiteral KernelMark = ".omp_target.";
 
-/// clang and flang name the kernel of a target construct __omp_offloading_DEVICE_INODE_function_lLINE, by numbers of
-/// the file, which a copy of the source has not. Kernels have the name of the function, the mark and the line instead.
+/// Returns the name of the kernel of a target construct: the name of the function, the mark and the line. clang and
+/// flang use __omp_offloading_DEVICE_INODE_function_lLINE, which differs between copies of a source file.
 std::string nameOfKernel(StringRef Name) {
     StringRef Rest = Name;
     if (!Rest.consume_front("__omp_offloading_"))
@@ -100,7 +103,7 @@ std::string nameOfKernel(StringRef Name) {
 }
 
 std::string shownName(StringRef Name, unsigned FirstLine, bool Fortran) {
-    // What a coroutine does, from one suspension to the next, is a function that LLVM makes of its body.
+    // LLVM makes a function of each part of a coroutine between two suspensions.
     Name.consume_back(".resume");
     const std::string Line = FirstLine ? " line " + std::to_string(FirstLine) : "";
     if (auto [Host, Rest] = Name.split(".omp_task_entry."); Host.size() != Name.size())
@@ -131,7 +134,8 @@ unsigned firstLine(const Function &F) {
     const DISubprogram *Debug = F.getSubprogram();
     if (!Debug || Debug->getLine())
         return Debug ? Debug->getLine() : 0;
-    // What flang makes of an OpenMP construct has none; the call that hands it to the OpenMP library is there.
+    // The function that flang generates for an OpenMP construct has no location. The call that passes it to the OpenMP
+    // library has one.
     for (const User *U : F.users())
         if (const auto *Call = dyn_cast<CallBase>(U); Call && Call->getDebugLoc() && Call->getDebugLoc().getLine())
             return Call->getDebugLoc().getLine();
@@ -139,12 +143,12 @@ unsigned firstLine(const Function &F) {
 }
 
 StringRef linkerName(const Function &F) {
-    const StringRef Name = F.getName(); // a version (versions.h)
+    const StringRef Name = F.getName(); // may have the suffix of a version (versions.h)
     return Name.take_front(Name.find(".quipu"));
 }
 
-/// The linker name; that of an OpenMP task with that of the function that creates it, as bodies of other constructs
-/// have it.
+/// Returns the linker name. The name of an OpenMP task also contains the name of the function that creates it, as the
+/// names of other constructs do.
 static std::string nameOfConstruct(const Function &F, unsigned Depth = 0) {
     const StringRef Name = linkerName(F);
     if (!Name.starts_with(".omp_task_entry.") || Depth > 8)

@@ -13,7 +13,7 @@ using namespace llvm;
 
 extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetPassPluginInfo() {
     return {LLVM_PLUGIN_API_VERSION, "quipu", "1", [](PassBuilder &PB) {
-                // Facts are written as assembly; flang does not set up the parser for it.
+                // Facts are written as assembly, and flang does not set up the assembly parser.
                 InitializeNativeTargetAsmParser();
                 PB.registerPipelineStartEPCallback([](ModulePassManager &MPM, OptimizationLevel) {
                     MPM.addPass(quipu::CallGraphPass());
@@ -21,7 +21,7 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
                 });
                 PB.registerOptimizerEarlyEPCallback([](ModulePassManager &MPM, OptimizationLevel Level) {
                     MPM.addPass(quipu::InstrumentPass());
-                    // A stale answer would let later passes move loads over the calls that were inserted.
+                    // A stale alias analysis would let later passes move loads over the inserted calls.
                     if (Level != OptimizationLevel::O0)
                         MPM.addPass(RequireAnalysisPass<GlobalsAA, Module>());
                 });

@@ -26,11 +26,11 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Functions with fewer instructions, without loops and calls are not worth the two time stamps of a hook, which take
-/// as long as some hundred instructions, even if they looked like more before optimization.
+/// Functions without loops and calls, and with fewer instructions, get no hook, even if they looked larger before
+/// optimization. The two time stamps of a hook take as long as some hundred instructions.
 constexpr size_t SmallFunction = 64;
 
-/// Bytes of details that compression makes little smaller.
+/// Details with fewer bytes are not compressed.
 constexpr size_t ShortDetails = 512;
 
 bool isMain(const Function &F) { return F.getName() == "main" || F.getName() == "_QQmain"; }
@@ -75,7 +75,7 @@ quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All) {
 /// Rows of weights, packed as in quipu.h.
 class PackedRows {
   public:
-    /// Additions: of the row of a function, one more column.
+    /// Additions: one more column, in rows of functions only.
     void add(ArrayRef<int64_t> Row, int64_t Additions = 0) {
         uint64_t Columns = uint64_t{Additions != 0} << QUIPU_WEIGHTED;
         for (size_t I = 0; I < Row.size(); I++)
@@ -99,14 +99,14 @@ class PackedRows {
   private:
     SmallString<256> Bytes;
     raw_svector_ostream Stream{Bytes};
-    size_t Count = 0; ///< of those with a number
+    size_t Count = 0; ///< rows with a number
 };
 
 namespace {
 
 void addText(raw_ostream &Out, StringRef Text) { Out << Text << '\0'; }
 
-/// As agent/runtime/details.cpp reads it.
+/// Writes a function in the format that agent/runtime/details.cpp reads.
 void addFunction(raw_ostream &Out, const Identity &Known) {
     addText(Out, Known.Name);
     addText(Out, Known.Display == Known.Name ? "" : StringRef(Known.Display));
@@ -119,8 +119,8 @@ void addBytes(raw_ostream &Out, StringRef Bytes) {
     Out << Bytes;
 }
 
-/// The scopes of a function; none if nothing is in them. Counters: the last row that readers need of each, whatever is
-/// in it; 0: none.
+/// Writes the scopes of a function; no scope if all are empty. Counters: for each scope, the last row that readers need
+/// even if it is empty; 0: none.
 void addScopes(raw_ostream &Out, ArrayRef<Scope> All, ArrayRef<ScopedWork> Weights, ArrayRef<unsigned> Counters) {
     std::vector<PackedRows> Rows(All.size());
     bool Any = All.size() > 1;
@@ -130,7 +130,7 @@ void addScopes(raw_ostream &Out, ArrayRef<Scope> All, ArrayRef<ScopedWork> Weigh
             const bool IsLast = I > 0 && I < Counters.size() && Counters[I] == Row + 1;
             if (!Done.Visits && (I == 0 || Done.Code == Effort{}) && !IsLast)
                 continue;
-            // The work of the function alone is in its weights.
+            // The weights of the function already contain its own work.
             Rows[I].addNumbered(Row, Done.Visits, I > 0 ? Done.Code : Effort{});
         }
         Any |= Rows[I].count() > 0;
@@ -147,7 +147,8 @@ void addScopes(raw_ostream &Out, ArrayRef<Scope> All, ArrayRef<ScopedWork> Weigh
     }
 }
 
-/// What call paths are looked up by. That of a function in another differs from its own: both may be called at once.
+/// Returns the hash by which call paths are looked up. An inlined function and the same function on its own have
+/// different hashes, because both may be called at the same time.
 uint64_t hashOf(const Identity &Known) { return xxHash64(Known.Name); }
 
 } // namespace
@@ -276,7 +277,7 @@ void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Ho
         Lines.push_back(jsonLine([&](json::OStream &Json) {
             writeIdentity(Json, *Within.scopes()[Scope].Function);
             Json.attribute("inlined", true);
-            // The visits of the whole function are its first counter.
+            // The first counter of the function is its visits.
             Json.attribute("counters", Facts.Counters[Scope]);
             writeClasses(Json, Facts.Classes, Scope, 1);
         }));

@@ -18,7 +18,7 @@ using namespace llvm;
 
 namespace quipu {
 
-/// The loops of a function, if somebody asks for them.
+/// The loops of a function, computed on demand.
 struct Scopes::LoopsOf {
     struct Nest {
         explicit Nest(Function &F) : DT(F), Loops(DT) {}
@@ -35,7 +35,7 @@ struct Scopes::LoopsOf {
     std::unique_ptr<Nest> Known;
 };
 
-/// Scopes of one function; what would be more is part of its caller.
+/// Most scopes of one function. Further scopes are part of their caller.
 constexpr size_t MostScopes = 4096;
 
 Scopes::Scopes(Function &F, FunctionAnalysisManager &FAM, const Identity &Self, const Marks &M,
@@ -48,7 +48,7 @@ Scopes::Scopes(Function &F, FunctionAnalysisManager &FAM, const Identity &Self, 
         readBlock(*BB);
     for (const BasicBlock &BB : F)
         if (!Work.count(&BB))
-            readBlock(BB); // cannot be reached
+            readBlock(BB); // unreachable
     countUnmarked(Loops);
 }
 
@@ -81,7 +81,7 @@ unsigned Scopes::scopeAt(const DILocation *Place) {
     return Known[Here] = Found;
 }
 
-/// Finds the places of hooks that are still what they were, and removes the others.
+/// Finds the places of hooks that still belong to their function, and removes the others.
 void Scopes::readHooks(Function &F) {
     std::vector<Hook> Found;
     for (BasicBlock &BB : F) {
@@ -92,7 +92,7 @@ void Scopes::readHooks(Function &F) {
             const DISubprogram *Scope = Place ? Place->getScope()->getSubprogram() : nullptr;
             const Identity *Function = Scope ? M.identityOf(Scope) : nullptr;
             const unsigned At = Place ? scopeAt(Place) : 0;
-            // The function itself is no inlined one, nor what recursion folds.
+            // The function itself and folded recursions are not inlined functions.
             if (At == 0 || All[At].Function != Function || At == scopeAt(Place->getInlinedAt())) {
                 I.eraseFromParent();
                 continue;
@@ -133,12 +133,12 @@ void Scopes::countMark(const BasicBlock &BB, const Instruction &I, const Identit
         Work[&BB][scopeAt(Place)].Visits++;
         return;
     }
-    // Both ways of a branch began with it: it is at the place that they have in common.
+    // Both sides of a branch began with this call, and the optimizer merged the marks at their common place.
     Merged.insert(&Function);
     Work[&BB][below(Place ? scopeAt(Place) : 0, &Function)].Visits++;
 }
 
-/// Whether SimplifyCFG would remove the block if it were empty (TryToSimplifyUncondBranchFromEmptyBlock of LLVM).
+/// Returns whether SimplifyCFG would keep the block if it were empty (TryToSimplifyUncondBranchFromEmptyBlock of LLVM).
 static bool isNeeded(const BasicBlock &BB, const SmallPtrSetImpl<const BasicBlock *> &Headers) {
     const BasicBlock *Next = BB.getSingleSuccessor();
     if (BB.isEntryBlock() || Next == &BB || (Headers.contains(Next) && BB.hasNPredecessorsOrMore(2)))
@@ -156,8 +156,8 @@ static bool isNeeded(const BasicBlock &BB, const SmallPtrSetImpl<const BasicBloc
     return false;
 }
 
-/// Whether something that a loop left here computed is needed further on. While loops are optimized a PHI node of this
-/// block has it (LCSSA), which SimplifyCFG keeps and the last InstCombine removes.
+/// Returns whether later code needs a value of a loop that ends here. During loop optimizations, a PHI node of this
+/// block has the value (LCSSA). SimplifyCFG keeps the node, and the last InstCombine removes it.
 static bool passesOn(const BasicBlock &BB, const LoopInfo &Loops, const DominatorTree &DT) {
     SmallPtrSet<const Loop *, 4> Left;
     for (const BasicBlock *Before : predecessors(&BB))
@@ -190,7 +190,7 @@ void Scopes::findVanishing(const Function &F, LoopsOf &Found) {
 
 void Scopes::readBlock(const BasicBlock &BB) {
     ScopedWork &Here = Work[&BB];
-    MapVector<unsigned, unsigned> Instructions; // by scope
+    MapVector<unsigned, unsigned> Instructions; // instructions by scope
     SmallVector<const Instruction *, 8> Unplaced;
     std::optional<unsigned> Latest;
     const bool Vanishes = vanishes(BB);
@@ -224,7 +224,7 @@ void Scopes::readBlock(const BasicBlock &BB) {
     }
     for (const Instruction *Before : Unplaced)
         Add(*Before, 0);
-    // The block itself is of the scope with the most instructions, and of the outer one of two.
+    // The block belongs to the scope with the most instructions; if two are equal, to the outer one.
     unsigned Most = 0, Largest = Instructions.lookup(0);
     for (const auto &[At, Count] : Instructions) {
         if (Count > Largest || (Count == Largest && At < Most)) {
@@ -252,7 +252,7 @@ unsigned Scopes::scopeOf(const BasicBlock &BB) const {
     return 0;
 }
 
-/// Whether what decides on further iterations of the loop came with this call.
+/// Returns whether the condition of the loop was inlined with this call.
 static bool isWithin(const Loop &L, const Scopes::Instance &Call) {
     SmallVector<BasicBlock *, 4> Latches;
     L.getLoopLatches(Latches);
@@ -265,8 +265,8 @@ static bool isWithin(const Loop &L, const Scopes::Instance &Call) {
     });
 }
 
-/// Where the optimizer made a call unconditional it dropped the mark: the call is counted where its code begins, before
-/// the loops that are its own.
+/// Counts calls without a mark. The optimizer drops a mark when it makes a call unconditional. Such a call is counted
+/// where its code begins, before its own loops.
 void Scopes::countUnmarked(LoopsOf &Found) {
     for (const auto &[Call, First] : Seen) {
         const Identity *Function = M.identityOf(Call.second);

@@ -18,14 +18,14 @@ using namespace llvm;
 
 namespace quipu {
 
-/// The attribute of functions that have their hooks and counters. It stays in bitcode that is compiled further.
+/// The attribute of functions with hooks and counters. It stays in bitcode that is compiled again.
 static constexpr const char *Counted = "quipu-counted";
 
 void markCounted(Function &F) { F.addFnAttr(Counted); }
 
 bool isCounted(const Function &F) { return F.hasFnAttribute(Counted); }
 
-/// Whether a function comes with the headers of quipu/region.h, quipu/region.f90 or NVTX: it marks regions.
+/// Returns whether a function belongs to the headers quipu/region.h, quipu/region.f90 or NVTX, which mark regions.
 static bool marksRegions(StringRef Name) {
     return any_of(std::array{"_QMquipu_regionP", "_ZN5quipu6Region", "_ZN5quipu5Phase", "_ZN5quipu9kept_name", "nvtx"},
                   [&](const char *Prefix) { return Name.starts_with(Prefix); });
@@ -34,10 +34,11 @@ static bool marksRegions(StringRef Name) {
 bool isCountable(const Function &F) {
     if (isCounted(F) || marksRegions(F.getName()))
         return false;
-    // Copies of library functions that are there for inlining alone are calls of the library without optimization.
+    // Functions with available_externally linkage are copies for inlining. Without optimization they are calls of the
+    // library.
     if (F.isDeclaration() || F.hasAvailableExternallyLinkage() || F.hasFnAttribute(Attribute::Naked))
         return false;
-    // A resolver runs while the program is being relocated: it cannot call other libraries yet.
+    // A resolver of an ifunc runs during relocation and cannot call other libraries yet.
     for (const GlobalIFunc &IFunc : F.getParent()->ifuncs())
         if (IFunc.getResolverFunction() == &F)
             return false;
@@ -72,7 +73,7 @@ std::string readSelection(Filter &Selection) {
     return Where + ": " + Error.message + " (from QUIPU_FILTER) [bad-filter]";
 }
 
-/// Whether all of these names, one in the other, are namespaces of the C++ library.
+/// Returns whether all of these nested names are namespaces of the C++ library.
 static bool areStdNamespaces(StringRef Scope) {
     SmallVector<StringRef, 4> Parts;
     Scope.split(Parts, "::");
@@ -88,7 +89,7 @@ static std::string taken(char *Text) {
     return Copy;
 }
 
-/// The names around that of a function, and its own without arguments; empty if it is none of C++.
+/// Returns the enclosing names of a function, and its name without arguments; empty if it is not a C++ function.
 static std::pair<std::string, std::string> scopeAndBase(const Identity &Function) {
     ItaniumPartialDemangler Demangler;
     if (Demangler.partialDemangle(Function.Name.c_str()) || !Demangler.isFunction())
@@ -101,7 +102,8 @@ bool isLibrary(const Identity &Function) {
     if (Function.Display.find("std::") == std::string::npos &&
         Function.Display.find("__gnu_cxx::") == std::string::npos)
         return false;
-    // A class in a function: what it demangles to begins with the type of the function's result.
+    // A class in a function. The demangled name begins with the result type of the function, so the linker name
+    // decides.
     if (StringRef Around = Function.Name; Around.consume_front("_ZZ"))
         return any_of(std::array{"NSt", "NKSt", "St", "NSs", "NKSs", "N9__gnu_cxx", "NK9__gnu_cxx"},
                       [&](const char *Prefix) { return Around.ltrim('Z').starts_with(Prefix); });
@@ -110,7 +112,7 @@ bool isLibrary(const Identity &Function) {
     return Root == "std" || Root == "__gnu_cxx";
 }
 
-/// Whether this destroys, copies or moves an object as a whole: what compilers add to a program, too.
+/// Returns whether a function destroys, copies or moves a whole object. Compilers add such functions to a program.
 static bool keepsObjects(const Identity &Function) {
     ItaniumPartialDemangler Demangler;
     if (Demangler.partialDemangle(Function.Name.c_str()) || !Demangler.isFunction())
@@ -123,7 +125,7 @@ static bool keepsObjects(const Identity &Function) {
     return StringRef(Base).starts_with("~") || Given == "(" + Class + " const&)" || Given == "(" + Class + "&&)";
 }
 
-/// Whether a function is one of those that only those who wrote a library know.
+/// Returns whether a function is an internal part of a library, which users of the library do not know.
 static bool isInsideOfLibrary(const Identity &Function) {
     const bool MuchWork = Function.MuchWork.value_or(false);
     if (isLibrary(Function)) {

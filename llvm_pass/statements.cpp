@@ -15,7 +15,7 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Whether a return only hands on what the statements that the blocks before it end with have stored.
+/// Returns whether a return only passes on a value that each preceding block has stored.
 bool onlyCollects(const ReturnInst &Return) {
     const auto *Value = dyn_cast_or_null<LoadInst>(Return.getReturnValue());
     const BasicBlock *BB = Return.getParent();

@@ -23,9 +23,9 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Bytes of a line of a cache, of x86 and of most Arm processors.
+/// Bytes of a cache line, on x86 and most Arm processors.
 constexpr int64_t Line = 64;
-/// Bytes of a stride that prefetchers still follow (Intel 64 and IA-32 Architectures Optimization Reference Manual,
+/// Longest stride in bytes that prefetchers follow (Intel 64 and IA-32 Architectures Optimization Reference Manual,
 /// "Data Prefetch to L1 Data Cache": strides of up to 2 KiB).
 constexpr int64_t LongestStride = 2048;
 
@@ -63,7 +63,7 @@ class Walks {
             add(L, I, Copy->getRawSource(), Bytes);
     }
 
-    /// Most: bytes that an execution reaches if what it reached before is further away.
+    /// Adds an access. Most: the bytes of one execution, if no previous access is on the same cache line.
     void add(const Loop &L, const Instruction &I, Value *Address, int64_t Most) {
         if (!SE.isSCEVable(Address->getType()))
             return;
@@ -80,7 +80,7 @@ class Walks {
         Found[&I] += std::min(std::abs(*Stride), Most);
     }
 
-    /// By how much an expression grows in each iteration; none if that is not known or not the same.
+    /// Returns the growth of an expression per iteration; none if it is unknown or varies.
     std::optional<int64_t> strideIn(const Loop &L, const SCEV *S) {
         if (SE.isLoopInvariant(S, &L))
             return 0;
@@ -88,7 +88,7 @@ class Walks {
             return Growing->getLoop() == &L && Growing->isAffine() ? numberOf(Growing->getStepRecurrence(SE))
                                                                    : std::nullopt;
         if (const auto *Cast = dyn_cast<SCEVIntegralCastExpr>(S))
-            return strideIn(L, Cast->getOperand()); // where it does not wrap around
+            return strideIn(L, Cast->getOperand()); // if it does not overflow
         if (const auto *Product = dyn_cast<SCEVMulExpr>(S)) {
             const std::optional<int64_t> Factor = numberOf(Product->getOperand(0));
             const std::optional<int64_t> Of =
@@ -115,7 +115,7 @@ class Walks {
         return Constant->getAPInt().getSExtValue();
     }
 
-    /// An expression as a number and the rest, so that expressions which differ by a number have the same rest.
+    /// Splits an expression into a constant and the rest. Expressions that differ by a constant have the same rest.
     std::pair<int64_t, const SCEV *> apart(const SCEV *S) {
         if (const auto *Growing = dyn_cast<SCEVAddRecExpr>(S); Growing && Growing->isAffine()) {
             const auto [Offset, Start] = apart(Growing->getStart());

@@ -37,7 +37,7 @@ bool canBeCopied(const Function &F) {
             if (const auto *Call = dyn_cast<CallBase>(&I)) {
                 const auto *Assembly = dyn_cast<InlineAsm>(Call->getCalledOperand());
                 if (Call->cannotDuplicate() || (Assembly && StringRef(Assembly->getAsmString()).contains(':')))
-                    return false; // a label would be there twice
+                    return false; // the copy would define a label twice
             }
             Instructions += !I.isDebugOrPseudoInst();
         }
@@ -45,7 +45,7 @@ bool canBeCopied(const Function &F) {
     return Instructions <= MostInstructions;
 }
 
-/// Gives a version of a function its name and linkage. Only plain and counted code calls it.
+/// Sets name and linkage of a version. Only plain and counted code calls it.
 void becomeVersion(Function &F, const Function &Original, const Twine &Suffix) {
     F.setName(Original.getName() + Suffix);
     F.setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
@@ -62,12 +62,13 @@ void becomeVersion(Function &F, const Function &Original, const Twine &Suffix) {
     F.setDSOLocal(true);
 }
 
-/// Whether the compiler makes a jump of a function that only calls another one with the same arguments.
+/// Returns whether the compiler turns the function into a jump, because it only calls another function with the same
+/// arguments.
 bool isJump(const Function &F) {
     return !F.isVarArg() && none_of(F.args(), [](const Argument &A) { return A.hasPassPointeeByValueCopyAttr(); });
 }
 
-/// Whether the function neither calls another one nor has local variables in memory.
+/// Returns whether the function neither calls another function nor has local variables in memory.
 bool isLeaf(const Function &F) {
     return none_of(instructions(F), [](const Instruction &I) {
         return isa<AllocaInst>(I) || (isa<CallBase>(I) && !isa<IntrinsicInst>(I));

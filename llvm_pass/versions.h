@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 //===- versions.h - a plain and a counted version of each function ----------===//
 //
-// A function that is not measured should be as fast as without Quipu. The pass therefore copies it. The plain version is
-// the unchanged code and has the name of the function. The counted version has the counters. The plain version tests at
-// its entry whether the process is measured, and then jumps to the counted version.
+// A function that is not measured should be as fast as without Quipu. The pass therefore copies it. The plain version
+// is the unchanged code and has the name of the function. The counted version has the counters. The plain version tests
+// at its entry whether the process is measured, and then jumps to the counted version.
 //
 #ifndef QUIPU_VERSIONS_H
 #define QUIPU_VERSIONS_H

@@ -20,14 +20,14 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Instructions of a visit, before optimization, from which a hook pays: its two time stamps take as long as about 100
-/// after optimization, which leaves a third to a half of them.
+/// Least instructions of a visit that is worth a hook, before optimization. Optimization leaves a third to a half of
+/// them. The two time stamps of a hook take as long as about 100 instructions after optimization.
 constexpr uint64_t MuchWork = 2048;
 constexpr uint64_t Unlimited = ~uint64_t{0};
-/// What a call of a library function stands for.
+/// Instructions that a call of a library function counts as.
 constexpr uint64_t LibraryCall = 64;
 
-/// How often the loop runs if it ends when something reaches a constant, as far as one can see before optimization.
+/// Returns the trip count of a loop that ends at a constant, as far as code before optimization shows it.
 uint64_t tripsOf(const Loop &L) {
     SmallVector<BasicBlock *, 4> Exiting;
     L.getExitingBlocks(Exiting);
@@ -42,7 +42,8 @@ uint64_t tripsOf(const Loop &L) {
     return Trips;
 }
 
-/// Blocks from which the program ends or an exception goes on, whatever they do: no part of usual visits.
+/// Returns the blocks from which every path ends the program or continues an exception. Usual visits do not execute
+/// them.
 SmallPtrSet<const BasicBlock *, 16> coldBlocks(const Function &F) {
     SmallPtrSet<const BasicBlock *, 16> Cold;
     SmallVector<const BasicBlock *, 16> Work;
@@ -61,7 +62,7 @@ SmallPtrSet<const BasicBlock *, 16> coldBlocks(const Function &F) {
     return Cold;
 }
 
-/// How much a visit of each function of a module does, at most.
+/// Estimates an upper bound of the work of a visit, for each function of a module.
 class WorkEstimate {
   public:
     WorkEstimate(Module &M, FunctionAnalysisManager &FAM) : FAM(FAM) {
@@ -97,7 +98,7 @@ class WorkEstimate {
         if (isa<AnyMemIntrinsic>(I))
             return LibraryCall;
         if (isa<IntrinsicInst, AllocaInst>(I))
-            return 0; // some of them are there with optimization only
+            return 0; // some of them exist only with optimization
         const auto *Call = dyn_cast<CallBase>(&I);
         if (!Call || Call->isInlineAsm())
             return 1;
@@ -111,7 +112,8 @@ class WorkEstimate {
         return isElsewhere(*Callee, FAM.getResult<TargetLibraryAnalysis>(*Callee)) ? Unlimited : LibraryCall;
     }
 
-    /// A call through a pointer may call any function of this type that a pointer may point to.
+    /// Propagates work through indirect calls. A call through a pointer may call any function of this type whose
+    /// address is taken.
     void propagate() {
         SmallVector<Function *, 32> Work;
         for (const auto &[F, Sum] : Of)
@@ -137,18 +139,18 @@ class WorkEstimate {
 
     FunctionAnalysisManager &FAM;
     DenseMap<Function *, uint64_t> Of;
-    DenseMap<FunctionType *, SmallVector<Function *, 4>> Indirect; ///< who calls pointers of a type
+    DenseMap<FunctionType *, SmallVector<Function *, 4>> Indirect; ///< callers of pointers of a type
 };
 
-/// Whether places of hooks may be put into the function before it is optimized.
+/// Returns whether places of hooks may be inserted into the function before optimization.
 bool takesPlaces(const Function &F) {
-    // The parts of a coroutine do not begin and end as one.
+    // A coroutine has several parts with separate begins and ends.
     if (F.getName() == "main" || F.isPresplitCoroutine() ||
         (F.hasFnAttribute(Attribute::NoInline) && !F.hasFnAttribute(Attribute::AlwaysInline)) ||
         F.hasFnAttribute(Attribute::NoReturn))
         return false;
     for (const BasicBlock &BB : F) {
-        // A call of itself at its end would no longer become a loop.
+        // A tail recursion could no longer become a loop.
         for (const Instruction &I : BB)
             if (const auto *Call = dyn_cast<CallBase>(&I);
                 Call &&
@@ -172,10 +174,10 @@ bool isElsewhere(const Function &F, const TargetLibraryInfo &TLI) {
     if (!F.isDeclaration() || F.isIntrinsic())
         return false;
     if (TLI.getLibFunc(F, Known))
-        return Known == LibFunc_qsort;                                   // calls back
-    if (Name.starts_with("__kmpc_") || Name.starts_with("_ZNSt6thread")) // start threads of the program's functions
+        return Known == LibFunc_qsort;                                   // calls a function of the program
+    if (Name.starts_with("__kmpc_") || Name.starts_with("_ZNSt6thread")) // start threads
         return true;
-    if (Name.starts_with("_ZTH") || Name.starts_with("_ZTW")) // find a thread's own variable, and initialize it once
+    if (Name.starts_with("_ZTH") || Name.starts_with("_ZTW")) // find a thread-local variable, and initialize it once
         return false;
     return !Name.starts_with("_ZSt") && !Name.starts_with("_ZNSt") && !Name.starts_with("_ZNKSt") &&
            !Name.starts_with("_ZN9__gnu_cxx") && !Name.starts_with("_Zn") && !Name.starts_with("_Zd") &&
