@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where time grows faster than effort, why, and what it will cost at a larger scale.
+"""Find call paths whose time grows faster than their effort, the cause, and the loss at a larger scale.
 
-A call path whose time follows its effort takes the same time per unit of effort at every configuration. So for each
-call path with a prior (effort, Table I), slowdown r = time / (time expected from effort) is sought along every
-parameter: r = a + b·g(x) with a and b for each line of points in x, and one slowly growing g for all lines. What is
-significant is named by its cause: MPI waits or is congested, memory and caches are shared, or no longer hold the data.
+If the time of a call path follows its effort, its time per unit of effort is the same at every configuration. For each
+call path with a prior (effort, Table I), the slowdown is r = time / (time expected from effort). Along every parameter
+x it is fitted by r = a + b·g(x). Each line of points in x has separate a and b, and all lines share one slowly growing
+g. A significant slowdown has a cause: waiting or contention in MPI, or contention or cache effects in computation.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from .pmnf.data.lines import lines
 from .priors.slowdown import LEAST_VALUES, Cause, slowdowns
 from .priors.untimed import OF_CALLS
 
-# Losses below this part of all time at the target are not worth a word.
+# Findings that lose less than this part of all time at the target are left out.
 _LEAST_LOSS = 1e-3
-# Growth of time beyond effort is reported for call paths where it takes more than this part of the program.
+# Growth beyond effort is reported if it takes more than this part of the program.
 _LEAST_BEYOND = 0.01
-# How many times the largest measured number of ranks a diagnosis is made for if none is given: the furthest
-# that `make bench-modeling_accuracy` and `bench-modeling_layouts` check predictions and intervals at.
+# The default target in multiples of the largest measured number of ranks. `make bench-modeling_accuracy` and
+# `bench-modeling_layouts` check predictions and intervals up to this factor.
 _TIMES_RANKS = 16.0
-# Where the number of ranks does not vary: how many times the largest value of each parameter.
+# The default target in multiples of the largest value of each parameter, if the number of ranks does not vary.
 _TIMES_OTHERS = 4.0
-# Part of the time in call paths without effort above which a note names them.
+# A note names call paths without effort if they take at least this part of the time.
 _WITHOUT_EFFORT = 0.05
 _NAMED = 3  # regions in such a note
 
-# What call paths without effort are, and what that means for whoever measures.
+# Kinds of call paths without effort: a description, and the consequence for the user.
 _UNSEEN = "whether it grows faster than their work cannot be seen"
 _NOT_BUILT = (
     "call paths without effort",
@@ -56,13 +56,16 @@ _NOT_COUNTED = {
 class Finding:
     """One call path that loses time as one parameter grows.
 
-    predicted, lost: seconds at the target (exclusive time, and the part of it that it would not take if it were as fast
-    per effort as at the smallest measured value of the parameter). in_model: whether the model of time has waiting or
-    growth beyond effort: then `predicted` is what that says, else the time from effort times the slowdown from the
-    measurements. slowdown_measured, slowdown: factors from the smallest to the largest measured value, and to the
-    target. growth: of the slowdown, such as "p^(1/3)". significance: which part of the findings that are as clear is
-    luck. wait_share: part of the time at the largest values of the parameter that was waiting, NaN if it was not
-    measured. effort: the model of time from effort, and basis: what that rests on.
+    - predicted: exclusive time at the target (s). If `in_model`, it is the prediction of the model of time, otherwise
+      the time from effort times the slowdown.
+    - lost: the part of `predicted` beyond the time per effort at the smallest measured value of the parameter (s).
+    - in_model: whether the model of time contains waiting or growth beyond effort.
+    - slowdown_measured, slowdown: factors from the smallest measured value to the largest measured value, and to the
+      target.
+    - growth: function of the slowdown, such as "p^(1/3)".
+    - significance: expected part of false findings among findings of this or a higher significance.
+    - wait_share: part of the time at the largest values of the parameter that was waiting; NaN if it was not measured.
+    - effort, basis: the model of time from effort, and its kind of effort.
     """
 
     path: int
@@ -82,7 +85,7 @@ class Finding:
 
     @property
     def evidence(self) -> str:
-        """What the finding rests on, as a sentence."""
+        """Return the evidence of the finding as a sentence."""
         text = f"{self.slowdown_measured:.3g} times slower over the measured {self.parameter}"
         if math.isfinite(self.wait_share):
             text += f", {self.wait_share:.0%} waiting"
@@ -91,11 +94,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class BeyondEffort:
-    """Waiting and growth that the model of time of a call path has beyond effort, without a finding that shows it.
+    """Waiting and growth beyond effort in the model of time of a call path without a finding.
 
-    The model was chosen by its evidence; the slowdown over one parameter alone is not significant, as where it follows
-    the form of the process grid. predicted, lost: seconds at the target, and those of them that are beyond effort.
-    basis: what the model rests on, such as "table I: MPI_Recv + waiting".
+    The evidence selects this model, but the slowdown over one parameter alone is not significant. For example, it may
+    follow the form of the process grid.
+
+    - predicted, lost: seconds at the target, and the part of them beyond effort.
+    - basis: the parts of the model, such as "table I: MPI_Recv + waiting".
     """
 
     path: int
@@ -107,14 +112,17 @@ class BeyondEffort:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Findings by lost time at a point, largest first.
+    """Findings at a point, by lost time, largest first.
 
-    predicted: time of the program there, as `evaluate` has it; total: the same from effort alone, without waiting and
-    growth beyond effort. start_and_end: time of the start and the end of MPI, which is no part of them. beyond: how
-    many times the point is beyond the measured range, by parameter. oversubscribed_share: which part of `total` is
-    predicted from runs with more ranks than processors. without_effort: which part of it is of call paths without
-    effort, whose growth cannot be told from that of their work. notes: what could not be looked at, and why.
-    others: what else models of time have beyond effort, where that is 1 % of the program or more, largest first.
+    - predicted: time of the program at the point, as `evaluate` returns it (s).
+    - total: time from effort alone, without waiting and growth beyond effort (s).
+    - start_and_end: time of the start and the end of MPI, which is not part of the other times (s).
+    - beyond: how many times the point is beyond the measured range, by parameter.
+    - oversubscribed_share: part of `total` that is predicted from runs with more ranks than processors.
+    - without_effort: part of `total` in call paths without effort. Growth of their time and growth of their work cannot
+      be distinguished.
+    - notes: configurations and parameters that could not be examined, with the reason.
+    - others: further call paths whose models contain at least 1 % of the program beyond effort, largest first.
     """
 
     point: dict[str, float]
@@ -130,20 +138,22 @@ class Diagnosis:
 
     @property
     def not_in_models(self) -> float:
-        """Seconds lost by findings whose growth no model of time has, because it did not predict better with it."""
+        """Return the loss of all findings whose growth is not in the model of time (s)."""
         return sum(finding.lost for finding in self.findings if not finding.in_model)
 
     def share(self, finding: Finding | BeyondEffort) -> float:
-        """Return which part of all time there is lost by a finding: of what is predicted, and of `not_in_models`."""
+        """Return the part of all time at the point that a finding loses. All time is `predicted` plus `not_in_models`.
+        """
         whole = self.predicted + self.not_in_models
         return finding.lost / whole if whole > 0 else math.nan
 
 
 def scale_of(experiment: Experiment, chosen: Mapping[str, float]) -> tuple[float, ...]:
-    """Return the scale that counts, a number per parameter: what was chosen, else the default.
+    """Return the target, one value per parameter: the chosen value, or the default.
 
-    That is 16 times the largest measured p and the largest measured value of the others; without p, four times the
-    largest value of each parameter. A single configuration is where it was measured: nothing says how it scales.
+    The default is 16 times the largest measured p and the largest measured value of the other parameters. Without p it
+    is four times the largest value of each parameter. A single configuration does not determine any growth; then the
+    default is this configuration.
     """
     largest = experiment.points.max(axis=0) if experiment.configurations else np.ones(len(experiment.parameters))
     times = {"p": _TIMES_RANKS} if "p" in experiment.parameters else dict.fromkeys(experiment.parameters, _TIMES_OTHERS)
@@ -156,7 +166,7 @@ def scale_of(experiment: Experiment, chosen: Mapping[str, float]) -> tuple[float
 
 
 def blind_spots(experiment: Experiment) -> tuple[str, ...]:
-    """Return notes on what a diagnosis cannot see: oversubscribed configurations, parameters with few values."""
+    """Return notes on data that a diagnosis cannot use: oversubscribed configurations, parameters with few values."""
     usable = experiment.dedicated
     notes = []
     if not usable.all():
@@ -174,16 +184,16 @@ def blind_spots(experiment: Experiment) -> tuple[str, ...]:
 
 
 def _most_values(experiment: Experiment, column: int, usable: NDArray[np.bool_]) -> int:
-    """Return how many values a parameter has at most, all else equal, in the configurations that are usable (C,)."""
+    """Return the largest number of values of a parameter on a line, among the usable configurations (shape (C,))."""
     along = lines(experiment.points, column)
     return max((np.unique(experiment.points[line][usable[line], column]).size for line in along), default=0)
 
 
 def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, float]) -> Diagnosis:
-    """Return where time grows faster than effort, ranked by the time lost at a point (name → value).
+    """Return the call paths whose time grows faster than effort, ranked by the time lost at a point (name → value).
 
-    analysis: the models of the experiment. Call paths are those of the runs that kept time. Raises ModelingError if
-    there is no time, or the point does not fit.
+    analysis: the models of the experiment. The call paths are the call paths of the runs that kept time. Raises
+    ModelingError if there is no time, or the point does not fit.
     """
     experiment, analysis = of_time(experiment, analysis)
     whole, full = evaluate(analysis, point), analysis.models("time")
@@ -243,7 +253,7 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
 
 
 def _others(whole: Evaluation, from_effort: Evaluation, found: Collection[int]) -> tuple[BeyondEffort, ...]:
-    """Return what call paths without a finding take beyond effort; both evaluations are of time at one point."""
+    """Return the time beyond effort of call paths without a finding. Both evaluations are times at the same point."""
     tree, least = whole.analysis.tree, _LEAST_BEYOND * whole.total.value
     result = []
     for path, entry in enumerate(whole.analysis.models("time")):
@@ -257,9 +267,9 @@ def _others(whole: Evaluation, from_effort: Evaluation, found: Collection[int]) 
 
 
 def _without_effort(experiment: Experiment, alone: Mapping[int, float], total: float) -> tuple[str, ...]:
-    """Return what cannot be seen of call paths with a model of time alone, by what can be done about it.
+    """Return notes on call paths without effort, grouped by the possible remedy.
 
-    alone: seconds by call path, `total` those of the program.
+    alone: seconds by call path; total: seconds of the program.
     """
     counted = np.zeros(len(experiment.tree), dtype=bool)
     for name, values in experiment.values.items():

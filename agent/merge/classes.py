@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executions of count classes per call path, from the counters of all ranks. A class is blocks that run equally often.
+"""Compute the executions of count classes per call path, from the counters of all ranks.
 
-executions(call path, class) = sum of share × row over the terms of the class, where row 0 is the visits and row i the
-counter i of the function, modulo 2^64. Processes whose counters are arranged alike on the same call paths share the
-work of finding out which class each count belongs to; what is left is a multiplication and an addition per term.
+A count class is a set of blocks that are executed equally often. executions(call path, class) is the sum of share × row
+over the terms of the class, modulo 2^64. Row 0 is the visits, and row i the counter i of the function. Processes with
+the same arrangement of counters share one plan, which assigns each count to its classes. The remaining work is a
+multiplication and an addition per term.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ _LARGEST = np.uint64((1 << 63) - 1)
 
 @dataclass(frozen=True, eq=False)
 class ClassCells:
-    """Executions of classes over some ranks.
+    """Executions of classes over several ranks.
 
-    callpath, number (of the class, counted through all `functions`): int64, sorted, each pair once; total, lowest and
-    highest (of a rank): uint64. ranks: how many there are; names: metrics of the weights; problems: texts.
+    - callpath, number (of the class, numbered through all `functions`): int64, sorted, each pair once.
+    - total, lowest, highest: uint64; sum, minimum and maximum over ranks.
+    - ranks: number of ranks; names: metrics of the weights; problems: texts.
     """
 
     functions: tuple[CountedFunction, ...]
@@ -47,7 +49,8 @@ class ClassCells:
     problems: tuple[str, ...]
 
     def moved(self, paths: IntArray) -> ClassCells:
-        """Return the same for another call tree. paths: per call path its number there, -1: it is left out."""
+        """Return the executions for another call tree. paths: the number of each call path there; -1: the call path is
+        left out."""
         callpath = paths[self.callpath]
         order = np.lexsort((self.number, callpath))
         return self._of(order[callpath[order] >= 0], callpath)
@@ -88,12 +91,12 @@ class ClassCells:
         )
 
     def result(self) -> ClassCounts | None:
-        """Return the executions as an archive has them; None if no program describes any class."""
+        """Return the executions in the form of an archive; None if no program describes classes."""
         if not self.callpath.size:
             return None
         first = _first_classes(self.functions)
         used, number = np.unique(self.number, return_inverse=True)
-        renumbered = np.full(int(first[-1]) + 1, -1, dtype=np.int64)  # the last one stands for -1
+        renumbered = np.full(int(first[-1]) + 1, -1, dtype=np.int64)  # the last element is for -1
         renumbered[used] = np.arange(used.size)
         lines: dict[SourceLine, int] = {}
         classes: list[CountClass] = []
@@ -127,7 +130,7 @@ class ClassCells:
         return replace(self, callpath=callpath[rows], **columns)
 
     def _spread(self, own: IntArray, key: IntArray) -> list[Words]:
-        """Return total, lowest and highest for each key, 0 for those that are not here."""
+        """Return total, lowest and highest for each key; 0 for missing keys."""
         place = np.searchsorted(key, own)
         wide = []
         for column in (self.total, self.lowest, self.highest):
@@ -137,9 +140,9 @@ class ClassCells:
 
 
 def joined_classes(parts: Iterable[tuple[ClassCells | None, IntArray]]) -> ClassCells | None:
-    """Return the cells of several parts of the ranks together; None if none of them has any.
+    """Return the combined cells of several sets of ranks; None if all sets are empty.
 
-    With each part: the number of each of its call paths in the tree of the result, -1: it is left out.
+    Each set comes with the number of each of its call paths in the result; -1: the call path is left out.
     """
     found: ClassCells | None = None
     for cells, paths in parts:
@@ -150,7 +153,7 @@ def joined_classes(parts: Iterable[tuple[ClassCells | None, IntArray]]) -> Class
 
 
 def places_in(tree: CallTree, own: CallTree) -> IntArray:
-    """Return the number in a tree of each call path of another one, -1 for those that it does not have."""
+    """Return the numbers of the call paths of one tree in another tree; -1 for missing call paths."""
     whole, (there, here) = unify_trees([tree, own])
     place = np.full(len(whole), -1, dtype=np.int64)
     place[there] = np.arange(len(tree))
@@ -158,9 +161,10 @@ def places_in(tree: CallTree, own: CallTree) -> IntArray:
 
 
 def with_classes(archive: RunArchive, cells: ClassCells | None) -> RunArchive:
-    """Return a run that is about to be written with the executions of its classes. Problems are among its own.
+    """Return a run with the executions of its classes, before it is written. The problems of the cells become problems
+    of the run.
 
-    cells: with call paths of its tree; None: no program describes any.
+    cells: with call paths of the tree of the run; None: no program describes classes.
     """
     if cells is None:
         return archive
@@ -169,7 +173,7 @@ def with_classes(archive: RunArchive, cells: ClassCells | None) -> RunArchive:
 
 
 def _first_classes(functions: Sequence[CountedFunction]) -> IntArray:
-    """Return the number of the first class of each function, and how many classes there are."""
+    """Return the number of the first class of each function, and the number of all classes."""
     return np.cumsum([0, *(len(function.classes) for function in functions)], dtype=np.int64)
 
 
@@ -179,7 +183,7 @@ def _keys(callpath: IntArray, number: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class _Arrangement:
-    """How the counts of some processes are arranged. function: of each region, its number or -1."""
+    """The arrangement of counts of one or more processes. function: number of the function of each region, or -1."""
 
     files: tuple[str, ...]
     written_since: frozenset[str]
@@ -190,7 +194,8 @@ class _Arrangement:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """How the counts of a process become executions of classes: gathered, times share, added up from `begin` on."""
+    """The plan that converts the counts of a process to executions: gather the counts, multiply by share, add up from
+    `begin` on."""
 
     arrangement: _Arrangement
     path: IntArray
@@ -206,7 +211,8 @@ class _Plan:
 
 @dataclass(frozen=True, eq=False)
 class _Process:
-    """A process whose programs describe classes. index: among those that were added; arrangement: None: no counters."""
+    """A process whose programs describe classes. index: its index among all added processes; arrangement: None: no
+    counters."""
 
     index: int
     rank: int
@@ -215,10 +221,10 @@ class _Process:
 
 
 class CountedProcesses:
-    """The counters of processes in order of rank, until their call paths are known."""
+    """Collect the counters of processes in order of rank, until their call paths are known."""
 
     def __init__(self) -> None:
-        """Start without processes."""
+        """Create an empty collection."""
         self._programs = SourcePrograms()
         self._added = 0
         self._processes: list[_Process] = []
@@ -229,11 +235,11 @@ class CountedProcesses:
 
     @property
     def wants(self) -> WantsCounters:
-        """Which profiles are to be read with their counters."""
+        """The profiles that have to be read with their counters."""
         return self._programs.have_classes
 
     def add(self, rank: int, profile: ProcessProfile) -> None:
-        """Take in the next process; all processes of a rank follow each other."""
+        """Add the next process. All processes of a rank follow each other."""
         index, self._added = self._added, self._added + 1
         if not self._programs.have_classes(profile.attributes):
             return
@@ -312,9 +318,9 @@ def _plan_of(
     first: IntArray,
     plans: list[_Plan],
 ) -> _Plan:
-    """Return which terms of which classes the counts of a process are for: a known plan, or one that is added to them.
+    """Return the plan of the counts of a process: an existing plan, or a new one.
 
-    first: as `_first_classes` of `described` returns it.
+    first: the result of `_first_classes` for `described`.
     """
     for known in reversed(plans):
         if known.arrangement is arrangement and np.array_equal(known.path, path_of_node):
@@ -350,7 +356,7 @@ def _plan_of(
 
 
 def _added_up(pieces: Sequence[tuple[IntArray, Words]]) -> tuple[IntArray, Words]:
-    """Return the keys of the processes of a rank, ascending, and their executions together."""
+    """Return the keys of the processes of a rank, ascending, and the sums of their executions."""
     if len(pieces) == 1:
         return pieces[0]
     none = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
@@ -363,7 +369,7 @@ def _added_up(pieces: Sequence[tuple[IntArray, Words]]) -> tuple[IntArray, Words
 
 
 def _widened(values: Words, key: IntArray, wider: IntArray) -> Words:
-    """Return values with room for more keys."""
+    """Return values for a larger set of keys."""
     result = np.zeros(wider.size, dtype=np.uint64)
     result[np.searchsorted(wider, key)] = values
     return result

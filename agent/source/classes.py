@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pass says of count classes: blocks of a function that are executed equally often, and what they do.
+"""Read count classes from programs: blocks of a function that are executed equally often, and their effort.
 
-A class is executed as often as the sum over its terms of share × row says; row 0 is a visit of the function, row i its
-counter i (llvm_pass/classes.h). What one execution does is at its places: source lines, with a weight for each effort
-metric.
+The number of executions of a class is the sum of share × row over its terms. Row 0 is the visits of the function, and
+row i its counter i (llvm_pass/classes.h). One execution has places: source lines, each with a weight per effort metric.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from ..layout import LAYOUT
 from .functions import Count, damaged, entries, section
 
 _MOST_COUNTERS = LAYOUT.numbers["MOST_COUNTERS"]
-_SKEW_NS = 2_000_000_000  # that the clocks of a file server and of a node may differ by
+_SKEW_NS = 2_000_000_000  # largest accepted difference between the clocks of a file server and of a node
 
 Words = NDArray[np.uint64]
 
@@ -36,10 +35,13 @@ Words = NDArray[np.uint64]
 class CountedFunction:
     """The classes of one region.
 
-    Each term adds share × row to the executions of a class. term_class, term_row: int64 of shape (terms,), by class;
-    share: uint64 (terms,), modulo 2^64. Each place is a line where a class does something. place_class, place_line
-    (index into `lines`): int64 (places,), by class; effort: uint64 (places, WEIGHTED), of one execution. origin: the
-    file and the number of the entry, which no other function has.
+    - term_class, term_row: int64 of shape (terms,), sorted by class; a term adds share × row to the executions of its
+      class.
+    - share: uint64 of shape (terms,), modulo 2^64.
+    - place_class, place_line (index into `lines`): int64 of shape (places,), sorted by class. A place is a line with
+      effort of a class.
+    - effort: uint64 of shape (places, WEIGHTED), of one execution.
+    - origin: file and number of the entry, which identify the function.
     """
 
     origin: tuple[str, int]
@@ -55,14 +57,15 @@ class CountedFunction:
 
     @cached_property
     def class_effort(self) -> Words:
-        """What one execution of each class does, shape (classes, WEIGHTED)."""
+        """Return the effort of one execution of each class, shape (classes, WEIGHTED)."""
         total = np.zeros((len(self.classes), WEIGHTED), dtype=np.uint64)
         np.add.at(total, self.place_class, self.effort)
         return total
 
     @cached_property
     def weights(self) -> Words:
-        """What all classes together add per row: the weights of the region, shape (counters + 1, WEIGHTED)."""
+        """Return the effort of all classes per unit of each row, which are the weights of the region, shape (counters +
+        1, WEIGHTED)."""
         total = np.zeros((self.counters + 1, WEIGHTED), dtype=np.uint64)
         np.add.at(total, self.term_row, self.share[:, None] * self.class_effort[self.term_class])
         return total
@@ -73,7 +76,7 @@ RegionKey = tuple[str, str, int]
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """What an entry of the section says of classes, if anything."""
+    """The part of an entry of the section that describes classes, if any."""
 
     name: str = ""
     file: str = ""
@@ -86,7 +89,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class _Described:
-    """The classes of a region as the section has them; `function` reads them when they are asked for."""
+    """The classes of a region as stored in the section. `function` decodes them on demand."""
 
     path: Path
     number: int
@@ -99,10 +102,10 @@ class _Described:
 
 
 def counted_functions(path: Path) -> Mapping[RegionKey, Sequence[_Described]]:
-    """Return the functions of a program or library that have classes; empty if it has none.
+    """Return the functions of a program or library that have classes; empty if there are none.
 
-    Functions of one key differ where object files hold copies that were optimized differently. Raises FormatError as
-    `static_functions` does.
+    Functions with the same key differ if object files contain copies with different optimizations. Raises FormatError
+    as `static_functions` does.
     """
     found: dict[RegionKey, list[_Described]] = {}
     text = section(path)
@@ -122,7 +125,7 @@ _Class = tuple[int, Count, list[int], list[str], list[Annotated[list[int], msgsp
 
 
 def _function(path: Path, number: int, entry: _Entry) -> CountedFunction:
-    if entry.counters > _MOST_COUNTERS + entry.inlined:  # the visits of the function around it are one more
+    if entry.counters > _MOST_COUNTERS + entry.inlined:  # the visits of the enclosing function are one more row
         raise damaged(path, number)
     try:
         functions = msgspec.json.decode(entry.functions, type=_Functions)
@@ -170,31 +173,32 @@ def _line(function: tuple[str, str, str], line: int) -> SourceLine:
 
 
 class SourcePrograms:
-    """The programs and libraries of a run and what they say of classes. A file is read again only if it has changed.
+    """The programs and libraries of a run with their count classes. A file is read again only if it has changed.
 
     problems: texts about files that could not be used.
     """
 
     def __init__(self) -> None:
-        """Know no file yet."""
+        """Create an empty collection."""
         self._files: dict[str, Mapping[RegionKey, Sequence[_Described]]] = {}
-        self._changed: dict[str, int | None] = {}  # when each file was written, ns since 1970
+        self._changed: dict[str, int | None] = {}  # modification time of each file, ns since 1970
         self.problems: dict[str, None] = {}
 
     def have_classes(self, attributes: Mapping[str, str]) -> bool:
-        """Return whether a file that a process ran describes classes. attributes: of its profile."""
+        """Return whether a file of a process describes classes. attributes: the attributes of the profile."""
         return any(self._functions(path) for path in files_of(attributes))
 
     def written_since(self, attributes: Mapping[str, str], started_ns: int) -> frozenset[str]:
-        """Return which files of a process were written after its start (ns since 1970): they are other ones."""
+        """Return the files of a process that were modified after its start (ns since 1970), and therefore do not belong
+        to it."""
         return frozenset(path for path in files_of(attributes) if self._is_changed(path, started_ns))
 
     def find(
         self, attributes: Mapping[str, str], written_since: frozenset[str], key: RegionKey, weights: Words
     ) -> CountedFunction | None:
-        """Return the classes of a region of a process: those that add up to its weights.
+        """Return the classes of a region of a process: the entry whose sum equals the weights of the region.
 
-        written_since: what the function of this name returns.
+        written_since: the result of the function `written_since`.
         """
         for path in files_of(attributes):
             for described in self._functions(path).get(key, []):
@@ -234,12 +238,12 @@ class SourcePrograms:
                 self._changed[path] = None
         changed = self._changed[path]
         if changed is not None and changed > time.time_ns() + _SKEW_NS:
-            return False  # written in the future: the clock was set back since
+            return False  # modified in the future, so the clock was set back
         return changed is None or changed > started_ns + _SKEW_NS
 
 
 def files_of(attributes: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the program of a process and the libraries that it has regions of."""
+    """Return the program of a process, and the libraries that contain its regions."""
     program = attributes.get("program", "")
     libraries = [key.removeprefix("library:") for key in attributes if key.startswith("library:")]
     return tuple(path for path in (program, *libraries) if path.startswith("/"))
