@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Regions that the program names while it runs.
+/* Regions that the program names at run time.
  *
- * Each thread has a list of the open ones, with their frames. A function may begin a region and return, or end one that
- * its caller began. So a frame of a region may be cut off (reopen() puts another one in its place), and it may end
- * below others (then it goes on as what is around it).
+ * Each thread has a list of its open regions with their frames. A function may begin a region and return, or end a
+ * region of its caller. If a frame of a region is cut off, reopen() creates another frame. If a region ends below other
+ * frames, its frame represents the code around the region from then on.
  *
- * The pass counts in the frame of a function. What the function itself does between begin and end is given to the
- * region at the end: the difference of its counters, times their weights.
- */
+ * The pass counts in the frame of a function. At the end of a region, the region gets the work that the function did
+ * between begin and end: the difference of its counters, times their weights. */
 #define QUIPU_REGION_RUNTIME
 #include "annotations.h"
 #include "hot.h"
@@ -20,9 +19,9 @@
 namespace quipu {
 namespace {
 
-constexpr uint32_t most_marks = 1 << 16;  /* of a thread at once; address space until it is used */
-constexpr uint64_t most_before = 1 << 18; /* counters that are remembered in a thread at once */
-constexpr size_t longest_name = 1024;     /* of a region */
+constexpr uint32_t most_marks = 1 << 16;  /* open regions of a thread; only address space until it is used */
+constexpr uint64_t most_before = 1 << 18; /* most stored counters of a thread */
+constexpr size_t longest_name = 1024;     /* of the name of a region */
 constexpr uint32_t most_parameters = 64;
 
 struct Named {
@@ -41,13 +40,13 @@ struct Parameter {
 Parameter parameters[most_parameters];
 uint32_t parameter_count;
 
-/* Wrong nesting: the first of its kind, and how many there were. */
+/* The first case of wrong nesting, and the number of cases. */
 char problem[2 * longest_name + 256];
 uint64_t problems, described;
 
 uint64_t hash_of(const char *text, size_t length) { return hash_more(text, length, 14695981039346656037u); }
 
-/* A name as a profile can have it: not empty, and without control characters, which divide its records. */
+/* Copies a name in the form of a profile: not empty, and without control characters, which separate its records. */
 size_t clean_name(const char *name, char *clean) {
     size_t length = 0;
     for (; name && name[length] && length < longest_name - 1; length++)
@@ -67,7 +66,7 @@ quipu_region *find_named(uint64_t hash, const char *name) {
     return nullptr;
 }
 
-/* Null if there is no memory. */
+/* Returns null if there is no memory. */
 quipu_region *region_named(const char *name) {
     char clean[longest_name];
     const size_t length = clean_name(name, clean);
@@ -98,7 +97,7 @@ quipu_thread *annotating_thread() {
     return ranks ? running_rank() : quipu_current && !is_idle(quipu_current) ? quipu_current : begin_thread();
 }
 
-/* Marks the time that a thread spends in a call of this file. */
+/* Marks that a thread is inside of a function of this file. */
 class Busy {
   public:
     explicit Busy(quipu_thread *thread) : state(thread ? annotations_of(thread) : nullptr) {
@@ -147,14 +146,14 @@ bool is_of_stack(const Thread *thread, const Frame *frame) {
     return frame >= thread->frames && frame <= thread->stack->limit;
 }
 
-/* The function whose code runs in the innermost frame, as its counters are in memory; null if there is none. */
+/* Returns the function whose code runs in the innermost frame, if its counters are in memory; otherwise null. */
 Node *counting_function(quipu_thread *thread) {
     const Thread *mine = own(thread);
     const Frame *frame = thread->top;
-    Node *active = thread->here; /* of a function without a frame, or of the innermost one */
+    Node *active = thread->here; /* of a function without a frame, or of the innermost frame */
     while (active && (frame > mine->frames || active != frame->node)) {
         Node *node = active;
-        const uint32_t owner = static_cast<uint32_t>(node->owner); /* what was inlined counts with its function */
+        const uint32_t owner = static_cast<uint32_t>(node->owner); /* whose counters it uses */
         while (owner && node && node->id != owner)
             node = node->up;
         const RegionRecord *region = node && node->region ? region_of(node->region) : nullptr;
@@ -169,7 +168,7 @@ Node *counting_function(quipu_thread *thread) {
     return nullptr;
 }
 
-/* Null if there is no memory. */
+/* Returns null if there is no memory. */
 Gift *gift_of(Thread *thread, Node *from, Node *to) {
     Gift *&place = thread->annotations->gifts[(from->id * 31 + to->id) % (sizeof Annotations::gifts / sizeof(Gift *))];
     for (Gift *gift = place; gift; gift = gift->next)
@@ -198,7 +197,7 @@ void move(Gift *gift, uint32_t place, uint64_t amount) {
     quipu_add_alone(gift->from, metric_of(place), uint64_t{0} - amount);
 }
 
-/* amounts: of visits, then of effort. A region gets nothing of a metric that would be below 0. */
+/* Moves visits, then effort (amounts). A region gets nothing of a metric that would become negative. */
 void give(Thread *thread, Node *from, Node *to, const uint64_t *amounts) {
     Gift *gift = gift_of(thread, from, to);
     for (uint32_t place = 0; gift && place <= QUIPU_WEIGHTED; place++)
@@ -206,7 +205,7 @@ void give(Thread *thread, Node *from, Node *to, const uint64_t *amounts) {
             move(gift, place, amounts[place]);
 }
 
-/* What a function, or one that was inlined into it, has of a metric: what it was given besides, and what it counted. */
+/* Returns the value of a metric for a function or an inlined function: the moved amount plus the counted value. */
 uint64_t complete_value(const Node *node, uint32_t place) {
     const RegionRecord *region = region_of(node->region);
     const Node *counting = node;
@@ -227,8 +226,9 @@ uint64_t complete_value(const Node *node, uint32_t place) {
     return value;
 }
 
-/* Counters say what a function did when it has ended. Where begin and end of a region lie on ways through it that count
- * later, regions got too much: a function takes back what it lacks. Under the lock. */
+/* Corrects regions that got too much. Counters are complete only when a function has ended, so the values of a region
+ * are too large if its begin or end is on a path that is counted later. The function takes back what it lacks. Call
+ * under the lock. */
 void take_back(const Annotations *all) {
     for (Gift *first : all->gifts)
         for (Gift *gift = first; gift; gift = gift->next)
@@ -240,13 +240,13 @@ void take_back(const Annotations *all) {
                 if (lacks)
                     move(gift, place, uint64_t{0} - (lacks < gift->amount[place] ? lacks : gift->amount[place]));
                 else if (value > 0 && place > 0 && gift->from->owner && complete_value(gift->from, 0) == 0)
-                    move(gift, place, static_cast<uint64_t>(value)); /* it was never called elsewhere */
+                    move(gift, place, static_cast<uint64_t>(value)); /* the function has no other caller */
             }
 }
 
-/* Whether a node is below one of this region, or of the same function at another place. */
+/* Returns whether a node is below a node of this region, or below the same function at another place. */
 bool is_below(const Node *node, const RegionRecord *region) {
-    const size_t length = strcspn(region->text, "\x1f") + 1; /* of its name */
+    const size_t length = strcspn(region->text, "\x1f") + 1; /* length of its name */
     for (; node && node->region; node = node->up) {
         const RegionRecord *around = region_of(node->region);
         if (around && strncmp(around->text, region->text, length) == 0)
@@ -255,7 +255,7 @@ bool is_below(const Node *node, const RegionRecord *region) {
     return false;
 }
 
-/* Gives what `function` counted since the last time to the region that is active at `to`. */
+/* Moves the work that `function` counted since the last call to the region that is active at `to`. */
 void give_effort(Thread *thread, Node *function, uint64_t *before, Node *to) {
     const RegionRecord *region = region_of(function->region);
     uint64_t effort[1 + QUIPU_WEIGHTED] = {};
@@ -280,7 +280,7 @@ void give_effort(Thread *thread, Node *function, uint64_t *before, Node *to) {
                 of_scope[column] += times * static_cast<uint64_t>(row[1 + column]);
             some |= times != 0;
         }
-        Node *inner = some && is_below(to, scope) ? to : nullptr; /* it began the region, and is part of it */
+        Node *inner = some && is_below(to, scope) ? to : nullptr; /* the scope began the region, and is part of it */
         if (inner)
             of_scope[0] = 0;
         if (some && !inner && !is_locked_here()) {
@@ -294,7 +294,7 @@ void give_effort(Thread *thread, Node *function, uint64_t *before, Node *to) {
         before[row - 1] = get(function->counters[row - 1]);
 }
 
-/* The innermost open region of the running context; null if there is none. */
+/* Returns the innermost open region of the running context; null if there is none. */
 Mark *innermost(const Thread *thread, const Annotations *all) {
     for (uint32_t i = all->count; i-- > 0;)
         if (!all->marks[i].ended && is_of_stack(thread, all->marks[i].frame))
@@ -302,14 +302,14 @@ Mark *innermost(const Thread *thread, const Annotations *all) {
     return nullptr;
 }
 
-/* What the function around the innermost open region did since the last call of this belongs to that region. */
+/* Moves the work of the function around the innermost open region to this region, since the last call. */
 void settle_effort(quipu_thread *thread, const Annotations *all) {
     const Mark *mark = innermost(own(thread), all);
     if (mark && mark->function)
         give_effort(own(thread), mark->function, mark->before, mark->frame->node);
 }
 
-/* Notes what the function around a new region has counted so far. */
+/* Stores the counters of the function around a new region. */
 void note_function(quipu_thread *thread, Annotations *all, Mark *mark, const Mark *around) {
     Node *function = counting_function(thread);
     mark->function = nullptr;
@@ -336,7 +336,7 @@ void note_function(quipu_thread *thread, Annotations *all, Mark *mark, const Mar
     mark->before = before;
 }
 
-/* Ended regions whose frames are the innermost ones now. */
+/* Removes ended regions whose frames are innermost. */
 void drop_ended(quipu_thread *thread, Annotations *all) {
     Thread *mine = own(thread);
     while (all->count > 0) {
@@ -349,8 +349,8 @@ void drop_ended(quipu_thread *thread, Annotations *all) {
     }
 }
 
-/* Functions without a frame in a region that has ended below them: another frame is the innermost one, so that their
- * ends come here. */
+/* Handles functions without a frame in a region that ended below them. Another frame becomes innermost, so their end
+ * calls the runtime. */
 void guard(quipu_thread *thread) {
     const Annotations *all = own(thread)->annotations;
     if (thread->here == thread->top->node || thread->top == thread->limit)
@@ -362,14 +362,14 @@ void guard(quipu_thread *thread) {
         }
 }
 
-/* Ends the frame of an open region, wherever it is. last: the end of the list of regions. */
+/* Ends the frame of an open region at any depth. last: the end of the list of regions. */
 void end_mark(quipu_thread *thread, Mark *mark, const Mark *last) {
     Thread *mine = own(thread);
     mark->ended = true;
     if ((thread->top == mark->frame && thread->here == mark->frame->node) || last_of(mine, mark->frame) != mark->frame)
-        return; /* drop_ended() takes it, or it is its caller already */
+        return; /* drop_ended() removes it, or it is its caller already */
     charge_any_time(thread);
-    for (const Mark *above = mark; above < last; above++) { /* those that ended before go on as this one */
+    for (const Mark *above = mark; above < last; above++) { /* frames of ended regions become code around them */
         if (!above->ended || !is_of_stack(mine, above->frame) || last_of(mine, above->frame) != above->frame)
             continue;
         Node *before = above->frame->node, *around = above->frame->back;
@@ -432,7 +432,7 @@ void end_named(quipu_thread *thread, Annotations *all, const char *name) {
     }
 }
 
-/* A name as parameters can have it. */
+/* Copies a name in the form of a parameter. */
 void parameter_name(const char *name, char *clean, size_t size) {
     size_t to = 0;
     const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -451,14 +451,15 @@ void set_parameter(const char *name, double value) {
         snprintf(text, sizeof text, "%lld", static_cast<long long>(value));
     else
         snprintf(text, sizeof text, "%.17g", value);
-    for (char *c = text; *c; c++) /* the point of another locale */
+    for (char *c = text; *c; c++) /* the decimal separator of another locale */
         if (!strchr("0123456789+-einfa", *c))
             *c = '.';
     snprintf(key, sizeof key, "parameter:%s", name);
     set_attribute(key, text);
 }
 
-/* QUIPU_PARAMETERS: off, or names with commas between them; without it all are. */
+/* Returns whether a parameter is recorded. QUIPU_PARAMETERS is `off` or names separated by commas; by default all are.
+ */
 bool is_wanted(const char *name) {
     const char *wanted = setting("QUIPU_PARAMETERS");
     if (!wanted || !*wanted)
@@ -563,7 +564,7 @@ void reopen(quipu_thread *thread, const Frame *frame, const Node *ended) {
     uint32_t first = all->count;
     while (first > 0 && all->marks[first - 1].frame >= frame && is_of_stack(mine, all->marks[first - 1].frame))
         first--;
-    const uint32_t end = ended && is_main(ended) ? first : all->count; /* with main everything ends */
+    const uint32_t end = ended && is_main(ended) ? first : all->count; /* the end of main ends all regions */
     all->count = first;
     drop_ended(thread, all);
     for (uint32_t i = first; i < end; i++) {
@@ -628,7 +629,7 @@ void describe_annotations() {
 
 } // namespace quipu
 
-/* Fortran: variables of the module quipu_region, which is in the program. */
+/* Variables of the Fortran module quipu_region, which is part of the program. */
 extern "C" {
 extern void *quipu_hook_region_begin __attribute__((weak)), *quipu_hook_region_end __attribute__((weak)),
     *quipu_hook_phase_begin __attribute__((weak)), *quipu_hook_phase_end __attribute__((weak)),

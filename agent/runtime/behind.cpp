@@ -27,12 +27,13 @@ QUIPU_BARE void *in_library(const char *library, const char *name) {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     void *found = handle ? dlsym(handle, name) : nullptr;
     if (handle)
-        dlclose(handle); /* which leaves it loaded: this was one more reference */
+        dlclose(handle); /* only removes this reference; the library stays loaded */
     return found && !is_ours(found) ? found : nullptr;
 }
 
-/* Where the program is loaded by another one that has this library already (SMPI does that for each rank), ours is the
- * first for the program, but the C library comes before it among all that is loaded: nothing is next. */
+/* Looks up the next definition of a function. If another program with this library loads the measured program (SMPI
+ * does so for each rank), the C library comes before this library in the list of loaded libraries. Then there is no
+ * next definition, and the function is looked up in the C library. */
 QUIPU_BARE void *look_up(const char *name) {
     void *found = dlsym(RTLD_NEXT, name);
     if (!found && (found = dlsym(RTLD_DEFAULT, name)) && is_ours(found))

@@ -11,8 +11,8 @@
 namespace quipu {
 namespace {
 
-/* Time stamps may take 2 % of the time of a thread plus 2 ms, so that short programs keep the times of all call paths.
- */
+/* Time stamps may take 2 % of the time of a thread plus 2 ms. Short programs therefore keep the times of all call
+ * paths. */
 constexpr double usual_percent = 2;
 constexpr double free_ns = 2e6;
 
@@ -66,7 +66,7 @@ void review(quipu_thread *thread, Node *node) {
     if (pair_ticks == 0 || is_locked_here() || ranks)
         return;
     Node *caller = caller_with_time(node);
-    if (get(node->charged) != node) { /* has no time already; the caller that gets it may have changed */
+    if (get(node->charged) != node) { /* it already lost its time; the caller that gets the time may have changed */
         if (caller)
             put(node->charged, caller);
         return;

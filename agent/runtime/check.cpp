@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Instrumented files that were made for another runtime end the process before they spoil anything. */
+/* Ends the process if an instrumented file was built for another runtime, before the file can corrupt data. */
 #include "interface.h"
 #include "tree.h"
 
@@ -31,7 +31,7 @@ void quipu_check(const struct quipu_module *module) {
             "[interface-differs]\n",
             file, module->interface, version, static_cast<int>(sizeof module->source), module->source, runtime,
             self.interface, self.version);
-    /* Sanitizers would look at what is loaded by halves, so not through their _exit. */
+    /* A direct system call, because the _exit of a sanitizer would examine partly loaded libraries. */
     syscall(SYS_exit_group, 1);
 }
 }

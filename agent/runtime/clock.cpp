@@ -13,8 +13,8 @@
 namespace quipu {
 namespace {
 
-/* A counter that runs at one rate in all power states and on all cores (Intel SDM 18.17.1: CPUID 80000007H, EDX bit
- * 8). Hypervisors hide the bit; there the kernel's choice of clock source says it. */
+/* Returns whether the counter runs at one rate in all power states and on all cores (Intel SDM 18.17.1: CPUID
+ * 80000007H, EDX bit 8). Hypervisors hide the bit; then the clock source of the kernel decides. */
 bool counter_is_invariant() {
 #if defined(__aarch64__)
     return true;

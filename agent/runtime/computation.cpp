@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Computation that is simulated by its effort: what a rank did between two calls of MPI, as seconds.
+/* Simulates computation from its effort: the seconds of a rank between two calls of MPI.
  *
- * The file that QUIPU_RATES names has seconds per unit of effort for call paths. What a counter of a node stands for is
- * then a constant, so that the time of a node is a weighted sum of its counters, and that of a computation the sum of
- * what the sums of its nodes grew by. Only nodes that were entered since the last call of MPI, or are active, can have
- * grown; these are noted, so that a call costs what is between it and the one before, however large the tree is.
+ * The file that QUIPU_RATES names contains seconds per unit of effort for call paths. Each unit of a counter therefore
+ * takes a constant time, and the time of a node is a weighted sum of its counters. The time of a computation is the sum
+ * of the increases of its nodes. Only active nodes, and nodes that were entered since the last call of MPI, can
+ * increase. They are in a list, so the cost of a call of MPI does not depend on the size of the tree.
  *
- * Sums are whole femtoseconds modulo 2^64 and so exact: neither the order of additions nor how long the program ran
- * changes a difference.
+ * Sums are whole femtoseconds modulo 2^64 and therefore exact: a difference depends neither on the order of additions
+ * nor on the length of the run.
  *
- * A call of MPI takes at least what the MPI library itself needs for it: what the simulated network took is part of
- * that, and the rest is computed before the next call.
- */
+ * A call of MPI takes at least the time of the MPI library itself. The time of the simulated network is part of it. The
+ * rest is computed before the next call. */
 #include "computation.h"
 
 #include "clock.h"
@@ -32,42 +31,43 @@ namespace {
 
 constexpr int64_t fs_per_ns = 1000000;
 
-/* What a node counts stands for at the rates of its call path; its visits and counters may be those of its owner. */
+/* Seconds per unit of the counts of a node, at the rates of its call path. Its visits and counters may belong to its
+ * owner. */
 struct Costs {
     uint64_t metrics[QUIPU_WEIGHTED];
-    uint64_t visit; /* besides what is executed in it, where its region has a time of its own */
+    uint64_t visit; /* additional time of a visit, if the region has a separate time */
     uint32_t count;
     struct Row {
-        uint64_t number; /* 0: a visit, then the counters */
+        uint64_t number; /* 0: a visit; then the counters */
         uint64_t fs;
     } rows[1];
 };
 
-/* What is known of a node. */
+/* State of a node. */
 struct Grown {
     Node *node;
-    Node *counting; /* whose visits and counters are its effort: itself, or the function that it was inlined into */
-    Node *active;   /* whose time its effort takes: itself, or for a quiet region its caller */
+    Node *counting; /* the node with its visits and counters: itself, or the function that it was inlined into */
+    Node *active;   /* the node that gets the time: itself, or for a quiet region its caller */
     uint64_t path;
     const Rates *rates;
     const Costs *costs;
-    const Operation *operation; /* of MPI; else null */
-    uint64_t seen;              /* femtoseconds at the last call of MPI, modulo 2^64 */
-    int64_t change;             /* since then */
-    int64_t owed;               /* femtoseconds that are not in the time of `active` yet */
-    uint64_t noted;             /* number of the computation that it was last noted in */
-    Grown *quiet; /* callees without a hook, one after the other: they may last as long as this is active */
+    const Operation *operation; /* MPI operation, or null */
+    uint64_t seen;              /* effort at the last call of MPI (fs, modulo 2^64) */
+    int64_t change;             /* change since then */
+    int64_t owed;               /* time that `active` does not contain yet (fs) */
+    uint64_t noted;             /* number of the computation whose list last contained it */
+    Grown *quiet;               /* list of callees without a hook; they may run as long as this node is active */
     Grown *next;
 };
 
-/* A rank and the computation that it is in. */
+/* A rank and its current computation. */
 struct Rank {
     Map nodes; /* by address */
     uint64_t computation = 1;
     Grown **list = nullptr;
     size_t count = 0, room = 0;
-    int64_t sum = 0;                /* what it has to compute; negative: what was computed too early */
-    const Node *operated = nullptr; /* what was called last of MPI, and the femtoseconds that the simulation took */
+    int64_t sum = 0;                /* time to compute (fs); negative: time that was computed too early */
+    const Node *operated = nullptr; /* last MPI operation, and its simulated time (fs) */
     int64_t took = 0;
 };
 
@@ -93,7 +93,7 @@ Rank &rank_of(const quipu_thread *thread) {
     return *rank;
 }
 
-/* The record of a region; null for the root and for regions that found no room. */
+/* Returns the record of a region; null for the root and for regions without memory. */
 const RegionRecord *record(uint64_t id) {
     static Map records;
     if (!id)
@@ -105,7 +105,7 @@ const RegionRecord *record(uint64_t id) {
     return static_cast<const RegionRecord *>(records.find(id));
 }
 
-/* The hash of a path and the region after it, as the file of rates names it. */
+/* Returns the hash of a path extended by a region, as in the file of rates. */
 uint64_t with_region(uint64_t path, const RegionRecord *region) {
     const char *name = region ? region->text : "";
     const size_t length = strcspn(name, "\x1f");
@@ -188,7 +188,7 @@ void note(Rank &rank, Grown *node) {
         note(rank, grown(rank, node->node->scopes[i]));
 }
 
-/* Femtoseconds that the effort of a node stands for, modulo 2^64. */
+/* Returns the time of the effort of a node (fs, modulo 2^64). */
 uint64_t effort_of(const Grown *grown) {
     const Node *node = grown->node, *counting = grown->counting;
     const Costs *costs = grown->costs;
@@ -210,7 +210,7 @@ uint64_t effort_of(const Grown *grown) {
 
 void note_visit(quipu_thread *thread, Link *link) {
     if (is_locked_here() || link->folded || link->visits == &own(thread)->no_visits)
-        return; /* of measure_overhead, or in a signal handler; or it counts with the node that is active */
+        return; /* node of measure_overhead or of a signal handler, or a node that counts with the active node */
     auto *node = reinterpret_cast<Node *>(reinterpret_cast<char *>(link->visits) - offsetof(Node, metrics) -
                                           sizeof(uint64_t) * QUIPU_VISITS);
     note_node(thread, node);
@@ -292,7 +292,7 @@ void quipu_computed(double seconds) {
         quipu_add_alone(node->active, QUIPU_TIME, static_cast<uint64_t>(node->owed / fs_per_ns));
         node->owed %= fs_per_ns;
     }
-    /* The weights of a visit count when it begins: what of them turns out not to be executed is taken off later. */
+    /* The begin of a visit adds the weights of the whole visit. Work that is then not executed is subtracted later. */
     rank.sum = rank.sum < 0 ? rank.sum : 0;
     rank.computation++;
     rank.count = 0;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* User-level threads: swapcontext on its way to the C library, as in threads.cpp.
+/* Intercepts swapcontext for user-level threads, like threads.cpp.
  *
  * Each context has a separate stack of frames. The call paths of a new context are below the call path that switched to
- * it first. A resumed context always continues in its own call of swapcontext, which restores the frames of the
- * context.
- */
+ * it first. A resumed context always continues in its own call of swapcontext, which restores its frames. */
 #include "behind.h"
 #include "clock.h"
 #include "tree.h"
@@ -15,13 +13,13 @@
 namespace quipu {
 namespace {
 
-/* Contexts that wait in swapcontext, of all threads. */
+/* The contexts of all threads that wait in swapcontext. */
 struct Waiting {
     const ucontext_t *context;
     Waiting *next;
 };
 
-Waiting *waiting; /* under the lock; each is part of the stack of its context */
+Waiting *waiting; /* access under the lock; each element is on the stack of its context */
 
 QUIPU_BARE bool is_waiting(const ucontext_t *context) {
     for (const Waiting *one = waiting; one; one = one->next)
@@ -47,7 +45,7 @@ QUIPU_BARE void use(quipu_thread *shared, FrameStack *stack, Frame *top, Node *h
     put(shared->here, here);
 }
 
-/* Under the lock. Null if there is no memory. */
+/* Returns null if there is no memory. Call under the lock. */
 QUIPU_BARE FrameStack *take_stack(Thread *thread, size_t bytes_of_stack) {
     if (FrameStack *stack = thread->spare) {
         thread->spare = stack->next;
@@ -64,7 +62,8 @@ QUIPU_BARE FrameStack *take_stack(Thread *thread, size_t bytes_of_stack) {
     return stack;
 }
 
-/* The thread goes on in a context that has just begun. False: it keeps the frames that it has. Under the lock. */
+/* Continues the thread in a context that has just begun. Returns false if the thread keeps its frames. Call under the
+ * lock. */
 QUIPU_BARE bool begin_context(quipu_thread *shared, size_t bytes_of_stack) {
     Thread *thread = own(shared);
     FrameStack *stack = take_stack(thread, bytes_of_stack);

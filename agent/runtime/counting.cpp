@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Groups of perf events: opened greedily, read through the mapped page where the processor lets user space, else by
- * read(). */
+/* Opens groups of perf events greedily. Reads them through the mapped page if the processor allows this in user space,
+ * and otherwise with read(). */
 #include "counting.h"
 #include "clock.h"
 #include "papi.h"
@@ -29,17 +29,18 @@ uint64_t processor_counter(uint32_t) { return 0; }
 constexpr bool has_counter_instruction = false;
 #endif
 
-/* Null if there is none; the mapping stays valid if the program closes the descriptor. */
+/* Returns null if there is no page. The mapping stays valid if the program closes the descriptor. */
 const perf_event_mmap_page *map_page(int fd) {
     void *page = has_counter_instruction ? mmap(nullptr, page_size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
     return page == MAP_FAILED ? nullptr : static_cast<const perf_event_mmap_page *>(page);
 }
 
-/* Descriptors of events that are open now, where they are counted against the limit of the program. */
+/* Number of open events whose descriptors count against the limit of the program. */
 rlim_t in_reach;
 
-/* Descriptors are the program's. Where its limit can be raised, events get numbers above the limit, which stays as it
- * was; else they may have an eighth of it. Under the lock. Returns what `open` does. */
+/* Opens a descriptor for an event. Descriptors belong to the program. If its limit can be raised, events get numbers
+ * above the limit, which is then restored. Otherwise events use at most an eighth of the limit. Returns the result of
+ * `open`. Call under the lock. */
 template <typename Open> long open_out_of_reach(Open open, bool *reach) {
     constexpr rlim_t large = 65536, room = 64; /* the kernel's table of descriptors grows with the highest number */
     struct rlimit limit;
@@ -65,7 +66,7 @@ template <typename Open> long open_out_of_reach(Open open, bool *reach) {
     const long low = open();
     const int failure = errno, high = low < 0 ? -1 : fcntl(static_cast<int>(low), F_DUPFD_CLOEXEC, limit.rlim_cur);
     if (prlimit(0, RLIMIT_NOFILE, &limit, &now) == 0 && now.rlim_cur != most)
-        prlimit(0, RLIMIT_NOFILE, &now, nullptr); /* the program has changed it meanwhile */
+        prlimit(0, RLIMIT_NOFILE, &now, nullptr); /* the program changed the limit meanwhile */
     if (high >= 0)
         close(static_cast<int>(low));
     errno = failure;
@@ -90,7 +91,7 @@ int EventFile::open(uint32_t type, const uint64_t *config, bool with_kernel, int
     int failure;
     const auto try_it = [&] {
         opened = open_out_of_reach(open, &counts);
-        failure = errno; /* which the lock sets back */
+        failure = errno; /* the lock restores errno */
     };
     if (is_locked_here()) {
         try_it();
@@ -142,7 +143,7 @@ const char *Counting::begin_perf(const SampleOptions &options, char *failure, si
         const CounterEvent &event = options.event[i];
         EventFile file;
         EventGroup *group = used ? &groups[used - 1] : nullptr;
-        /* The kernel refuses an event with which the group would not fit onto the processor at once. */
+        /* The kernel refuses an event if the group would not fit onto the processor at once. */
         int refused = !group ? EINVAL : file.open(event.type, event.config, event.with_kernel, group->leader.fd, 0);
         if (refused && used < most_groups) {
             refused = file.open(event.type, event.config, event.with_kernel, -1, 0);
@@ -226,7 +227,7 @@ void Counting::end() {
 void Counting::forget() {
     for (uint32_t i = 0; i < used; i++)
         for (uint32_t member = 0; member < groups[i].events; member++)
-            groups[i].member[member].page = nullptr; /* is not mapped in a child */
+            groups[i].member[member].page = nullptr; /* not mapped in the child */
     papi_set = -1;
 }
 

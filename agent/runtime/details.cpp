@@ -16,7 +16,8 @@
 namespace quipu {
 namespace {
 
-/* Details that were decompressed. Of equal ones from several files or loads one is kept: they end with a checksum. */
+/* Decompressed details. Equal details of several files or loads are stored once; the checksum at the end identifies
+ * them. */
 struct Known {
     uint32_t size, packed;
     uint64_t end;

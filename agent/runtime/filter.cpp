@@ -15,8 +15,8 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n'; }
 
-/* Splits the text into words in place: `\ ` and `\#` lose nothing but their special meaning here, a `#` outside of a
- * word or inside of one starts a comment. Escapes stay in the word, because fnmatch understands them. */
+/* Splits the text into words in place. `\ ` and `\#` only lose their special meaning. A `#` starts a comment, outside
+ * of a word and inside. Escapes stay in the word, because fnmatch understands them. */
 struct Scanner {
     char *next;
     char *end;
@@ -131,8 +131,8 @@ struct Parser {
 
 namespace {
 
-/* The function that contains an OpenMP construct, whose body or task compilers name after it: "solve.omp_outlined",
- * "solve() (omp line 7)". Null for other functions, and for one whose name does not fit into `room`. */
+/* Returns the function that contains an OpenMP construct, from the name of the body or task: "solve.omp_outlined",
+ * "solve() (omp line 7)". Returns null for other functions, and if the name does not fit into `room`. */
 const char *host_of(const char *name, const char *const *marks, char *room, size_t size) {
     for (; name && *marks; marks++) {
         const char *mark = strstr(name, *marks);
@@ -146,7 +146,7 @@ const char *host_of(const char *name, const char *const *marks, char *room, size
     return nullptr;
 }
 
-/* The names of a region, and those of the function that it is an OpenMP construct of. */
+/* The names of a region. For an OpenMP construct, also the names of its function. */
 struct Names {
     static constexpr size_t longest = 2048;
     const char *name, *display, *host, *host_display;

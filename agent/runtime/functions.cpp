@@ -12,13 +12,13 @@
 namespace quipu {
 namespace {
 
-/* 1 MiB of a profile has room for 20 to 40 thousand addresses, a part of 16 bytes of a function each. */
+/* A profile contains 20 to 40 thousand addresses per MiB. Each address is a part of 16 bytes of a function. */
 constexpr uint32_t chunks = 16, tries = 64;
 constexpr uint64_t same_place = 15; /* functions begin at multiples of 16 */
 
 quipu_profile_chunk *table[chunks];
 uint32_t per_chunk, record_bytes;
-uint64_t homeless; /* samples that found no room */
+uint64_t homeless; /* samples without space */
 
 uint64_t interrupted_address(const void *context) {
     const auto *user = static_cast<const ucontext_t *>(context);
@@ -59,7 +59,7 @@ int describe_object(struct dl_phdr_info *object, size_t, void *) {
 } // namespace
 
 bool samples_functions() {
-    static int known = -1; /* from the start of the process on: later the program may change its environment */
+    static int known = -1; /* read at the start of the process, because the program may change its environment */
     if (known < 0) {
         const char *wanted = getenv("QUIPU_SAMPLE_FUNCTIONS");
         known = wanted && strcmp(wanted, "1") == 0;
@@ -86,7 +86,7 @@ QUIPU_BARE void count_function(const void *context, bool outside, const uint64_t
     if (!per_chunk)
         return;
     const uint64_t key = (interrupted_address(context) & ~same_place) | outside;
-    uint64_t place = (key >> 4) * 0x9e3779b97f4a7c15u >> 20; /* as memory.cpp */
+    uint64_t place = (key >> 4) * 0x9e3779b97f4a7c15u >> 20; /* same hash as in memory.cpp */
     for (uint32_t i = 0; i < tries; i++, place++) {
         quipu_profile_address *record = record_at(place);
         uint64_t found = __atomic_load_n(&record->address, __ATOMIC_RELAXED);

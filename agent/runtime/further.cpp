@@ -25,23 +25,23 @@ constexpr Metric metrics[] = {
 
 constexpr const char *variables[QUIPU_GROUPS] = {"QUIPU_MEMORY", "QUIPU_FILES", "QUIPU_OFFLOAD"};
 
-/* Why there are no numbers although they were asked for. */
+/* Reasons for missing metrics that the user requested. */
 constexpr const char *problems[QUIPU_GROUPS][2] = {
     {"memory_problem", "allocations are not counted: the program is linked statically, or replaced LD_PRELOAD; link it "
                        "with shared libraries"},
     {"files_problem", "reading and writing files is not counted: the program is linked statically, or replaced "
                       "LD_PRELOAD; link it with shared libraries"},
-    {nullptr, nullptr}, /* the runtime counts itself */
+    {nullptr, nullptr}, /* the runtime itself counts */
 };
 
 bool wanted[QUIPU_GROUPS];
-uint32_t first; /* place of the first among the metrics of a node; 0: not known yet */
+uint32_t first; /* index of the first metric in a node; 0: unknown yet */
 
 using Settle = void (*)(int);
 
 void settle_nothing(int) {}
 
-/* Null: nobody counts the group. */
+/* Returns null if no library counts the group. */
 Settle settle_of(uint32_t group) {
     const Settle known[QUIPU_GROUPS] = {quipu_settle_memory, quipu_settle_files, settle_nothing};
     return known[group];
@@ -107,7 +107,7 @@ uint32_t quipu_further_place(enum quipu_further_group group) {
     const uint32_t start = __atomic_load_n(&first, __ATOMIC_ACQUIRE);
     if (!start || !wanted[group])
         return 0;
-    uint32_t left_out = 0; /* metrics before those of the group */
+    uint32_t left_out = 0; /* number of metrics before the group */
     for (const Metric &metric : metrics) {
         if (metric.group == group)
             break;

@@ -7,16 +7,16 @@
 namespace quipu {
 namespace {
 
-/* Recursion that is deeper goes the slow way. */
+/* Deeper recursion uses the slow path. */
 constexpr size_t depth = size_t{1} << 15;
 
-/* Most of it is only address space until it is used. */
+/* State of a thread that is not measured. Most of it is address space until it is used. */
 struct Idle {
     quipu_thread shared;
-    Node node; /* active, whatever is entered */
-    Link link; /* from there, for regions that nothing has registered: their id is 0 */
+    Node node; /* always active */
+    Link link; /* link from the node, for unregistered regions (id 0) */
     uint64_t visits;
-    Idle *next; /* that no thread uses */
+    Idle *next; /* next unused state */
     Link *table[2 * QUIPU_TABLE_ENTRIES];
     uint64_t counters[QUIPU_MOST_COUNTERS];
     Frame frames[depth];
@@ -25,10 +25,10 @@ struct Idle {
 pthread_key_t key;
 pthread_once_t once = PTHREAD_ONCE_INIT;
 bool has_key;
-uint64_t shared_counters[QUIPU_MOST_COUNTERS]; /* without memory */
-__thread bool reserving;                       /* the mmap that is called may be one of the program, with hooks */
+uint64_t shared_counters[QUIPU_MOST_COUNTERS]; /* used if there is no memory */
+__thread bool reserving;                       /* mmap may be a function of the program with hooks */
 
-/* States that no thread uses. Without the lock, which another thread may hold while this process forks. */
+/* Unused states. Not protected by the lock, which another thread may hold while this process forks. */
 Idle *unused;
 
 void give_back(Idle *idle) {
@@ -37,8 +37,8 @@ void give_back(Idle *idle) {
     }
 }
 
-/* When a thread ends. Slots of functions (inlined.h) point to its link until the thread is gone: the memory stays, and
- * goes to the next thread. */
+/* Runs at the end of a thread. Slots of functions (inlined.h) point to its link until the thread has ended, so the
+ * memory stays allocated and the next thread reuses it. */
 void end(void *ended) {
     auto *idle = static_cast<Idle *>(ended);
     if (quipu_current == &idle->shared)

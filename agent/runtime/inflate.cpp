@@ -8,12 +8,12 @@ namespace {
 
 constexpr unsigned longest_code = 15, literals = 288, distances = 32;
 
-/* Bits of the data, the lowest of each byte first. Behind the end they are 0, and `missed` is set. */
+/* Reads bits of the data, lowest bit of each byte first. Behind the end, bits are 0 and `missed` is set. */
 struct Bits {
     const uint8_t *next, *end;
     uint64_t held = 0;
     unsigned count = 0;
-    unsigned behind = 0; /* bits that are held and are not of the data */
+    unsigned behind = 0; /* buffered bits behind the end of the data */
     bool missed = false;
 
     /* At most 56 bits. */
@@ -39,14 +39,14 @@ struct Bits {
     }
 };
 
-/* A canonical Huffman code (RFC 1951, section 3.2.2): how many codes have each length, and the symbols in the order of
- * their codes. */
+/* A canonical Huffman code (RFC 1951, section 3.2.2): the number of codes of each length, and the symbols in order of
+ * codes. */
 struct Code {
     static constexpr unsigned quick_bits = 9;
 
     uint16_t count[longest_code + 1];
     uint16_t symbol[literals];
-    uint16_t quick[1u << quick_bits]; /* by the next bits: symbol and length of a short code; 0: a longer one */
+    uint16_t quick[1u << quick_bits]; /* by the next bits: symbol, length; 0: a longer code */
 
     void make(const uint8_t *lengths, unsigned symbols) {
         memset(count, 0, sizeof count);
@@ -72,7 +72,7 @@ struct Code {
         }
     }
 
-    /* ~0u: no such code. */
+    /* Returns ~0u if there is no such code. */
     unsigned read(Bits &bits) const {
         bits.fill(longest_code);
         if (const unsigned found = quick[bits.held & ((1u << quick_bits) - 1)]) {
@@ -99,7 +99,7 @@ struct Output {
 
 bool stored(Bits &bits, Output &out) {
     bits.drop(bits.count % 8);
-    bits.next -= (bits.count - bits.behind) / 8; /* what was held */
+    bits.next -= (bits.count - bits.behind) / 8; /* unread buffered bytes */
     bits.held = bits.count = bits.behind = 0;
     if (bits.missed || bits.end - bits.next < 4)
         return false;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Time and effort of the iterations of a phase, one after the other, while the process runs.
+/* Records time and effort of each iteration of a phase, while the process runs.
  *
- * At most `most_spans` numbers are kept of each: where there are more iterations, two neighbouring spans become one,
- * and later ones are twice as long. Effort is what all threads of the process counted meanwhile, if the initial thread
- * runs the phase, and else what its thread counted: sums over all call paths, which are made at the ends of spans.
- */
+ * Each phase has at most `most_spans` spans. With more iterations, two neighbouring spans are joined, and later spans
+ * are twice as long. If the initial thread runs the phase, the effort is the effort of all threads of the process.
+ * Otherwise it is the effort of the thread. The effort is a sum over all call paths, computed at the end of a span. */
 #include "annotations.h"
 #include "clock.h"
 
@@ -14,22 +13,22 @@
 namespace quipu {
 
 constexpr uint32_t most_spans = 128;
-constexpr uint32_t most_phases = 256; /* of a process */
+constexpr uint32_t most_phases = 256; /* phases of a process */
 
 struct Span {
-    long long first, last; /* numbers of iterations, as the program gives them */
+    long long first, last; /* iteration numbers from the program */
     uint64_t count, ticks;
     uint64_t effort[QUIPU_METRIC_COUNT];
-    uint64_t counted; /* of these iterations the effort is known */
+    uint64_t counted; /* number of iterations with known effort */
 };
 
 struct PhaseRecord {
     const quipu_region *region;
     PhaseRecord *next;
-    uint64_t width, begun; /* iterations of a span, of all */
+    uint64_t width, begun; /* iterations of a span, and all iterations */
     uint64_t started;      /* ticks */
     bool open;
-    uint64_t cost; /* ticks of the latest sum */
+    uint64_t cost; /* duration of the latest sum (ticks) */
     uint64_t at_start[QUIPU_METRIC_COUNT];
     uint32_t spans;
     Span span[most_spans];
@@ -44,7 +43,7 @@ constexpr bool is_summed[] = {
 #include "metrics.def"
 };
 
-/* Not those that are found otherwise, or later. */
+/* Returns whether a metric is recorded. Metrics from other sources, and metrics that are computed later, are not. */
 bool is_kept(uint32_t metric) {
     return is_summed[metric] && metric != QUIPU_VISITS && metric != QUIPU_TIME && metric != QUIPU_THREAD_TIME;
 }
@@ -80,7 +79,7 @@ void add_node(const Node *node) {
     }
 }
 
-/* What was counted so far. */
+/* Computes the counts so far. */
 void count_so_far(quipu_thread *thread, PhaseRecord *phase, uint64_t *total) {
     const uint64_t began = ticks(clock_kind);
     if (is_locked_here())
@@ -177,8 +176,8 @@ void end_iteration(quipu_thread *thread, PhaseRecord *phase) {
     span->counted = span->count;
 }
 
-/* As attributes "iterations:LOCATION:NAME": the iterations of a span, then for each span first, last, count, ticks, of
- * how many the effort is known, and the metrics in the order of the table. */
+/* Writes attributes "iterations:LOCATION:NAME": the iterations of a span, then for each span first, last, count, ticks,
+ * the number of iterations with known effort, and the metrics in the order of the table. */
 void describe_iterations(const Thread *thread) {
     constexpr size_t number = 21, most_bytes = size_t{48} << 10;
     static char text[most_bytes], key[1200];

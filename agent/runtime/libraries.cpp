@@ -16,7 +16,7 @@ struct Range {
     uintptr_t begin, end;
 };
 
-constexpr size_t most = 256; /* libraries that are told apart; more are not looked at */
+constexpr size_t most = 256; /* most distinguished libraries; further libraries are ignored */
 Range known[most];
 size_t count;
 
@@ -52,10 +52,10 @@ const char *new_library_of(const void *address) {
             return nullptr;
     if (count == most)
         return nullptr;
-    static Search search; /* under the lock; the stack may be small */
+    static Search search; /* static because the stack may be small; access under the lock */
     search = {number, {number, number + 1}, ""};
-    /* Not dladdr: another thread may hold its lock while the constructors of a library enter regions and wait for ours.
-     */
+    /* dladdr could deadlock: another thread may hold its lock while constructors of a library enter regions and wait
+     * for our lock. */
     dl_iterate_phdr(look, &search);
     known[count++] = search.range;
     memcpy(answer, prefix, sizeof prefix);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The lock of everything that happens rarely, and what must not come between.
+/* The lock for all rare operations.
  *
- * A handler that leaves by siglongjmp, ends the process or forks would leave the lock behind, so signals wait while it
- * is held; that costs system calls only where something is made for the first time. Signals that the program makes by a
- * mistake of its own cannot wait. There is one that could come here, by a stack that is used up: the stack is looked at
- * before the lock is taken.
- */
+ * A signal handler that leaves with siglongjmp, ends the process or forks would not release the lock. Signals are
+ * therefore blocked while the lock is held. This costs system calls only when an object is created for the first time.
+ * Signals for errors of the running code cannot be blocked. Of these, only a stack overflow can occur here, so the
+ * stack is touched before the lock is taken. */
 #include "tree.h"
 
 #include <errno.h>
@@ -18,29 +17,29 @@ namespace quipu {
 namespace {
 
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-__thread bool held; /* by this thread */
+__thread bool held; /* whether this thread holds the lock */
 
-/* Of who holds the lock. */
+/* Signal mask of the holder of the lock. */
 uint64_t signals;
 int error_number;
 
 bool frozen; /* see forgo_system_calls() */
 
 constexpr uint64_t bit(int signal) { return uint64_t{1} << (signal - 1); }
-/* All but those that are sent for a mistake of the running code: the kernel ends the process if they are blocked. */
+/* All signals except signals for errors of the running code: the kernel ends the process if these are blocked. */
 constexpr uint64_t waiting = ~(bit(SIGSEGV) | bit(SIGBUS) | bit(SIGFPE) | bit(SIGILL) | bit(SIGTRAP) | bit(SIGSYS));
 
-/* Not sigprocmask, which leaves out the signals by which threads are cancelled. */
+/* Changes the signal mask by a system call, because sigprocmask does not block the signals that cancel threads. */
 QUIPU_BARE uint64_t change_signals(int how, uint64_t set) {
     uint64_t before = 0;
     syscall(SYS_rt_sigprocmask, how, &set, &before, sizeof before);
     return before;
 }
 
-/* More than what is done under the lock needs. */
+/* More stack than the code under the lock needs. */
 constexpr size_t stack_needed = size_t{24} << 10;
 
-/* For call paths that come when there are no system calls any more. */
+/* Memory for call paths that appear when system calls are no longer possible. */
 constexpr size_t kept_for_later = size_t{1} << 20;
 
 QUIPU_BARE __attribute__((noinline)) void touch_stack() {
@@ -50,8 +49,8 @@ QUIPU_BARE __attribute__((noinline)) void touch_stack() {
         room[at - page] = 0;
 }
 
-/* A stack for signals may be as small as it likes: what has always fitted there will fit. Asked in a function of its
- * own, as a call out of touch_stack() writes below all of its room. */
+/* Returns whether the code runs on an alternate signal stack. Such a stack may be small, and is not checked. A separate
+ * function, because a call from touch_stack() would write below its local variables. */
 QUIPU_BARE bool on_stack_for_signals() {
     stack_t other;
     return sigaltstack(nullptr, &other) != 0 || (other.ss_flags & SS_ONSTACK);

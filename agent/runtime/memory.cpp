@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory of the runtime, none of it by the program's malloc. */
+/* Memory of the runtime. It never comes from the malloc of the program. */
 #include "tree.h"
 
 #include <sys/mman.h>
@@ -11,7 +11,7 @@ void *reserve(size_t bytes) {
     return memory == MAP_FAILED ? nullptr : memory;
 }
 
-static char *at, *end; /* what is left of the latest block */
+static char *at, *end; /* the rest of the latest block */
 
 bool keep_more(size_t bytes) {
     constexpr size_t block = size_t{256} << 10;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Calls that preserve all registers. Compiled for general registers only, and without sanitizers: until
- * the state of the vectors is on the stack, vector registers hold values of the caller. */
+/* Calls that preserve all registers. This file is compiled for general registers only and without sanitizers, because
+ * vector registers contain values of the caller until they are saved on the stack. */
 #include "missed.h"
 #include "hot.h"
 
@@ -12,12 +12,12 @@
 
 extern "C" {
 
-__attribute__((visibility("hidden"))) uint64_t quipu_vector_bytes; /* of their state as XSAVE writes it; 0: not known */
-__attribute__((visibility("hidden"))) uint64_t quipu_vector_parts; /* what XSAVE saves; 0: it does not exist */
+__attribute__((visibility("hidden"))) uint64_t quipu_vector_bytes; /* of the vector state; 0: unknown */
+__attribute__((visibility("hidden"))) uint64_t quipu_vector_parts; /* components that XSAVE saves; 0: no XSAVE */
 
 __attribute__((visibility("hidden"))) void quipu_find_vectors(void) {
     constexpr uint32_t legacy_bytes = 512, has_xsave = 1u << 27, state_leaf = 0xd;
-    constexpr uint64_t tiles = uint64_t{3} << 17; /* no code between two calls relies on them */
+    constexpr uint64_t tiles = uint64_t{3} << 17; /* AMX tiles, which do not survive calls */
     uint32_t a, b, c, d;
     uint64_t bytes = legacy_bytes, parts = 0;
     if (__get_cpuid(1, &a, &b, &c, &d) && (c & has_xsave)) {
@@ -71,7 +71,8 @@ uint64_t quipu_exit_known(const struct quipu_visit *visit) {
 }
 }
 
-/* All registers go to the stack but the result's, rax; those of vectors only if the quick part has no result. */
+/* Saves all registers on the stack except the result register rax. Saves vector registers only if the fast part has no
+ * result. */
 #define QUIPU_PRESERVING(name, known, slowly, last)                                                                    \
     __asm__(".pushsection .text\n"                                                                                     \
             ".globl " name "\n"                                                                                        \

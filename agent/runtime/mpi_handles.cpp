@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Linker names without what they say of the MPI that their program was built for: as in modeling/mpi_handles.py. */
+/* Removes the parts of linker names that depend on the MPI library, as modeling/mpi_handles.py does. */
 #include "mpi_handles.h"
 
 #include <string.h>
@@ -8,20 +8,20 @@ namespace quipu {
 
 namespace {
 
-constexpr long most_digits = 9; /* of numbers in linker names: lengths of identifiers and repetitions */
+constexpr long most_digits = 9; /* most digits of a number in a linker name (length of an identifier, repetition) */
 constexpr char smpi[] = "PN7simgrid4smpi", status[] = "ompi_status_public_t", any_status[] = "10MPI_Status";
 constexpr char any_repetition[] = "S_";
 constexpr const char *in_smpi[] = {
 #define QUIPU_SMPI_HANDLE(class) #class,
 #include "smpi_names.def"
 };
-/* Functions that SMPI's macros rename, and how linker names have their own names. */
+/* Functions that SMPI's macros rename, and their names in linker names. */
 constexpr const char *renamed_by_smpi[][2] = {
 #define QUIPU_SMPI_RENAMED(macro, length, own) {#macro, #length #own},
 #include "smpi_names.def"
 };
 
-/* Part of a name, from `at` to `end`. */
+/* A part of a name, from `at` to `end`. */
 struct Part {
     const char *at, *end;
     bool is(const char *word) const {
@@ -39,7 +39,7 @@ struct Part {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* The identifier that a name begins with after its length; an empty one if there is none. */
+/* Returns the identifier at the begin of a name, after its length; empty if there is none. */
 Part word(Part name) {
     size_t length = 0;
     Part rest = name;
@@ -50,7 +50,8 @@ Part word(Part name) {
     return fits ? Part{rest.at, rest.at + length} : Part{name.at, name.at};
 }
 
-/* Where a repetition of a type (S, a number in base 36, _) ends that a name begins with; its beginning if none does. */
+/* Returns the end of a repetition of a type (S, a number in base 36, _) at the begin of a name; the begin if there is
+ * none. */
 const char *repetition(Part name) {
     if (name.first() != 'S')
         return name.at;
@@ -60,7 +61,7 @@ const char *repetition(Part name) {
     return rest.first() == '_' ? rest.at + 1 : name.at;
 }
 
-/* Where a handle of MPI ends that a name begins with; its beginning if none does. */
+/* Returns the end of an MPI handle at the begin of a name; the begin if there is none. */
 const char *handle(Part name) {
     if (name.starts_with("PN")) {
         const Part inside = name.after(2);
@@ -78,7 +79,7 @@ const char *handle(Part name) {
     return name.at;
 }
 
-/* An identifier of a linker name, from its length on, as every MPI's build has it. */
+/* Returns an identifier of a linker name, with its length, in the form that is common to all MPI libraries. */
 Part own(Part identifier, Part with_length) {
     if (identifier.is(status))
         return {any_status, any_status + strlen(any_status)};

@@ -34,7 +34,7 @@ bool is_called(const char *name, const char *pattern) {
     return pattern[length - 1] == '*' ? strncmp(name, pattern, length - 1) == 0 : strcmp(name, pattern) == 0;
 }
 
-/* Name and parent of a process: "4711 (name) S 4710 ..." in its stat file. 0 if there is none. */
+/* Reads name and parent of a process from its stat file ("4711 (name) S 4710 ..."). Returns 0 if there is none. */
 long parent_of(long process, char *name, size_t size) {
     char path[48], text[256];
     snprintf(path, sizeof path, "/proc/%ld/stat", process);
@@ -75,7 +75,7 @@ bool find_other_launcher(long first, OtherLauncher *found) {
                 continue;
             const char *rank = variable(kind.rank);
             if (!rank && kind.rank)
-                continue; /* a program of that name that is no launcher */
+                continue; /* a program with this name that is not a launcher */
             memcpy(found->launcher, name, sizeof name);
             found->rank = rank;
             found->ranks = variable(kind.ranks);

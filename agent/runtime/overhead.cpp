@@ -11,10 +11,10 @@ namespace {
 constexpr int attempts = 8;
 constexpr int repetitions = 256;
 constexpr int most_counters = 8;
-constexpr int sums_of_work = 4; /* additions of the program for each counter that is added to */
-constexpr int functions = 4;    /* what a visit takes that need not wait for another one */
+constexpr int sums_of_work = 4; /* additions of the program per addition to a counter */
+constexpr int functions = 4;    /* number of independent visits that may overlap */
 
-/* A thread with two call paths, of which the file knows nothing: a caller, and a region that it enters. */
+/* A thread that is not in the file, with two call paths: a caller, and a region that it enters. */
 struct Stage {
     Thread own;
     quipu_thread shared;
@@ -22,7 +22,7 @@ struct Stage {
     Node caller, callee;
     quipu_region region, quiet;
     Link enter, count;
-    Link *volatile slot[functions]; /* of quiet regions, which have links of their own */
+    Link *volatile slot[functions]; /* slots of quiet regions, which have separate links */
     Link followed[functions];
     uint64_t visits[functions];
     uint64_t counters[most_counters];
@@ -71,7 +71,7 @@ void set_up(Stage *stage) {
     stage->shared.last = ticks(clock_kind);
 }
 
-/* Nanoseconds of one call of `what`, of all attempts the least. */
+/* Returns the nanoseconds of one call of `what`, minimum over all attempts. */
 template <typename What> double cost_of(What what) {
     uint64_t least = ~uint64_t{0};
     for (int attempt = 0; attempt < attempts; attempt++) {
@@ -84,7 +84,7 @@ template <typename What> double cost_of(What what) {
     return static_cast<double>(least) / repetitions;
 }
 
-/* What the pass emits for a visit of a function without a hook. */
+/* The code of the pass for a visit of a function without a hook. */
 inline void count_inline(Stage *stage) {
 #pragma GCC unroll functions
     for (Link *volatile &slot : stage->slot) {
@@ -95,10 +95,10 @@ inline void count_inline(Stage *stage) {
     }
 }
 
-/* Work of a program with a counter now and then: what it takes more is the instructions that count, while loads and
- * stores of counters alone would wait for each other. */
+/* Work of a program with some additions to counters. The difference to work without counters is the cost of counting.
+ * Loads and stores of counters alone would wait for each other. */
 template <bool counts> inline void work(volatile uint64_t *counters) {
-    uint64_t a = 0, b = 0, c = 0, d = 0; /* in registers, which an array would not be with every compiler */
+    uint64_t a = 0, b = 0, c = 0, d = 0; /* separate variables, because some compilers keep an array in memory */
 #pragma GCC unroll most_counters
     for (int i = 0; i < most_counters; i++) {
         __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
@@ -109,7 +109,7 @@ template <bool counts> inline void work(volatile uint64_t *counters) {
     __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
 }
 
-/* What the pass emits for a visit of a function with a hook and a clock. */
+/* The code of the pass for a visit of a function with a hook and a clock. */
 inline void visit_with_clock(Stage *stage) {
 #if defined(__x86_64__)
     quipu_visit visit = {quipu_enter_missed(&stage->region, nullptr), nullptr, nullptr};
@@ -119,7 +119,7 @@ inline void visit_with_clock(Stage *stage) {
 #endif
 }
 
-/* How much of the time of both call paths is the callee's. */
+/* Returns the part of the time of both call paths that belongs to the callee. */
 double inner_share(const Stage *stage) {
     const auto inside = static_cast<double>(stage->callee.metrics[QUIPU_TIME]);
     const auto outside = static_cast<double>(stage->caller.metrics[QUIPU_TIME]);
@@ -142,7 +142,7 @@ Overhead measure_overhead() {
     volatile uint64_t *const counters = stage->counters;
     const double alone = cost_of([counters](int) { work<false>(counters); });
     const double with = cost_of([counters](int) { work<true>(counters); });
-    const double least = alone / (most_counters * sums_of_work); /* of one addition */
+    const double least = alone / (most_counters * sums_of_work); /* lower bound of one addition */
     found.counter = (with - alone) / most_counters;
     found.counter = found.counter < least ? least : found.counter;
     volatile uint64_t reading = 0;

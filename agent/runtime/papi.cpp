@@ -28,7 +28,7 @@ struct Papi {
     char *(*strerror)(int);
 } papi;
 
-const char *problem; /* null: it can be used */
+const char *problem; /* null: PAPI can be used */
 pthread_once_t once = PTHREAD_ONCE_INIT;
 
 #ifdef QUIPU_STATIC
@@ -80,7 +80,7 @@ void load() {
         return;
     }
     int accepted = -1;
-    for (const int version : versions) /* it returns its own version if it is another one */
+    for (const int version : versions) /* PAPI returns its own version if it differs */
         if (accepted != version)
             accepted = papi.library_init(version) == version ? version : accepted;
     if (accepted < 0)

@@ -33,8 +33,8 @@ uint64_t simulated_ticks() { return ranks->now(); }
 
 quipu_costs event_costs;
 bool forked;
-bool may_fork; /* the runtime is asked */
-int opened;    /* the profile was made (1) or could not be (-1) */
+bool may_fork; /* whether the runtime can intercept fork */
+int opened;    /* 1: the profile was created; -1: its creation failed */
 
 const char *metric_table() {
     static char table[sizeof(quipu_profile_header::metrics)];
@@ -65,7 +65,7 @@ void set_number(const char *key, long long value) {
     set_attribute(key, text);
 }
 
-/* Returns the seconds that readers take the text for. Programs that are linked statically may have no libm to round. */
+/* Returns the seconds that readers get from the text. Statically linked programs may have no libm for rounding. */
 double set_nanoseconds(const char *key, double value) {
     const auto hundredths = static_cast<long long>(value * 100);
     char text[48];
@@ -74,7 +74,7 @@ double set_nanoseconds(const char *key, double value) {
     return static_cast<double>(hundredths) / 100 * 1e-9;
 }
 
-/* CPUs that the process may use, as a list like 0-3,7. */
+/* Writes the CPUs that the process may use as a list, like 0-3,7. */
 void affinity_list(char *text, size_t size) {
     static unsigned long bits[4096 / (8 * sizeof(unsigned long))];
     auto *set = reinterpret_cast<cpu_set_t *>(bits);
@@ -106,7 +106,7 @@ void resource_use() {
     set_number("involuntary_switches", use.ru_nivcsw);
 }
 
-/* Both clocks at one moment: of several readings the quickest, which nothing came between. */
+/* Reads both clocks at one moment. The fastest of several readings was not interrupted. */
 void read_clock_pair(uint64_t *tick, uint64_t *ns) {
     uint64_t shortest = ~uint64_t{0};
     for (int i = 0; i < 8; i++) {
@@ -121,7 +121,7 @@ void read_clock_pair(uint64_t *tick, uint64_t *ns) {
 }
 
 void flush(uint32_t state) {
-    if ((!ranks || state == QUIPU_ENDED) && may_call_system()) { /* thousands of ranks say the same */
+    if ((!ranks || state == QUIPU_ENDED) && may_call_system()) { /* thousands of ranks would print the same message */
         const Locked locked;
         resource_use();
         describe_budget();
@@ -133,8 +133,8 @@ void flush(uint32_t state) {
     profile.header->state = state;
 }
 
-/* The lock is held during a fork. The parent goes on at once: what of its call tree it changes, the child does not use,
- * but for what is noted here. */
+/* Runs before a fork, and takes the lock. The parent continues immediately. It changes only the parts of its call tree
+ * that the child does not use, except the parts that are noted here. */
 QUIPU_BARE void before_fork() {
     lock();
     if (active && opened > 0) {
@@ -148,7 +148,8 @@ QUIPU_BARE void parent_after_fork() {
     unlock();
 }
 
-/* The child of fork counts in a profile of its own, which is made when it next enters or leaves a region. */
+/* Runs in the child of a fork. The child has a separate profile, which it creates when it next enters or leaves a
+ * region. */
 QUIPU_BARE void child_after_fork() {
     if (active && opened > 0) {
         set_active(profile.detach());
@@ -167,12 +168,13 @@ QUIPU_BARE void child_after_fork() {
     unlock();
 }
 
-/* Whether this is a child that a call of the system made, past the C library: it shares the profile of its parent. */
+/* Returns whether this is a child of a direct system call that bypassed the C library. It shares the profile of its
+ * parent. */
 bool is_unknown_child() {
     return opened > 0 && may_call_system() && profile.header->pid != static_cast<uint32_t>(getpid());
 }
 
-/* Where Quipu started no launcher, there may be one nevertheless. */
+/* Returns whether a launcher that Quipu did not start created this process. */
 bool is_of_other_launcher(OtherLauncher *other) {
     const char *family = setting("QUIPU_LAUNCHER"), *first = setting("QUIPU_PARENT");
     if (!family || strcmp(family, "none") != 0 || !first)
@@ -208,8 +210,8 @@ void identify() {
         set_number("forked_from", getppid());
 }
 
-/* Ticks per nanosecond are known well enough for a process that is killed before its first flush. What measuring costs
- * is found out while this takes its time. */
+/* Calibrates the clock, so that the ticks per nanosecond are exact enough for a process that is killed before its first
+ * flush. Measures the cost of events at the same time. */
 void first_calibration() {
     constexpr uint64_t span_ns = 1000000;
     quipu_profile_header *header = profile.header;
@@ -226,7 +228,7 @@ void first_calibration() {
     begin_budget(overhead.pair);
 }
 
-/* Bytes; QUIPU_PROFILE_LIMIT is in MiB, 0: no limit. */
+/* Returns the limit of the profile in bytes. QUIPU_PROFILE_LIMIT is in MiB; 0: no limit. */
 uint64_t profile_limit() {
     constexpr uint64_t usual = 256, most = uint64_t{1} << 40;
     const char *text = setting("QUIPU_PROFILE_LIMIT");
@@ -241,7 +243,8 @@ uint64_t profile_limit() {
     return mebibytes << 20;
 }
 
-/* As QUIPU_CLOCK says; a clock that there is not ends the program: times would be kept that nobody asked for. */
+/* Returns the clock that QUIPU_CLOCK selects. An unknown clock ends the program, because another clock would give other
+ * times. */
 uint32_t clock_wanted() {
     const char *text = setting("QUIPU_CLOCK");
     if (text && *text && strcmp(text, "tsc") != 0 && strcmp(text, "monotonic") != 0 && strcmp(text, "none") != 0) {
@@ -252,12 +255,12 @@ uint32_t clock_wanted() {
 }
 
 bool make_profile() {
-    if (!may_fork) { /* a child would count for its parent */
+    if (!may_fork) { /* a child would count in the profile of its parent */
         say("quipu: no memory; this process is not measured [no-memory]\n");
         return false;
     }
     read_run_filter();
-    if (!forked) { /* a child has nodes of its parent */
+    if (!forked) { /* a child has the nodes of its parent */
         read_sampling_options();
         read_further_metrics(QUIPU_METRIC_COUNT + sampled_metrics());
         metric_count = QUIPU_METRIC_COUNT + sampled_metrics() + further_metrics();
@@ -282,8 +285,8 @@ bool make_profile() {
 }
 
 #ifndef QUIPU_STATIC
-/* Whoever sets LD_PRELOAD between launcher and program leaves out the MPI library that was there: it comes now, and
- * finds the calls of the program by itself. */
+/* Loads the MPI library if it is missing, because a script between launcher and program replaced LD_PRELOAD. The
+ * library then finds the calls of the program itself. */
 void load_mpi_library() {
     const char *library = getenv("QUIPU_PRELOAD");
     if (!library || !*library || !dlsym(RTLD_DEFAULT, "PMPI_Init"))
@@ -298,17 +301,17 @@ void load_mpi_library() {
 
 __attribute__((constructor(200))) void start() {
     decided = true;
-    const char *folder = secure_getenv("QUIPU_DIR"); /* a program with more rights than its caller is not measured */
+    const char *folder = secure_getenv("QUIPU_DIR"); /* null if the program has more privileges */
     if (!folder || !*folder)
         return;
     if (!keep_settings()) {
         say("quipu: no memory; this process is not measured [no-memory]\n");
         return;
     }
-    set_active(true); /* the file is made at first use: shells and wrappers in between leave none */
+    set_active(true); /* the file is created at first use, so shells and wrappers leave no file */
     may_fork = pthread_atfork(before_fork, parent_after_fork, child_after_fork) == 0;
     if (samples_functions())
-        begin_thread(); /* which may never enter a region */
+        begin_thread(); /* because it may never enter a region */
 #ifndef QUIPU_STATIC
     load_mpi_library();
 #endif
@@ -345,7 +348,7 @@ bool open_profile() {
 extern "C" {
 
 #ifndef QUIPU_STATIC
-/* On the way to the C library, whose own fork() does not come here. */
+/* Intercepts _Fork; the fork() of the C library does not call this function. */
 QUIPU_BARE __attribute__((visibility("default"))) pid_t _Fork() noexcept {
     using namespace quipu;
     const Fork real = fork_behind();
@@ -391,7 +394,7 @@ void quipu_flush(void) {
     using namespace quipu;
     if (!active || !profile.header)
         return;
-    /* Other threads go on; only they may touch their nodes. */
+    /* Other threads continue, and only they may change their nodes. */
     if (quipu_thread *thread = measured_thread()) {
         settle(thread);
         settle_time(thread);

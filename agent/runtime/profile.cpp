@@ -18,7 +18,7 @@ namespace quipu {
 #define QUIPU_END
 #include "profile.def"
 
-/* Part of the file, at `address` if that is not null; null if that fails. how: shared or private. */
+/* Maps a part of the file, at `address` if it is not null. Returns null if this fails. how: shared or private. */
 QUIPU_BARE static void *map(int fd, uint64_t offset, size_t bytes, int how, void *address = nullptr) {
     void *mapped =
         mmap(address, bytes, PROT_READ | PROT_WRITE, address ? how | MAP_FIXED : how, fd, static_cast<off_t>(offset));
@@ -56,7 +56,7 @@ bool Profile::create(const char *folder, uint64_t most, uint32_t node_size, uint
     return true;
 }
 
-/* All values of the nodes or counters of a chunk become 0. */
+/* Sets all values of the nodes or counters of a chunk to 0. */
 QUIPU_BARE static void forget_values(quipu_profile_chunk *chunk, uint32_t node_size) {
     char *at = reinterpret_cast<char *>(chunk + 1);
     char *const end = at + chunk->used;
@@ -98,9 +98,9 @@ void Profile::after_fork() {
     filled = nullptr;
 }
 
-/* A private copy of an extent in its place: of its first `chunks`, as far as they are filled. What the parent added
- * since the fork stays out, so the rest is zeroed. Only zeros if nothing can be copied (null: nothing shall be): what
- * runs counts into them. */
+/* Replaces an extent by a private copy of its first `chunks`, up to their filled size. Values that the parent added
+ * since the fork are set to 0. If copying fails (or is not wanted: null), the memory contains zeros, and running code
+ * counts into them. */
 QUIPU_BARE static bool copy_in_place(char *address, size_t bytes, const uint32_t *filled, size_t chunks,
                                      uint32_t node_size) {
     constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, may = PROT_READ | PROT_WRITE;
@@ -155,7 +155,7 @@ void Profile::adopt() {
             failure = errno;
         if (failure != 0) {
             note_error("the profile of a forked process is not complete", failure);
-            count = i; /* the rest stays in memory, for what runs */
+            count = i; /* the rest stays mapped for running code */
             begun = i ? extents[i - 1].bytes : 0;
             full = true;
             return;
@@ -213,7 +213,7 @@ bool Profile::make_room(size_t chunks) {
 quipu_profile_chunk *Profile::add_chunk(uint32_t type, uint32_t location) {
     if (!header || sealed)
         return nullptr;
-    /* Names and attributes may always be written: they say what the numbers mean. */
+    /* Names and attributes may always be written, because they explain the numbers. */
     if ((type == QUIPU_CHUNK_NODES || type == QUIPU_CHUNK_COUNTERS) && is_beyond_limit(1)) {
         note_limit();
         return nullptr;
@@ -241,7 +241,7 @@ void *Profile::room_for(quipu_profile_chunk *&chunk, uint32_t type, uint32_t loc
 
 bool Profile::add_weights(uint64_t region, const int64_t *values, uint32_t start, uint32_t rows, uint32_t metric,
                           uint32_t columns) {
-    constexpr uint32_t slice = 256; /* rows of a record: it must fit into a chunk */
+    constexpr uint32_t slice = 256; /* rows of a record, which must fit into a chunk */
     for (uint32_t first = 0; first < rows; first += slice) {
         const uint32_t part = rows - first < slice ? rows - first : slice;
         const size_t values_size = sizeof(int64_t) * part * columns;
@@ -316,7 +316,7 @@ void Profile::note_limit() {
 
 namespace {
 
-/* CRC-32 as in IEEE 802.3 (reflected polynomial 0xedb88320): what zlib's crc32() gives. */
+/* CRC-32 as in IEEE 802.3 (reflected polynomial 0xedb88320), equal to zlib's crc32(). */
 class Checksum {
   public:
     Checksum() {
@@ -327,7 +327,7 @@ class Checksum {
             table[byte] = remainder;
         }
     }
-    /* Never 0, which means that there is none. */
+    /* Returns the checksum. It is never 0, because 0 means no checksum. */
     uint32_t of(const void *data, size_t bytes) const {
         uint32_t crc = ~0u;
         for (size_t i = 0; i < bytes; i++)
@@ -348,7 +348,8 @@ void Profile::seal() {
     const int fd = file.descriptor();
     if (fd < 0 || !map(fd, 0, sizeof(quipu_profile_header), MAP_PRIVATE, header))
         return;
-    /* Threads that go on counting must not spoil the checksums: where that cannot be, there are none. */
+    /* Threads that still count must not change a chunk with a checksum. If this cannot be prevented, there are no
+     * checksums. */
     for (size_t i = 0; i < count; i++)
         if (!map(fd, extents[i].offset, extents[i].bytes, MAP_PRIVATE, extents[i].address))
             return;
@@ -358,7 +359,7 @@ void Profile::seal() {
         const uint64_t offset = sizeof(quipu_profile_header) + uint64_t{i} * chunk_size;
         auto *chunk = static_cast<quipu_profile_chunk *>(map(fd, offset, chunk_size, MAP_SHARED));
         if (!chunk)
-            return; /* without the checksum of the header the others do not count */
+            return; /* other checksums are invalid without the checksum of the header */
         chunk->crc = 0;
         chunk->crc = checksum.of(chunk, sizeof(quipu_profile_chunk) + chunk->used);
         munmap(chunk, chunk_size);
@@ -369,7 +370,7 @@ void Profile::seal() {
     whole->chunks = chunks;
     whole->crc = checksum.of(whole, sizeof(quipu_profile_header));
     munmap(whole, sizeof(quipu_profile_header));
-    /* What was reserved and not used; the private copies of chunks that were used are not affected. */
+    /* Removes reserved and unused space. The private copies of used chunks are not affected. */
     [[maybe_unused]] const int cut =
         ftruncate(fd, static_cast<off_t>(sizeof(quipu_profile_header) + uint64_t{chunks} * chunk_size));
 }

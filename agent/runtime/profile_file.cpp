@@ -25,8 +25,8 @@ void say(const char *format, ...) {
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, wanted < most ? wanted : most);
 }
 
-/* Out of the way of programs that count on small numbers, or close a range of them; not so high that the kernel's table
- * of descriptors, which each fork copies, gets large. */
+/* Moves a descriptor out of the range that programs expect to use or close. The number stays moderate, because the
+ * kernel's table of descriptors grows with it and each fork copies the table. */
 int keep_high(int low) {
     constexpr rlim_t highest = 4096, distance = 32;
     struct rlimit limit;
@@ -56,7 +56,7 @@ int ProfileFile::create(const char *folder) {
         return ENAMETOOLONG;
     used += static_cast<size_t>(length) - strlen(".quipu");
     constexpr int how = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
-    /* A program that calls exec keeps its pid: the profile of each stage has a name of its own. */
+    /* A program keeps its pid through exec. The profile of each stage therefore has a separate name. */
     for (int stage = 1; (fd = open(path, how, 0644)) < 0; stage++) {
         if (errno != EEXIST || stage > 1000)
             return errno;
@@ -82,7 +82,7 @@ QUIPU_BARE bool ProfileFile::is_ours(int candidate) const {
 QUIPU_BARE int ProfileFile::descriptor() {
     if (is_ours(fd))
         return fd;
-    fd = -1; /* whatever has the number now is not ours to close */
+    fd = -1; /* the number now belongs to another file, which must stay open */
     if (!path[0])
         return -1;
     const int again = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -109,7 +109,7 @@ QUIPU_BARE void ProfileFile::forget() {
     path[0] = '\0';
 }
 
-/* An empty file tells the merge that a process was not measured. */
+/* Leaves an empty file, which tells the merge that a process was not measured. */
 void ProfileFile::leave_empty() {
     const int place = descriptor();
     if (place < 0)

@@ -15,14 +15,14 @@ namespace quipu {
 namespace {
 
 Rates *of_program;
-Map of_regions, of_paths, of_operations, of_calls; /* by hash */
+Map of_regions, of_paths, of_operations, of_calls; /* indexed by hash */
 
 [[noreturn]] void wrong_rates(const char *path, unsigned line, const char *why) {
     fprintf(stderr, "quipu: error: %s:%u: %s (from QUIPU_RATES) [bad-rates]\n", path, line, why);
     _exit(1);
 }
 
-/* The columns of the file: numbers of weighted metrics, and that after them for visits. */
+/* The columns of the file: indexes of weighted metrics; the next index is for visits. */
 struct Columns {
     int metric[QUIPU_WEIGHTED + 1];
     int count;
@@ -46,7 +46,7 @@ bool read_columns(char *names, Columns &columns) {
     return columns.count > 0;
 }
 
-/* So many numbers of seconds with tabs between them, in femtoseconds; false if there are not. */
+/* Reads `count` numbers of seconds, separated by tabs, as femtoseconds. Returns false if there are fewer. */
 bool read_seconds(char *numbers, int count, double *fs) {
     constexpr double most = 1e18;
     for (int i = 0; i < count; i++) {
@@ -80,7 +80,7 @@ Operation *operation_in(char *numbers) {
 
 struct Kind {
     const char *word;
-    Map *map; /* null: of the program */
+    Map *map; /* null: rates of the program */
     bool of_mpi;
 };
 const Kind kinds[] = {{"program", nullptr, false},
@@ -102,9 +102,11 @@ uint64_t with_name(uint64_t path, const char *name, size_t length) {
     return hash_more("\x1f", 1, hash_more(name, length, path));
 }
 
-/* Lines of fields with tabs between them: "metrics" and their names; then "program", "region" NAME or "path" NAMES
- * (from the root, \x1f between them), and seconds per unit of each of the metrics; "operation" NAME or "call" NAMES of
- * MPI, seconds per call and per byte. */
+/* Reads the file. Each line has fields separated by tabs:
+ *
+ * - "metrics", then the names of the metrics;
+ * - "program", "region" NAME or "path" NAMES (from the root, separated by \x1f), then seconds per unit of each metric;
+ * - "operation" NAME or "call" NAMES of MPI, then seconds per call and per byte. */
 void read_rates(const char *path) {
     FILE *file = fopen(path, "re");
     if (!file)

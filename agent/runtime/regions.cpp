@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the process knows of its regions, and their place in the profile. */
+/* The regions of the process, and their place in the profile. */
 #include "details.h"
 #include "filter.h"
 #include "leb128.h"
@@ -41,9 +41,9 @@ struct KnownRegion : RegionRecord {
 constexpr size_t buckets = 1024;
 KnownRegion *known[buckets];
 
-/* A name as it is kept: names that do not fit into a chunk are cut, and get their hash for an end. */
+/* A stored name. A name that does not fit into a chunk is truncated, and ends with its hash. */
 struct KeptName {
-    int length; /* of the part that is kept */
+    int length; /* length of the stored part */
     char end[24];
 };
 
@@ -53,14 +53,14 @@ KeptName kept_name(const char *name, size_t most) {
     if (length > most) {
         snprintf(kept.end, sizeof kept.end, "...#%016llx", static_cast<unsigned long long>(hash_of(name)));
         length = most;
-        while (length > 0 && (name[length] & 0xc0) == 0x80) /* not within a character */
+        while (length > 0 && (name[length] & 0xc0) == 0x80) /* not inside of a UTF-8 character */
             length--;
     }
     kept.length = static_cast<int>(length);
     return kept;
 }
 
-/* Together they fit into a chunk. */
+/* Both names together fit into a chunk. */
 constexpr size_t longest_name = size_t{32} << 10, longest_display = size_t{16} << 10, longest_file = size_t{8} << 10;
 static_assert(longest_name + longest_display + longest_file + 256 < chunk_room);
 
@@ -69,12 +69,12 @@ const char *display_of(const quipu_region *region) { return region->display ? re
 bool is_packed(const quipu_region *region) { return region->kind & QUIPU_PACKED; }
 uint32_t kind_of(const quipu_region *region) { return region->kind & ~uint32_t{QUIPU_PACKED}; }
 
-/* Rows of weights, one after the other. */
+/* Reads rows of weights, one after the other. */
 class Rows {
   public:
     Rows(const void *weights, bool packed) : next(static_cast<const uint8_t *>(weights)), packed(packed) {}
 
-    /* Returns the column that only packed rows have. */
+    /* Reads a row. Returns the additional column of packed rows. */
     int64_t read(int64_t *row) {
         if (!packed) {
             memcpy(row, next, sizeof(int64_t) * QUIPU_WEIGHTED);
@@ -86,7 +86,7 @@ class Rows {
             row[column] = columns & 1 ? static_cast<int64_t>(number(true)) : 0;
         return columns & 1 ? static_cast<int64_t>(number(true)) : 0;
     }
-    /* Of a scope. */
+    /* Reads a row of a scope. */
     void read_numbered(int64_t *row) {
         row[0] = static_cast<int64_t>(number(false));
         row[1] = static_cast<int64_t>(number(true));
@@ -100,7 +100,7 @@ class Rows {
     bool packed;
 };
 
-/* The record of a region that a profile keeps; null if there is no memory. Under the lock. */
+/* Creates the record of a region for the profile; null if there is no memory. Call under the lock. */
 char *record_of(const quipu_region *region) {
     const char *display = display_of(region), *file = file_of(region);
     const KeptName name = kept_name(region->name, longest_name), shown = kept_name(display, longest_display),
@@ -121,14 +121,14 @@ bool names(const char *record, const char *name) {
            record[length + end] == '\x1f';
 }
 
-/* The region with this id; null: not known. */
+/* Returns the region with this id; null if it is unknown. */
 RegionRecord *of_id(uint64_t id) {
     RegionRecord **page =
         id <= __atomic_load_n(&regions, __ATOMIC_ACQUIRE) ? region_pages[id / page_of_regions] : nullptr;
     return page ? page[id % page_of_regions] : nullptr;
 }
 
-/* False if there is no room. */
+/* Returns false if there is no memory. */
 bool remember_region(uint64_t id, RegionRecord *record) {
     if (id / page_of_regions >= most_pages)
         return false;
@@ -148,7 +148,8 @@ void apply_filter(quipu_region *region) {
         __atomic_store_n(&region->hash, hash_of(region->name), __ATOMIC_RELAXED);
 }
 
-/* Static functions of one name may be many; copies of one inline function may have been optimized differently. */
+/* Returns a hash of all data of a region. Several static functions may have the same name, and several files may have
+ * optimized copies of an inline function differently. */
 uint64_t hash_of_all(const quipu_region *region, uint32_t rows) {
     uint64_t hash = hash_of(region->name);
     hash = hash_of(file_of(region), hash + region->kind);
@@ -176,13 +177,13 @@ uint64_t hash_of_all(const quipu_region *region, uint32_t rows) {
     return hash;
 }
 
-/* What is kept of a region, without its hash. scope: the rows of a function that is part of another, or of what it is
- * to itself; null if there are none. Null if there is no memory. */
+/* Creates the stored data of a region without its hash. scope: the rows of an inlined function, or the own rows of a
+ * function; null if there are none. Returns null if there is no memory. */
 KnownRegion *known_region(const quipu_region *region, uint64_t id, uint32_t rows, const quipu_scope *scope) {
     const size_t weight_bytes = sizeof(int64_t) * QUIPU_WEIGHTED * rows;
     const size_t scope_bytes = scope ? sizeof(int64_t) * QUIPU_SCOPE_ROW * scope->count : 0;
     auto *entry = static_cast<KnownRegion *>(keep(sizeof(KnownRegion)));
-    char *text = entry ? record_of(region) : nullptr; /* the descriptor goes away with its library */
+    char *text = entry ? record_of(region) : nullptr; /* the descriptor is unmapped with its library */
     const size_t added_bytes = sizeof(int64_t) * rows;
     auto *weights = text ? static_cast<int64_t *>(keep(weight_bytes + scope_bytes + added_bytes + 1)) : nullptr;
     if (!weights || !remember_region(id, entry))
@@ -211,7 +212,7 @@ KnownRegion *known_region(const quipu_region *region, uint64_t id, uint32_t rows
     return entry;
 }
 
-/* The rows of a scope as weights of its region, from row number `shift` on. */
+/* Writes the rows of a scope as weights of its region, from row `shift` on. */
 bool write_rows(const RegionRecord *region, uint32_t shift) {
     for (uint32_t i = 0; i < region->scope_row_count; i++) {
         const int64_t *row = region->scope_rows + size_t{i} * QUIPU_SCOPE_ROW;
@@ -224,7 +225,7 @@ bool write_rows(const RegionRecord *region, uint32_t shift) {
     return true;
 }
 
-/* Puts a region into the file. False if there is no room. */
+/* Writes a region into the file. Returns false if there is no space. */
 bool write_region(const RegionRecord *region) {
     return profile.add_weights(region->id, region->weights, 0, region->rows, QUIPU_BLOCKS, QUIPU_WEIGHTED) &&
            profile.add_weights(region->id, region->additions, 0, region->rows, metric_count, 1) &&
@@ -232,7 +233,7 @@ bool write_region(const RegionRecord *region) {
            profile.add_text(QUIPU_TEXT_REGION, region->id, &region->text, 1);
 }
 
-/* Makes what is kept of a region and of the scopes in it, which have the following ids; null if there is no memory. */
+/* Creates the stored data of a region and of its scopes, which have the following ids; null if there is no memory. */
 KnownRegion *known_whole(const quipu_region *region, uint64_t first, uint32_t rows) {
     KnownRegion *whole = known_region(region, first, rows, region->scope_count ? region->scopes : nullptr);
     KnownRegion *entry = whole;
@@ -253,7 +254,8 @@ void read_run_filter() {
     FilterError error;
     if (read_filter(path, filter, error))
         return;
-    /* As Score-P does: a filter that means something else than its author thinks would spoil the measurement. */
+    /* An invalid filter ends the program, as in Score-P, because it would measure other functions than its author
+     * expects. */
     if (error.line)
         fprintf(stderr, "quipu: error: %s:%u: %s (from QUIPU_FILTER) [bad-filter]\n", path, error.line, error.message);
     else
@@ -261,7 +263,7 @@ void read_run_filter() {
     _exit(1);
 }
 
-/* Returns the id; 0: there is no room. address: in the program or library that has the region. */
+/* Returns the id; 0 if there is no memory. address: an address in the program or library with the region. */
 static uint64_t registered(quipu_region *region, const void *address) {
     apply_filter(region);
     for (uint64_t i = 1; i < region->scope_count; i++)
@@ -276,7 +278,7 @@ static uint64_t registered(quipu_region *region, const void *address) {
     KnownRegion *whole = known_whole(region, regions + 1, rows);
     if (!whole) {
         profile.note_lost();
-        return 0; /* it is tried again */
+        return 0; /* the next call tries again */
     }
     __atomic_store_n(&regions, regions + count, __ATOMIC_RELEASE);
     bool in_file = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The hot path out of line: enter, exit, add, also when something is unusual. */
+/* The functions of the fast path out of line (enter, exit, add), including all uncommon cases. */
 #include "annotations.h"
 #include "budget.h"
 #include "clock.h"
@@ -12,8 +12,8 @@
 using namespace quipu;
 
 __thread quipu_thread *quipu_current;
-static Node nobody = {0, 0, 0, nullptr, 0, nullptr, nullptr, &nobody, 0, {}}; /* no link leads from there */
-static quipu_thread no_thread = {0, 0, &nobody, 0, nullptr, nullptr, nullptr, 0, nullptr}; /* no frame is its top */
+static Node nobody = {0, 0, 0, nullptr, 0, nullptr, nullptr, &nobody, 0, {}};              /* no link begins here */
+static quipu_thread no_thread = {0, 0, &nobody, 0, nullptr, nullptr, nullptr, 0, nullptr}; /* it has no frame */
 __thread Node *const *quipu_active_node = &no_thread.here;
 __thread Node *quipu::thread_origin;
 __thread size_t quipu::thread_stack;
@@ -27,7 +27,7 @@ static void set_active_node(Node *const *place) {
 }
 
 void quipu::make_current(quipu_thread *thread) {
-    /* What the pass emits relies on the thread where it finds a link from its active node. */
+    /* Inline code uses the state of the thread if it finds a link from its active node. */
     if (!thread)
         set_active_node(&no_thread.here);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -52,11 +52,11 @@ void quipu_know_program(quipu_program *program) {
 
 namespace {
 
-/* What quipu_count_missed returns where the counters are known and not the link. */
+/* Result of quipu_count_missed if the counters are known and the link is not. */
 thread_local Link without_link;
 thread_local uint64_t visits_of_nobody;
 
-/* The frame of code that is not measured; its counters are written to and never read. */
+/* The frame of code that is not measured. Its counters are written and never read. */
 thread_local Frame idle;
 
 inline quipu_thread *this_thread() {
@@ -88,7 +88,7 @@ __attribute__((noinline)) Frame *idle_frame() {
     return &idle;
 }
 
-/* Ends frames above `frame`: their code never returned here. */
+/* Ends the frames above `frame`, whose code never returned. */
 __attribute__((noinline)) void unwind_to(quipu_thread *thread, Frame *frame) {
     charge_time(thread);
     if (own(thread)->folded)
@@ -164,7 +164,7 @@ void quipu_exit(struct quipu_frame *frame) {
         after_end(thread, frame, ended, cuts);
 }
 
-/* The frame of a visit, or the one that was innermost when it began. */
+/* Returns the frame of a visit, or the innermost frame at the begin of the visit. */
 static Frame *top_of(const struct quipu_visit *visit) {
     return __builtin_bit_cast(Frame *, visit->top & ~uint64_t{QUIPU_FRAMED});
 }
@@ -210,7 +210,7 @@ struct quipu_frame *quipu_attach(struct quipu_node *path) {
         profile.note_lost();
         return idle_frame();
     }
-    /* Who comes from no region was waiting for work, which is no time of the program. */
+    /* Outside of all regions a thread waits for work, and this time does not count. */
     if (thread->here == own(thread)->root)
         put(thread->last, ticks(clock_kind));
     else
@@ -266,7 +266,7 @@ void quipu_unwind(struct quipu_frame *frame) {
 struct quipu_frame *quipu_top(void) {
     if (quipu_thread *thread = this_thread()) {
         if (thread->here != thread->top->node && thread->top != thread->limit)
-            quipu_push(thread, thread->here, own(thread)->nowhere); /* so that quipu_unwind finds what is active */
+            quipu_push(thread, thread->here, own(thread)->nowhere); /* so that quipu_unwind finds the active node */
         return thread->top;
     }
     return quipu_current ? quipu_current->top : idle_frame();

@@ -11,7 +11,7 @@ constexpr unsigned long most_rate = 10000, second = 1000000000;
 
 bool is_name(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
 
-/* A number at `*at`, which is moved behind it. */
+/* Reads a number at `*at`, and moves `*at` behind it. */
 bool read_number(const char **at, uint64_t *number) {
     char *end = nullptr;
     if (**at < '0' || **at > '9')
@@ -21,7 +21,7 @@ bool read_number(const char **at, uint64_t *number) {
     return true;
 }
 
-/* type:config[:config1[:config2]][k] */
+/* Reads type:config[:config1[:config2]][k]. */
 bool read_numbers(const char **at, CounterEvent *event) {
     uint64_t type = 0;
     if (!read_number(at, &type) || type > UINT32_MAX || *(*at)++ != ':' || !read_number(at, &event->config[0]))
@@ -37,7 +37,7 @@ bool read_numbers(const char **at, CounterEvent *event) {
     return true;
 }
 
-/* [-]NUMBERS or [-]@NAME */
+/* Reads [-]NUMBERS or [-]@NAME. */
 bool read_event(const char **at, CounterEvent *event) {
     event->negative = **at == '-';
     *at += event->negative;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The timer of each thread, and the handler of its signal.
  *
- * An event of the kernel (cpu-clock, whose high-resolution timer goes while the thread runs) sends the signal. It comes
- * only when user code was interrupted, so no call of the system ever ends early because of it. Where such events are
- * forbidden, a POSIX timer of the thread's processor time does it, at the rate of the kernel's tick at best. Time and
- * counters are read in the handler: what passed since the last one goes to the active call path, so that no part of
- * them is lost when a signal comes late.
- */
+ * A kernel event (cpu-clock, with a high-resolution timer that runs while the thread runs) sends the signal. The event
+ * only fires in user code, so it never interrupts a system call. If such events are forbidden, a POSIX timer of the
+ * thread's processor time sends the signal, at most once per kernel tick. The handler reads time and counters. The
+ * active call path gets their increase since the last sample, so nothing is lost if a signal is late. */
 #include "clock.h"
 #include "counting.h"
 #include "settings.h"
@@ -25,7 +23,7 @@
 
 namespace quipu {
 
-/* A call path, and its time when a sample was taken there or below. */
+/* A call path, and its time at the last sample in it or below it. */
 struct Mark {
     const Node *node;
     uint64_t time; /* ticks */
@@ -34,14 +32,14 @@ constexpr uint32_t most_marks = 64;
 
 struct Sampler {
     bool running;
-    bool timed; /* by a POSIX timer */
+    bool timed; /* uses a POSIX timer */
     pid_t thread;
     EventFile clock;
     timer_t timer;
     uint64_t last;       /* nanoseconds of processor time at the last sample */
     uint64_t last_ticks; /* of the thread's clock at the last sample */
     uint32_t marks;
-    Mark mark[most_marks]; /* the call path of the last sample and those above it, innermost first */
+    Mark mark[most_marks]; /* the call path of the last sample and its callers, innermost first */
     Counting counting;
 };
 
@@ -50,13 +48,13 @@ namespace {
 SampleOptions options;
 
 int sample_signal;
-const char *problem; /* the first that kept a thread from being sampled */
+const char *problem; /* first problem that prevented sampling of a thread */
 char failure[160];
-uint32_t uncounted;  /* threads without the counters that were asked for */
-uint64_t lost, late; /* samples that belong to no call path; periods that passed before their sample came */
+uint32_t uncounted;  /* threads without the requested counters */
+uint64_t lost, late; /* samples without a call path; periods that passed before a late sample */
 bool by_events, by_timers;
 
-/* Of events, over all threads that ended: how long they were wanted, and how long they counted. */
+/* Times of events, over all ended threads: requested and counted. */
 PerfTimes times[most_events];
 
 enum { SAMPLES, PROCESSOR_TIME, FIRST_COUNTER };
@@ -67,11 +65,12 @@ QUIPU_BARE void add(void *to, uint32_t counter, uint64_t value) {
 
 QUIPU_BARE uint64_t *task_clock(Node *node) { return node->metrics + QUIPU_METRIC_COUNT + PROCESSOR_TIME; }
 
-/* Periods that passed without a sample because the thread was in the kernel belong to where it was then: the call path
- * of the last sample and those that it returned to, by the time that each took since, one after the other; what the
- * thread waited for a processor counts as spread evenly. The last period is that of the active call path, because its
- * sample came there by chance; where samples end, nothing is by chance, and all of the time is divided so. Returns what
- * is left for the active call path. */
+/* Distributes the periods that passed while the thread was in the kernel.
+ *
+ * They belong to the call path of the last sample and to the callers that it returned to, in this order, by the time
+ * that each of them got since. Waiting for a processor counts as evenly distributed. The last period belongs to the
+ * active call path, because its sample is random. At the end of sampling the last sample is not random, so all of the
+ * time is distributed. Returns the rest for the active call path. */
 QUIPU_BARE uint64_t give_back(const Sampler *sampler, const Node *node, uint64_t now_ticks, uint64_t passed, bool end) {
     if (now_ticks <= sampler->last_ticks)
         return passed;
@@ -98,12 +97,12 @@ QUIPU_BARE void set_marks(Sampler *sampler, const quipu_thread *thread, const No
     sampler->marks = 0;
     for (; node && node->id && sampler->marks < most_marks; node = node->up)
         sampler->mark[sampler->marks++] = {node, get(node->metrics[QUIPU_TIME])};
-    const uint64_t last = get(thread->last); /* what passed since then is not in the time of the active one yet */
+    const uint64_t last = get(thread->last); /* the time of the active call path does not contain the time since then */
     if (sampler->marks && now_ticks > last)
         sampler->mark[0].time += now_ticks - last;
 }
 
-/* Of the calling thread, with its signals blocked. context: of the signal, null if there is none. */
+/* Takes a sample of the calling thread, whose signals are blocked. context: context of the signal, or null. */
 QUIPU_BARE void take(Sampler *sampler, const quipu_thread *thread, const void *context) {
     Node *here = get(thread->here), *node = counted(here);
     const uint64_t now = nanoseconds(CLOCK_THREAD_CPUTIME_ID), passed = now - sampler->last;
@@ -113,7 +112,7 @@ QUIPU_BARE void take(Sampler *sampler, const quipu_thread *thread, const void *c
     if (is_late)
         __atomic_fetch_add(&late, passed / options.period - 1, __ATOMIC_RELAXED);
     uint64_t own_part = passed;
-    if (!context || (is_late && !sampler->timed)) /* a timer is only as fine as the kernel's tick */
+    if (!context || (is_late && !sampler->timed)) /* a POSIX timer has the resolution of the kernel tick */
         own_part = give_back(sampler, node, now_ticks, passed, !context);
     set_marks(sampler, thread, node, now_ticks);
     uint64_t values[FIRST_COUNTER + most_counters] = {context != nullptr, own_part};
@@ -132,7 +131,7 @@ QUIPU_BARE void on_sample(int, siginfo_t *info, void *context) {
     if (sampler && sampler->running && (sampler->timed ? info->si_code == SI_TIMER : info->si_code > 0)) {
         take(sampler, thread, context);
     } else if ((!sampler || sampler->running) && (info->si_code == SI_TIMER || info->si_code > 0)) {
-        /* Else the signal waited while its sampler was stopped, and what it stands for was taken before. */
+        /* The signal was pending while its sampler was stopped, and an earlier sample contains its period. */
         __atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED);
     }
     errno = error;
@@ -154,7 +153,7 @@ void stop(Sampler *sampler) {
     sampler->counting.end();
 }
 
-/* False if events are forbidden here. */
+/* Returns false if events are forbidden. */
 bool start_event(Sampler *sampler) {
     const uint64_t config[3] = {PERF_COUNT_SW_CPU_CLOCK, 0, 0};
     if (sampler->clock.open(PERF_TYPE_SOFTWARE, config, false, -1, options.period) != 0)
@@ -168,7 +167,7 @@ bool start_event(Sampler *sampler) {
     return false;
 }
 
-/* The clock of the processor time of a thread, as pthread_getcpuclockid makes it (linux/posix-timers.h). */
+/* Returns the clock of the processor time of a thread, like pthread_getcpuclockid (linux/posix-timers.h). */
 clockid_t processor_clock(pid_t thread) { return static_cast<clockid_t>((~static_cast<unsigned>(thread) << 3) | 6); }
 
 bool start_timer(Sampler *sampler) {
@@ -187,7 +186,7 @@ bool start_timer(Sampler *sampler) {
     return sampler->timed;
 }
 
-/* The program wants the signal for itself: another one, or no samples any more. */
+/* Changes to another signal, or stops sampling, because the program needs the signal. */
 void change_signal() {
     const Locked locked;
     sample_signal = take_signal(on_sample);
@@ -200,7 +199,7 @@ void change_signal() {
         if (!sampler || !sampler->running)
             return;
         if (sampler->timed) {
-            timer_delete(sampler->timer); /* its signal is part of it */
+            timer_delete(sampler->timer); /* the timer contains the old signal */
             if (!start_timer(sampler))
                 stop(sampler);
         } else if (!sampler->clock.send(sample_signal)) {
@@ -211,7 +210,7 @@ void change_signal() {
     });
 }
 
-/* Under the lock. False if the program has it, or there is none. */
+/* Selects a signal. Returns false if the program uses all candidates. Call under the lock. */
 bool find_signal() {
     static bool looked;
     if (!looked) {
@@ -293,8 +292,8 @@ void begin_sampling() {
     errno = error;
 }
 
-/* What passed since the last sample goes to the active call path of this thread. Returns its sampler, null if it is not
- * sampled. Under the lock, so that no signal comes between. */
+/* Adds the time since the last sample to the active call path of this thread. Returns its sampler, or null if the
+ * thread is not sampled. Call under the lock, so that no signal interrupts. */
 static Sampler *take_rest() {
     quipu_thread *thread = quipu_current;
     Sampler *sampler = thread && !is_idle(thread) ? own(thread)->sampler : nullptr;
@@ -327,7 +326,7 @@ QUIPU_BARE void forget_sampling() {
         Sampler *sampler = own(thread)->sampler;
         if (!sampler || !sampler->running)
             return;
-        sampler->running = sampler->timed = false; /* timers are not inherited */
+        sampler->running = sampler->timed = false; /* a child inherits no timers */
         sampler->marks = 0;
         sampler->clock.close();
         sampler->counting.forget();

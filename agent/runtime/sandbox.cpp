@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Programs that give up system calls, or the time stamp counter, after which one of ours would end them: prctl and
- * syscall on their way to the C library, as in threads.cpp. What a program asks for by an instruction of its own is not
- * seen. */
+/* Intercepts prctl and syscall, like threads.cpp, to detect programs that give up system calls or the time stamp
+ * counter. Later uses by the runtime would end such a program. Direct system call instructions are not detected. */
 #include "behind.h"
 #include "clock.h"
 #include "tree.h"
@@ -28,8 +27,8 @@ void forgo_clock() {
     for_each_thread([](quipu_thread *thread) { thread->clock = QUIPU_CLOCK_NONE; });
 }
 
-/* A program that forbids itself new privileges is about to load a filter of system calls: without this it may not, and
- * libseccomp does it first. */
+/* A program that sets PR_SET_NO_NEW_PRIVS will load a filter of system calls, because this is a precondition.
+ * libseccomp sets it first. */
 void before_control(unsigned long option, unsigned long argument) {
     if (!active)
         return;
@@ -38,7 +37,7 @@ void before_control(unsigned long option, unsigned long argument) {
     if (without_counter && clock_kind == QUIPU_CLOCK_TSC)
         note_clock_lost();
     if (strict || without_counter)
-        forgo_clock(); /* strict mode takes the time stamp counter away, too */
+        forgo_clock(); /* strict mode also disables the time stamp counter */
     if (without_counter)
         forbid_counter();
     if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
@@ -84,7 +83,7 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
     return __real_syscall(number, a, b, c, d, e, f);
 }
 #else
-/* Another name here: the C library declares syscall with any number of arguments; no call has more than these. */
+/* The name differs from syscall, which the C library declares as variadic. No system call has more arguments. */
 QUIPU_BARE __attribute__((visibility("default"))) long quipu_syscall(long number, long a, long b, long c, long d,
                                                                      long e, long f) __asm__("syscall");
 

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Call paths of functions that were inlined: their nodes are made with that of the function that they are part of,
- * whose visits and counters count for them, too. */
+/* Call paths of inlined functions. Their nodes are created together with the node of the function that contains them,
+ * and use its visits and counters. */
 #include "tree.h"
 
 namespace quipu {
 namespace {
 
-/* What visits of this link count for, which need not be what is active then; null: nothing, for want of room. */
+/* Returns the node that visits of this link count for, which may differ from the active node; null if there is no
+ * memory. */
 Node *target_of(const Thread *thread, const Link *link) {
     if (!link || link->visits == &thread->no_visits)
         return nullptr;
     return reinterpret_cast<Node *>(reinterpret_cast<char *>(link->visits - QUIPU_VISITS) - offsetof(Node, metrics));
 }
 
-/* The innermost call path of the function `id`, from `here` outwards, or of a visit of it without a frame. */
+/* Returns the innermost call path of the function `id`, from `here` outwards, or of a visit of it without a frame. */
 Node *node_of_function(const Thread *thread, Node *here, uint64_t id) {
     for (Node *node = here; node; node = node->up) {
         if (node->region == id)
@@ -29,7 +30,7 @@ Node *node_of_function(const Thread *thread, Node *here, uint64_t id) {
 Node *new_function_node(Thread *thread, Node *up, const RegionRecord *region, uint32_t count) {
     if (!region->scopes)
         return new_node(thread, up, region->id, count);
-    /* All of them or none: effort whose node was missing would be lost. */
+    /* Either all nodes are created or none, because effort without a node would be lost. */
     const size_t chunks = chunks_for(thread->nodes, node_size, region->scopes) +
                           chunks_for(thread->counters, sizeof(quipu_profile_counters) + sizeof(uint64_t) * count, 1);
     auto **scopes = profile.make_room(chunks) ? static_cast<Node **>(keep(sizeof(Node *) * region->scopes)) : nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Profiles are made at first use and again in each child of fork. Until then a program may have emptied its
- * environment, or written over where it was, as daemons do that show their state in the list of processes. */
+/* Copies settings at the start of the process. Profiles are created at first use, and again in each child of a fork.
+ * The program may have emptied or overwritten its environment until then, as daemons do that show their state in the
+ * list of processes. */
 #include "settings.h"
 #include "quipu_runtime.h"
 #include "tree.h"

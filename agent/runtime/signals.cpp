@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sigaction and signal on their way to the C library, as in threads.cpp: a program that sets a handler for the signal
- * of the samples gets the signal, and samples another one. Programs that are linked statically are not asked.
- * Sanitizers call these before they can watch anything. */
+/* Intercepts sigaction and signal, like threads.cpp. If a program sets a handler for the signal of the samples, it gets
+ * the signal, and the samples use another one. Statically linked programs are not intercepted. Sanitizers call these
+ * functions before they are initialized. */
 #include "signals.h"
 
 #include "behind.h"
@@ -12,13 +12,13 @@
 namespace quipu {
 namespace {
 
-/* Ignored unless there is a handler, so that a program that takes all its handlers away is not ended by a sample; and
- * not queued, so that one that blocks signals for long has one of them waiting at most. */
+/* Signals that are ignored by default, so a program that resets its handlers does not die of a sample. They are not
+ * queued, so at most one is pending in a program that blocks signals for long. */
 constexpr int candidates[] = {SIGURG, SIGWINCH};
 
 SignalHandler ours;
 int taken;
-struct sigaction before; /* what the program has set for the signal, as far as it knows */
+struct sigaction before; /* the handler that the program set */
 void (*give_up)();
 
 #ifdef QUIPU_STATIC
@@ -76,7 +76,7 @@ QUIPU_BARE __attribute__((visibility("default"))) int sigaction(int number, cons
         return real_sigaction(number, action, old);
     const struct sigaction shown = before;
     if (action && !has_no_handler(*action)) {
-        give_up(); /* another signal is taken, or none */
+        give_up(); /* uses another signal, or none */
         if (const int failed = real_sigaction(number, action, nullptr))
             return failed;
     } else if (action) {
@@ -87,7 +87,7 @@ QUIPU_BARE __attribute__((visibility("default"))) int sigaction(int number, cons
     return 0;
 }
 
-/* Whether system calls start again after the handler is for the C library to say: siginterrupt() tells it. */
+/* The C library decides whether system calls restart after the handler (siginterrupt()). */
 QUIPU_BARE __attribute__((visibility("default"))) sighandler_t signal(int number, sighandler_t handler) noexcept {
     using namespace quipu;
     const Signal real = signal_behind();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the reduction over MPI takes of this process, and what the process counts after it. */
+/* The data that the reduction over MPI reads from this process, and the counts of the process after the reduction. */
 #include "clock.h"
 #include "tree.h"
 
@@ -10,15 +10,15 @@
 namespace quipu {
 namespace {
 
-uint32_t width; /* numbers of a node: its metrics, then its events */
+uint32_t width; /* number of values of a node: metrics, then events */
 constexpr bool is_max[] = {
 #define QUIPU_METRIC(id, name, unit, kind, over_locations, description) (over_locations)[0] == 'm',
 #include "metrics.def"
 };
-/* More rests than this: reading the profile as a whole is as good. */
+/* With more differences than this, reading the whole profile is as fast. */
 constexpr uint32_t most_rests = 10000;
 
-/* The nodes of the file by their ids, and the regions by theirs; both stay where they are to the end of the process. */
+/* The nodes and regions of the file, indexed by id. Both keep their addresses until the end of the process. */
 struct NodeList {
     Node **node;
     uint32_t *location;
@@ -29,13 +29,13 @@ struct NodeList {
 NodeList list;
 const RegionRecord **records;
 uint64_t *effort;   /* [list][width]: of every node, complete */
-uint32_t *index_of; /* of every node of the list in the snapshot: what a filter left out is part of what called it */
+uint32_t *index_of; /* index in the snapshot, for every node of the list; a filtered region is part of its caller */
 bool reduced;
 quipu_snapshot snapshot;
 const char **texts;
 uint64_t began;
 
-/* quipu_snapshot has pointers to const. */
+/* Removes const, because quipu_snapshot has pointers to const. */
 template <typename T> T *owned(const T *array) { return const_cast<T *>(array); }
 
 void forget() {
@@ -62,8 +62,8 @@ void drop_list() {
     index_of = nullptr;
 }
 
-/* What a node counted: its metrics, and its counters and visits, or those of its owner, times the weights of its region
- * (profile.def). */
+/* Adds the counts of a node: its metrics, and its counters and visits (or the counters and visits of its owner) times
+ * the weights of its region (profile.def). */
 void add_effort(const Node *node, uint64_t *values) {
     for (uint32_t metric = 0; metric < metric_count; metric++)
         values[metric] = __atomic_load_n(&node->metrics[metric], __ATOMIC_RELAXED);
@@ -94,7 +94,7 @@ void add_effort(const Node *node, uint64_t *values) {
     const bool hooked = region && region->hook == QUIPU_HOOKED;
     const bool timed = get(node->charged) == node;
     values[metric_count + QUIPU_PAIRS] = hooked && timed ? entered : 0;
-    /* Where nothing counts visits, the counters stand for them. */
+    /* If nothing counts visits, they follow from the counters. */
     values[metric_count + QUIPU_QUIET_VISITS] = hooked        ? (timed ? 0 : entered * QUIPU_UNTIMED_PAIR)
                                                 : node->owner ? 0
                                                 : entered     ? entered
@@ -105,8 +105,8 @@ bool is_largest(uint32_t metric) { return metric < QUIPU_METRIC_COUNT ? is_max[m
 
 bool is_left_out(const Node *node) { return node->region && records[node->region]->hook == QUIPU_LEFT_OUT; }
 
-/* Fills the list in the order of ids, which is that of creation, with complete effort; false if there is no memory or
- * a node is missing (it found no room): then the profile file has to do. Under the lock. */
+/* Fills the list in the order of ids, which is the order of creation, with complete effort. Returns false if there is
+ * no memory or a node is missing; then the merge needs the profile file. Call under the lock. */
 bool collect() {
     drop_list();
     width = metric_count + QUIPU_EVENTS;
@@ -146,7 +146,7 @@ bool collect() {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < list.count; i++)
         index_of[i] = is_left_out(list.node[i]) ? UINT32_MAX : kept++;
-    for (uint32_t i = list.count; i-- > 0;) { /* what was left out hangs from earlier nodes */
+    for (uint32_t i = list.count; i-- > 0;) { /* a filtered node has an earlier parent */
         const uint64_t *from = effort + size_t{i} * width;
         if (index_of[i] != UINT32_MAX || !list.node[i]->up)
             continue;
@@ -188,7 +188,7 @@ bool allocate(uint32_t nodes) {
     return false;
 }
 
-/* Marks a call path and those around it: what is active in them may have no frame. */
+/* Marks a call path and its callers as open. Regions active in them may have no frame. */
 void mark_open(Node *here) {
     for (const Node *node = here ? counted(here) : nullptr; node && node->id <= list.count; node = node->up)
         if (index_of[node->id - 1] != UINT32_MAX)
@@ -218,7 +218,7 @@ bool copy_all() {
     }
     for (uint64_t id = 1; id <= regions; id++)
         texts[id] = records[id] ? records[id]->text : "";
-    /* Other threads go on meanwhile: what they enter now is not marked, and found out at the end. */
+    /* Other threads continue. Regions that they enter now are not marked, and the comparison at the end finds them. */
     for_each_thread([](quipu_thread *thread) {
         for (const Frame *frame = own(thread)->frames; thread->in_use && frame <= get(thread->top); frame++) {
             mark_open(get(frame->node));
@@ -236,8 +236,8 @@ bool copy_all() {
     return true;
 }
 
-/* What node i of the list got since the snapshot; false if nothing. Nodes are made in order, so those of the snapshot
- * have kept their place in it. */
+/* Computes the increase of node i of the list since the snapshot. Returns false if it is 0. Nodes are created in order,
+ * so the indexes of the snapshot are still valid. */
 bool rest_of(uint32_t i, uint64_t *rest) {
     memcpy(rest, effort + size_t{i} * width, width * sizeof(uint64_t));
     if (index_of[i] >= snapshot.nodes)
@@ -270,7 +270,7 @@ bool add_rest(const Node *node, uint32_t location, const uint64_t *rest) {
         for (const Node *up = node; up; up = up->up)
             path[--level] = up->region;
         char *to = text;
-        for (size_t i = 0; i < depth; i++) /* the root of the location is no region */
+        for (size_t i = 0; i < depth; i++) /* the root of a location is not a region */
             if (path[i] && records[path[i]]->hook != QUIPU_LEFT_OUT)
                 to += snprintf(to, number + 1, "%llu ", static_cast<unsigned long long>(path[i]));
         *to++ = '\x1f';
@@ -300,7 +300,7 @@ void write_rests() {
     }
     char text[16];
     snprintf(text, sizeof text, "%u", rests);
-    if (complete) /* without this attribute the profile is read as a whole */
+    if (complete) /* without this attribute the merge reads the whole profile */
         set_attribute("rests", text);
     drop_list();
 }
@@ -335,7 +335,7 @@ void quipu_end_snapshot(const char *reduction) {
     const Locked locked;
     char text[32];
     const double seconds = static_cast<double>(ticks(clock_kind) - began) * snapshot.seconds_per_tick;
-    const auto microseconds = static_cast<unsigned long long>(seconds * 1e6); /* %f prints the locale's point */
+    const auto microseconds = static_cast<unsigned long long>(seconds * 1e6); /* %f depends on the locale */
     snprintf(text, sizeof text, "%llu.%06llu", microseconds / 1000000, microseconds % 1000000);
     set_attribute("reduction_seconds", text);
     if (reduction) {

@@ -34,12 +34,12 @@ quipu_region operations[] = {openmp_region("omp device allocate"), openmp_region
                              openmp_region("omp copy from device"), openmp_region("omp device release")};
 quipu_region launch = openmp_region("omp kernel");
 
-/* Devices by number that run kernels on this host: libomptarget calls them by the architecture. */
+/* Numbers of devices that run kernels on this host. libomptarget names them after the architecture. */
 constexpr int most_devices = 64;
 bool on_host[most_devices];
 
 struct Kernel {
-    uint64_t threads, iterations; /* 0: not known */
+    uint64_t threads, iterations; /* 0: unknown */
     uint64_t begun;               /* ticks */
     bool on_host;                 /* the device of the construct */
 };
@@ -53,7 +53,7 @@ void add(quipu_further_metric metric, uint64_t value) {
         quipu_increase(&node->metrics[place + metric], value);
 }
 
-/* The innermost frame ends if it is one of this region. */
+/* Ends the innermost frame if it belongs to this region. */
 void leave(const quipu_region *region) {
     const quipu_node *node = quipu_here();
     if (node && node->region == id_of(region))

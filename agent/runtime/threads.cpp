@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a thread does belongs to the call path that created it: pthread_create on its way to the C library. In shared
- * form this library is asked first; programs that are linked statically name us with --wrap (the compiler wrappers do).
- */
+/* Intercepts pthread_create, so that the work of a thread is below the call path that created it. The loader finds the
+ * shared library before the C library. Statically linked programs use --wrap, which the compiler wrappers add. */
 #include "behind.h"
 #include "tree.h"
 
@@ -14,20 +13,20 @@ namespace {
 
 using Function = ThreadFunction;
 
-/* Given from a thread to the one that it creates, and used again. */
+/* The data that a thread passes to a new thread. It is reused. */
 struct Start {
     Function function;
     void *argument;
     Node *origin;
     size_t stack;
-    bool sampled; /* whatever it runs */
-    bool taken;   /* by the new thread: free for others */
+    bool sampled; /* whether the thread is sampled */
+    bool taken;   /* read by the new thread, and therefore free */
     Start *next;
 };
 
 Start *starts;
 
-/* Without a lock: threads may be created while the process forks. */
+/* Takes an unused start without a lock, because threads may be created while the process forks. */
 Start *take_start() {
     for (Start *start = __atomic_load_n(&starts, __ATOMIC_ACQUIRE); start; start = start->next)
         if (__atomic_exchange_n(&start->taken, false, __ATOMIC_ACQ_REL))
@@ -41,7 +40,8 @@ Start *take_start() {
     return start;
 }
 
-/* The first that runs in a new thread: sanitizers do not know the thread yet, so it calls nothing that they watch. */
+/* The first function of a new thread. Sanitizers do not know the thread yet, so it calls no function that they
+ * intercept. */
 QUIPU_BARE void *begin(void *argument) {
     auto *start = static_cast<Start *>(argument);
     Function function = start->function;
@@ -51,7 +51,7 @@ QUIPU_BARE void *begin(void *argument) {
     const bool sampled = start->sampled;
     __atomic_store_n(&start->taken, true, __ATOMIC_RELEASE);
     if (sampled && !quipu_current)
-        begin_thread(); /* which may never enter a region */
+        begin_thread(); /* because it may never enter a region */
     return function(own);
 }
 

@@ -12,18 +12,18 @@ namespace {
 
 Thread *threads;
 pthread_key_t end_key;
-bool has_end_key; /* else threads that end leave their locations behind */
+bool has_end_key; /* otherwise ended threads keep their locations */
 uint32_t locations;
 uint32_t nodes;
 quipu_profile_chunk *thread_records;
 quipu_thread at_fork;          /* the state of the thread that forks */
-__thread quipu_thread *forked; /* of the thread that forked: see keep_one_thread() */
-Link no_link;                  /* leads from nowhere */
+__thread quipu_thread *forked; /* state of the thread that forked (keep_one_thread()) */
+Link no_link;                  /* has no origin */
 
 constexpr size_t counter_bytes = sizeof(uint64_t) * QUIPU_MOST_COUNTERS;
 static_assert(counter_bytes + sizeof(quipu_profile_counters) <= chunk_room);
 
-/* Runs when a thread ends: what is still active ends now, the state waits for the next thread. */
+/* Runs at the end of a thread. Ends all active regions, and keeps the state for the next thread. */
 void end_thread(void *state) {
     auto *thread = static_cast<Thread *>(state);
     if (!active)
@@ -37,11 +37,11 @@ void end_thread(void *state) {
     make_current(nullptr);
 }
 
-/* Before main, so that a thread has room for its value without malloc. */
+/* Runs before main, so that a thread can store its value without malloc. */
 __attribute__((constructor(150))) void make_key() { has_end_key = pthread_key_create(&end_key, end_thread) == 0; }
 
-/* As many frames as fit onto the stack of the thread: a call that keeps its frame needs 32 bytes at least (return
- * address, the frame, alignment to 16). Where stacks have no limit, recursion has to end somewhere. */
+/* Returns the memory for as many frames as fit onto the stack of the thread. A call with a frame needs at least 32
+ * bytes of stack (return address, frame, alignment to 16). If stacks are unlimited, a constant limits the recursion. */
 size_t frame_bytes() {
     constexpr size_t most = size_t{64} << 20, smallest_call = 32;
     struct rlimit limit;
@@ -79,7 +79,7 @@ Thread *new_thread() {
         shared->own = thread;
         for (Link *&entry : thread->table)
             entry = &no_link;
-        /* A record of no counters, and where they would follow. */
+        /* A record without counters, and the place of the counters. */
         auto *record = static_cast<quipu_profile_counters *>(reserve(sizeof(quipu_profile_counters) + counter_bytes));
         thread->nowhere = record ? reinterpret_cast<uint64_t *>(record + 1) : nullptr;
         thread->root = thread->nowhere ? new_node(thread, nullptr, 0, 0) : nullptr;
@@ -105,7 +105,7 @@ Link *keep_link(Thread *thread, const Link &made) {
     return thread->links.add(link) ? link : nullptr;
 }
 
-/* Makes a link from the active node. Under the lock. */
+/* Creates a link from the active node. Call under the lock. */
 Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
     if (Link *known = thread->links.find(from, region->id))
         return known;
@@ -119,11 +119,11 @@ Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
             link.to = from;
         return keep_link(thread, link);
     }
-    /* A region that is active already leads back to its node: recursion folds. */
+    /* A link of an active region leads to its node, because recursion folds. */
     Node *target = region->hook == QUIPU_HOOKED ? from : nullptr;
     while (target && target->region != region->id)
         target = target->up;
-    /* A region that was left out has a place of its own only for its counters. */
+    /* A filtered region has a node only for its counters. */
     const RegionRecord *record = region_of(region->id);
     if (!target && region->hook == QUIPU_LEFT_OUT && record && !record->rows && !record->scopes)
         return keep_link(thread, {from, region->id, from, thread->nowhere, &thread->no_visits, nullptr});
@@ -143,7 +143,7 @@ Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
     return keep_link(thread, {from, region->id, from, folded->counters, &thread->no_visits, folded});
 }
 
-/* Makes a link to a copy of `path`, whose parent is a copy of the parent of that. Under the lock. */
+/* Creates a link to a copy of `path`. The parent of the copy is a copy of the parent of `path`. Call under the lock. */
 Link *copy_link(Thread *thread, Node *up, const Node *path) {
     if (Link *known = thread->links.find(up, path->region))
         return known;
@@ -159,7 +159,7 @@ Link *copy_link(Thread *thread, Node *up, const Node *path) {
     return keep_link(thread, {up, path->region, node, node->counters, &node->metrics[QUIPU_VISITS], nullptr});
 }
 
-/* What is active in a thread that `path` started, outside of all regions. Under the lock. */
+/* Returns the active node of a thread that `path` started, outside of all regions. Call under the lock. */
 Node *outside_of(Thread *thread, Node *path) {
     constexpr uint64_t nobody = ~uint64_t{0}; /* no region */
     if (const Link *known = thread->links.find(path, nobody))
@@ -176,7 +176,7 @@ Node *outside_of(Thread *thread, Node *path) {
 
 } // namespace
 
-/* Adds to the nodes of the thread, if there is memory. Under the lock. */
+/* Adds a node to the nodes of the thread, if there is memory. Call under the lock. */
 static void list_node(Thread *thread, Node *node) {
     if (thread->listed == thread->list_room) {
         const uint32_t room = thread->list_room ? 2 * thread->list_room : 64;
@@ -219,9 +219,9 @@ Node *new_node(Thread *thread, Node *up, uint64_t region, uint32_t count) {
     return node;
 }
 
-/* A thread that nobody uses, or a new one. Under the lock. */
+/* Returns an unused thread, or a new one. Call under the lock. */
 static Thread *take_thread() {
-    /* The lowest location that is free: threads that come and go share few locations. */
+    /* Selects the lowest free location, so that short threads share few locations. */
     Thread *thread = nullptr;
     for (Thread *other = threads; other; other = other->next)
         if (!other->shared->in_use && (!thread || other->shared->location < thread->shared->location))
@@ -241,7 +241,8 @@ static Thread *take_thread() {
     return thread;
 }
 
-/* If this is the thread that forked, which goes on in the child. Under the lock. */
+/* Returns the state of the thread that forked, if it is this thread, which continues in the child. Call under the lock.
+ */
 static Thread *take_forked() {
     quipu_thread *left = forked;
     forked = nullptr;
@@ -257,7 +258,7 @@ quipu_thread *begin_thread() {
     bool goes_on;
     {
         const Locked locked;
-        if (quipu_current && !ranks) /* a signal handler has been here */
+        if (quipu_current && !ranks) /* a signal handler created it */
             return quipu_current;
         thread = take_forked();
         goes_on = thread;
@@ -311,8 +312,8 @@ bool make_known(quipu_region *region) {
 Link *find_link(quipu_thread *shared, quipu_region *region) {
     Thread *thread = own(shared);
     Node *from = shared->here;
-    /* That a region gets to be known takes longest for the first: system calls and memory that is touched first.
-     * Outside of all regions, as before main, nothing else may have happened, and it is no time of the program. */
+    /* Registering the first region takes longest, because of system calls and first accesses to memory. Outside of all
+     * regions, as before main, this time does not count. */
     const bool outside = from == thread->root && id_of(region) == 0;
     if (outside)
         charge_any_time(shared);
@@ -358,8 +359,8 @@ void charge_any_time(quipu_thread *thread) {
 }
 
 void settle(quipu_thread *thread) {
-    /* Outside of all regions no time is kept. The time of a rank that does not run is not known; it was kept until its
-     * last call of MPI. */
+    /* Outside of all regions no time is recorded. For a rank that does not run, time was recorded until its last call
+     * of MPI. */
     if (!is_outside(thread) && (!ranks || thread == running_rank()))
         charge_any_time(thread);
     settle_folded(own(thread));
@@ -377,12 +378,12 @@ QUIPU_BARE void note_this_thread() {
 
 QUIPU_BARE void keep_one_thread() {
     for (Thread *thread = threads; thread; thread = thread->next) {
-        if (thread->shared != quipu_current) { /* since the fork it may have gone where the copy does not reach */
+        if (thread->shared != quipu_current) { /* since the fork it may have left the range of the copy */
             put(thread->shared->top, thread->frames);
             put(thread->shared->here, thread->root);
             thread->shared->in_use = 0;
             forget_annotations(thread);
-            memset(thread->copies, 0, sizeof thread->copies); /* one of which it may have been writing */
+            memset(thread->copies, 0, sizeof thread->copies); /* it may have been writing one of them */
         }
         for (Folded *folded = thread->folded; folded; folded = folded->next)
             memset(folded->counters, 0, sizeof(uint64_t) * folded->region->rows);
