@@ -49,8 +49,10 @@ class ClassCells:
     problems: tuple[str, ...]
 
     def moved(self, paths: IntArray) -> ClassCells:
-        """Return the executions for another call tree. paths: the number of each call path there; -1: the call path is
-        left out."""
+        """Return the executions for another call tree.
+
+        paths: the number of each call path there; -1: the call path is left out.
+        """
         callpath = paths[self.callpath]
         order = np.lexsort((self.number, callpath))
         return self._of(order[callpath[order] >= 0], callpath)
@@ -161,10 +163,10 @@ def places_in(tree: CallTree, own: CallTree) -> IntArray:
 
 
 def with_classes(archive: RunArchive, cells: ClassCells | None) -> RunArchive:
-    """Return a run with the executions of its classes, before it is written. The problems of the cells become problems
-    of the run.
+    """Return a run with the executions of its classes, before it is written.
 
-    cells: with call paths of the tree of the run; None: no program describes classes.
+    The problems of the cells become problems of the run. cells: with call paths of the tree of the run; None: no
+    program describes classes.
     """
     if cells is None:
         return archive
@@ -194,8 +196,10 @@ class _Arrangement:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """The plan that converts the counts of a process to executions: gather the counts, multiply by share, add up from
-    `begin` on."""
+    """The plan that converts the counts of a process to executions.
+
+    It gathers the counts, multiplies them by share, and adds them up from `begin` on.
+    """
 
     arrangement: _Arrangement
     path: IntArray
@@ -211,8 +215,10 @@ class _Plan:
 
 @dataclass(frozen=True, eq=False)
 class _Process:
-    """A process whose programs describe classes. index: its index among all added processes; arrangement: None: no
-    counters."""
+    """A process whose programs describe classes.
+
+    index: its index among all added processes; arrangement: None: no counters.
+    """
 
     index: int
     rank: int

@@ -64,8 +64,10 @@ class CountedFunction:
 
     @cached_property
     def weights(self) -> Words:
-        """Return the effort of all classes per unit of each row, which are the weights of the region, shape (counters +
-        1, WEIGHTED)."""
+        """Return the effort of all classes per unit of each row, shape (counters + 1, WEIGHTED).
+
+        The result equals the weights of the region.
+        """
         total = np.zeros((self.counters + 1, WEIGHTED), dtype=np.uint64)
         np.add.at(total, self.term_row, self.share[:, None] * self.class_effort[self.term_class])
         return total
@@ -189,8 +191,10 @@ class SourcePrograms:
         return any(self._functions(path) for path in files_of(attributes))
 
     def written_since(self, attributes: Mapping[str, str], started_ns: int) -> frozenset[str]:
-        """Return the files of a process that were modified after its start (ns since 1970), and therefore do not belong
-        to it."""
+        """Return the files of a process that were modified after its start (ns since 1970).
+
+        The process used older files.
+        """
         return frozenset(path for path in files_of(attributes) if self._is_changed(path, started_ns))
 
     def find(

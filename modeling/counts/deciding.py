@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which further run tells apart the laws that disagree at a target."""
+"""Find the further run that distinguishes laws which disagree at a target."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ from .program import Model, Program
 
 Point = tuple[float, ...]
 
-_DISAGREE = 0.01  # of the total at the target: laws that are less apart agree
-_DECIDES = 0.5  # of how far laws are apart: a run that leaves more decides nothing
-_NEARLY = 0.1  # the same: of runs that leave so much more than the best, the one with the least work is taken
-_MOST_WORK = 0.5  # of the work at the target
+_DISAGREE = 0.01  # part of the total at the target; laws with a smaller spread agree
+_DECIDES = 0.5  # part of the spread; a run that leaves more than this part is useless
+_NEARLY = 0.1  # part of the spread; the cheapest run within this distance of the best one is recommended
+_MOST_WORK = 0.5  # largest work of a run, as a part of the work at the target
 _MOST_VECTORS, _MOST_POINTS = 12, 60
-_TERMS = 3  # of a formula that are shown
-_ROUNDING = 1e-6  # relative difference of counts that a run tells apart
+_TERMS = 3  # printed terms of a formula
+_ROUNDING = 1e-6  # smallest relative difference of counts that a run can distinguish
 
 
 @dataclass(frozen=True)
 class Deciding:
-    """Laws that disagree at a target, and the run that tells them apart.
+    """Laws that disagree at a target, and the run that distinguishes them.
 
-    path: the call path whose laws are apart most; laws: the likeliest one and the next that is apart from it, by its
-    count at the target, summed over the ranks, and its formula. apart: expected difference from the mean of the laws,
-    of the total. point: of the run, None if none with less work decides; work: of it, as a share of that at the target.
+    - path: the call path with the largest spread of laws.
+    - laws: the likeliest law and the likeliest law that differs from it: count at the target (summed over ranks) and
+      formula.
+    - apart: expected distance of the laws from their mean, as a part of the total.
+    - point: configuration of the run; None if no run with less work distinguishes the laws.
+    - work: work of the run, as a part of the work at the target.
     """
 
     path: int
@@ -44,10 +47,10 @@ class Deciding:
 def deciding(
     models: Sequence[Model], work: Sequence[Model], points: Floats, target: Point, ranks: int | None
 ) -> Deciding | None:
-    """Return what decides between the laws of counts of call paths; None if they agree.
+    """Return the run that distinguishes the laws of the counts of call paths; None if the laws agree.
 
-    models: of a metric, per call path; work: of the effort, per call path; points: (configurations, parameters) that
-    were measured; ranks: the parameter that is the number of ranks.
+    models: models of a metric, by call path; work: models of the effort, by call path; points: the measured
+    configurations, shape (configurations, parameters); ranks: index of the parameter that is the number of ranks.
     """
     program = models[0].program
     total = Model.total((1.0, model) for model in models)
@@ -93,9 +96,9 @@ def _width(program: Program, key: bytes, factor: float, target: Point) -> float:
 
 
 def _candidates(points: Floats, target: Point, ranks: int | None) -> list[Point]:
-    """Return configurations that were not measured: measured values, and those that continue them up to the target.
+    """Return candidates of configurations: measured values, and values that continue them up to the target.
 
-    If there are many, other parameters than the first two have their smallest value or that of the target.
+    If there are many, the third and further parameters only have their smallest value and the value of the target.
     """
     columns = []
     for number, wanted in enumerate(target):
@@ -112,7 +115,7 @@ def _candidates(points: Floats, target: Point, ranks: int | None) -> list[Point]
 
 
 def _further(known: Sequence[float], wanted: float) -> list[float]:
-    """Return values of a size between the largest measured one and that of the target, each twice the one before."""
+    """Return values of a size between the largest measured value and the target, each twice the previous one."""
     found, value = [], 2 * known[-1]
     while value < wanted:
         found.append(value)
@@ -121,7 +124,7 @@ def _further(known: Sequence[float], wanted: float) -> list[float]:
 
 
 def _cases(program: Program, key: bytes) -> list[tuple[int, Case]]:
-    """Return the laws of a vector under all grids, each with the number of its grid; weights are 1 together."""
+    """Return the laws of a vector under all grids, each with the number of its grid. The weights sum to 1."""
     shares = program.shares(((key, 1.0),))
     total = sum(share for _, share in shares)
     return [
@@ -134,7 +137,7 @@ def _cases(program: Program, key: bytes) -> list[tuple[int, Case]]:
 def _table(
     program: Program, key: bytes, cases: Sequence[tuple[int, Case]], points: Sequence[Point]
 ) -> tuple[Floats, Floats]:
-    """Return the weights of laws (cases,), and what they predict (cases, points)."""
+    """Return the weights of laws, shape (cases,), and their predictions, shape (cases, points)."""
     places: Mapping[int, list[Place]] = {
         number: [program.grids[number].place(point) for point in points] for number in {number for number, _ in cases}
     }
@@ -143,13 +146,13 @@ def _table(
 
 
 def _spread(weights: Floats, values: Floats) -> float:
-    """Return how far laws are from their mean at the last of the points, on average."""
+    """Return the expected distance of the laws from their mean at the last point."""
     last = values[:, -1]
     return float(weights @ np.abs(last - weights @ last / weights.sum()))
 
 
 def _left(cases: Sequence[tuple[int, Case]], weights: Floats, values: Floats, number: int) -> float:
-    """Return how far laws would be apart if it were known what they predict at one of the points."""
+    """Return the expected distance that would remain at the last point if the count at one of the points were known."""
     noise = np.array([max(case.noise, _ROUNDING) for _, case in cases])
     order = np.argsort(values[:, number], kind="stable")
     there, near = values[order, number], noise[order]
@@ -161,7 +164,7 @@ def _left(cases: Sequence[tuple[int, Case]], weights: Floats, values: Floats, nu
 def _furthest(
     cases: Sequence[tuple[int, Case]], table: tuple[Floats, Floats], factor: float
 ) -> tuple[tuple[float, str], tuple[float, str]] | None:
-    """Return the likeliest law and the likeliest one that is apart from it at the last point; None without one."""
+    """Return the likeliest law and the likeliest law that differs at the last point; None without a second law."""
     weights, values = table
     last = values[:, -1] * factor
     first, *others = np.argsort(-weights, kind="stable").tolist()

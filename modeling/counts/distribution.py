@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributions over a few values: what is known of a number when several laws explain the measurements."""
+"""Represent a count as a discrete distribution, because several laws may explain the measurements."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_ATOMS = 64  # values that a distribution keeps
-_LEVELS = (np.arange(41) + 0.5) / 41  # at which sums are taken
-_EQUAL = 1e-9  # relative difference of values that are one
+_ATOMS = 64  # most values of a distribution
+_LEVELS = (np.arange(41) + 0.5) / 41  # quantiles at which sums are computed
+_EQUAL = 1e-9  # largest relative difference of values that are merged
 
 
 class Distribution:
@@ -21,7 +21,7 @@ class Distribution:
     __slots__ = ("values", "weights")
 
     def __init__(self, values: Floats | float, weights: Floats | None = None) -> None:
-        """weights: equal if left out."""
+        """Create a distribution. weights: default: equal weights."""
         self.values = np.atleast_1d(np.asarray(values, dtype=np.float64))
         given = np.ones(self.values.size) if weights is None else np.asarray(weights, dtype=np.float64)
         self.weights = given / given.sum()
@@ -34,44 +34,47 @@ class Distribution:
         return _merged(values, np.concatenate([weight * part.weights for weight, part in known]))
 
     def plus(self, other: Distribution) -> Distribution:
-        """Return the sum of two independent numbers."""
+        """Return the distribution of the sum of two independent values."""
         if other.values.size == 1:
             return Distribution(self.values + other.values[0], self.weights)
         values = (self.values[:, None] + other.values).ravel()
         return _merged(values, (self.weights[:, None] * other.weights).ravel())
 
     def times(self, other: Distribution) -> Distribution:
-        """Return the product of two independent numbers."""
+        """Return the distribution of the product of two independent values."""
         if other.values.size == 1:
             return self.scaled(float(other.values[0]))
         values = (self.values[:, None] * other.values).ravel()
         return _merged(values, (self.weights[:, None] * other.weights).ravel())
 
     def scaled(self, factor: float) -> Distribution:
-        """Return the distribution of `factor` times the number."""
+        """Return the distribution of `factor` times the value."""
         return Distribution(self.values * factor, self.weights)
 
     @staticmethod
     def together(parts: Iterable[tuple[float, Distribution]]) -> Distribution:
-        """Return the sum of multiples of numbers that are large together, or small: nothing tells how they depend."""
+        """Return the distribution of a sum of multiples, added by rank: the dependence of the values is unknown."""
         known = [(factor, part) for factor, part in parts if factor]
         sure = sum(factor * float(part.values[0]) for factor, part in known if part.values.size == 1)
         rest = [factor * part.quantiles(_LEVELS) for factor, part in known if part.values.size > 1]
         return Distribution(np.sum(rest, axis=0) + sure) if rest else Distribution(float(sure))
 
     def quantiles(self, shares: Floats) -> Floats:
-        """Return the smallest values that have at least these shares of the weight at or below them; shape as given."""
+        """Return quantiles; same shape as `shares`.
+
+        A quantile is the smallest value with at least this share of the weight at or below it.
+        """
         order = np.argsort(self.values, kind="stable")
         reached = np.cumsum(self.weights[order])
         return self.values[order][np.minimum(np.searchsorted(reached, shares - _EQUAL), order.size - 1)]
 
     def quantile(self, share: float) -> float:
-        """Return the smallest value that has at least this share of the weight at or below it."""
+        """Return a quantile: the smallest value with at least this share of the weight at or below it."""
         return float(self.quantiles(np.array([share]))[0])
 
 
 def _merged(values: Floats, weights: Floats) -> Distribution:
-    """Merge equal values; of more than _ATOMS, neighbours of equal shares of the weight."""
+    """Merge equal values. If more than _ATOMS remain, merge neighbours into groups of equal weight."""
     order = np.argsort(values, kind="stable")
     values, weights = values[order], weights[order]
     scale = max(abs(float(values[0])), abs(float(values[-1])), 1e-300)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of two or three products that reproduce a vector of counts exactly.
+"""Find sums of two or three products that reproduce a vector of counts exactly.
 
-Counts v are c·A + d·B only if what is left of the columns A and B without their shares of v points in the same
-direction, or in the opposite one. So the search for two terms is one for equal directions, of which a random
-projection gives a number each: it looks at some thousand columns at once. Three terms are such a search for each
-likely third. What is found is verified.
+If the counts are v = c·A + d·B, and the projections on v are removed from the columns A and B, the remainders have the
+same or opposite directions. The search for two terms is therefore a search for equal directions. A random projection
+turns each direction into a number, so some thousand columns are searched at once. The search for three terms repeats
+this for each likely third column. Each sum that is found is verified.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from .laws import ONE, Case, Laws, Place, coefficient_bits, product_text, struct
 from .prices import PRICES
 from .products import WINDOW
 
-_MOST_FACTORS = 90  # that terms of two factors are made of, the cheapest ones
-_MOST_CUBIC = 24  # the same for terms of three
+_MOST_FACTORS = 90  # cheapest factors, for terms of two factors
+_MOST_CUBIC = 24  # cheapest factors, for terms of three factors
 _MOST_TERMS = 6000
-_MOST_THIRD = 40  # third terms that are tried
-_MOST_OF_THREE = 1200  # terms that sums of three are made of
-_ALTERNATIVES = 16  # of a term that are told apart
-_MOST_SUMS = 60  # that are weighed
+_MOST_THIRD = 40  # cheapest columns, as third term
+_MOST_OF_THREE = 1200  # cheapest terms, for sums of three
+_ALTERNATIVES = 16  # most members of a term that become separate laws
+_MOST_SUMS = 60  # most sums that get a weight
 _MOST_LAWS = 400
 _NEGATIVE = 3.0  # bits of a negative coefficient
-_TERM = 2.0  # bits of a further term
+_TERM = 2.0  # bits of each further term
 _EXACT = 1e-9
-_ALIKE = 1e-8  # of directions
-_FEWEST = {2: 3, 3: 5}  # distinct counts that sums of so many terms need
+_ALIKE = 1e-8  # tolerance of directions
+_FEWEST = {2: 3, 3: 5}  # least number of distinct counts, by number of terms
 _SEED = 2
 
 
 @dataclass(eq=False)
 class Term:
-    """Products that are proportional at all configurations. column: of the first, (measured,).
+    """A class of products that are proportional at all measured configurations.
 
-    alternatives: of the products: bits, factors, and the column in theirs.
+    column: values of the first product, shape (measured,); alternatives: bits, factors, and column of each product.
     """
 
     column: Floats
@@ -53,13 +53,19 @@ class Term:
 
     @cached_property
     def basic(self) -> bool:
-        """Whether it is a product of basic factors: sums of three such terms are the same as those of others."""
+        """Return whether it is a product of basic factors.
+
+        Sums of three other terms are also sums of three basic terms.
+        """
         return all(factor.basic for factor in self.alternatives[0][1])
 
 
 @dataclass(eq=False)
 class Terms:
-    """The terms under one process grid. factors: with conditions; hidden: extents that no configuration divides."""
+    """The terms under one process grid.
+
+    factors: including conditions; hidden: extents that no configuration divides.
+    """
 
     factors: Sequence[Factor]
     hidden: Sequence[Factor]
@@ -69,7 +75,7 @@ class Terms:
 
     @cached_property
     def every(self) -> list[Term]:
-        """All terms, the cheapest first."""
+        """Return all terms, cheapest first."""
         one = np.ones(self.measured)
         usable = [f for f in self.factors if f.values.min() >= 0 and f.values.max() > 0]
         groups: dict[bytes, list[tuple[float, tuple[Factor, ...], Floats]]] = {}
@@ -112,9 +118,7 @@ class Terms:
         return np.array([term.basic for term in self.every], dtype=bool)
 
     def on(self, support: NDArray[np.bool_]) -> tuple[list[Term], Floats, NDArray[np.bool_]]:
-        """Return the terms that are 0 wherever nothing was counted, their columns where something was, and which are
-        basic.
-        """
+        """Return the terms that are 0 wherever the counts are 0, their columns elsewhere, and whether each is basic."""
         key = support.tobytes()
         if key not in self._tables:
             rows = np.flatnonzero(~self._columns[:, ~support].any(axis=1))
@@ -131,9 +135,10 @@ def _products(factors: Sequence[Factor]) -> Iterator[tuple[Factor, ...]]:
 
 
 def exact_sums(counts: Floats, terms: Terms, numbers: Mapping[str, int], unit: float) -> Laws | None:
-    """Return the laws of counts (measured,) that are sums of two or three terms and reproduce them; None without any.
+    """Return the laws that are sums of two or three terms and reproduce the counts; None if there are none.
 
-    numbers: of all factors, by name; unit: of the counts, of which a coefficient may be a simple multiple.
+    counts: shape (measured,); numbers: index of each factor, by name; unit: coefficients may be simple multiples of
+    this unit of the counts.
     """
     support = counts > 0
     chosen, table, basic = terms.on(support)
@@ -183,7 +188,10 @@ def exact_sums(counts: Floats, terms: Terms, numbers: Mapping[str, int], unit: f
 
 
 def _parallel(scaled: Floats, thirds: Floats) -> list[tuple[tuple[int, int], int]]:
-    """Return pairs of columns (terms, support) that may explain 1, each with one of the thirds; 0 if there are none."""
+    """Return pairs of columns that may explain the constant 1 together with one of the thirds.
+
+    Columns have shape (terms, support).
+    """
     measured = scaled.shape[1]
     left = scaled - scaled.mean(axis=1, keepdims=True)
     other = thirds - thirds.mean(axis=1, keepdims=True) if len(thirds) else np.zeros((1, measured))
@@ -211,9 +219,9 @@ def _parallel(scaled: Floats, thirds: Floats) -> list[tuple[tuple[int, int], int
 def _weighed(
     terms: Sequence[Term], table: Floats, unit: float
 ) -> Iterator[tuple[float, tuple[float, ...], tuple[tuple[Factor, ...], ...]]]:
-    """Yield bits, coefficients and products of the laws that a sum of terms stands for, if it is one.
+    """Yield bits, coefficients and products of the laws of a sum of terms, if it reproduces the counts.
 
-    table: (terms, support), in counts.
+    table: columns in units of the counts, shape (terms, support).
     """
     solution, *_ = np.linalg.lstsq(table.T, np.ones(table.shape[1]), rcond=None)
     shares = np.abs(solution[:, None] * table).max(axis=1)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The factors of the grammar, as columns over configurations.
+"""Generate the factors of the grammar, as columns over configurations.
 
-A domain with an extent N in each dimension is divided into P_d parts along dimension d. A loop of one rank runs over
-its part plus a constant c. Summed over the ranks, a nest of such loops is a product of linear forms N + c·P_d, whether
-the parts are equal or not. So the first kind of factor is a linear form a·N + b·P_d + c. Others are the extents of the
-process grid and what neighbours in it exchange, logarithms, levels of a multigrid, sizes of the largest part, powers.
+A domain with N points in each dimension is divided into P_d parts along dimension d. A loop of one rank runs over its
+part plus a constant c. Summed over the ranks, a product of such loops is a product of linear forms N + c·P_d, even if
+the parts are unequal. The first kind of factor is therefore a linear form a·N + b·P_d + c. Other kinds are extents of
+the process grid, pairs of neighbours in the grid, logarithms, levels of a multigrid, sizes of the largest part, and
+powers.
 
-The price of a factor is in bits: -log2 of how often factors of its kind and its numbers occur (`prices.py`).
+The penalty of a factor is -log2 of the frequency of its kind and its numbers, in bits (`prices.py`).
 """
 
 from __future__ import annotations
@@ -25,23 +26,44 @@ from .prices import PRICES
 Floats = NDArray[np.float64]
 
 _SHIFTS = (-4, -3, -2, -1, 0, 1, 2, 3, 4)  # constants of linear forms
-_FAR_SHIFTS = (-32, -24, -16, -12, -10, -8, -7, -6, -5, 5, 6, 7, 8, 10, 12, 16, 24, 32)  # the same, of sizes alone
-_PAIRS = ((2, 1), (3, 2))  # a·N - b pairs of a point and itself or a neighbour: on one side, on both
-_FAR_SLOPES = (-8, -6, -5, 5, 6, 8, 10, 12, 16)  # of extents in forms without a constant
-_STEP = 3.0  # bits of where a condition begins to hold, if not with two
+_FAR_SHIFTS = (
+    -32,
+    -24,
+    -16,
+    -12,
+    -10,
+    -8,
+    -7,
+    -6,
+    -5,
+    5,
+    6,
+    7,
+    8,
+    10,
+    12,
+    16,
+    24,
+    32,
+)  # the same, for forms of sizes alone
+_PAIRS = ((2, 1), (3, 2))  # (a, b) of a·N - b: points and their neighbours, on one side or both
+_FAR_SLOPES = (-8, -6, -5, 5, 6, 8, 10, 12, 16)  # slopes of extents in linear forms without constant
+_STEP = 3.0  # bits of the threshold of a condition, if it is not 2
 _NONE: frozenset[int] = frozenset()
 _LINEAR = frozenset({"size form", "half form", "divided form", "joined form", "pairs"})
 GRID = frozenset({"extent", "edges", "neighbours", "line", "ring", "sums"})
-"""Kinds of factors that are functions of the process grid and count ranks, or pairs of them."""
+"""Kinds of factors that depend on the process grid alone, and count ranks or pairs of ranks."""
 
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """A function of the parameters. values: at configurations, (configurations,).
+    """A function of the parameters.
 
-    covers: dimensions of the process grid that it sums over. A nest of loops that all ranks execute has, for each of
-    them, one factor that does. basic: not a form with a constant, which is a sum of others. kind, number: what the
-    price rests on, and the bits of the numbers in it.
+    - values: shape (configurations,).
+    - covers: dimensions of the process grid that the factor sums over. A product of loops that all ranks execute has
+      one such factor for each dimension.
+    - basic: whether it is not a linear form with a constant; such a form is a sum of basic factors.
+    - kind, number: the key of its penalty in `PRICES`, and the bits of its numbers.
     """
 
     name: str
@@ -55,7 +77,7 @@ class Factor:
 
     @property
     def text(self) -> str:
-        """The factor in a formula, which does not say what extent divides a size."""
+        """Return the factor in a formula. The formula does not name the extent that divides a size."""
         return self.name.split("[")[0] if self.kind == "divided size" else self.name
 
 
@@ -63,8 +85,10 @@ class Factor:
 class Axes:
     """The parameters as columns over configurations: ranks p, extents of a process grid, sizes.
 
-    measured: how many of the configurations, the first ones, decide which factors there are. ranks: (configurations,),
-    ones without such a parameter; extents: (dimensions, configurations); sizes: by name.
+    - measured: number of the first configurations, which were measured. They determine the factors.
+    - ranks: shape (configurations,); 1 without such a parameter.
+    - extents: shape (dimensions, configurations).
+    - sizes: by name.
     """
 
     measured: int
@@ -73,30 +97,33 @@ class Axes:
     sizes: dict[str, Floats]
 
     def extent_name(self, dimension: int) -> str:
-        """Return what formulas call an extent: px, py, pz, or p in a chain; (px) if a parameter has this name."""
+        """Return the name of an extent in formulas: px, py, pz, or p for a chain; (px) if a parameter has this name."""
         name = f"p{LETTERS[dimension]}" if len(self.extents) > 1 else "p"
         return f"({name})" if name in self.sizes else name
 
     def varies(self, values: Floats) -> bool:
-        """Whether a column has different values where something was measured."""
+        """Return whether a column has different values at the measured configurations."""
         return bool(np.ptp(values[: self.measured]))
 
     @property
     def usable_sizes(self) -> dict[str, Floats]:
-        """The sizes that vary and are positive."""
+        """Return the sizes that vary and are positive."""
         found = self.sizes.items()
         return {name: size for name, size in found if self.varies(size) and size[: self.measured].min() > 0}
 
     @property
     def hidden(self) -> tuple[int, ...]:
-        """Dimensions of the grid that no measured configuration divides."""
+        """Return the dimensions of the grid that no measured configuration divides."""
         if not self.varies(self.ranks):
             return ()
         return tuple(d for d, extent in enumerate(self.extents) if not self.varies(extent))
 
 
 def axes_of(points: Floats, names: Sequence[str], grid: ProcessGrid | None, measured: int) -> Axes:
-    """Return the columns of configurations (configurations, parameters) under a process grid; None: no ranks vary."""
+    """Return the columns of configurations under a process grid; None: ranks do not vary.
+
+    points: shape (configurations, parameters).
+    """
     ranks = grid.parameter if grid is not None else None
     sizes = {name: points[:, column] for column, name in enumerate(names) if name != ranks}
     if grid is None:
@@ -107,7 +134,7 @@ def axes_of(points: Floats, names: Sequence[str], grid: ProcessGrid | None, meas
 
 
 def _bits_of(*numbers: float) -> float:
-    """Return the bits of small whole numbers: 0 costs nothing, signs and sizes do."""
+    """Return the bits of small integers. 0 costs nothing; a sign and a larger value cost more."""
     return sum(1.0 + 1.5 * math.log2(abs(number)) if number else 0.0 for number in numbers)
 
 
@@ -118,19 +145,19 @@ def _factor(
 
 
 def factors_of(axes: Axes) -> list[Factor]:
-    """Return all factors of the grammar over these columns; their probabilities 2^-bits add up to 1."""
+    """Return all factors of the grammar over these columns. Their probabilities 2^-bits sum to 1."""
     found = normalized([*_of_grid(axes), *_of_sizes(axes)])
     return [*found, *_lines(axes, found)]
 
 
 def normalized(factors: Sequence[Factor]) -> list[Factor]:
-    """Return factors whose probabilities add up to 1: a grammar with more factors pays more for each."""
+    """Return the factors with probabilities that sum to 1. Each factor of a larger grammar therefore costs more."""
     total = math.log2(sum(2.0**-factor.bits for factor in factors)) if factors else 0.0
     return [replace(factor, bits=factor.bits + total) for factor in factors]
 
 
 def _lines(axes: Axes, factors: Sequence[Factor]) -> Iterator[Factor]:
-    """Yield pairs of neighbours along one dimension: products as one factor, at the price of their factors."""
+    """Yield pairs of neighbours along one dimension. They are products that cost as much as their factors."""
     named = {factor.name: factor for factor in factors}
     letters = [axes.extent_name(d) for d in range(len(axes.extents))]
     for letter in letters:
@@ -169,11 +196,11 @@ def _of_grid(axes: Axes) -> Iterator[Factor]:
         yield _factor("sums", "sum(pd)", extents.sum(axis=0), every, number=1.0)
         yield _factor("sums", "sum(1 - 1/pd)", (1 - inverse).sum(axis=0))
         yield _factor("neighbours", "p·sum(1 - 1/pd)", p * (1 - inverse).sum(axis=0), every, basic=True)
-        yield _factor("ring", "p·sum[pd > 1]", p * (extents > 1).sum(axis=0), every)  # the same, periodic
+        yield _factor("ring", "p·sum[pd > 1]", p * (extents > 1).sum(axis=0), every)  # neighbours in a periodic grid
         yield _factor("sums", "sum[pd > 1]", (extents > 1).sum(axis=0).astype(np.float64))
-        around = np.prod(3 * extents - 2, axis=0) - p  # neighbours, those across corners too
+        around = np.prod(3 * extents - 2, axis=0) - p  # neighbours, including corners
         yield _factor("neighbours", "(prod(3pd - 2) - p)", around, every, number=1.0, basic=True)
-        owned = np.prod(2 * extents - 1, axis=0) - p  # the same where the lower rank owns what two or more share
+        owned = np.prod(2 * extents - 1, axis=0) - p  # neighbours, if the lower rank owns shared points
         yield _factor("neighbours", "(prod(2pd - 1) - p)", owned, every, number=1.0, basic=True)
         if dimensions > 2:
             pairs = sum((extents[a] * extents[b] for a, b in itertools.combinations(range(dimensions), 2)), 0 * p)
@@ -184,12 +211,12 @@ def _of_grid(axes: Axes) -> Iterator[Factor]:
 
 
 def hidden_of(axes: Axes) -> list[Factor]:
-    """Return the extents that are the same wherever was measured."""
+    """Return the extents that are equal at all measured configurations."""
     return [_factor("hidden", axes.extent_name(d), axes.extents[d], frozenset({d})) for d in axes.hidden]
 
 
 def indicators_of(axes: Axes) -> list[Factor]:
-    """Return conditions, 1 where they hold and else 0: what is executed by some configurations only."""
+    """Return conditions as columns of 1 and 0, for code that only some configurations execute."""
     found = []
     named = [("p", axes.ranks, "[p]")] if axes.varies(axes.ranks) else []
     if len(axes.extents) > 1:
@@ -215,7 +242,7 @@ def _of_sizes(axes: Axes) -> Iterator[Factor]:
         if not axes.varies(axes.ranks):
             continue
         for d, extent in enumerate(axes.extents):
-            # What a dimension that no run divides adds is a constant there: both are members of one class.
+            # A dimension that no run divides adds a constant. Both alternatives are members of one class.
             letter = axes.extent_name(d)
             yield from _shaped(_of_parts(name, size, letter, extent, frozenset({d})), name, letter)
         if len(axes.extents) > 1:
@@ -224,7 +251,7 @@ def _of_sizes(axes: Axes) -> Iterator[Factor]:
 
 
 def _shaped(factors: Iterable[Factor], name: str, letter: str = "") -> Iterator[Factor]:
-    """Yield factors; linear forms with their shape: what they are whatever the size and the extent are called."""
+    """Yield factors. The shape of a linear form is independent of the names of the size and the extent."""
     for factor in factors:
         shape = factor.name.replace(letter, "P") if letter else factor.name
         yield replace(factor, shape=shape.replace(name, "N")) if factor.kind in _LINEAR else factor
@@ -257,7 +284,7 @@ def _of_parts(name: str, size: Floats, letter: str, extent: Floats, covered: fro
             number = _bits_of(slope) + 2 * _bits_of(shift)
             text = f"({name} {_signed(slope, letter)}{f' {_plus(shift)}' if shift else ''})"
             yield _factor("divided form", text, size + slope * extent + shift, covered, number=number)
-    for shift in _SHIFTS:  # the size is that of a part
+    for shift in _SHIFTS:  # the parameter is the size of a part
         if shift:
             values = size * extent + shift
             yield _factor("joined form", f"({name}·{letter} {_plus(shift)})", values, covered, number=_bits_of(shift))
@@ -290,7 +317,7 @@ def _logarithms(name: str, size: Floats) -> Iterator[Factor]:
 
 
 def _levels(name: str, size: Floats, measured: int) -> Iterator[Factor]:
-    """Sums over the levels m = 2^l, ..., size/2, size of a multigrid: of (m + c)^k."""
+    """Yield sums of (m + c)^k over the levels m = 2^l, ..., size/2, size of a multigrid."""
     top = np.log2(size)
     if np.abs(top - np.rint(top))[:measured].max() > 1e-9:
         return

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that follow others: what depends on data is often exact for each execution of something around it.
+"""Explain counts by other counts. Work that depends on data is often exact per execution of the code around it.
 
-Iterations to a tolerance, probes of a hash table, cells that are refined: how often they happen follows no law of the
-sizes. But an iteration does the same work each time, and a caller visits what it calls as often as its data say. So
-counts without an exact law are sought as a multiple of other counts, and as a sum of terms, some of which are times
-other counts. Where runs of one configuration differ, a sum must reproduce every single run. The law has the error of
-the others.
+The number of iterations to a tolerance, of probes of a hash table, or of refined cells follows no law of the sizes. But
+the work of an iteration is constant. A count without an exact law is therefore tried as a multiple of other counts, and
+as a sum of terms, some of them times other counts. If the runs of one configuration differ, a sum must reproduce every
+single run. The resulting law has the error of the other counts.
 """
 
 from __future__ import annotations
@@ -23,24 +22,25 @@ from .factors import Floats
 from .laws import Case, Laws, Place, times
 from .sums import Column, sum_laws
 
-EACH = 6.0  # bits of a count that follows another
-_AROUND = 6  # others that are tried
-_TERMS = 60  # terms of sizes and ranks that sums are made of, the cheapest ones
-_FACTORS = 12  # the same for those that are times another count
+EACH = 6.0  # bits of a reference to another count
+_AROUND = 6  # other counts that are tried
+_TERMS = 60  # cheapest terms of sizes and ranks, for sums
+_FACTORS = 12  # cheapest terms of sizes and ranks, as factors of another count
 
 
 class Grid(Protocol):
-    """One process grid and what it says of the vectors of a program. laws: by vector; columns: terms of sums."""
+    """One process grid and its laws of the vectors of a program. laws: by vector; columns: terms of sums."""
 
     laws: dict[bytes, Laws]
     columns: list[Column]
 
 
 class Exact(Protocol):
-    """Returns the laws that reproduce all counts (configurations,) with this greatest common divisor; None without."""
+    """A search for the laws that reproduce all counts exactly."""
 
     def __call__(self, counts: Floats, unit: float) -> Laws | None:
-        """Return the laws."""
+        """Return the laws of counts, shape (configurations,), with this greatest common divisor; None if there are
+        none."""
 
 
 def follow(
@@ -51,17 +51,19 @@ def follow(
     exact: Exact,
     dear: float,
 ) -> None:
-    """Explain what has no exact law by the counts around it, in `grid.laws`.
+    """Explain vectors without an exact law by the counts around them. The result is in `grid.laws`.
 
-    distinct: vectors (configurations,) by key; runs: of those whose single runs are known (configurations,
-    repetitions), NaN where there are fewer; around: by key others that it may follow; dear: bits of exact laws that
-    compete with these.
+    - distinct: vectors by key, shape (configurations,).
+    - runs: the single runs of vectors whose runs are known, shape (configurations, repetitions); NaN for missing
+      repetitions.
+    - around: by key, the vectors that a vector may follow.
+    - dear: exact laws with more bits than this compete with the results.
     """
     for key, others in around.items():
         law, counts = grid.laws[key], distinct[key]
         if law.exact and law.bits < dear:
             continue
-        # Others are fewer, so that no two counts follow each other.
+        # Only smaller counts are followed, so that no two counts follow each other.
         fewer = [k for k in others if 0 < distinct[k].sum() < counts.sum()]
         usable = [k for k in fewer if (distinct[k][counts > 0] > 0).all()][:_AROUND]
         for other in usable:
@@ -78,7 +80,7 @@ def follow(
 
 
 def _multiple(each: Laws, other: bytes, grid: Grid, more: float) -> Laws:
-    """Return the laws of what each execution of another count does, times that count."""
+    """Return the laws of the count per execution of another count, times the other count."""
 
     def predict(place: Place) -> Distribution:
         return grid.laws[other].at(place).times(each.predict(place))
@@ -93,7 +95,7 @@ def _multiple(each: Laws, other: bytes, grid: Grid, more: float) -> Laws:
 def _sum(
     key: bytes, others: Sequence[bytes], distinct: Mapping[bytes, Floats], runs: Mapping[bytes, Floats], grid: Grid
 ) -> Laws | None:
-    """Return sums of terms, some of them times others, that reproduce every run; None if there are none."""
+    """Return sums of terms, some of them times other counts, that reproduce every run; None if there are none."""
     counts, at, beside = _rows(key, others, distinct, runs)
     own = [replace(column, values=column.values[at]) for column in grid.columns[:_TERMS]]
     more = EACH + math.log2(max(len(beside), 1))
@@ -109,9 +111,9 @@ def _sum(
 def _rows(
     key: bytes, others: Sequence[bytes], distinct: Mapping[bytes, Floats], runs: Mapping[bytes, Floats]
 ) -> tuple[Floats, NDArray[np.int64], dict[bytes, Floats]]:
-    """Return counts (rows,), the configurations of these (rows,), and other counts there, each (rows,).
+    """Return counts, their configurations, and the other counts there; each of shape (rows,).
 
-    Rows are single runs where those of a configuration differ, and else means.
+    A row is a single run if the runs of its configuration differ, and otherwise a mean.
     """
     configurations = np.arange(len(distinct[key]))
     means = distinct[key], configurations, {other: distinct[other] for other in others}
@@ -124,7 +126,7 @@ def _rows(
     table = np.stack([np.broadcast_to(configurations[:, None], single.shape), single, *(runs[k] for k in known)])
     table = table.reshape(len(table), -1)
     table = np.unique(table[:, np.isfinite(table).all(axis=0)], axis=1)
-    if not table.size:  # no run has all of them
+    if not table.size:  # no run contains all counts
         return means
     return table[1], table[0].astype(np.int64), dict(zip(known, table[2:], strict=True))
 

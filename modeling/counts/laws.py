@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of one vector of counts: all that explain it, weighed by their bits."""
+"""Collect the laws that explain one vector of counts, weighed by their bits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .prices import PRICES
 from .products import EXACT, WINDOW, FactorClass, Library
 
 ONE = "1"  # the name of the factor that changes nothing
-_UNKNOWN_CONDITION = 12.0  # bits of counts that are 0 where no condition of the grammar says so
+_UNKNOWN_CONDITION = 12.0  # bits of zeros that no condition of the grammar explains
 _MOST_MEMBERS = 12  # members of a class that become separate laws
 _MOST_LAWS = 400
 _MOST_CASES = 24  # laws of a vector that `Laws.each` returns
@@ -42,16 +42,18 @@ def structure_bits(factors: Sequence[Factor], dimensions: int) -> float:
 
 
 def distinct(factors: Sequence[Factor]) -> list[Factor]:
-    """Return the factors, each linear form only once: programs treat their dimensions alike."""
+    """Return the factors, with equal linear forms only once, because programs treat their dimensions alike."""
     return [own for k, own in enumerate(factors) if not own.shape or own.shape not in {f.shape for f in factors[:k]}]
 
 
 def structure(factors: Sequence[Factor], dimensions: int) -> dict[str, int]:
-    """Return the penalties of a product other than those of its factors: name in `PRICES`, and how often.
+    """Return the penalties of a product beyond the penalties of its factors: name in `PRICES`, and multiplicity.
 
-    again: linear forms that another factor has too. missing: dimensions of the grid that no factor sums over. twice:
-    dimensions that several factors sum over. alone: 1 if no factor sums over a dimension. mixed: 1 if a size is divided
-    along some dimensions only.
+    - again: linear forms that repeat the form of another factor.
+    - missing: dimensions of the grid that no factor sums over.
+    - twice: dimensions that several factors sum over.
+    - alone: 1 if no factor sums over a dimension.
+    - mixed: 1 if a size is divided along some dimensions only.
     """
     again = len(factors) - len(distinct(factors))
     covered = [d for factor in factors for d in factor.covers]
@@ -110,7 +112,7 @@ class Laws:
     _known: dict[Place, Distribution] = field(default_factory=dict)
 
     def at(self, place: Place) -> Distribution:
-        """Return what the laws predict at a place, which is kept."""
+        """Return the prediction of the laws at a place. The result is cached."""
         if place not in self._known:
             self._known[place] = self.predict(place)
         return self._known[place]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions of the effort and communication of an experiment, per call path, by the laws of its counts."""
+"""Predict effort and communication of an experiment, per call path, by the laws of its counts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .program import Model, fit
 from .vectors import Vectors, vectors_of
 
 _LOWEST, _MIDDLE, _HIGHEST = 0.05, 0.5, 0.95
-_WORK = ("instructions", "blocks", "visits")  # what a run costs, the first that is known
-_FEWEST = 3  # configurations that laws need
+_WORK = ("instructions", "blocks", "visits")  # metrics of the cost of a run; the first available one is used
+_FEWEST = 3  # least number of configurations
 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A class of a call path. each: of the metric, per execution; model: of the executions, summed over the ranks."""
+    """A class of a call path. each: value of the metric per execution; model: executions, summed over the ranks."""
 
     path: int
     place: Place
@@ -33,9 +33,9 @@ class Loop:
 
 @dataclass(eq=False)
 class CountModels:
-    """The counts of an experiment, which are modeled together when the first of them is asked for.
+    """The counts of an experiment. The first access models all of them together.
 
-    ranks: the parameter that is the number of ranks, None if there is none.
+    ranks: the parameter that is the number of ranks; None if there is none.
     """
 
     experiment: Experiment
@@ -43,7 +43,7 @@ class CountModels:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that are counts, and add up."""
+        """Return the metrics that are counts and add up over ranks."""
         known = self.experiment.metrics.items()
         values = self.experiment.values
         return tuple(
@@ -62,7 +62,7 @@ class CountModels:
 
     @cached_property
     def models(self) -> dict[str, list[Model]]:
-        """What is known of each metric, per call path; counts are sums over the ranks."""
+        """Return the model of each metric, per call path. Counts are sums over the ranks."""
         found = self._found
         nothing = Model(found[0].program, ())
         return {
@@ -73,7 +73,7 @@ class CountModels:
         }
 
     def loops(self, metric: str) -> list[Loop]:
-        """Return the loops that have some of a metric; those at the same line with the same law are one."""
+        """Return the loops that contribute to a metric. Loops at the same line with the same law are merged."""
         classes = self._vectors.classes
         if classes is None or metric not in classes.effort:
             return []
@@ -87,9 +87,9 @@ class CountModels:
         return list(together.values())
 
     def predict(self, point: Mapping[str, float], metric: str) -> tuple[Prediction, ...]:
-        """Return the predictions of a metric per call path, combined over ranks as the experiment does it.
+        """Return the predictions of a metric per call path, combined over ranks as in the experiment.
 
-        The value is the median of what the laws say, the interval has 90 % of their weight.
+        The value is the median of the laws, and the interval has 90 % of their weight.
         """
         place = [float(point[name]) for name in self.experiment.parameters]
         share = 1.0 / float(self._ranks_of(np.array([place]))[0])
@@ -103,7 +103,7 @@ class CountModels:
         return tuple(result)
 
     def deciding(self, point: Mapping[str, float], metric: str) -> Deciding | None:
-        """Return what decides between the laws of a metric that disagree at a point; None if they agree there."""
+        """Return the run that distinguishes laws of a metric that disagree at a point; None if they agree."""
         names = list(self.experiment.parameters)
         place = tuple(float(point[name]) for name in names)
         work = next((name for name in _WORK if name in self.models), metric)
@@ -116,11 +116,11 @@ class CountModels:
         return replace(found, laws=(first, second))
 
     def is_exact(self, metric: str, path: int) -> bool:
-        """Return whether the likeliest law of a call path reproduces all that was counted."""
+        """Return whether the likeliest law of a call path reproduces all counts."""
         return self.models[metric][path].exact
 
     def can_confirm(self, metric: str, path: int, terms: int) -> bool:
-        """Return whether a call path has counts that a sum of so many terms does not need to reproduce all of them."""
+        """Return whether at least one count of a call path confirms a sum of this number of terms."""
         values = mean_over_repetitions(self.experiment.values[metric][path])
         return terms < 2 or np.unique(values[values > 0]).size > terms + 1
 
@@ -133,14 +133,14 @@ class CountModels:
         return f"({law})/{self.ranks}" if mean and law != "0" else law
 
     def _ranks_of(self, points: FloatArray) -> FloatArray:
-        """Return by how much the values of configurations are less than sums over the ranks."""
+        """Return the ratio of a sum over the ranks to the value of a configuration."""
         if self.ranks is None or self.experiment.over_ranks != "mean":
             return np.ones(len(points))
         return np.asarray(points[:, list(self.experiment.parameters).index(self.ranks)], dtype=np.float64)
 
 
 def count_models(experiment: Experiment) -> CountModels | None:
-    """Return the models of counts of an experiment; None if it has none that add up over ranks, or too few points."""
+    """Return the models of counts of an experiment; None if no count adds up over ranks, or there are too few points."""
     positive = bool((experiment.points > 0).all())
     if experiment.over_ranks == "max" or experiment.configurations < _FEWEST or not positive:
         return None

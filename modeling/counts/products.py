@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of factors that reproduce a vector of counts exactly.
+"""Find products of factors that reproduce a vector of counts exactly.
 
-The logarithm of a product is a sum. A random projection of the centred logarithms gives each factor one number, in
-which a constant coefficient vanishes: the product of some factors is proportional to the counts only if the sum of
-their numbers is that of the counts. So a product of two factors is a search in the sorted sums of pairs, one of four is
-a search for each pair; no function of the parameters is special, and any set of configurations will do. What is found
-is verified.
+The logarithm of a product is a sum. A random projection of the centred logarithms turns each factor into one number,
+and constant coefficients vanish. A product of factors is proportional to the counts only if the sum of their numbers is
+the number of the counts. A product of two factors is therefore a search in the sorted sums of pairs, and a product of
+four is one search per pair. The search treats all functions alike and supports any set of configurations. Each product
+that is found is verified.
 
-Factors that are proportional wherever counts were measured are one class with several members: the counts do not say
-which of them it is, and predictions keep all.
+Factors that are proportional at all configurations with a count form one class. The counts do not determine which
+member is correct, so predictions keep all members.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from numpy.typing import NDArray
 from .factors import GRID, Factor, Floats
 
 EXACT = 1e-10  # relative rounding error of counts
-WINDOW = 20.0  # bits that an alternative may have more than the best
-_TOLERANCE = 1e-10  # of projections
+WINDOW = 20.0  # bits by which an alternative may exceed the best product
+_TOLERANCE = 1e-10  # tolerance of projections
 _SEED = 1
-_MOST_FACTORS = 220  # classes that products of two and more are made of, the cheapest ones
+_MOST_FACTORS = 220  # cheapest classes, for products of two and more factors
 _MOST_UNSEEN = 8
-_MOST_FOUND = 40  # products that are kept
+_MOST_FOUND = 40  # most products
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class FactorClass:
-    """Factors that are proportional to each other on the support, the cheapest first; column: the values of that there.
+    """A class of factors that are proportional on the support, cheapest first.
 
-    bits: of the class, -log2 of the sum over its members.
+    column: values of the cheapest factor on the support; bits: -log2 of the sum of the probabilities of the members.
     """
 
     column: Floats
@@ -48,21 +48,21 @@ class FactorClass:
 
 @dataclass(eq=False)
 class Library:
-    """The factor classes on one support: the configurations (measured,) where something was counted."""
+    """The factor classes on one support: the configurations with a count. support: shape (measured,)."""
 
     factors: Sequence[Factor]
     support: NDArray[np.bool_]
 
     @cached_property
     def projection(self) -> Floats:
-        """Random weights of the configurations of the support, whose sum is 0."""
+        """Return random weights of the configurations of the support. Their sum is 0."""
         count = int(self.support.sum())
         weights = np.random.default_rng(_SEED).normal(size=self.support.size)[:count]
         return np.asarray(weights - weights.mean(), dtype=np.float64)
 
     @cached_property
     def unseen(self) -> tuple[Factor, ...]:
-        """Functions of the process grid that are constant on the support, but not everywhere, the cheapest first."""
+        """Return functions of the process grid that are constant on the support but not everywhere, cheapest first."""
         found = [
             factor
             for factor in self.factors
@@ -75,7 +75,7 @@ class Library:
 
     @cached_property
     def classes(self) -> tuple[FactorClass, ...]:
-        """Classes of the factors that are positive on the support, the cheapest first. The constant is none."""
+        """Return the classes of factors that are positive on the support, cheapest first, without the constant."""
         groups: dict[bytes, list[Factor]] = {}
         for factor in self.factors:
             values = factor.values[self.support]
@@ -94,17 +94,17 @@ class Library:
 
     @cached_property
     def numbers(self) -> Floats:
-        """The projection of each class, shape (classes,)."""
+        """Return the projection of each class, shape (classes,)."""
         return np.array([self.projection @ np.log(entry.column) for entry in self.classes])
 
     @cached_property
     def bits(self) -> Floats:
-        """Bits of each class, shape (classes,)."""
+        """Return the bits of each class, shape (classes,)."""
         return np.array([entry.bits for entry in self.classes])
 
     @cached_property
     def pairs(self) -> tuple[Floats, Integers, Integers]:
-        """Sums of the numbers of two classes, ascending, and which ones; a class may be there twice."""
+        """Return the sums of the projections of two classes, ascending, and the two classes. A class may occur twice."""
         few = min(len(self.classes), _MOST_FACTORS)
         first, second = np.triu_indices(few)
         sums = self.numbers[first] + self.numbers[second]
@@ -112,7 +112,7 @@ class Library:
         return sums[order], first[order], second[order]
 
     def find(self, counts: Floats) -> list[tuple[FactorClass, ...]]:
-        """Return products that are proportional to counts (support,), the cheapest first."""
+        """Return products that are proportional to the counts, shape (support,), cheapest first."""
         if np.ptp(counts) <= EXACT * counts.max():
             return [()]
         if not self.classes:
@@ -138,7 +138,7 @@ class Library:
         return bool(np.ptp(ratio) <= EXACT * ratio.max())
 
     def _candidates(self, wanted: float, size: int) -> Iterator[tuple[int, ...]]:
-        """Yield the classes of products of so many factors whose number is the wanted one, cheap ones first."""
+        """Yield the classes of products of `size` factors whose projection is the wanted number, cheapest first."""
         if size == 1:
             near = np.flatnonzero(np.abs(self.numbers - wanted) <= _TOLERANCE)
             yield from ((int(k),) for k in near)

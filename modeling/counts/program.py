@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All counts of a program together: equal vectors are modeled once, and the process grid is decided by all of them."""
+"""Model all counts of a program together: equal vectors are modeled once, and all vectors determine the process grid."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ from .products import Library
 from .sums import Column, columns_of, sum_laws, terms_of
 
 DIMENSIONS = (1, 2, 3)
-_PRIOR = {1: 0.0, 2: 1.0, 3: 1.0}  # bits in favour of grids of so many dimensions, before the counts are looked at
+_PRIOR = {1: 0.0, 2: 1.0, 3: 1.0}  # prior bits in favour of grids, by number of dimensions
 _RULE = "balanced"
-_KNOWN = 20.0  # bits in favour of a grid that the program made, or that is declared
-_LIKELY = 2.0  # bits in favour of grids that fit the messages, if those do not say how many dimensions there are
-_POWERS = 5.0  # bits in favour of a grid if all numbers of ranks are squares, or cubes: somebody chose them
-_SHARE = 0.3  # of what the counts of one vector say of the grid: those of one program are not independent
-_FREE = 8.0  # bits by which a count may speak against a grid before it doubts the decision of all counts
-_ALIKE = 3.0  # bits between laws of a count that say nothing of the grid
-_TURNED = 2.0  # bits against a grid whose first extent is the smallest but for primes
+_KNOWN = 20.0  # bits in favour of a grid that the program created or the user declared
+_LIKELY = 2.0  # bits in favour of grids that fit the messages, if the number of dimensions is ambiguous
+_POWERS = 5.0  # bits in favour of a grid if all numbers of ranks are squares (cubes), because a user chose them
+_SHARE = 0.3  # weight of the evidence of one vector, because the vectors of a program are dependent
+_FREE = 8.0  # bits by which a vector may contradict the common grid before it gets separate weights
+_ALIKE = 3.0  # differences of laws up to these bits are no evidence
+_TURNED = 2.0  # bits against a grid whose first extent is the smallest except for primes
 _MOST_BITS = 60.0
-_CHEAP = 12.0  # products of so few bits leave nothing to sums
-_DEAR = 45.0  # exact laws of so many bits compete with sums
-_LARGEST = 2.0**53  # of counts that are known to the last digit
-_SPREADS = (0.0, -0.25, -0.5, -0.75)  # powers of the mean that standard errors are
-_EXPLAINED = 160  # counts of the program that sums may be made of
+_CHEAP = 12.0  # with products of at most these bits, no sums are tried
+_DEAR = 45.0  # exact laws with more bits compete with sums
+_LARGEST = 2.0**53  # largest exact count
+_SPREADS = (0.0, -0.25, -0.5, -0.75)  # standard error as a power of the mean
+_EXPLAINED = 160  # most explained counts that are terms of sums
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """What is known of a count: a sum of multiples of vectors. parts: vectors by key, and how many times each."""
+    """The model of a count: a sum of multiples of vectors. parts: key of each vector and its factor."""
 
     program: Program
     parts: tuple[tuple[bytes, float], ...]
 
     def at(self, point: Sequence[float]) -> Distribution:
-        """Return what the count is at a point, one value per parameter."""
+        """Return the count at a point (one value per parameter)."""
         return self.program.predict(self.parts, tuple(map(float, point)))
 
     @property
     def exact(self) -> bool:
-        """Whether the likeliest laws reproduce all that was counted."""
+        """Return whether the likeliest laws reproduce all counts."""
         return all(law.exact for law, _ in self._laws)
 
     @property
     def text(self) -> str:
-        """The likeliest laws as a formula."""
+        """Return the likeliest laws as a formula."""
         return formula(term for law, factor in self._laws for term in law.scaled(factor).terms)
 
     @property
@@ -67,7 +67,7 @@ class Model:
 
     @staticmethod
     def total(parts: Iterable[tuple[float, Model]]) -> Model:
-        """Return the sum of multiples of models of one program; at least one."""
+        """Return the sum of multiples of one or more models of one program."""
         found: dict[bytes, float] = {}
         for factor, model in parts:
             program = model.program
@@ -78,7 +78,7 @@ class Model:
 
 @dataclass(eq=False)
 class _Grid:
-    """One process grid and what it says of the vectors of a program."""
+    """One process grid, and the laws of the vectors of a program under it."""
 
     points: Floats
     names: Sequence[str]
@@ -105,19 +105,19 @@ class _Grid:
 
     @property
     def visible(self) -> bytes:
-        """The extents that are not the same at all measured configurations."""
+        """Return the extents that vary over the measured configurations."""
         extents = self.axes.extents
         return np.array([extent for extent in extents if self.axes.varies(extent)]).tobytes()
 
     def library(self, support: NDArray[np.bool_]) -> Library:
-        """Return the factor classes where something was counted."""
+        """Return the factor classes on a support."""
         key = support.tobytes()
         if key not in self.libraries:
             self.libraries[key] = Library(self.factors, support)
         return self.libraries[key]
 
     def predict(self, key: bytes, point: tuple[float, ...]) -> Distribution:
-        """Return what a vector is at a point under this grid."""
+        """Return the count of a vector at a point under this grid."""
         return self.laws[key].at(self.place(point))
 
     def place(self, point: tuple[float, ...]) -> Place:
@@ -142,7 +142,7 @@ class Program:
     _known: dict[tuple[tuple[tuple[bytes, float], ...], tuple[float, ...]], Distribution] = field(default_factory=dict)
 
     def predict(self, parts: Sequence[tuple[bytes, float]], point: tuple[float, ...]) -> Distribution:
-        """Return what a sum of multiples of vectors is at a point."""
+        """Return the distribution of a sum of multiples of vectors at a point."""
         asked = (tuple(parts), point)
         if asked not in self._known:
             shares = [(self.grids[d], weight) for d, weight in self.shares(parts)]
@@ -158,7 +158,10 @@ class Program:
         return self.grids[max(self.shares(parts), key=lambda entry: entry[1])[0]]
 
     def shares(self, parts: Sequence[tuple[bytes, float]]) -> list[tuple[int, float]]:
-        """Return the grids of a sum and their weights: those of the program, less what its counts speak against."""
+        """Return the grids of a sum with their weights.
+
+        These are the weights of the program, reduced for grids that counts of the sum contradict.
+        """
         against = dict.fromkeys(self.grids, 0.0)
         for key, _ in parts:
             bits = {d: grid.laws[key].bits for d, grid in self.grids.items()}
@@ -179,12 +182,15 @@ def fit(
     within: Sequence[Sequence[int]] = (),
     runs: Mapping[int, Floats] = MappingProxyType({}),
 ) -> list[Model]:
-    """Return what is known of each vector.
+    """Return the models of all vectors.
 
-    points: (configurations, parameters); vectors: counts (configurations,) summed over the ranks; ranks: the parameter
-    that is the number of ranks; known: what the process grid may be, the likeliest first; within: for each vector
-    others, by index, that it may follow: executions of what is around it; runs: by index, the single runs of vectors of
-    which they are known, (configurations, repetitions), NaN where there are fewer.
+    - points: shape (configurations, parameters).
+    - vectors: counts summed over the ranks, shape (configurations,).
+    - ranks: index of the parameter that is the number of ranks.
+    - known: possible process grids, likeliest first.
+    - within: for each vector, the indexes of vectors that it may follow (executions of the code around it).
+    - runs: by index, the single runs of vectors whose runs are known, shape (configurations, repetitions); NaN for
+      missing ones.
     """
     points = np.asarray(points, dtype=np.float64)
     primitive = [_primitive(np.asarray(vector, dtype=np.float64)) for vector in vectors]
@@ -213,7 +219,10 @@ def fit(
 
 
 def _primitive(vector: Floats) -> tuple[Floats, float]:
-    """Return the vector divided by the greatest common divisor of its counts, and that; by 1 if they are not whole."""
+    """Return the vector divided by the greatest common divisor of its counts, and the divisor.
+
+    The divisor is 1 if the counts are no integers.
+    """
     whole = np.rint(vector)
     if not whole.any() or np.abs(vector - whole).max() > 1e-6 or whole.max() > _LARGEST:
         return vector, 1.0
@@ -222,10 +231,11 @@ def _primitive(vector: Floats) -> tuple[Floats, float]:
 
 
 def _standard_errors(runs: Floats) -> Floats | None:
-    """Return the relative standard errors (configurations,) of the means of runs (configurations, repetitions).
+    """Return the relative standard errors of the means, shape (configurations,), of runs, shape (configurations,
+    repetitions).
 
-    They are a power of the mean: what is the same everywhere has a power of 0, what is random by itself -1/2. None if
-    no run differs from its repetitions.
+    They are a power of the mean: 0 for a constant relative error, -1/2 for independent random events. None if no
+    repetitions differ.
     """
     number = np.isfinite(runs).sum(axis=1)
     mean = np.nansum(runs, axis=1) / np.maximum(number, 1)
@@ -244,9 +254,9 @@ def _standard_errors(runs: Floats) -> Floats | None:
 
 
 def _laws(counts: Floats, grid: _Grid, unit: float, errors: Floats | None) -> Laws:
-    """Return the laws of counts that are not all 0 under one grid.
+    """Return the laws of counts that are not all 0, under one grid.
 
-    unit: their greatest common divisor; errors: their relative standard errors, None if nothing is known of them.
+    unit: greatest common divisor of the counts; errors: relative standard errors, None if they are unknown.
     """
     if not counts.any():
         return Laws(1.0, (), True, lambda place: Distribution(0.0))
@@ -265,7 +275,7 @@ def _laws(counts: Floats, grid: _Grid, unit: float, errors: Floats | None) -> La
 
 
 def _exact(grid: _Grid, counts: Floats, unit: float) -> Laws | None:
-    """Return the laws that reproduce all counts: products of factors, and sums of such."""
+    """Return the laws that reproduce all counts: products of factors, and sums of products."""
     library = grid.library(counts > 0)
     found = exact_laws(counts, library, grid.indicators, grid.dimensions, grid.hidden, grid.numbers, unit)
     if found is not None and found.bits < _CHEAP:
@@ -279,7 +289,10 @@ def _bits(laws: Laws) -> float:
 
 
 def _conditional(counts: Floats, grid: _Grid, errors: Floats | None) -> Laws | None:
-    """Return sums for what is executed under a condition of the grammar only; None if there is none that fits."""
+    """Return sums times a condition of the grammar; None if no condition fits.
+
+    They are for code that only some configurations execute.
+    """
     support = counts > 0
     fitting = [c for c in grid.indicators if not c.values[~support].any() and c.values[support].all()]
     if support.all() or not fitting:
@@ -320,7 +333,7 @@ def _unknown(counts: Floats, raw: float) -> Laws:
 
 
 def _combine(distinct: Mapping[bytes, Floats], grid: _Grid) -> None:
-    """Explain what has no exact law by sums of counts of the program that have one."""
+    """Explain vectors without an exact law by sums of vectors that have one."""
     explained = sorted(
         (key for key, law in grid.laws.items() if law.exact and law.bits < _MOST_BITS and distinct[key].any()),
         key=lambda key: grid.laws[key].bits,
@@ -344,7 +357,7 @@ def _combine(distinct: Mapping[bytes, Floats], grid: _Grid) -> None:
 def _candidates(
     points: Floats, names: Sequence[str], ranks: str | None, known: Sequence[ProcessGrid]
 ) -> list[tuple[ProcessGrid | None, float]]:
-    """Return the process grids that a program may have, with the bits in favour of each."""
+    """Return the possible process grids of a program, with the bits in favour of each."""
     if ranks is None:
         return [(None, 0.0)]
     p = points[:, list(names).index(ranks)]
@@ -367,9 +380,10 @@ def _candidates(
 
 
 def _turned(grid: ProcessGrid, ranks: Floats) -> str | None:
-    """Return the rule of grids whose first extent is the smallest one but for primes; None if nothing tells it apart.
+    """Return the rule of grids whose first extent is the smallest except for primes; None if the ranks do not
+    distinguish it.
 
-    So programs do that try how to divide one dimension more often until the parts are no longer than high.
+    Some programs divide one dimension until the parts are no longer than high, and then have such grids.
     """
     numbers = sorted({int(p) for p in ranks.tolist() if float(p).is_integer()})
     primes = [p for p in numbers if p > 1 and all(p % d for d in range(2, math.isqrt(p) + 1))]
@@ -386,7 +400,7 @@ def _weights(grids: Mapping[int, _Grid], distinct: Mapping[bytes, Floats], prior
     seen = {number: grid.visible for number, grid in grids.items()}
     for key in distinct:
         bits = {number: grid.laws[key].bits for number, grid in grids.items()}
-        for number, grid in grids.items():  # grids that look alike where was measured differ by structure only
+        for number, grid in grids.items():  # grids with equal measured extents differ by structure only
             if not grid.laws[key].exact:
                 bits[number] = min(bits[other] for other in grids if seen[other] == seen[number])
         best = min(bits.values())
@@ -399,6 +413,6 @@ def _weights(grids: Mapping[int, _Grid], distinct: Mapping[bytes, Floats], prior
 
 
 def _are_powers(ranks: Floats, power: int) -> bool:
-    """Whether three or more numbers of ranks are all squares, or cubes."""
+    """Return whether there are three or more numbers of ranks, and all are squares (power 2) or cubes (power 3)."""
     roots = np.rint(ranks ** (1 / power))
     return len(set(ranks.tolist())) > 2 and bool((roots**power == ranks).all())

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of one to three terms with an estimated relative error, for counts that no single product explains.
+"""Find sums of one to three terms with an estimated relative error, for counts that no single product explains.
 
-Terms are products of a function of the sizes and a function of the ranks, and counts of the same program that are
-explained already. All sets of two terms are compared at once by their inner products; a third is added to the best of
-them.
+A term is a product of a function of the sizes and a function of the ranks, or an explained count of the same program.
+All pairs of terms are compared at once by their inner products. A third term is added to the best pairs.
 """
 
 from __future__ import annotations
@@ -22,22 +21,25 @@ from .factors import Axes, Factor, Floats
 from .laws import Case, Laws, Place, Predict, coefficient_bits, likeliest, mixture
 from .products import EXACT
 
-SOFTNESS = 3.0  # weights of laws with errors, which are not independent, are 2^(-bits / SOFTNESS)
-_POWERS = {0: 0.0, 1: 1.5, 2: 1.5, 3: 1.5, 0.5: 5.0, 1.5: 5.0, 2.5: 6.0, 4: 5.0, -1: 8.0}  # of a size, and their bits
+SOFTNESS = 3.0  # the weights are 2^(-bits / SOFTNESS), because the errors of counts are dependent
+_POWERS = {0: 0.0, 1: 1.5, 2: 1.5, 3: 1.5, 0.5: 5.0, 1.5: 5.0, 2.5: 6.0, 4: 5.0, -1: 8.0}  # power of a size: bits
 _NEGATIVE = 4.0  # bits of a negative coefficient
 _WINDOW = 20.0
-_PAIRS = 24  # sets of two terms that are solved
-_SEEN = 3  # configurations where a term must not be 0: one or two say nothing of its form
+_PAIRS = 24  # most pairs that are solved
+_SEEN = 3  # least number of configurations where a term is not 0; fewer do not determine its form
 _MOST_COLUMNS = 200
 _KEPT = 12
-_FEWEST = {2: 2, 3: 4}  # configurations that sums of so many terms need more than
+_FEWEST = {2: 2, 3: 4}  # a sum needs more configurations than this, by number of terms
 _NORMAL = np.array([-1.645, -0.9, -0.4, 0.0, 0.4, 0.9, 1.645])
 _WEIGHTS = np.array([0.1, 0.15, 0.15, 0.2, 0.15, 0.15, 0.1])
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A term. values: (measured,); bits: of its structure; predict: what it is elsewhere; cases: makes its forms."""
+    """A term of a sum.
+
+    values: shape (measured,); bits: bits of its structure; predict: value elsewhere; cases: returns its possible forms.
+    """
 
     name: str
     bits: float
@@ -47,7 +49,7 @@ class Column:
 
 
 def terms_of(axes: Axes) -> list[Factor]:
-    """Return products of a function of the sizes and one of the ranks."""
+    """Return products of a function of the sizes and a function of the ranks."""
     found = []
     for size, shape in itertools.product(_size_terms(axes), _rank_shapes(axes)):
         name = "·".join(text for text in (size.name, shape.name) if text) or "1"
@@ -56,9 +58,9 @@ def terms_of(axes: Axes) -> list[Factor]:
 
 
 def columns_of(terms: Sequence[Factor], numbers: Mapping[str, int]) -> list[Column]:
-    """Return terms as columns; those that are proportional where was measured are one.
+    """Return terms as columns. Terms that are proportional at the measured configurations form one column.
 
-    numbers: of the terms, by name.
+    numbers: index of each term, by name.
     """
     groups: dict[bytes, list[Factor]] = {}
     for term in terms:
@@ -149,11 +151,11 @@ def _rank_shapes(axes: Axes) -> list[Factor]:
 def sum_laws(
     counts: Floats, columns: Sequence[Column], exact_only: bool = False, errors: Floats | None = None
 ) -> Laws | None:
-    """Return laws of counts (measured,) that are sums of up to three of the columns; None if none is positive.
+    """Return laws that are sums of up to three columns; None if no sum is positive.
 
-    errors: (measured,), relative standard errors of the counts, as repetitions say them; None if they are not known.
-
-    exact_only: only sums of two or more that reproduce all counts, with fewer coefficients than counts.
+    - counts: shape (measured,).
+    - errors: relative standard errors of the counts from repetitions, shape (measured,); None if they are unknown.
+    - exact_only: only sums of two or more columns that reproduce all counts, with fewer coefficients than counts.
     """
     data = _Data(counts, errors)
     table = np.array([column.values for column in columns]) / data.size
@@ -172,34 +174,34 @@ def sum_laws(
 
 @dataclass(frozen=True, eq=False)
 class _Data:
-    """Counts (measured,), and their relative standard errors as repetitions say them."""
+    """Counts and their relative standard errors from repetitions, each of shape (measured,)."""
 
     counts: Floats
     errors: Floats | None
 
     @cached_property
     def error(self) -> float:
-        """The geometric mean of the errors."""
+        """Return the geometric mean of the errors."""
         return 0.0 if self.errors is None else float(np.exp(np.log(self.errors).mean()))
 
     @cached_property
     def apart(self) -> Floats:
-        """How many times that the errors are, (measured,)."""
+        """Return the errors relative to their geometric mean, shape (measured,)."""
         return np.ones(self.counts.size) if self.errors is None else self.errors / self.error
 
     @cached_property
     def size(self) -> Floats:
-        """What residuals are in units of, (measured,)."""
+        """Return the units of the residuals, shape (measured,)."""
         return np.asarray(np.maximum(self.counts, 1.0) * self.apart)
 
     @cached_property
     def distinct(self) -> int:
-        """How many different counts there are but 0: equal ones do not confirm a law."""
+        """Return the number of different counts except 0. Equal counts do not confirm a law."""
         return np.unique(self.counts[self.counts > 0]).size
 
     @cached_property
     def floor(self) -> float:
-        """The variance of relative errors that rounding and what differs between runs make."""
+        """Return the least variance of relative errors, from rounding and from differences between runs."""
         rounding = 0.3 * np.exp(np.mean(np.log(1.0 / self.size)))
         return float(rounding**2 + self.error**2)
 
@@ -212,7 +214,7 @@ class _Data:
 
 @lru_cache(8)
 def _pairs(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return all pairs of so many columns."""
+    """Return all pairs of this number of columns."""
     return np.triu_indices(count, 1)
 
 
@@ -267,7 +269,7 @@ def _sets(table: Floats, bits: Floats, data: _Data, exact_only: bool) -> list[ND
 def _solved(
     data: _Data, columns: Sequence[Column], chosen: NDArray[np.int64], table: Floats, exact_only: bool
 ) -> list[Laws]:
-    """Solve sets of columns (sets, terms) and weigh them."""
+    """Solve sets of columns, shape (sets, terms), and compute their bits."""
     counts, size = data.counts, data.size
     measured, terms = counts.size, chosen.shape[1]
     if not len(chosen):
@@ -301,7 +303,7 @@ def _solved(
 
 
 def _cases(columns: Sequence[Column], members: Sequence[int], solution: Floats, noise: float) -> list[Case]:
-    """Return the laws that a sum of columns stands for."""
+    """Return the laws of a sum of columns, one per combination of their forms."""
     found = [Case(1.0, (), lambda place: 0.0, noise)]
     for k, coefficient in zip(members, solution.tolist(), strict=True):
         own = [case.scaled(coefficient) for case in likeliest(columns[k].cases())]
@@ -310,7 +312,7 @@ def _cases(columns: Sequence[Column], members: Sequence[int], solution: Floats, 
 
 
 def _plus(one: Case, other: Case) -> Case:
-    """Return the sum of two laws that are independent."""
+    """Return the sum of two independent laws."""
     terms, noise = one.terms + other.terms, max(one.noise, other.noise)
     return Case(one.weight * other.weight, terms, lambda place: one.value(place) + other.value(place), noise)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vectors of an experiment: what is modeled, and of which of them each metric of a call path is the sum."""
+"""Collect the vectors of an experiment, and express each metric of a call path as a sum of vectors."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 from ..class_vectors import ClassVectors
 from ..experiment import CallTree, Experiment, FloatArray, mean_over_repetitions
 
-_CALLERS = 3  # call paths from one upwards whose visits its counts may follow
-_ROUNDING = 1e-9  # of sums over classes
+_CALLERS = 3  # number of callers whose visits a count may follow
+_ROUNDING = 1e-9  # relative rounding error of sums over classes
 
 
 @dataclass(eq=False)
 class Vectors:
-    """Counts summed over the ranks, each (configurations,).
+    """Vectors: counts summed over the ranks, each of shape (configurations,).
 
-    within: for each vector others that it may follow: visits of its call path, its callers, what it calls, and what its
-    caller called before, and the class around it. runs: by vector, its single runs (configurations, repetitions).
-    parts: metric → for each call path the vectors that add up to it, and how many times each. classes: those whose rows
-    are the first vectors, None if there are none.
+    - within: for each vector, the vectors that it may follow: visits of its call path, of the callers, of the callees,
+      and of earlier callees of its caller, and the class around it.
+    - runs: by vector, its single runs, shape (configurations, repetitions).
+    - parts: metric → for each call path, the vectors of its sum and their multiplicities.
+    - classes: the classes whose executions are the first vectors; None if there are none.
     """
 
     counts: list[FloatArray] = field(default_factory=list)
@@ -34,10 +35,10 @@ class Vectors:
 
 
 def vectors_of(experiment: Experiment, metrics: Collection[str], ranks: FloatArray) -> Vectors:
-    """Return the vectors of metrics that are counts. ranks: (configurations,), by which values are multiplied.
+    """Return the vectors of metrics that are counts. ranks: factors of the values, shape (configurations,).
 
-    What the pass counts is the sum over the classes of a call path, where the classes are known and account for all of
-    it; everything else is one vector per call path.
+    Metrics of the pass are sums over the classes of a call path, if the classes are known and account for all counts.
+    Every other metric has one vector per call path.
     """
     measured = {name: np.nan_to_num(mean_over_repetitions(experiment.values[name])) * ranks for name in metrics}
     paths = len(experiment.tree)
@@ -78,7 +79,10 @@ def vectors_of(experiment: Experiment, metrics: Collection[str], ranks: FloatArr
 
 
 def _near(tree: CallTree, path: int, visits: Mapping[int, int]) -> tuple[list[int], list[int]]:
-    """Return the vectors of visits of a call path and its callers; of what it calls, and its caller called before."""
+    """Return the vectors of visits near a call path: of the call path and its callers; of other call paths.
+
+    The others are its callees, and earlier callees of its caller.
+    """
     callers = [visits[above] for above in tree.ancestry(path)[::-1][:_CALLERS] if above in visits]
     parent = int(tree.parent[path])
     before = [other for other in (tree.children[parent] if parent >= 0 else tree.roots) if other < path]
@@ -86,7 +90,10 @@ def _near(tree: CallTree, path: int, visits: Mapping[int, int]) -> tuple[list[in
 
 
 def _explained(measured: FloatArray, classes: ClassVectors, counts: FloatArray, each: FloatArray) -> NDArray[np.bool_]:
-    """Return the call paths (paths,) whose classes account for all that was measured (paths, configurations)."""
+    """Return whether the classes of each call path account for all counts, shape (paths,).
+
+    measured: shape (paths, configurations).
+    """
     sums = np.zeros(measured.shape)
     np.add.at(sums, classes.callpath, counts * each[:, None])
     return np.asarray((np.abs(sums - measured) <= _ROUNDING * (1.0 + measured)).all(axis=1), dtype=bool)
