@@ -142,7 +142,7 @@ class Diagnosis:
         return sum(finding.lost for finding in self.findings if not finding.in_model)
 
     def share(self, finding: Finding | BeyondEffort) -> float:
-        """Return the part of all time at the point that a finding loses. All time is `predicted` plus `not_in_models`."""
+        """Return the part of all time at the point that a finding loses; all time is `predicted` + `not_in_models`."""
         whole = self.predicted + self.not_in_models
         return finding.lost / whole if whole > 0 else math.nan
 

@@ -39,8 +39,7 @@ class Exact(Protocol):
     """A search for the laws that reproduce all counts exactly."""
 
     def __call__(self, counts: Floats, unit: float) -> Laws | None:
-        """Return the laws of counts, shape (configurations,), with this greatest common divisor; None if there are
-        none."""
+        """Return the laws of counts, shape (configurations,); None if there are none. unit: greatest common divisor."""
 
 
 def follow(

@@ -140,7 +140,7 @@ class CountModels:
 
 
 def count_models(experiment: Experiment) -> CountModels | None:
-    """Return the models of counts of an experiment; None if no count adds up over ranks, or there are too few points."""
+    """Return the models of counts of an experiment; None if no count adds up over ranks, or with too few points."""
     positive = bool((experiment.points > 0).all())
     if experiment.over_ranks == "max" or experiment.configurations < _FEWEST or not positive:
         return None

@@ -104,7 +104,7 @@ class Library:
 
     @cached_property
     def pairs(self) -> tuple[Floats, Integers, Integers]:
-        """Return the sums of the projections of two classes, ascending, and the two classes. A class may occur twice."""
+        """Return the sums of the projections of two classes, ascending, and these classes. A class may occur twice."""
         few = min(len(self.classes), _MOST_FACTORS)
         first, second = np.triu_indices(few)
         sums = self.numbers[first] + self.numbers[second]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model all counts of a program together: equal vectors are modeled once, and all vectors determine the process grid."""
+"""Model all counts of a program together: equal vectors only once, and one process grid for all vectors."""
 
 from __future__ import annotations
 
