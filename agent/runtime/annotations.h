@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* annotations.h: regions that the program names while it runs (quipu/region.h, and the interfaces of other tools). */
+/* annotations.h: regions that the program names at run time (quipu/region.h, and the interfaces of other tools). */
 #ifndef QUIPU_ANNOTATIONS_H
 #define QUIPU_ANNOTATIONS_H
 
@@ -11,46 +11,46 @@ namespace quipu {
 struct Mark {
     quipu_region *region;
     Frame *frame;
-    Node *at;         /* its call path */
-    uint64_t *visits; /* of its call path */
-    Node *function;   /* whose code runs in it, with counters in memory that are right at every call; null: none */
-    uint64_t *before; /* the counters of `function`, and its visits after them, as far as they were given to regions */
-    bool ended;       /* and its frame is not the innermost one: it goes on as what is around it */
+    Node *at;         /* node of its call path */
+    uint64_t *visits; /* visits of its call path */
+    Node *function;   /* function whose code runs in it; null if its counters may be in registers */
+    uint64_t *before; /* counters and then visits of `function` that regions already got */
+    bool ended;       /* ended, but its frame is not innermost: it represents the code around it */
 };
 
 struct PhaseRecord;
 
-/* Work of a function that a region in it got. */
+/* Work that moved from a function to a region in it. */
 struct Gift {
     Node *from, *to;
     uint64_t amount[1 + QUIPU_WEIGHTED]; /* visits, then effort */
     Gift *next;
 };
 
-/* What a thread has of them; made with its first. */
+/* Annotations of a thread, created with its first open region. */
 struct Annotations {
     uint32_t count;
-    bool busy; /* in a call, which a signal handler may have interrupted */
+    bool busy; /* inside of a call, which a signal handler may interrupt */
     Mark *marks;
-    uint64_t *before; /* where marks have theirs */
+    uint64_t *before; /* memory for the counters of marks */
     PhaseRecord *phases;
-    Gift *gifts[256]; /* by their nodes */
+    Gift *gifts[256]; /* indexed by node */
 };
 
-/* After the frames from `frame` on have ended in another way than by the end of their regions: those that are open are
- * still open, in what is active now. ended: what is active no more; after main nothing is open. */
+/* Reopens regions after the frames from `frame` on ended without the end of their regions. The regions are still open,
+ * below the active node. ended: the node that is no longer active; after main all regions are closed. */
 void reopen(quipu_thread *thread, const Frame *frame, const Node *ended);
-/* The call path to go on with where `node` was active when `top` was the innermost frame: that of a region which has
- * ended meanwhile goes on as what is around it. */
+/* Returns the call path to continue with, if `node` was active when `top` was the innermost frame. An ended region
+ * continues as the code around it. */
 Node *going_on(const quipu_thread *thread, const Frame *top, Node *node);
-/* After the end of a visit. cuts: with frames from `frame` on. */
+/* Runs after the end of a visit. cuts: frames from `frame` on ended, too. */
 void after_end(quipu_thread *thread, const Frame *frame, const Node *ended, bool cuts);
-/* Adds to the profile what it does not contain yet: iterations of phases, wrong nesting. Under the lock. */
+/* Adds iterations of phases and wrong nesting to the profile. Call under the lock. */
 void describe_annotations();
-/* In the child of a fork, whose profile begins empty. */
+/* Runs in the child of a fork, whose profile begins empty. */
 void forget_iterations();
 
-/* Iterations of a phase (iterations.cpp). Null: not kept. */
+/* Returns the iterations of a phase (iterations.cpp); null if they are not recorded. */
 PhaseRecord *phase_of(Thread *thread, const quipu_region *region);
 void begin_iteration(quipu_thread *thread, PhaseRecord *phase, long long iteration);
 void end_iteration(quipu_thread *thread, PhaseRecord *phase);

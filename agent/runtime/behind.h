@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of the C library that this library comes before, to be called from ours of the same name. */
+/* The functions of the C library that this library intercepts, for calls from the interceptors. */
 #ifndef QUIPU_BEHIND_H
 #define QUIPU_BEHIND_H
 
@@ -21,8 +21,9 @@ using PthreadCreate = int (*)(pthread_t *, const pthread_attr_t *, ThreadFunctio
 using Prctl = int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long);
 using Fork = pid_t (*)();
 
-/* Null: the C library has none (_Fork before glibc 2.34). Looked up when this library is loaded, so that later calls
- * are async-signal-safe; by the call itself where another constructor comes first. */
+/* Returns null if the C library has no such function (_Fork before glibc 2.34). The functions are looked up when this
+ * library is loaded, so that later calls are async-signal-safe. If another constructor runs earlier, its call looks
+ * them up. */
 QUIPU_BARE Sigaction sigaction_behind();
 QUIPU_BARE Signal signal_behind();
 QUIPU_BARE Syscall syscall_behind();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time stamps: the invariant time stamp counter where there is one, else clock_gettime. */
+/* Time stamps: the invariant time stamp counter if it exists, otherwise clock_gettime. */
 #ifndef QUIPU_CLOCK_H
 #define QUIPU_CLOCK_H
 
@@ -10,7 +10,7 @@
 
 namespace quipu {
 
-/* From now on no clock of the C library is read: it uses the counter. */
+/* Stops reading clocks of the C library, which use the counter. */
 void forbid_counter();
 extern bool counter_is_forbidden;
 void read_clock_of_kernel(clockid_t id, struct timespec *now);
@@ -24,11 +24,11 @@ inline uint64_t nanoseconds(clockid_t id) {
     return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-/* Nanoseconds that a simulator counts (quipu_share); in the profile they are QUIPU_CLOCK_NANOSECONDS. */
+/* Simulated nanoseconds (quipu_share); in the profile they are QUIPU_CLOCK_NANOSECONDS. */
 constexpr uint32_t simulated_clock = 255;
 uint64_t simulated_ticks();
 
-/* Ticks of the clock that was chosen; 0 with QUIPU_CLOCK_NONE. */
+/* Returns ticks of the selected clock; 0 with QUIPU_CLOCK_NONE. */
 inline uint64_t ticks(uint32_t clock) {
     if (__builtin_expect(clock == QUIPU_CLOCK_TSC, 1))
         return quipu_cycles();
@@ -37,7 +37,7 @@ inline uint64_t ticks(uint32_t clock) {
     return clock == QUIPU_CLOCK_NANOSECONDS ? nanoseconds(CLOCK_MONOTONIC) : 0;
 }
 
-/* The clock that `choice` (value of QUIPU_CLOCK, or null) asks for, or the best one of this machine. */
+/* Returns the clock that `choice` (value of QUIPU_CLOCK, or null) selects, or the best clock of this machine. */
 uint32_t choose_clock(const char *choice);
 
 } // namespace quipu

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a rank does between two calls of MPI, noted for simulations by effort (computation.cpp). */
+/* Records the work of a rank between two calls of MPI, for simulations by effort (computation.cpp). */
 #ifndef QUIPU_COMPUTATION_H
 #define QUIPU_COMPUTATION_H
 
@@ -10,9 +10,9 @@ namespace quipu {
 /* Whether QUIPU_RATES names rates, which give simulated time. */
 extern bool by_effort;
 
-/* A link was followed: the counters behind it may change. Only with by_effort. */
+/* Notes that a link was followed, so its counters may change. Only with by_effort. */
 void note_visit(quipu_thread *thread, Link *link);
-/* A node became active otherwise. */
+/* Notes that a node became active in another way. */
 void note_node(quipu_thread *thread, Node *node);
 
 } // namespace quipu

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters of the processor for one thread: events of the kernel (perf_event_open) or of PAPI. */
+/* Hardware counters of one thread: events of the kernel (perf_event_open) or of PAPI. */
 #ifndef QUIPU_COUNTING_H
 #define QUIPU_COUNTING_H
 
@@ -11,46 +11,47 @@
 
 namespace quipu {
 
-/* A descriptor of an event. The program may close it and open a file of its own with the number, so the kernel is asked
- * for the id of the event before each use. */
+/* A descriptor of an event. The program may close it and open another file with the same number. The identifier of the
+ * event is therefore checked before each use. */
 struct EventFile {
     int fd = -1;
     uint64_t id = 0;
-    bool counts = false; /* against the limit of the program */
+    bool counts = false; /* whether it counts against the limit of the program */
 
-    /* Of this thread, in user space. Returns 0 or what failed (errno). with_kernel: in the kernel, too. */
+    /* Opens an event of this thread in user space. Returns 0 or errno. with_kernel: also in the kernel. */
     int open(uint32_t type, const uint64_t *config, bool with_kernel, int leader, uint64_t period);
     bool is_ours() const;
-    /* By which signal it says that a period has passed. */
+    /* Sets the signal that is sent after each period. */
     bool send(int signal) const;
     void close();
 };
 
-/* Events that count at the same times. */
+/* Events that are counted at the same time. */
 struct EventGroup {
     EventFile leader;
     uint32_t events = 0;
     struct Member {
         EventFile file;
         const CounterEvent *event;
-        const perf_event_mmap_page *page; /* null: only read() gives its count */
+        const perf_event_mmap_page *page; /* null: only read() returns its count */
         uint64_t last;
     } member[most_events];
-    PerfTimes last = {};  /* when values were last given to a call path */
-    PerfTimes total = {}; /* so far */
+    PerfTimes last = {};  /* at the last sample */
+    PerfTimes total = {}; /* since the start */
 };
 
-/* The counters of one thread. add: gets the number of a counter and what it counted since the last time. */
+/* The counters of one thread. add: is called with the index of a counter and its increase since the last call. */
 class Counting {
   public:
-    /* Of the calling thread. Returns null, or the event that cannot be counted, with the reason in `failure`. */
+    /* Begins counting on the calling thread. Returns null, or the event that cannot be counted, with the reason in
+     * `failure`. */
     const char *begin(const SampleOptions &options, char *failure, size_t size);
-    /* Async-signal-safe; on the thread that is counted. */
+    /* Reads the counters. Async-signal-safe; call on the counted thread. */
     void take(void (*add)(void *to, uint32_t counter, uint64_t value), void *to);
     void end();
-    /* In the child of a fork. */
+    /* Runs in the child of a fork. */
     void forget();
-    /* How long an event was wanted, and how long it counted; 0 where that is not known. */
+    /* Returns how long an event was requested and how long it was counted; 0 if unknown. */
     PerfTimes times_of(const CounterEvent *event) const;
 
   private:

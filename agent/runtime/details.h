@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the pass keeps compressed of a region. */
+/* The compressed details of regions, which the pass writes. */
 #ifndef QUIPU_RUNTIME_DETAILS_H
 #define QUIPU_RUNTIME_DETAILS_H
 
@@ -7,9 +7,9 @@
 
 namespace quipu {
 
-/* Fills in `whole` from the details of `region`: of a function with its scopes, of a scope alone. `details` of a scope
- * says how far behind the function it is a region in memory; 0: it is none. False if there is no memory for that, or
- * they are damaged. Under the lock. */
+/* Reads the details of `region` into `whole`: a function with its scopes, or a scope alone. `details` of a scope is the
+ * distance of its region from the region of the function; 0: the scope has no region. Returns false if there is no
+ * memory or the details are damaged. Call under the lock. */
 bool read_details(const quipu_region *region, quipu_region *whole);
 
 } // namespace quipu

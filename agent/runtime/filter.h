@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Score-P filter files, for the runtime and for the compiler pass: the same rules at both places.
+/* Score-P filter files, with the same rules for the runtime and the compiler pass.
  *
- * Needs libc only. Grammar and matching follow Score-P 8.4: rules apply in order, the last that matches holds,
- * everything starts included; a region is out if its file or its name is out; patterns are fnmatch(pattern, name, 0).
- * The body of an OpenMP construct has the names of its function, too.
- */
+ * Needs libc only. Grammar and matching follow Score-P 8.4. Rules apply in order, and the last matching rule decides.
+ * By default all regions are included. A region is excluded if its file or its name is excluded. Patterns are
+ * fnmatch(pattern, name, 0). The body of an OpenMP construct also has the names of its function. */
 #ifndef QUIPU_FILTER_H
 #define QUIPU_FILTER_H
 
@@ -15,7 +14,7 @@ namespace quipu {
 struct FilterRule {
     enum Target { File, Name, LinkerName } target;
     bool include;
-    const char *pattern; /* points into the text that was parsed */
+    const char *pattern; /* points into the parsed text */
 };
 
 struct Filter {
@@ -23,16 +22,16 @@ struct Filter {
     size_t count = 0;
     char *text = nullptr;
 
-    /* `display` may be null if it is the same as `name`; `file` may be null. */
+    /* Returns whether a region is included. `display` is null if it equals `name`; `file` may be null. */
     bool includes(const char *file, const char *name, const char *display) const;
-    /* Whether the last rule that fits the name includes it: somebody wants to see this region. */
+    /* Returns whether the last matching rule includes the name explicitly. */
     bool asks_for(const char *name, const char *display) const;
     void clear();
 };
 
 struct FilterError {
-    unsigned line = 0;      /* 0: not in a line (the file cannot be read) */
-    char message[256] = {}; /* for a person */
+    unsigned line = 0;      /* 0: no line (the file cannot be read) */
+    char message[256] = {}; /* readable text */
 };
 
 /* Parse `text` of `length` bytes. Returns false and fills `error` at the first mistake. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hot.h: the hot path of entering, leaving and adding, for the runtime, the MPI library and the hook of Python. Nobody
- * else writes the runtime's memory but the IR that the pass emits (llvm_pass/hooks.cpp), which does the same.
+/* hot.h: the fast path of enter, exit and add, for the runtime, the MPI library and the hook of Python. In addition,
+ * only the IR of the pass (llvm_pass/hooks.cpp) writes memory of the runtime, in the same way.
  *
- * A thread writes its own state and nodes without a lock; at its end the process looks at threads that still run. What
- * both charge at the same moment may count once or not at all.
- */
+ * A thread writes its state and its nodes without a lock. At the end, the process reads threads that still run. Time
+ * that both charge at the same moment may count once or not at all. */
 #ifndef QUIPU_HOT_H
 #define QUIPU_HOT_H
 
@@ -18,7 +17,7 @@
 
 #define QUIPU_INLINE static inline __attribute__((always_inline))
 
-/* The counter that QUIPU_CLOCK_TSC stands for. */
+/* Reads the counter of QUIPU_CLOCK_TSC. */
 QUIPU_INLINE uint64_t quipu_cycles(void) {
 #if defined(__x86_64__)
     return __builtin_ia32_rdtsc();
@@ -33,12 +32,12 @@ QUIPU_INLINE uint64_t quipu_cycles(void) {
 #endif
 }
 
-/* Adds to a number that no other thread adds to. */
+/* Adds to a number that no other thread changes. */
 QUIPU_INLINE void quipu_increase(uint64_t *number, uint64_t by) {
     __atomic_store_n(number, __atomic_load_n(number, __ATOMIC_RELAXED) + by, __ATOMIC_RELAXED);
 }
 
-/* quipu_add and quipu_max for a node that no other thread adds to now. */
+/* quipu_add and quipu_max for a node that no other thread changes now. */
 QUIPU_INLINE void quipu_add_alone(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
     quipu_increase(&node->metrics[metric], value);
 }
@@ -48,13 +47,13 @@ QUIPU_INLINE void quipu_max_alone(struct quipu_node *node, enum quipu_metric met
         __atomic_store_n(&node->metrics[metric], value, __ATOMIC_RELAXED);
 }
 
-/* Whether the time at two nodes is that of one, so that no clock is read between them. */
+/* Returns whether both nodes charge the same node, so that no clock is read between them. */
 QUIPU_INLINE int quipu_charged_alike(const struct quipu_node *a, const struct quipu_node *b) {
     return __atomic_load_n(&a->charged, __ATOMIC_RELAXED) == __atomic_load_n(&b->charged, __ATOMIC_RELAXED);
 }
 
-/* Adds the time since the latest event to the active node. now: a reading of the thread's clock; a signal handler may
- * have been measured since that reading. */
+/* Adds the time since the latest event to the active node. now: a reading of the thread's clock; a measured signal
+ * handler may have run since then. */
 QUIPU_INLINE void quipu_charge(struct quipu_thread *thread, uint64_t now) {
     const uint64_t last = __atomic_load_n(&thread->last, __ATOMIC_RELAXED);
     if (__builtin_expect(now <= last, 0))
@@ -63,9 +62,9 @@ QUIPU_INLINE void quipu_charge(struct quipu_thread *thread, uint64_t now) {
     __atomic_store_n(&thread->last, now, __ATOMIC_RELAXED);
 }
 
-/* Where entering a region leads from the active node; NULL if it was not entered from there lately. */
+/* Returns the link from the active node to a region; NULL if the region was not entered from there recently. */
 QUIPU_INLINE struct quipu_link *quipu_known_link(const struct quipu_thread *thread, const struct quipu_region *region) {
-    /* Of a region the thread that registers it writes the hash, then the id, while others look at them. */
+    /* The registering thread writes first the hash and then the id, while other threads read them. */
     const uint64_t hash = __atomic_load_n(&region->hash, __ATOMIC_RELAXED);
     struct quipu_link *link = thread->table[QUIPU_TABLE_INDEX(thread->here->salt, hash)];
     const uint64_t id = __atomic_load_n(&region->id, __ATOMIC_ACQUIRE);
@@ -85,8 +84,9 @@ QUIPU_INLINE void quipu_activate(struct quipu_thread *thread, struct quipu_frame
     __atomic_store_n(&thread->here, node, __ATOMIC_RELAXED);
 }
 
-/* Activates a call path in a new frame; there must be room for it. Until the frame is the innermost one, a signal
- * handler that is measured takes its place: it is filled before, for handlers that come right after, and then again. */
+/* Activates a call path in a new frame, for which there must be memory. Until the frame is innermost, a measured signal
+ * handler may use the same frame. It is therefore filled twice: before, for handlers that run directly after, and then
+ * again. */
 QUIPU_INLINE struct quipu_frame *quipu_push(struct quipu_thread *thread, struct quipu_node *node, uint64_t *counters) {
     struct quipu_frame *frame = thread->top + 1;
     struct quipu_node *back = thread->here;
@@ -103,12 +103,12 @@ QUIPU_INLINE struct quipu_frame *quipu_push_link(struct quipu_thread *thread, co
     return quipu_push(thread, link->to, link->counters);
 }
 
-/* Whether time stamps of this thread are readings of quipu_cycles. */
+/* Returns whether time stamps of this thread are readings of quipu_cycles. */
 QUIPU_INLINE int quipu_counts_cycles(const struct quipu_thread *thread) {
     return __builtin_expect(thread != NULL && thread->clock == QUIPU_CLOCK_TSC, 1);
 }
 
-/* quipu_enter, quipu_exit and quipu_ticks, without a call when nothing unusual happens. */
+/* The common cases of quipu_enter, quipu_exit and quipu_ticks, without a call. */
 QUIPU_INLINE struct quipu_frame *quipu_enter_inline(struct quipu_region *region) {
     struct quipu_thread *thread = quipu_current;
     struct quipu_link *link = quipu_counts_cycles(thread) ? quipu_known_link(thread, region) : NULL;
@@ -119,7 +119,7 @@ QUIPU_INLINE struct quipu_frame *quipu_enter_inline(struct quipu_region *region)
     return quipu_push_link(thread, link);
 }
 
-/* now: a reading of quipu_ticks since the frame was entered, 0: to be made here. */
+/* now: a reading of quipu_ticks since the frame was entered; 0: read the clock here. */
 QUIPU_INLINE void quipu_exit_inline(struct quipu_frame *frame, uint64_t now) {
     struct quipu_thread *thread = quipu_current;
     if (__builtin_expect(!quipu_counts_cycles(thread) || thread->top != frame ||
@@ -138,7 +138,7 @@ QUIPU_INLINE uint64_t quipu_ticks_inline(void) {
     return quipu_counts_cycles(quipu_current) ? quipu_cycles() : quipu_ticks();
 }
 
-/* quipu_ticks at the latest event of this thread: when its innermost region was entered, right after that. */
+/* Returns quipu_ticks at the latest event of this thread; directly after entering a region, the time of entering. */
 QUIPU_INLINE uint64_t quipu_latest_ticks(void) { return quipu_current == NULL ? 0 : quipu_current->last; }
 
 #endif

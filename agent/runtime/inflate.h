@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decompresses what the pass compressed with zlib. */
+/* Decompresses the zlib data of the pass. */
 #ifndef QUIPU_INFLATE_H
 #define QUIPU_INFLATE_H
 
@@ -8,8 +8,8 @@
 
 namespace quipu {
 
-/* Writes `out_size` bytes to `out`. False if the data are damaged or do not end with them; the checksum at their end is
- * not compared. Format: RFC 1950, RFC 1951. */
+/* Writes `out_size` bytes to `out`. Returns false if the data are damaged or do not end there. The checksum at the end
+ * is not compared. Format: RFC 1950, RFC 1951. */
 bool inflate(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size);
 
 } // namespace quipu

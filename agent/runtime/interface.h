@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The number of everything that instrumented code and the runtime must agree on. Pass and runtime have it from here,
- * each instrumented file carries it, and the runtime refuses files with another one (quipu_check).
- */
+/* The number of the interface between instrumented code and the runtime. Pass and runtime compute it here. Each
+ * instrumented file contains it, and the runtime refuses files with another number (quipu_check). */
 #ifndef QUIPU_INTERFACE_H
 #define QUIPU_INTERFACE_H
 
@@ -15,7 +14,7 @@
 #define QUIPU_CONSTEXPR
 #endif
 
-/* To be raised when the meaning of something changes and its place does not; a layout changes the number by itself. */
+/* Raise it when a meaning changes without a change of the layout. A changed layout changes the number automatically. */
 enum { QUIPU_INTERFACE_REVISION = 7 };
 
 static inline QUIPU_CONSTEXPR uint32_t quipu_interface(void) {
@@ -74,7 +73,7 @@ static inline QUIPU_CONSTEXPR uint32_t quipu_interface(void) {
     return (uint32_t)((hash ^ hash >> 32) & 0xffffffffu);
 }
 
-/* For libraries that know this by hand and not from the pass: `module` is static, and names a source. */
+/* For libraries that the pass did not compile. `module` is static, and names a source. */
 static inline void quipu_check_library(struct quipu_module *module) {
     module->interface = quipu_interface();
     quipu_check(module);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linker names without what they say of the MPI that their program was built for. */
+/* Linker names without the parts that depend on the MPI library. */
 #ifndef QUIPU_MPI_HANDLES_H
 #define QUIPU_MPI_HANDLES_H
 
@@ -7,8 +7,8 @@
 
 namespace quipu {
 
-/* Writes the linker name as every MPI's build of the function has it (modeling/mpi_handles.py says more), and returns
- * its length. `alike` has room for `length` characters; a name is never longer than it was. */
+/* Writes the linker name that is common to all MPI libraries (modeling/mpi_handles.py), and returns its length. `alike`
+ * has space for `length` characters; the result is never longer. */
 size_t built_alike(const char *name, size_t length, char *alike);
 
 } // namespace quipu

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pointers by number, for what simulated ranks compute: many, looked up at each call of MPI. */
+/* A map from numbers to pointers, for simulated ranks, which look up many numbers at each call of MPI. */
 #ifndef QUIPU_NUMBER_MAP_H
 #define QUIPU_NUMBER_MAP_H
 

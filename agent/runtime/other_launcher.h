@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes of a job whose launcher Quipu did not start, and did not see. */
+/* Detects processes of a launcher that Quipu did not start. */
 #ifndef QUIPU_OTHER_LAUNCHER_H
 #define QUIPU_OTHER_LAUNCHER_H
 
@@ -7,7 +7,7 @@
 
 namespace quipu {
 
-/* launcher: the name of its process. rank, ranks: as the launcher says in the environment, null if it does not. */
+/* launcher: the name of its process; rank, ranks: from environment variables of the launcher, or null. */
 struct OtherLauncher {
     char launcher[17];
     const char *rank, *ranks;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts as the kernel gives them: what read() returns for a group of events, and the page of an event that is mapped
- * into the process. Pure functions on those bytes. */
+/* Decodes counts of the kernel: the result of read() for a group of events, and the mapped page of an event. Pure
+ * functions on these bytes. */
 #ifndef QUIPU_PERF_PAGE_H
 #define QUIPU_PERF_PAGE_H
 
@@ -10,8 +10,8 @@
 
 namespace quipu {
 
-/* An event, or a group, up to a moment. Nanoseconds in which it was wanted and in which it counted: less, where more
- * events are wanted than the processor has counters. */
+/* Times of an event or a group, in nanoseconds: requested and counted. The second one is smaller if more events are
+ * requested than the processor has counters. */
 struct PerfTimes {
     uint64_t enabled, running;
 };
@@ -19,8 +19,8 @@ struct PerfTimes {
 constexpr uint64_t perf_read_format =
     PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 
-/* What read() of a leader with perf_read_format gives (perf_event_open(2)): number of events, the times, and a value
- * per event. False if these are not `events` values. */
+/* Decodes read() of a leader with perf_read_format (perf_event_open(2)): number of events, times, one value per event.
+ * Returns false if these are not `events` values. */
 inline bool read_group(const uint64_t *buffer, size_t bytes, uint32_t events, PerfTimes *times, uint64_t *values) {
     if (bytes != sizeof(uint64_t) * (3 + size_t{events}) || buffer[0] != events)
         return false;
@@ -30,8 +30,8 @@ inline bool read_group(const uint64_t *buffer, size_t bytes, uint32_t events, Pe
     return true;
 }
 
-/* What an event counted in an interval, had it counted all the time that it was wanted. Nothing while it did not run:
- * the caller keeps the interval open until it runs again. */
+/* Returns the count of an interval, scaled to the requested time; 0 while the event did not run. The caller then keeps
+ * the interval open until it runs again. */
 inline uint64_t scaled(uint64_t count, PerfTimes passed) {
     if (passed.running == 0 || passed.running >= passed.enabled)
         return count;
@@ -39,9 +39,9 @@ inline uint64_t scaled(uint64_t count, PerfTimes passed) {
                                  static_cast<double>(passed.running));
 }
 
-/* The page may be written to by the kernel at any time, which `lock` shows: the protocol of linux/perf_event.h.
- * False: the event is not on the processor, or user space may not read its counter; read() has to do it. `counter`
- * reads the processor's counter with an index (rdpmc), `ticks` is the time stamp counter. */
+/* Reads an event from its page, which the kernel may change at any time (`lock`; protocol of linux/perf_event.h).
+ * Returns false if the event is not on the processor, or user space may not read its counter; then read() is necessary.
+ * `counter` reads the hardware counter with an index (rdpmc), `ticks` is the time stamp counter. */
 template <typename Counter, typename Ticks>
 bool read_page(const perf_event_mmap_page *page, Counter counter, Ticks ticks, PerfTimes *times, uint64_t *value) {
     uint32_t sequence;
@@ -60,7 +60,7 @@ bool read_page(const perf_event_mmap_page *page, Counter counter, Ticks ticks, P
             times->enabled += passed;
             times->running += passed;
         } else if (times->enabled != times->running) {
-            return false; /* how long it ran cannot be known here */
+            return false; /* the running time is unknown here */
         }
         const unsigned unused = 64 - page->pmc_width;
         const auto here = static_cast<int64_t>(counter(index - 1) << unused) >> unused; /* sign of the counter */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quipu_runtime.h: what the MPI library and the hook of Python use besides quipu.h. */
+/* quipu_runtime.h: further interface of the runtime for the MPI library and the hook of Python, in addition to quipu.h.
+ */
 #ifndef QUIPU_RUNTIME_H
 #define QUIPU_RUNTIME_H
 
@@ -12,50 +13,50 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Reading of the clock that the time metric is kept in; metrics with the unit s take differences of it. 0 while nothing
- * is measured or no time is kept. */
+/* Reads the clock of the metric time. Metrics with the unit s use differences of it. Returns 0 while nothing is
+ * measured or no time is recorded. */
 uint64_t quipu_ticks(void);
 
-/* What an environment variable of the runtime or of the MPI library said when this process started: the same in all
- * ranks, whatever a rank has made of its environment since. NULL if it was not set. */
+/* Returns the value of an environment variable of the runtime or of the MPI library at the start of this process; NULL
+ * if it was not set. The value is the same in all ranks, even if a rank changed its environment since. */
 const char *quipu_setting(const char *name);
 
 /* A fact about this process ("rank", "mpi_size", "mpi_library" …); the last value of a key holds. */
 void quipu_attribute(const char *key, const char *value);
 /* A fact about the calling thread; after quipu_share, about the running rank. */
 void quipu_location_attribute(const char *key, const char *value);
-/* A copy of the name of a region (quipu/region.h) that stays to the end of the process, always the same one; NULL while
- * nothing is measured or if there is no memory. */
+/* Returns a copy of the name of a region (quipu/region.h), always at the same address until the end of the process;
+ * NULL while nothing is measured or if there is no memory. */
 const char *quipu_region_name(const char *name);
-/* Bring the profile file up to date: time of the active call path, clock, the process's resource use. Call at
- * MPI_Finalize. Measuring goes on. */
+/* Updates the profile file: time of the active call path, clock, resource use of the process. Call it at MPI_Finalize.
+ * Measuring continues. */
 void quipu_flush(void);
 
-/* Ranks that are not processes: a simulator (SimGrid SMPI) runs one after the other on stacks of their own, so that
- * threads do not tell them apart. Each rank has a tree like a thread; all are in the profile of the process. */
+/* Ranks that are not processes. A simulator (SimGrid SMPI) runs them in turn on separate stacks, so threads do not
+ * identify them. Each rank has a tree like a thread. All trees are in the profile of the process. */
 struct quipu_ranks {
-    /* A place for the runtime's state of the rank that runs now, NULL at first; NULL: nobody who is measured. */
+    /* Returns the place for the runtime's state of the running rank, which is NULL at first; returns NULL if no
+     * measured rank runs. */
     void **(*running)(void);
-    /* The time of the running rank in ns, which quipu_ticks returns. It may go back a little: what was counted since
-     * then is taken from the call path that is active. */
+    /* Returns the time of the running rank in ns, which quipu_ticks returns. It may go back a little. The active call
+     * path then loses the difference. */
     uint64_t (*now)(void);
 };
 /* Call before anything is measured. */
 void quipu_share(const struct quipu_ranks *ranks);
 
-/* Whether the time of ranks is that of their effort: QUIPU_RATES names a file of rates, which is read at the first
- * call. Then `now` is simulated time only. */
+/* Returns whether the time of ranks follows from their effort: QUIPU_RATES names a file of rates, which the first call
+ * reads. Then `now` is only simulated time. */
 int quipu_compute_by_effort(void);
-/* Simulated time of the running rank begins: what it did before takes none, but the visits of regions that are still
- * active take the time that a visit of them has besides its effort. */
+/* Begins the simulated time of the running rank. Earlier work takes no time, but the visits of active regions take the
+ * time of a visit beyond its effort. */
 void quipu_begin_computations(void);
-/* The seconds that the effort of the running rank since its last quipu_computed stands for. */
+/* Returns the seconds of the effort of the running rank since its last quipu_computed. */
 double quipu_computation(void);
-/* After each quipu_computation: it took so many seconds of simulated time, which go to the call paths that had the
- * effort. */
+/* Call after each quipu_computation, with its simulated seconds. The call paths with the effort get this time. */
 void quipu_computed(double seconds);
-/* The call of MPI that is active took so many seconds of simulated time, of the rates' machine. If the MPI library
- * itself takes longer, the rest is part of what is computed next. */
+/* Sets the simulated seconds of the active MPI call, on the machine of the rates. If the MPI library itself takes
+ * longer, the rest is part of the next computation. */
 void quipu_operated(double seconds);
 
 /* Delays: what a thread did since it was synchronized with others, and how long these waited for it then. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Seconds per unit of effort, of call paths, and what calls of MPI take: the file that QUIPU_RATES names. */
+/* The file that QUIPU_RATES names: seconds per unit of effort of call paths, and seconds of MPI calls. */
 #ifndef QUIPU_RATES_H
 #define QUIPU_RATES_H
 
@@ -14,20 +14,20 @@ struct Rates {
     double fs[QUIPU_WEIGHTED + 1];
 };
 
-/* Femtoseconds that an operation of MPI takes the processor for: per call, and per byte sent or received. */
+/* Processor time of an MPI operation in femtoseconds: per call, and per byte sent or received. */
 struct Operation {
     double fs_per_call, fs_per_byte;
 };
 
-/* A call path is told by the hash of all names from the root, a region by that of its name. */
+/* The hash of all names from the root identifies a call path; the hash of its name identifies a region. */
 constexpr uint64_t no_names = 14695981039346656037u;
 uint64_t with_name(uint64_t path, const char *name, size_t length);
 
-/* Ends the process with a message if the file has a mistake. */
+/* Reads the file. An error in it ends the process with a message. */
 void read_rates(const char *path);
-/* Of a call path, or of its region, or of the program. */
+/* Returns the rates of a call path, or else of its region, or else of the program. */
 const Rates *rates_of(uint64_t path, uint64_t region);
-/* Of a call path, or of its operation; null if there is none. */
+/* Returns the operation of a call path, or else the operation by name; null if there is none. */
 const Operation *operation_of(uint64_t path, uint64_t operation);
 
 } // namespace quipu

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to be sampled: QUIPU_SAMPLE and QUIPU_COUNTERS. */
+/* Options of sampling: QUIPU_SAMPLE and QUIPU_COUNTERS. */
 #ifndef QUIPU_SAMPLE_OPTIONS_H
 #define QUIPU_SAMPLE_OPTIONS_H
 
@@ -10,7 +10,7 @@ namespace quipu {
 
 constexpr uint32_t most_counters = 16, most_events = 32;
 
-/* An event whose count goes into a counter, or is taken from it. */
+/* An event whose count is added to a counter or subtracted from it. */
 struct CounterEvent {
     uint32_t counter;
     bool negative;
@@ -27,8 +27,8 @@ struct SampleOptions {
     CounterEvent event[most_events];
 };
 
-/* rate: samples per second of processor time; counters: as docs/environment.md describes QUIPU_COUNTERS; both may be
- * null. Returns what is wrong, null if nothing is. */
+/* Reads the options. rate: samples per second of processor time; counters: QUIPU_COUNTERS as in docs/environment.md;
+ * both may be null. Returns an error message, or null. */
 const char *read_sample_options(const char *rate, const char *counters, SampleOptions *options);
 
 } // namespace quipu

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The signal of the samples, which the program may want for itself. */
+/* The signal of the samples, which the program may need itself. */
 #ifndef QUIPU_SIGNALS_H
 #define QUIPU_SIGNALS_H
 
@@ -9,11 +9,11 @@ namespace quipu {
 
 using SignalHandler = void (*)(int, siginfo_t *, void *);
 
-/* A signal that nobody uses, with this handler from here on; 0 if there is none. Under the lock. */
+/* Takes an unused signal, and sets this handler. Returns 0 if there is none. Call under the lock. */
 int take_signal(SignalHandler handler);
-/* Whether it is still ours. */
+/* Returns whether the signal still belongs to the runtime. */
 bool has_signal(int signal);
-/* Called when the program wants the signal, which is its own then. Not under the lock. */
+/* Sets the function to call when the program takes the signal. It is called without the lock. */
 void when_signal_is_wanted(void (*give_up)());
 
 } // namespace quipu

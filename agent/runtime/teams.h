@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* teams.h: parallel regions of OpenMP in simulated ranks, which the OpenMP library cannot tell of (ompt.cpp). */
+/* teams.h: parallel regions of OpenMP in simulated ranks, which the OpenMP library cannot report (ompt.cpp). */
 #ifndef QUIPU_TEAMS_H
 #define QUIPU_TEAMS_H
 
@@ -7,13 +7,13 @@
 
 namespace quipu {
 
-/* Whether this is the linker name of the body of a parallel construct, as clang and flang name it. */
+/* Returns whether this is the linker name of the body of a parallel construct in clang or flang. */
 bool is_body(const char *name);
-/* Before a rank of a shared process enters a region: where that is the body of a parallel construct, the region of the
- * construct is entered. */
+/* Runs before a rank of a shared process enters a region. If the region is the body of a parallel construct, enters the
+ * region of the construct. */
 void enter_construct(const quipu_thread *rank, quipu_region *body);
-/* The frame, not the root, of a rank of a shared process that leaves a region, or that of the construct around it,
- * which ends with its body. */
+/* Returns the frame to leave: `frame`, which is not the root, or the frame of the construct around it, which ends with
+ * its body. */
 quipu_frame *with_construct(quipu_frame *frame);
 
 } // namespace quipu
