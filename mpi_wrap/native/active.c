@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When wrappers are on, and what is said once per process; active_smpi.c does this where ranks are no processes. */
+/* Switches the wrappers on, and writes attributes once per process. active_smpi.c does this for simulated ranks. */
 #include "active.h"
 
 #include "call.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which MPIs share handle types and constants: Intel MPI, MVAPICH and others follow MPICH. */
+/* Returns the ABI of an MPI library. Intel MPI, MVAPICH and others follow MPICH. */
 static const char *abi_of(const char *version) {
     return strstr(version, "Open MPI") != NULL ? "Open MPI" : strstr(version, "SMPI") != NULL ? "SMPI" : "MPICH";
 }
@@ -33,7 +33,7 @@ __attribute__((constructor)) static void start(void) {
     quipu_mpi_chain();
 }
 
-/* Name the MPI that runs; false if it is not the one that this library is for. */
+/* Records the name of the running MPI. Returns false if this library was built for another one. */
 static bool is_our_mpi(void) {
     quipu_mpi_check_family();
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -47,7 +47,7 @@ static bool is_our_mpi(void) {
         *tab = ' ';
     quipu_attribute("mpi_library", version);
     if (strcmp(abi_of(version), BUILT_FOR) != 0) {
-        /* Handles of another MPI have other types: counting would read nonsense, passing calls on is safe. */
+        /* Handles of another MPI have other types. Counting would read wrong data, but passing calls on is safe. */
         fprintf(stderr,
                 "quipu: the program runs %s, but libquipu_mpi.so was built for %s: MPI is not counted. Tell Quipu the "
                 "mpicc of the program's MPI with QUIPU_MPICC [other-mpi]\n",
@@ -83,7 +83,7 @@ void quipu_mpi_initialized(void) {
     tell_place(world.rank, world.all);
     MPI_Comm parent = MPI_COMM_NULL;
     if (PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL)
-        quipu_attribute("spawned", "1"); /* these are ranks of another world */
+        quipu_attribute("spawned", "1"); /* ranks of another MPI_COMM_WORLD */
 }
 
 void quipu_mpi_finalized(void) {

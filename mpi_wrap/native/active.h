@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When wrappers are on, and what happens once per process or rank. */
+/* Switches the wrappers on, and runs actions once per process or rank. */
 #ifndef QUIPU_MPI_ACTIVE_H
 #define QUIPU_MPI_ACTIVE_H
 
@@ -10,18 +10,18 @@
 /* After MPI_Init: rank, number of ranks and MPI library become attributes of the profile. */
 void quipu_mpi_initialized(void);
 #ifdef QUIPU_MPI_HAVE_Session_init
-/* The same after MPI_Session_init, in a program that does without MPI_Init. */
+/* Sets the same attributes after MPI_Session_init, in a program without MPI_Init. */
 void quipu_mpi_session_begun(const MPI_Session *session);
 /* After MPI_Session_finalize: as quipu_mpi_finalized if it was the last one. */
 void quipu_mpi_session_ended(void);
 #endif
-/* After MPI_Finalize: the profile is complete as far as MPI goes. */
+/* Runs after MPI_Finalize. The profile contains all data of MPI. */
 void quipu_mpi_finalized(void);
 
 /* After MPI_Cart_create and MPI_Dims_create, which has no periods. */
 void quipu_mpi_process_grid(int dimensions, const int *extents, const int *periods);
 
-/* Before MPI_Finalize: the ranks reduce their profiles to one file, if that is wanted. */
+/* Runs before MPI_Finalize. The ranks reduce their profiles to one file if this is requested. */
 void quipu_mpi_reduce_at_end(void);
 
 /* Ends the process, with a message, if parts of it call another MPI than that of the wrappers. */

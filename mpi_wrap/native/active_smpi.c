@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What active.c does, where ranks are no processes: SimGrid SMPI. */
+/* The functions of active.c for SimGrid SMPI, in which ranks are not processes. */
 #include "active.h"
 
 #include "call.h"
@@ -19,7 +19,8 @@
 /* Of libsimgrid, in no header: option smpi/host-speed. */
 extern double _smpi_cfg_host_speed __attribute__((weak));
 
-/* Destructors of static objects run when the simulation is over: a rank that leaves MPI_Finalize to them ends here. */
+/* Ends a rank that does not return from MPI_Finalize, because destructors of static objects run only after the
+ * simulation. */
 static void ended(int failed, void *rank) {
     (void)rank;
     if (!failed)

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What MPI does not say is not counted. */
+/* Returns 0 if MPI does not report a size. */
 static uint64_t known_size(int result, int64_t size) {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     if (result == MPI_SUCCESS)
@@ -30,7 +30,7 @@ static uint64_t type_size(MPI_Datatype datatype) {
 }
 
 uint64_t quipu_mpi_ask_type_size(MPI_Datatype datatype) {
-    if (datatype == MPI_DATATYPE_NULL) /* an error that the call itself will find */
+    if (datatype == MPI_DATATYPE_NULL) /* an error that the call itself reports */
         return 0;
     const uint64_t size = type_size(datatype);
 #ifndef SMPI_H /* it has no MPI_Type_get_envelope */

@@ -29,7 +29,7 @@ void quipu_mpi_end_region_left(void) {
     struct quipu_mpi_thread *own = &quipu_mpi_thread;
     const struct quipu_thread *thread = quipu_current;
     own->active_wrapper = NULL;
-    /* An instrumented program has ended it already (quipu_unwind): then something else may be in its place. */
+    /* An instrumented program may have ended the frame already (quipu_unwind), and another frame may have its place. */
     if (thread != NULL && own->frame != NULL && own->frame <= thread->top && own->frame->node == own->node)
         quipu_exit(own->frame);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other definitions of MPI functions in the process: PMPI libraries that are preloaded or linked, and the program's
- * own.
+/* Chains several definitions of MPI functions in a process: PMPI libraries that are preloaded or linked, and functions
+ * of the program.
  *
- * The definition that comes first for the loader gets the calls of the program. If it is ours, it calls the next one,
- * and that calls PMPI. If it is another one, it calls PMPI_ functions: in the tables of its object those become our
- * wrappers, which then call MPI. If it is that of MPI itself, because this library was loaded late, all callers are
- * led to our wrappers.
- */
+ * The loader directs calls of the program to the first definition. If it is ours, our wrapper calls the next
+ * definition, which calls PMPI. If it is another definition, it calls PMPI_ functions. The addresses of these in the
+ * tables of its object are replaced by our wrappers, which then call MPI. If the first definition is MPI itself,
+ * because this library was loaded late, the tables of all callers get our wrappers. */
 #define _GNU_SOURCE
 #include "tables.h"
 
@@ -23,12 +22,12 @@
 
 enum { MOST_FUNCTIONS = 2048 };
 
-/* Of the function with the same number in the table. */
+/* State of the function with the same index in the table. */
 static struct first {
-    const void *object;    /* where the first definition is, if it is another library or the program */
-    bool late;             /* the first definition is that of MPI */
-    bool taken_in_fortran; /* the Fortran procedure does not come to its wrapper */
-    bool reached;          /* the object calls PMPI through a table, where our wrapper is now */
+    const void *object;    /* object with the first definition, if it is another library or the program */
+    bool late;             /* MPI has the first definition */
+    bool taken_in_fortran; /* calls of the Fortran procedure do not reach its wrapper */
+    bool reached;          /* the object calls PMPI through a table that now contains our wrapper */
 } firsts[MOST_FUNCTIONS];
 
 static const void *base_of(const void *function) {
@@ -36,7 +35,7 @@ static const void *base_of(const void *function) {
     return function != NULL && dladdr(function, &info) != 0 ? info.dli_fbase : NULL;
 }
 
-/* The program has the load address of its file there, the kernel's own object has nothing. */
+/* Returns the load address. The program has the address of its file there; the object of the kernel has none. */
 static const void *base_of_object(const struct link_map *object) { return base_of(object->l_ld); }
 
 static size_t number_of(const struct quipu_mpi_replacement *function) {
@@ -60,7 +59,7 @@ static bool is_fortran_library(const char *path) {
 #endif
 }
 
-/* Whether the Fortran wrapper of a function is not the one that is called. */
+/* Returns whether another definition than the Fortran wrapper of a function is called. */
 static bool is_taken_in_fortran(const char *function, const void *ours) {
 #ifdef OPEN_MPI
     char name[128];
@@ -99,7 +98,7 @@ static const void *choose(const struct link_map *object, const char *name, bool 
     return found->function;
 }
 
-/* Says which functions another object takes without a call of PMPI that can be counted. */
+/* Reports the functions of another object that do not call PMPI in a way that can be counted. */
 static void tell_owners(const struct link_map *object) {
     static char text[1024];
     const void *base = base_of_object(object);

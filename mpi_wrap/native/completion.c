@@ -45,11 +45,11 @@ void quipu_mpi_completed_one(struct quipu_mpi_completion *completion, int result
     if (result == MPI_SUCCESS) {
         if (flag == NULL || *flag) {
             const int which = index == NULL ? 0 : *index - completion->base;
-            if (which >= 0 && which < completion->count) /* else MPI_UNDEFINED */
+            if (which >= 0 && which < completion->count) /* otherwise MPI_UNDEFINED */
                 completion->bytes +=
                     quipu_mpi_settle(completion->handles[which], completion->time, completion->statuses);
         }
-    } else if (requests != NULL) { /* the failed request is the one that MPI has set to null */
+    } else if (requests != NULL) { /* MPI has set the failed request to null */
         for (int i = 0; i < completion->count; i++)
             if (completion->handles[i] != requests[i] && requests[i] == MPI_REQUEST_NULL)
                 quipu_mpi_forget(completion->handles[i], completion->time, false);
@@ -57,8 +57,7 @@ void quipu_mpi_completed_one(struct quipu_mpi_completion *completion, int result
     finish(completion);
 }
 
-/* One of several requests that MPI reports on; MPI_ERROR is set in its status if the call returned MPI_ERR_IN_STATUS.
- */
+/* Settles one of several requests. If the call returned MPI_ERR_IN_STATUS, its status contains MPI_ERROR. */
 static void settle_of_several(struct quipu_mpi_completion *completion, int result, int which, int at) {
     const MPI_Status *status = &completion->statuses[at];
     if (result == MPI_SUCCESS || status->MPI_ERROR == MPI_SUCCESS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that loads the program or extension modules of another MPI than the wrappers' gets a message before it
- * crashes: their calls come to this MPI, whose handles and constants differ. */
+/* Ends a process with a message if its program or an extension module was built for another MPI than the wrappers.
+ * Otherwise it would crash, because handles and constants differ. */
 #define _GNU_SOURCE
 #include "active.h"
 
@@ -37,8 +37,8 @@ static bool is_of_other(const char *library) {
 #endif
 }
 
-/* What a loaded object asks for by name; libraries of an MPI ask for their own. What was loaded in another way, as by
- * translators between MPIs, is in nobody's list. */
+/* Finds libraries that a loaded object needs by name, except libraries of an MPI itself. Libraries that are loaded in
+ * another way (translators between MPIs) are in no list. */
 static int find_other(struct dl_phdr_info *object, size_t size, void *found) {
     (void)size;
     if (strstr(object->dlpi_name, "/libmpi") != NULL)
@@ -71,7 +71,7 @@ void quipu_mpi_check_family(void) {
             "quipu: error: %s was built for " OTHER ", but the launcher and libquipu_mpi.so are of another MPI: start "
             "the program with the launcher of " OTHER ", and name its mpicc in QUIPU_MPICC [other-mpi]\n",
             *found.dlpi_name != '\0' ? found.dlpi_name : "the program");
-    _exit(1); /* what the process registered to be called at its end could call the wrong MPI */
+    _exit(1); /* exit handlers could call the wrong MPI */
 }
 
 #endif

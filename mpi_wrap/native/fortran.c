@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What wrappers of Fortran procedures need: sentinels, statuses and requests in their Fortran form. */
+/* Helpers of the wrappers of Fortran procedures: sentinels, statuses and requests in their Fortran form. */
 #define _GNU_SOURCE
 #include "fortran.h"
 
@@ -31,11 +31,11 @@ static int search_library(struct dl_phdr_info *info, size_t size, void *data) {
     if (library == NULL)
         return 0;
     search->found = dlsym(library, search->symbol);
-    dlclose(library); /* it stays: whoever calls the procedure has loaded it */
+    dlclose(library); /* the library stays loaded, because the caller of the procedure has loaded it */
     return search->found != NULL;
 }
 
-/* The procedure of another library that wraps it, too: the next one after ours. */
+/* Returns the next wrapper of the procedure in another library. */
 static void *other_wrapper_of(const char *name) {
     void *next = dlsym(RTLD_NEXT, name);
     Dl_info info;
@@ -49,7 +49,7 @@ void *quipu_mpi_fortran_symbol(const char *name) {
     struct search search = {name, other_wrapper_of(name + 1)}; /* without the p */
     if (search.found == NULL)
         search.found = dlsym(RTLD_DEFAULT, name);
-    /* An extension module of an interpreter may have brought the Fortran library for itself only. */
+    /* An extension module of an interpreter may have loaded the Fortran library privately. */
     if (search.found == NULL)
         dl_iterate_phdr(search_library, &search);
     if (search.found == NULL) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What wrappers of Fortran procedures need: sentinels, statuses and requests in their Fortran form. */
+/* Helpers of the wrappers of Fortran procedures: sentinels, statuses and requests in their Fortran form. */
 #ifndef QUIPU_MPI_FORTRAN_H
 #define QUIPU_MPI_FORTRAN_H
 
@@ -16,14 +16,14 @@ struct quipu_mpi_fortran_completion {
     MPI_Fint few[QUIPU_MPI_FEW * QUIPU_MPI_F_STATUS_SIZE];
 };
 
-/* The buffer as C sees it: Fortran has its own MPI_IN_PLACE. */
+/* Returns the buffer for C, because Fortran has a separate MPI_IN_PLACE. */
 const void *quipu_mpi_fortran_buffer(const void *buffer);
 /* The address of a procedure of MPI's Fortran library; ends the process if there is none. */
 void *quipu_mpi_fortran_symbol(const char *name);
 /* As quipu_mpi_await, with requests and statuses in their Fortran form. */
 void *quipu_mpi_fortran_await(struct quipu_mpi_fortran_completion *completion, int count, const void *requests,
                               void *statuses, int status_count);
-/* After the call, before quipu_mpi_completed_*: the statuses that MPI wrote, as C sees them. */
+/* Converts the statuses that MPI wrote for C. Call after the MPI call and before quipu_mpi_completed_*. */
 void quipu_mpi_fortran_statuses(struct quipu_mpi_fortran_completion *completion, const void *statuses);
 #endif
 

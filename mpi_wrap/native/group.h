@@ -5,7 +5,8 @@
 
 #include "call.h"
 
-/* The processes of an operation, in the words of operations.toml; all: in the whole communicator. */
+/* The processes of an operation, with the names of operations.toml. all: number of processes of the whole communicator.
+ */
 struct quipu_mpi_group {
     int all;
     int size;
@@ -18,7 +19,7 @@ struct quipu_mpi_group {
 
 /* MPI_COMM_WORLD once MPI is initialized; all = 0 before. */
 QUIPU_MPI_VARIABLE struct quipu_mpi_group quipu_mpi_world;
-/* After MPI_Init: what is known of MPI_COMM_WORLD need not be asked again. */
+/* Stores the data of MPI_COMM_WORLD after MPI_Init. */
 void quipu_mpi_know_world(void);
 struct quipu_mpi_group quipu_mpi_ask_group(MPI_Comm comm);
 
@@ -30,16 +31,16 @@ static inline struct quipu_mpi_group quipu_mpi_group_of(MPI_Comm comm) {
     return quipu_mpi_ask_group(comm);
 }
 
-/* Only the number of processes. */
+/* Returns only the number of processes. */
 static inline int quipu_mpi_processes_of(MPI_Comm comm) {
     if (__builtin_expect(comm == MPI_COMM_WORLD && quipu_mpi_world.all > 0, 1))
         return quipu_mpi_world.all;
     return comm == MPI_COMM_SELF ? 1 : quipu_mpi_ask_group(comm).all;
 }
 
-/* The same with root_here and leaf for this root. */
+/* Returns the group with root_here and leaf for this root. */
 struct quipu_mpi_group quipu_mpi_rooted(MPI_Comm comm, int root);
-/* Only `all` is known of these. */
+/* Return groups of which only `all` is known. */
 struct quipu_mpi_group quipu_mpi_group_of_win(MPI_Win win);
 struct quipu_mpi_group quipu_mpi_group_of_file(MPI_File file);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The communication matrix, a row in each rank: a hash table with open addressing, without locks. A slot is taken by
- * storing its rank, and never given back; beyond MOST partners the rest is counted together. Where ranks are threads
- * of one process (SMPI), one of them runs at a time, and each has a table that grows.
- */
+/* The row of the communication matrix of a rank: a hash table with open addressing and without locks. A slot is taken
+ * by storing its rank, and never released. Partners beyond MOST are counted together. Under SMPI, ranks are threads of
+ * one process of which one runs at a time, and the table of each rank grows. */
 #include "partners.h"
 
 #include "quipu_runtime.h"
@@ -96,7 +95,7 @@ static struct exchanged *exchanged_with(struct quipu_mpi_partners *table, int pa
                                                     memory_order_relaxed)) {
             atomic_fetch_add_explicit(&table->used, 1, memory_order_relaxed);
             return &slot->with;
-        } /* another thread took it, perhaps for the same rank: look again */
+        } /* another thread took the slot, possibly for the same rank */
     }
 }
 
@@ -125,7 +124,7 @@ void quipu_mpi_fetched_from(int partner, uint64_t bytes) {
     add(&with->gets, 1);
 }
 
-/* On the stack: MPI_Abort may be called in a signal handler, where memory cannot be asked for. */
+/* On the stack, because a signal handler without access to memory may call MPI_Abort. */
 enum { TEXT = 2048, LONGEST = 5 * 24 };
 
 struct text {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the program arranges its ranks: the extents of the first grid of all ranks become an attribute of the profile,
- * and in which of its dimensions the first rank and the last are neighbours, if the program says so. */
+/* Records the process grid of the program: the extents of the first grid of all ranks, and the dimensions that are
+ * periodic, if the program specifies them. */
 #include "active.h"
 
 #include "group.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quipu_mpi.h: what generated MPI wrappers share (written by hand; mpi_wrap/generate.py writes the wrappers).
+/* quipu_mpi.h: common code of the generated MPI wrappers (hand-written; mpi_wrap/generate.py writes the wrappers).
  *
  * A wrapper enters the region of its function, calls the PMPI_ function, counts, and leaves the region:
  *
@@ -7,8 +7,7 @@
  *     QUIPU_MPI_CALL(&region);
  *     int result = PMPI_Send(...);
  *     if (result == MPI_SUCCESS) quipu_mpi_count(call.node, ...);
- *     return result;
- */
+ *     return result; */
 #ifndef QUIPU_MPI_H
 #define QUIPU_MPI_H
 

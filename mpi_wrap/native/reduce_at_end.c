@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the ranks reduce: in MPI_Finalize, if QUIPU_MPI_REDUCE asks for it, all ranks have come, and all can.
+/* Reduces in MPI_Finalize, if QUIPU_MPI_REDUCE requests it, all ranks have arrived, and all can reduce.
  *
- * Nothing here may hang a program that would end without it. The arrival is a barrier that is tested: ranks that do
- * not run under these wrappers never come to it, so it completes nowhere, and their profiles are missing in the folder.
- * So a rank that has waited long, and misses profiles, goes on without a reduction.
+ * The reduction must not block a program that would end without it. The arrival is a barrier that is tested. Ranks
+ * without these wrappers never reach it, so it never completes, and their profiles are missing in the folder. A rank
+ * that has waited long and misses profiles continues without a reduction.
  *
- * A profile is also missing if its rank could not write it, and that rank comes, perhaps after others went on. A second
- * barrier follows therefore: if anybody went on, it completes nowhere, and the others go on, too. Who goes on leaves a
- * mark in the folder, so that the others need not wait as long.
- */
+ * A profile is also missing if its rank could not write it. Such a rank arrives, possibly after other ranks continued.
+ * A second barrier therefore follows. If any rank continued, the second barrier never completes, and the other ranks
+ * continue, too. A rank that continues leaves a mark in the folder, which shortens the waiting of the others. */
 #include "active.h"
 
 #include "group.h"
@@ -24,11 +23,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifdef SMPI_H /* there all ranks are one process with one profile */
+#ifdef SMPI_H /* all ranks are one process with one profile */
 void quipu_mpi_reduce_at_end(void) {}
 #else
 enum { COLUMN_RANKS = 256, PATIENCE_SECONDS = 30, YIELDS = 1000 };
-/* How often profiles must be missing in a row: folders that are shared show new files later. */
+/* Number of consecutive checks in which profiles must be missing. Shared folders show new files late. */
 enum { LOOKS_AT_ARRIVAL = 2, LOOKS_TOGETHER = 4 };
 
 static bool all_have_profiles(const char *folder, int ranks) {
@@ -47,7 +46,7 @@ static bool mark_of(const char *folder, char *path, size_t size) {
     return length > 0 && (size_t)length < size;
 }
 
-/* For a rank that will not come to a barrier, or has left one. */
+/* Marks that a rank does not enter a barrier, or has left it. */
 static void go_on(const char *folder) {
     char path[4200];
     const int mark = mark_of(folder, path, sizeof path) ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644) : -1;
@@ -94,7 +93,7 @@ static bool all_arrive(const char *folder, int looks) {
     }
 }
 
-/* A communicator of our own; a duplicate would run the attribute callbacks of the program. */
+/* Creates a separate communicator. A duplicate would run the attribute callbacks of the program. */
 static MPI_Comm own_communicator(MPI_Group everybody) {
     MPI_Comm comm = MPI_COMM_NULL;
     return PMPI_Comm_create(MPI_COMM_WORLD, everybody, &comm) == MPI_SUCCESS ? comm : MPI_COMM_NULL;

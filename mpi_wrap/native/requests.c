@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The requests whose bytes are known only later.
+/* Requests whose bytes are known only later.
  *
- * Sends and nonblocking collectives count when they are posted: their arguments say everything. Here are receives
- * (their bytes come with the status) and persistent requests. The table is a hash in 64 parts, each with its own
- * lock, so that threads rarely meet. A handle can come again as soon as MPI has completed its request, before the
- * completing thread is here: so entries of one handle are kept newest first and carry the time of their insertion,
- * and a completion takes the newest entry that is not later than its own beginning.
- */
+ * Sends and nonblocking collective operations count when they are posted, because their arguments contain the bytes.
+ * The table contains receives (the status has their bytes) and persistent requests. It is a hash table in 64 parts with
+ * separate locks. MPI may reuse a handle as soon as its request completed, before the completing thread arrives here.
+ * Entries of one handle are therefore kept newest first with the time of their insertion. A completion takes the newest
+ * entry that is not later than its begin. */
 #include "requests.h"
 
 #include "bytes.h"
@@ -65,7 +64,7 @@ static struct entry **chain(struct part *part, uint64_t hash) {
     return &part->bucket[(hash >> 26) & (part->buckets - 1)];
 }
 
-/* Room for one more entry; false without memory. */
+/* Reserves memory for one more entry. Returns false if there is none. */
 static bool grow(struct part *part) {
     if (part->entries < 2 * part->buckets)
         return true;

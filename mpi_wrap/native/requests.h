@@ -5,17 +5,18 @@
 
 #include "call.h"
 
-/* MPICH and MPIs made from it leave the status of a nonblocking MPI_Sendrecv as the request before has left it. */
+/* MPICH and derived MPIs do not set the status of a nonblocking MPI_Sendrecv; it contains values of the previous
+ * request. */
 #if defined(OPEN_MPI) || defined(SMPI_H)
 #define QUIPU_MPI_LACKS_STATUS false
 #else
 #define QUIPU_MPI_LACKS_STATUS true
 #endif
 
-/* What is known of a request that counts later: a receive (its bytes come with the status), or a persistent one. */
+/* A request that counts later: a receive (its status has the bytes), or a persistent request. */
 struct quipu_mpi_request {
-    struct quipu_node *node; /* who is credited: the call path that posted or started it */
-    uint64_t sent, received; /* known bytes: of a persistent request, or if no status will have them */
+    struct quipu_node *node; /* the call path that gets the counts: it posted or started the request */
+    uint64_t sent, received; /* known bytes, of a persistent request or if no status contains them */
     bool message_sent, message_received;
     bool from_status; /* `received` comes from the status */
     bool persistent;
@@ -25,27 +26,27 @@ struct quipu_mpi_request {
     int partner;      /* which is this one in MPI_COMM_WORLD */
 };
 
-/* Remember a request that MPI has just returned. */
+/* Stores a request that MPI has just returned. */
 void quipu_mpi_posted(MPI_Request handle, struct quipu_mpi_request request);
-/* A persistent request was started by the call path `node`. */
+/* Notes that the call path `node` started a persistent request. */
 void quipu_mpi_started(MPI_Request handle, struct quipu_node *node);
-/* How many requests were ever remembered: requests remembered after this moment are later ones, even if MPI has
- * given them a handle again that another thread is just completing. */
+/* Returns the number of requests stored so far. Requests stored after this moment are later, even if MPI reused a
+ * handle that another thread is completing. */
 uint64_t quipu_mpi_request_time(void);
-/* Whether any request is remembered. */
+/* Returns whether any request is stored. */
 bool quipu_mpi_any_request(void);
-/* Whether a receive with this handle is remembered. */
+/* Returns whether a receive with this handle is stored. */
 bool quipu_mpi_is_receive(MPI_Request handle);
-/* A request remembered no later than `time` is complete: credit it. A persistent one stays. Returns the bytes that it
- * received. */
+/* Counts a complete request that was stored no later than `time`. A persistent request stays. Returns its received
+ * bytes. */
 uint64_t quipu_mpi_settle(MPI_Request handle, uint64_t time, const MPI_Status *status);
-/* A request is gone without a result. */
+/* Removes a request without a result. */
 void quipu_mpi_forget(MPI_Request handle, uint64_t time, bool persistent_too);
 
 enum { QUIPU_MPI_FEW = 32 };
 
-/* The requests and statuses of a wait or test call. MPI overwrites the handles, and the statuses may be ignored
- * by the program but are needed here. */
+/* The requests and statuses of a wait or test call. MPI overwrites the handles. The program may ignore the statuses,
+ * but they are necessary here. */
 struct quipu_mpi_completion {
     int count; /* 0: nothing to settle */
     int base;  /* number of the first request: 1 in Fortran */
@@ -58,7 +59,8 @@ struct quipu_mpi_completion {
     MPI_Status few_statuses[QUIPU_MPI_FEW];
 };
 
-/* Is called before the call. Returns the statuses to pass to MPI: the program's, unless the program ignores them. */
+/* Runs before the MPI call. Returns the statuses to pass to MPI: the statuses of the program, unless the program
+ * ignores them. */
 MPI_Status *quipu_mpi_await(struct quipu_mpi_completion *completion, int count, const MPI_Request *requests,
                             MPI_Status *statuses, int status_count);
 /* After the call. flag: NULL for wait functions. */

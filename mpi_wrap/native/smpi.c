@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SimGrid SMPI: ranks are actors that a simulator runs one after the other in one process.
+/* SimGrid SMPI: ranks are actors that a simulator runs in turn in one process.
  *
- * The actor that runs gives the runtime its call paths (quipu_share), and its time is simulated: the clock
- * of the simulation, which moves in calls of MPI, and since the last of them the time that passes here, at the speed
- * of the simulated host. What the simulator then makes of this computation is taken over at the next call.
- * By effort (quipu_compute_by_effort) no time passes but what the simulator is asked to compute before each call, which
- * includes what the MPI library needed longer for the calls before than the simulated network.
+ * The running actor determines the call paths of the runtime (quipu_share). Its time is simulated. The clock of the
+ * simulation advances in calls of MPI. Between calls the elapsed time counts, at the speed of the simulated host. The
+ * next call replaces it by the simulated duration of this computation.
+ *
+ * With simulation by effort (quipu_compute_by_effort), time advances only by computations that the simulator is asked
+ * for before each call. They include the time by which the MPI library exceeded the simulated network in earlier calls.
  */
 #include "call.h"
 #include "tables.h"
@@ -25,7 +26,7 @@
 extern void smpi_bench_begin(void);
 extern void smpi_bench_end(void);
 
-/* What SMPI makes of the functions without smpi_ in programs, in a header that only programs include. */
+/* SMPI's replacements of the functions without smpi_; only a header for programs declares them. */
 extern int smpi_gettimeofday(struct timeval *time, struct timezone *zone);
 extern int smpi_clock_gettime(clockid_t clock, struct timespec *time);
 extern unsigned int smpi_sleep(unsigned int seconds);
@@ -80,7 +81,7 @@ static uint64_t now(void) {
     const struct quipu_mpi_rank *rank = quipu_mpi_running();
     const double clock = simgrid_get_clock();
     const uint64_t nanoseconds = (uint64_t)(clock * 1e9);
-    if (rank == NULL || rank->speed == 0 || by_effort) /* not in MPI: nothing is simulated */
+    if (rank == NULL || rank->speed == 0 || by_effort) /* outside of MPI, nothing is simulated */
         return nanoseconds;
     if (shown_clock != clock || shown_rank != rank)
         listen(rank, clock);
@@ -124,15 +125,15 @@ void quipu_mpi_simulated(void) {
             quipu_operated((simgrid_get_clock() - rank->called) / rank->speed);
         return;
     }
-    /* Functions that communicate without stopping SMPI's timer (MPI_Cart_create) let it run while other ranks compute:
-     * that is no computation of this one. */
+    /* Some functions communicate without stopping SMPI's timer (MPI_Cart_create). The time in which other ranks compute
+     * is not computation of this rank. */
     if (rank->speed != 0)
         smpi_bench_begin();
     listen(rank, simgrid_get_clock());
 }
 
-/* Functions that read the simulated clock or let it run, but are no operations of MPI: what was computed until then has
- * to be simulated first. SMPI's timer, where that runs, sees to it by itself. */
+/* Wrappers of functions that read or advance the simulated clock and are not operations of MPI. The previous
+ * computation must be simulated first. Where SMPI's timer runs, it does this itself. */
 static double wtime(void) {
     quipu_mpi_compute();
     return MPI_Wtime();

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The addresses of functions in the tables of loaded objects (programs, libraries), replaced after loading.
+/* Replaces addresses of functions in the tables of loaded objects (programs, libraries).
  *
- * Needed for calls that do not reach the preloaded library: the calls of programs that SMPI loads, and the calls that
- * chain.c describes.
- */
+ * This is necessary for calls that do not reach the preloaded library: calls of programs that SMPI loads, and the calls
+ * that chain.c describes. */
 #define _GNU_SOURCE
 #include "tables.h"
 
@@ -88,12 +87,11 @@ void quipu_mpi_replace(const struct link_map *object, quipu_mpi_choice *choose) 
 }
 
 #ifdef SMPI_H
-/* SimGrid SMPI: how the wrappers come between program and MPI.
+/* SimGrid SMPI: the wrappers between program and MPI.
  *
- * SMPI loads a copy of the program for each rank such that it prefers the MPI that it was linked with (RTLD_DEEPBIND),
- * so a library that is preloaded is not asked. Instead the addresses of MPI functions in the tables of what SMPI has
- * loaded are replaced; so are those in libsimgrid itself, through which its Fortran bindings go.
- */
+ * SMPI loads a copy of the program for each rank with RTLD_DEEPBIND, so the copy uses the MPI that it was linked with
+ * and ignores preloaded libraries. The addresses of MPI functions in the tables of these copies are therefore replaced.
+ * The tables of libsimgrid are replaced, too, because its Fortran bindings use them. */
 extern void smpi_bench_begin(void);
 
 static const void *in_either(const char *name) {
@@ -106,16 +104,16 @@ static const void *in_program(const struct link_map *object, const char *name, b
     return own ? NULL : in_either(name);
 }
 
-/* Of sanitizers (of the program, or of our own tests), which refuse RTLD_DEEPBIND. */
+/* A function of sanitizers (in the program or in our tests), which do not support RTLD_DEEPBIND. */
 extern void __sanitizer_print_stack_trace(void) __attribute__((weak));
 
-/* What SMPI calls to load the program, or the copy of it for a rank. */
+/* Replaces the function with which SMPI loads the program, or its copy for a rank. */
 static void *load(const char *file, int mode) {
     const bool watched = __sanitizer_print_stack_trace != NULL;
     void *program = dlopen(file, watched ? mode & ~RTLD_DEEPBIND : mode);
     const struct link_map *object = NULL;
     if (program != NULL && dlinfo(program, RTLD_DI_LINKMAP, (void *)&object) == 0)
-        for (; object != NULL; object = object->l_next) /* and the libraries that came with it */
+        for (; object != NULL; object = object->l_next) /* including the libraries loaded with it */
             quipu_mpi_replace(object, in_program);
     return program;
 }

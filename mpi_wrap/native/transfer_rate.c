@@ -8,7 +8,7 @@ void quipu_mpi_take_rate(struct quipu_mpi_rates *rates, double rate) {
     atomic_store_explicit(&rates->latest[number % QUIPU_MPI_RATES], rate, memory_order_relaxed);
     const size_t count = number < QUIPU_MPI_RATES ? number + 1 : QUIPU_MPI_RATES;
     double sorted[QUIPU_MPI_RATES];
-    for (size_t i = 0; i < count; i++) { /* by insertion */
+    for (size_t i = 0; i < count; i++) { /* insertion sort */
         const double each = atomic_load_explicit(&rates->latest[i], memory_order_relaxed);
         size_t place = i;
         for (; place > 0 && sorted[place - 1] > each; place--)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast messages move, learned from transfers, some of which the machine disturbs. */
+/* Estimates the transfer rate of messages from measured transfers. The machine may have disturbed some of them. */
 #ifndef QUIPU_MPI_TRANSFER_RATE_H
 #define QUIPU_MPI_TRANSFER_RATE_H
 
@@ -14,11 +14,11 @@ struct quipu_mpi_rates {
     _Atomic double latest[QUIPU_MPI_RATES], usual;
 };
 
-/* A transfer took so long per byte. */
+/* Adds the rate of a transfer (time per byte). */
 void quipu_mpi_take_rate(struct quipu_mpi_rates *rates, double rate);
 
-/* The median of the latest, of an even number the lesser of the two in the middle: less than half of them may be of
- * receives that another process interrupted, and the first one may be. 0: none yet. */
+/* Returns the median of the latest rates (of an even number, the smaller middle value); 0: none yet. It tolerates that
+ * less than half of the receives, or the first one, were interrupted by another process. */
 static inline double quipu_mpi_usual_rate(const struct quipu_mpi_rates *rates) {
     return atomic_load_explicit(&rates->usual, memory_order_relaxed);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting separated from transfer: the metric wait_time.
+/* Separates waiting from transfer: the metric wait_time.
  *
- * Point-to-point: what a blocking call takes beyond the time that its bytes need at best. Of a long receive the
- * envelope is awaited first, so there the split is exact; the transfers that follow teach how fast messages move.
- * Collectives: a probe before the operation lasts until the last process has come (delays.c). Probes change a program,
- * so few calls get one, the same ones on every process: they are chosen by the number of the call on its communicator.
- * The call before such a call is probed, too, because delays are charged by the time since the latest synchronization.
- */
+ * Point-to-point: waiting is the time of a blocking call beyond the transfer time of its bytes. A long receive first
+ * waits for the envelope, so its separation is exact. The following transfer gives the transfer rate.
+ *
+ * Collective operations: a probe before the operation lasts until the last process arrives (delays.c). Probes change a
+ * program, so few calls are probed. The number of the call on its communicator selects them, so all processes select
+ * the same calls. The call before such a call is also probed, because delays are charged by the time since the latest
+ * synchronization. */
 #include "wait.h"
 
 #ifndef SMPI_H
@@ -20,14 +21,14 @@
 #include <string.h>
 
 enum {
-    FIRST_PROBES = 16, /* of a communicator: programs with few collectives are measured as they are */
+    FIRST_PROBES = 16, /* of a communicator, so that programs with few collective operations are measured completely */
     SAMPLED_ONE_OF = 128,
     COPIED = 1 << 18,
     COPIES = 4,
     CLOCK_SPAN_NS = 50000,
     RAREST_ONE_OF = 1 << 20,
 };
-/* Where probes take a larger part of the time of a rank, there are half as many from then on. */
+/* If probes take a larger part of the time of a rank, half as many calls are probed from then on. */
 static const double probes_share = 0.01;
 
 bool quipu_mpi_tell_waits = false;
@@ -41,26 +42,27 @@ static int largest_tag = 32767; /* the least that the standard allows */
 static _Atomic uint64_t probes, probe_cost;
 static uint64_t began; /* ticks */
 
-/* What is known of the collectives of a communicator; the program calls them one after the other. */
+/* State of the collective operations of a communicator. The program calls them one after the other. */
 struct arrivals {
     uint64_t calls;
-    uint64_t cost;   /* ticks of a probe for which all are there */
-    uint32_t one_of; /* calls are probed */
+    uint64_t cost;   /* duration of a probe when all processes have arrived (ticks) */
+    uint32_t one_of; /* one of this number of calls is probed */
     struct quipu_mpi_since since;
-    uint64_t synchronized; /* number of the call after the one that was probed last; 0: none */
-    bool probed;           /* whether its processes are measured like this one */
-    bool met;              /* a call was refused after its probe, which stands for the next one */
-    bool inside;           /* of a call that was probed; still at the next one if an error handler left it by longjmp */
+    uint64_t synchronized; /* number of the call after the latest probed call; 0: none */
+    bool probed;           /* whether all of its processes are measured in the same way */
+    bool met;              /* a call failed after its probe, and the probe counts for the next call */
+    bool inside; /* inside of a probed call; still set at the next call if an error handler left the call by longjmp */
 };
-static _Thread_local struct arrivals *entered; /* whose `inside` is true */
+static _Thread_local struct arrivals *entered; /* the communicator with `inside` */
 
-/* All were there for this probe. */
+/* Stores the cost of a probe for which all processes had arrived. */
 static void note_cost(struct arrivals *arrivals, const struct quipu_mpi_probe *probe) {
     const uint64_t cost = probe->left - probe->arrived;
     arrivals->cost = arrivals->cost == 0 || cost < arrivals->cost ? cost : arrivals->cost;
 }
 
-/* No message moves faster than memory is copied: the rate until a receive has taught a better one. */
+/* Sets the initial rate to the rate of copies in memory, which no message exceeds, until a receive gives a better rate.
+ */
 static void calibrate(void) {
     const uint64_t start = quipu_ticks(), start_ns = quipu_mpi_nanoseconds();
     char *from = calloc(1, COPIED), *to = calloc(1, COPIED);
@@ -94,12 +96,12 @@ static int delete_arrivals(MPI_Comm comm, int key, void *value, void *state) {
 
 static struct arrivals *arrivals_of(MPI_Comm comm);
 
-/* Probes one after the other, until all ranks agree about when they were synchronized. */
+/* Probes repeatedly until all ranks agree on the moment of their synchronization. */
 static void synchronize_world(void) {
     struct arrivals *arrivals = arrivals_of(MPI_COMM_WORLD);
     if (arrivals == NULL || !arrivals->probed)
         return;
-    for (int probe = 0; probe <= 2 * QUIPU_MPI_LAGS; probe++) { /* the second half follows what the first one moved */
+    for (int probe = 0; probe <= 2 * QUIPU_MPI_LAGS; probe++) { /* the second half settles changes */
         struct quipu_mpi_probe found;
         if (!quipu_mpi_probe(&arrivals->since, NULL, MPI_COMM_WORLD, 0, 0, &found))
             return;
@@ -122,11 +124,11 @@ void quipu_mpi_choose_waits(bool world) {
     quipu_mpi_wait_mode_is_on = strcmp(mode, "off") != 0;
     if (!quipu_mpi_wait_mode_is_on || (clock != NULL && strcmp(clock, "none") == 0))
         return;
-    /* Whether there are probes follows from variables that all ranks share, and from nothing else. */
+    /* Only variables that all ranks share decide whether there are probes. */
     if ((sample || all) && world &&
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_arrivals, &arrivals_key, NULL) == MPI_SUCCESS)
         quipu_mpi_probe_one_of = all ? 1 : SAMPLED_ONE_OF;
-    if (quipu_mpi_probe_one_of != 0 && !quipu_mpi_prepare_probes()) { /* the other processes would wait for this one */
+    if (quipu_mpi_probe_one_of != 0 && !quipu_mpi_prepare_probes()) { /* others would wait for this process */
         fputs("quipu: error: MPI refused what the probes of collective operations need [no-probes]\n", stderr);
         PMPI_Abort(MPI_COMM_WORLD, 1);
     }
@@ -149,7 +151,7 @@ void quipu_mpi_report_waits(void) {
     snprintf(text, sizeof text, "%llu", (unsigned long long)atomic_load(&probes));
     quipu_attribute("mpi_wait_probes", text);
     const unsigned long long cost = (unsigned long long)((double)atomic_load(&probe_cost) / quipu_mpi_ticks_per_ns);
-    snprintf(text, sizeof text, "%llu.%09llu", cost / 1000000000, cost % 1000000000); /* %f prints the locale's point */
+    snprintf(text, sizeof text, "%llu.%09llu", cost / 1000000000, cost % 1000000000); /* %f depends on the locale */
     quipu_attribute("mpi_wait_probe_seconds", text);
 }
 
@@ -164,7 +166,8 @@ void quipu_mpi_waited(struct quipu_node *node, uint64_t ticks, uint64_t bytes) {
         add_wait(node, ticks - (uint64_t)transfer);
 }
 
-/* Arguments that a probe refuses would go to the error handler of the program, and again from the receive. */
+/* Returns whether a probe accepts the arguments. Otherwise the error handler of the program would run twice: for the
+ * probe and for the receive. */
 static bool can_probe(int source, int tag, MPI_Comm comm) {
     if (comm == MPI_COMM_NULL || (tag != MPI_ANY_TAG && (tag < 0 || tag > largest_tag)))
         return false;
@@ -187,7 +190,8 @@ void quipu_mpi_learn_rate(uint64_t ticks, uint64_t bytes) {
     quipu_mpi_take_rate(&rates, (double)ticks / (double)bytes);
 }
 
-/* Processes that were spawned or have connected may be measured in another way, or not at all. */
+/* Returns whether all processes belong to MPI_COMM_WORLD. Spawned or connected processes may be measured in another
+ * way, or not at all. */
 static bool inside_world(MPI_Comm comm) {
     MPI_Group members = MPI_GROUP_NULL, world = MPI_GROUP_NULL, both = MPI_GROUP_NULL;
     int size = 0, common = 0, inter = 0;
@@ -215,14 +219,15 @@ static struct arrivals *arrivals_of(MPI_Comm comm) {
     if (PMPI_Comm_get_attr(comm, arrivals_key, &arrivals, &found) == MPI_SUCCESS && found)
         return arrivals;
     arrivals = calloc(1, sizeof *arrivals);
-    if (arrivals == NULL) { /* the other processes would wait for this one */
+    if (arrivals == NULL) { /* others would wait for this process */
         fputs("quipu: error: no memory for the probes of collective operations [no-memory]\n", stderr);
         PMPI_Abort(MPI_COMM_WORLD, 1);
         return NULL;
     }
     arrivals->probed = inside_world(comm);
     arrivals->one_of = quipu_mpi_probe_one_of;
-    /* A probe of fewer processes takes no longer: the first one here may fall into a moment without a processor. */
+    /* The initial cost is the cost in MPI_COMM_WORLD, because a probe of fewer processes takes no longer. The first
+     * probe here may be interrupted. */
     arrivals->cost = of_world == NULL ? 0 : of_world->cost;
     PMPI_Comm_set_attr(comm, arrivals_key, arrivals);
     if (comm == MPI_COMM_WORLD)
@@ -230,8 +235,8 @@ static struct arrivals *arrivals_of(MPI_Comm comm) {
     return arrivals;
 }
 
-/* Number of calls that this one stands for, 0: its waiting is not told. Chosen by a hash: a program that repeats some
- * calls in turn must not always show the same one. */
+/* Returns the number of calls that this call represents; 0: it is not probed. A hash selects the calls, because a
+ * program may repeat a sequence of calls. */
 static uint64_t weight_of(const struct arrivals *arrivals, uint64_t call) {
     if (arrivals->one_of == 1 || call < FIRST_PROBES)
         return 1;
@@ -239,14 +244,14 @@ static uint64_t weight_of(const struct arrivals *arrivals, uint64_t call) {
     return (hash >> 40) % arrivals->one_of == 0 ? arrivals->one_of : 0;
 }
 
-/* Since when all processes of the communicator are known to be synchronized: the latest probe there, or one of all
- * processes, if no collective operation came after it that was not probed. */
+/* Returns the moment of the latest synchronization of all processes of the communicator: its latest probe, or a later
+ * probe of all processes if no collective operation without probe followed. */
 static struct quipu_mpi_since since_of(const struct arrivals *arrivals, uint64_t call) {
     const struct arrivals *world = arrivals_of(MPI_COMM_WORLD);
     struct quipu_mpi_since since = {0};
     if (arrivals->synchronized == call + 1)
         since = arrivals->since;
-    /* Threads that call at the same time may come in another order on another rank. */
+    /* Concurrent calls of threads may have another order on another rank. */
     if (!quipu_mpi_concurrent && world != NULL && world != arrivals && world->synchronized == world->calls + 1 &&
         world->since.begun > since.begun)
         since = world->since;
@@ -280,7 +285,7 @@ void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm) {
     if (!quipu_mpi_probe(&since, node, comm, weight, cost_share(), &probe))
         return;
     const uint64_t inside = probe.left - probe.arrived;
-    if (call < FIRST_PROBES) { /* all are there: how long does a probe take? */
+    if (call < FIRST_PROBES) { /* all processes have arrived, so this probe measures the cost */
         struct quipu_mpi_probe other;
         if (!quipu_mpi_probe(&since, NULL, comm, 0, 0, &other))
             return;
@@ -298,8 +303,8 @@ void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm) {
     atomic_fetch_add_explicit(&probe_cost, took - inside + arrivals->cost, memory_order_relaxed);
 }
 
-/* Errors of arguments are found on this process, before it exchanges anything: the others, whose arguments may be
- * right, wait for it in the operation, until it calls again. */
+/* Returns whether a call failed because of its arguments, before any communication. The other processes, whose
+ * arguments may be correct, wait in the operation until this process calls again. */
 static bool is_refused(int error) {
     int class = MPI_SUCCESS;
     if (PMPI_Error_class(error, &class) != MPI_SUCCESS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting separated from transfer: wait.c, and wait_smpi.c for simulated time. */
+/* Separation of waiting from transfer: wait.c, and wait_smpi.c for simulated time. */
 #ifndef QUIPU_MPI_WAIT_H
 #define QUIPU_MPI_WAIT_H
 
@@ -10,34 +10,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Calls that take less did not wait; receives of at least so many bytes await the envelope first. */
+/* Shorter calls have no waiting. Receives of at least this number of bytes first wait for the envelope. */
 enum { QUIPU_MPI_WAIT_FLOOR_NS = 1000, QUIPU_MPI_LONG_MESSAGE = 1 << 16 };
 
-/* Whether the metric wait_time is kept. */
+/* Whether the metric wait_time is recorded. */
 QUIPU_MPI_VARIABLE bool quipu_mpi_tell_waits;
-/* Whether it was asked for: without a clock it is not kept all the same. */
+/* Whether the metric was requested. It is not recorded without a clock. */
 QUIPU_MPI_VARIABLE bool quipu_mpi_wait_mode_is_on;
 
 /* After MPI_Init: reads QUIPU_MPI_WAIT. Without MPI_COMM_WORLD (in a session) there are no probes. */
 void quipu_mpi_choose_waits(bool world);
 #ifndef SMPI_H
-/* Every how many calls a collective is probed; 0: never. */
+/* One of this number of collective calls is probed; 0: none. */
 QUIPU_MPI_VARIABLE uint32_t quipu_mpi_probe_one_of;
 QUIPU_MPI_VARIABLE uint64_t quipu_mpi_wait_floor; /* ticks */
-/* At the end: number and cost of the probes become attributes of the profile. */
+/* Runs at the end. Writes the number and the cost of probes as attributes of the profile. */
 void quipu_mpi_report_waits(void);
-/* A call took so long while it moved these bytes: the rest is waiting. */
+/* Adds the waiting of a call: its ticks minus the transfer time of its bytes. */
 void quipu_mpi_waited(struct quipu_node *node, uint64_t ticks, uint64_t bytes);
-/* Wait until a message is there to receive. False: not known whether it is; the call itself will find out why. */
+/* Waits until a message can be received. Returns false if this is unknown; the call itself will report the reason. */
 bool quipu_mpi_await_message(struct quipu_node *node, int source, int tag, MPI_Comm comm);
-/* A message that was there took so long to receive. */
+/* Learns the transfer rate from the receive of a message that had arrived. */
 void quipu_mpi_learn_rate(uint64_t ticks, uint64_t bytes);
-/* Wait until all processes have come to a collective operation, if this call is one of those that are probed. */
+/* Waits until all processes arrive at a collective operation, if this call is probed. */
 void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm);
-/* A collective operation has returned; if it failed, perhaps before it began. */
+/* Runs after a collective operation, which may have failed before it began (error). */
 void quipu_mpi_collective_over(MPI_Comm comm, int error);
 
-/* When the call began and when it ended; 0: waiting is not separated. */
+/* Return begin and end of the call; 0: waiting is not separated. */
 static inline uint64_t quipu_mpi_wait_begin(const struct quipu_mpi_call *call, bool awaited) {
     return !quipu_mpi_tell_waits ? 0 : awaited ? quipu_ticks_inline() : call->begin;
 }
@@ -51,7 +51,7 @@ static inline void quipu_mpi_wait_between(struct quipu_node *node, uint64_t begi
         quipu_mpi_waited(node, end - begin, bytes);
 }
 
-/* Before a blocking receive into a buffer of this size; returns whether the message was awaited. */
+/* Runs before a blocking receive into a buffer of this size. Returns whether it waited for the message. */
 static inline bool quipu_mpi_before_receive(struct quipu_node *node, uint64_t bytes, int source, int tag,
                                             MPI_Comm comm) {
     if (bytes < QUIPU_MPI_LONG_MESSAGE || !quipu_mpi_tell_waits || source == MPI_PROC_NULL)
@@ -76,11 +76,12 @@ static inline void quipu_mpi_after_collective(MPI_Comm comm, int result) {
     if (__builtin_expect(quipu_mpi_probe_one_of != 0, 0))
         quipu_mpi_collective_over(comm, result);
 }
-#else /* Waiting in simulated time: nothing is probed. Moments are readings of quipu_ticks. */
+#else /* Waiting in simulated time, without probes. Moments are readings of quipu_ticks. */
 struct quipu_mpi_message;
-/* This rank sends or receives now; NULL if waiting is not separated. To be given to one of the next two. */
+/* Creates the side of a message of this rank; NULL if waiting is not separated. It is the argument of one of the next
+ * two functions. */
 struct quipu_mpi_message *quipu_mpi_message(bool receive, int peer, int tag, MPI_Comm comm);
-/* A blocking call is over that began at `begin`: until the other sides of its messages were there it waited. */
+/* Ends a blocking call that began at `begin`. It waited until both sides of its messages had arrived. */
 void quipu_mpi_waited_for(struct quipu_node *node, uint64_t begin, struct quipu_mpi_message *message,
                           struct quipu_mpi_message *other);
 /* The message of a request. */
@@ -88,7 +89,7 @@ void quipu_mpi_message_posted(MPI_Request handle, struct quipu_mpi_message *mess
 /* A persistent request, and its starts. */
 void quipu_mpi_message_planned(MPI_Request handle, bool receive, int peer, int tag, MPI_Comm comm);
 void quipu_mpi_messages_started(int count, const MPI_Request *handles);
-/* All of a call is waiting. */
+/* Counts a whole call as waiting. */
 void quipu_mpi_waited_all(struct quipu_node *node, uint64_t begin);
 /* Around a wait or test function. begin: 0 for test functions. */
 struct quipu_mpi_pending {
@@ -101,7 +102,7 @@ void quipu_mpi_after_completion(struct quipu_mpi_pending *all, const MPI_Request
 /* Around a collective operation; root: -1 if it has none. */
 void quipu_mpi_arrive(MPI_Comm comm, enum quipu_mpi_awaited awaited, int root);
 void quipu_mpi_depart(struct quipu_node *node, MPI_Comm comm, enum quipu_mpi_awaited awaited, int root, uint64_t begin);
-/* Around what all processes of a window wait for each other in. */
+/* Run around a synchronization of all processes of a window. */
 void quipu_mpi_arrive_at_window(MPI_Win win);
 void quipu_mpi_depart_from_window(struct quipu_node *node, MPI_Win win, uint64_t begin);
 #endif

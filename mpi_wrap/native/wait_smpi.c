@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting under SMPI: when both sides of a message were there, and when the last rank came to a collective operation,
+/* Computes waiting under SMPI. The arrival of both sides of a message, and of the last rank at a collective operation,
  * is known to the nanosecond of simulated time, without probes.
  *
- * Messages are matched as MPI does it: per communicator and receiver, in order, with wildcards. All ranks are in this
- * process and run one at a time.
- */
+ * Messages match as in MPI: per communicator and receiver, in order, with wildcards. All ranks are in this process and
+ * run one at a time. */
 #include "wait.h"
 
 #ifdef SMPI_H
@@ -23,33 +22,33 @@ bool quipu_mpi_wait_mode_is_on = false;
 
 struct queue;
 
-/* A message of which at least one side is there. */
+/* A message with at least one side. */
 struct quipu_mpi_message {
     struct quipu_mpi_message *next; /* in the queue */
-    struct queue *queue;            /* while the other side is missing */
-    uint64_t matched;               /* when both were there; 0: not yet */
+    struct queue *queue;            /* its queue while the other side is missing */
+    uint64_t matched;               /* when both sides had arrived; 0: not yet */
     int source, tag, owners;
-    bool receive; /* the side that came first */
+    bool receive; /* whether the first side is a receive */
     struct quipu_mpi_rank *first;
 };
 
-/* Sends or receives that lack their other side. */
+/* Sends or receives without their other side. */
 struct queue {
     struct quipu_mpi_message *first, **end;
 };
 
-/* What a rank receives in a communicator. */
+/* Messages to a rank in a communicator. */
 struct inbox {
     uint64_t key;
     struct queue sends, receives;
 };
 
-/* Ranks that have come to the same collective operation. */
+/* Ranks that have arrived at the same collective operation. */
 struct gathering {
     struct gathering *next;
     uint64_t last, root;
     int came, left;
-    bool synchronized;                   /* all ranks go on at the same moment */
+    bool synchronized;                   /* all ranks continue at the same moment */
     struct quipu_mpi_arrival arrivals[]; /* of each rank */
 };
 
@@ -142,7 +141,7 @@ static void unlink_message(struct quipu_mpi_message **link) {
     message->queue = NULL;
 }
 
-/* The running rank comes to what the other one waits for, if that is in an operation. */
+/* Notes that the running rank arrives at an operation in which the other rank waits. */
 static void come_to(struct quipu_mpi_rank *other, uint64_t now) {
     if (other == NULL || other->active_wrapper == NULL)
         return;
@@ -153,7 +152,7 @@ static void come_to(struct quipu_mpi_rank *other, uint64_t now) {
     other->awaited->at = now;
 }
 
-/* A side of a message: of the one that is there already, if it fits. */
+/* Returns a side of a message: of a waiting message that matches, or of a new one. */
 static struct quipu_mpi_message *side(struct inbox *inbox, bool receive, int source, int tag) {
     struct queue *others = receive ? &inbox->sends : &inbox->receives,
                  *own = receive ? &inbox->receives : &inbox->sends;
@@ -163,7 +162,7 @@ static struct quipu_mpi_message *side(struct inbox *inbox, bool receive, int sou
         const int sent_as = receive ? other->tag : tag, wanted_as = receive ? tag : other->tag;
         if ((wanted != MPI_ANY_SOURCE && wanted != sent_by) || (wanted_as != MPI_ANY_TAG && wanted_as != sent_as))
             continue;
-        unlink_message(link); /* the owner of that part is now this side */
+        unlink_message(link); /* this side now owns the reference of the queue */
         other->matched = clock_now();
         come_to(other->first, other->matched);
         return other;
@@ -174,7 +173,7 @@ static struct quipu_mpi_message *side(struct inbox *inbox, bool receive, int sou
     *message = (struct quipu_mpi_message){.queue = own,
                                           .source = source,
                                           .tag = tag,
-                                          .owners = 2 /* the queue, too */,
+                                          .owners = 2 /* this side and the queue */,
                                           .receive = receive,
                                           .first = quipu_mpi_running()};
     if (own->first == NULL)
@@ -192,14 +191,14 @@ struct quipu_mpi_message *quipu_mpi_message(bool receive, int peer, int tag, MPI
     return inbox == NULL ? NULL : side(inbox, receive, receive ? peer : rank, tag);
 }
 
-/* This side is done. A receive that ends without a message was cancelled; a send may be on its way. */
+/* Ends a side. A receive that ends without a message was cancelled; a send may still be under way. */
 static void end_side(struct quipu_mpi_message *message) {
     if (message != NULL && message->queue != NULL && message->receive) {
         struct quipu_mpi_message **link = &message->queue->first;
         while (*link != message)
             link = &(*link)->next;
         unlink_message(link);
-        message->owners--; /* the queue */
+        message->owners--; /* reference of the queue */
     }
     release(message);
 }
@@ -258,7 +257,7 @@ void quipu_mpi_message_posted(MPI_Request handle, struct quipu_mpi_message *mess
     struct pending_request *request = message == NULL ? NULL : pending(handle, true);
     if (request == NULL)
         return;
-    end_side(request->message); /* of a request that was freed; the handle is used again */
+    end_side(request->message); /* of a freed request whose handle is reused */
     *request = (struct pending_request){.key = request->key, .message = message};
 }
 
@@ -301,7 +300,7 @@ void quipu_mpi_after_completion(struct quipu_mpi_pending *all, const MPI_Request
             continue;
         const uint64_t matched = request->message->matched;
         if (handles[i] != MPI_REQUEST_NULL && (!request->persistent || matched == 0))
-            continue; /* it goes on */
+            continue; /* still active */
         latest = matched > latest ? matched : latest;
         end_side(request->message);
         request->message = NULL;
@@ -312,8 +311,8 @@ void quipu_mpi_after_completion(struct quipu_mpi_pending *all, const MPI_Request
         add_wait_for_message(node, begin, latest);
 }
 
-/* Operations of communicators, and of windows, which are counted by themselves: those of all windows of a communicator
- * come in the same order on all ranks. */
+/* Operations of communicators and of windows are numbered separately: the operations of all windows of a communicator
+ * have the same order on all ranks. */
 enum scope { OF_COMM, OF_WINDOWS };
 
 static struct collectives *collectives_of(MPI_Comm comm, enum scope scope) {
@@ -326,7 +325,7 @@ static struct collectives *collectives_of(MPI_Comm comm, enum scope scope) {
     return found->calls == NULL ? NULL : found;
 }
 
-/* The operation of `comm` that this rank is in or comes to next; NULL where waiting is not separated. */
+/* Returns the operation of `comm` that this rank is in or will enter next; NULL if waiting is not separated. */
 static struct gathering *gathering_of(MPI_Comm comm, enum scope scope, struct collectives **of, int *rank) {
     int inter = 0;
     if (!is_told(comm) || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter ||

@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Ranks of communicators other than the world, as they were asked for last. An entry is read without a lock: its number
- * is odd while it is written, and differs afterwards. */
+/* A cache of ranks of other communicators. An entry is read without a lock: its number is odd while it is written, and
+ * changes with each write. */
 enum { KNOWN = 256 };
 struct known {
     _Atomic uint32_t number, generation;
@@ -39,7 +39,7 @@ static void know(uint64_t handle, int rank, uint32_t now, int world) {
     uint32_t number = atomic_load_explicit(&entry->number, memory_order_relaxed);
     if (number % 2 != 0 || !atomic_compare_exchange_strong_explicit(&entry->number, &number, number + 1,
                                                                     memory_order_acquire, memory_order_relaxed))
-        return; /* another thread writes it, or was thrown out of it */
+        return; /* another thread writes it, or left it by longjmp */
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&entry->generation, now, memory_order_relaxed);
     atomic_store_explicit(&entry->handle, handle, memory_order_relaxed);
@@ -52,7 +52,7 @@ static bool has_world(void) {
 #ifdef SMPI_H
     return true;
 #else
-    return quipu_mpi_world.all > 0; /* sessions alone make none */
+    return quipu_mpi_world.all > 0; /* sessions alone have no MPI_COMM_WORLD */
 #endif
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rank of MPI_COMM_WORLD a rank of another communicator or of a window is. */
+/* Translates ranks of other communicators and windows to ranks of MPI_COMM_WORLD. */
 #ifndef QUIPU_MPI_WORLD_RANK_H
 #define QUIPU_MPI_WORLD_RANK_H
 
@@ -7,13 +7,14 @@
 
 #include <mpi.h>
 
-/* No rank of this world: of another one that was spawned or joined. */
+/* A rank of another MPI_COMM_WORLD, which was spawned or connected. */
 enum { QUIPU_MPI_ELSEWHERE = -1 };
 
-/* What a rank of a communicator or window is in MPI_COMM_WORLD; of an inter-communicator in its remote group. */
+/* Returns the rank in MPI_COMM_WORLD of a rank of a communicator or window; in an inter-communicator, of a rank of its
+ * remote group. */
 static inline int quipu_mpi_world_rank_in_comm(MPI_Comm comm, int rank);
 int quipu_mpi_world_rank_in_win(MPI_Win win, int rank);
-/* Before a communicator or window is freed: its handle may come again and mean others. */
+/* Runs before a communicator or window is freed, because MPI may reuse its handle. */
 void quipu_mpi_handle_ends(void);
 
 int quipu_mpi_ask_world_rank(MPI_Comm comm, int rank);

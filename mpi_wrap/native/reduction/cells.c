@@ -111,7 +111,7 @@ static void merge(struct quipu_cell *into, const struct quipu_cell *from) {
         into->max_rank = from->max_rank;
     }
     if (into->min == into->max)
-        into->m2 = 0; /* not what rounding left of it */
+        into->m2 = 0; /* exactly 0 instead of a rounding error */
     merge_sketches(into, from);
 }
 
@@ -142,7 +142,8 @@ static char *put(char *to, const void *from, size_t size) {
     return to + size;
 }
 
-/* A cell in which all ranks have the same value needs no more than that value: most effort, and every single rank. */
+/* Writes a cell. If all ranks have the same value, the cell contains only this value. This holds for most effort, and
+ * for single ranks. */
 static char *pack(char *to, const struct quipu_cell *cell) {
     const bool same = cell->known == 0 || (cell->min == cell->max && cell->m2 == 0 && cell->min_rank == cell->max_rank);
     *to++ = (char)same;
@@ -174,7 +175,7 @@ static const char *take(const char *from, void *to, size_t size) {
     return from + size;
 }
 
-/* The end of the cell in the message, NULL if the message ends before or is damaged. */
+/* Reads a cell. Returns its end in the message; NULL if the message is too short or damaged. */
 static const char *unpack(const char *from, const char *end, struct quipu_cell *cell) {
     enum { SAME = 29, HEAD = 51 };
     if (end - from < SAME)

@@ -27,7 +27,7 @@ void quipu_file_open(struct quipu_reduced_file *file, const char *folder, const 
     file->file = fopen(file->temporary, "wbex");
 }
 
-/* A write beyond the limit on file sizes is a signal. */
+/* Returns whether a write is within the limit on file sizes. A write beyond it would cause a signal. */
 static bool is_within_limit(const struct quipu_reduced_file *file, size_t size) {
     struct rlimit limit;
     return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||

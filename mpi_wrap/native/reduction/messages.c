@@ -23,8 +23,8 @@ void quipu_send_bytes(const struct quipu_member *member, const char *bytes, uint
     quipu_send_pieces(member, bytes, size, to);
 }
 
-/* All steps use the same binomial tree, in which rank 0 is above all, and the ranks below rank r, itself included, are
- * r to r + quipu_below(r) - 1. The collectives of an MPI may be linear in the number of ranks. */
+/* All steps use the same binomial tree. Rank 0 is the root. The subtree of rank r contains the ranks r to r +
+ * quipu_below(r) - 1. Collective operations of an MPI library may be linear in the number of ranks. */
 int quipu_below(const struct quipu_member *member) {
     int step = 1;
     while (step < member->size && !(member->rank & step))

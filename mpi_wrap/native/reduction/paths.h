@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call paths: pairs of a parent and a region, numbered where they are first named, so parents come before children.
- * Knows neither MPI nor the runtime: the merge in Python calls it, too (agent/merge/native.py). */
+/* Call paths: pairs of a parent and a region, in the order in which they are first named, so parents come before
+ * children. Independent of MPI and the runtime, because the merge in Python also calls this code
+ * (agent/merge/native.py). */
 #ifndef QUIPU_PATHS_H
 #define QUIPU_PATHS_H
 
@@ -13,7 +14,7 @@ struct quipu_paths {
     uint32_t count, room;
     uint32_t *parent, *region;
     uint32_t *slots; /* hash table of 2 * room: number + 1, 0 is free */
-    bool failed;     /* no memory: what is here is not all */
+    bool failed;     /* no memory: the paths are incomplete */
 };
 
 void quipu_paths_end(struct quipu_paths *paths);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reduction: who sends what to whom. */
+/* The reduction: the order of messages between ranks. */
 #include "reduce.h"
 
 #include "cells.h"
@@ -15,7 +15,7 @@
 
 enum { VERSION = 4, MOST_OPEN = 64, TAG = QUIPU_TAG, BLOCK = 512 }; /* cells of a block */
 
-/* Which metrics are times and which are maxima: third and fifth word of "name\tunit\tkind\tover\tdescription\n". */
+/* Reads which metrics are times and maxima: third and fifth field of "name\tunit\tkind\tover\tdescription\n". */
 static void read_metric_table(struct quipu_work *work) {
     const char *line = work->mine->metric_table;
     for (uint32_t metric = 0; metric < work->mine->metrics && *line != '\0'; metric++) {
@@ -153,7 +153,7 @@ static void find_wall_times(struct quipu_work *work) {
     free(seconds);
 }
 
-/* Numbers of a call path: its metrics, and what measuring took. */
+/* Returns the number of cells of a call path: its metrics and the overhead. */
 static uint32_t cells_of_path(const struct quipu_work *work) { return work->mine->metrics + 1; }
 
 /* The value of a metric over the nodes begin <= i < end of `sorted`, which have one call path. */
@@ -176,7 +176,7 @@ static double value_of(const struct quipu_work *work, uint32_t metric, uint32_t 
     return work->mine->seconds_per_tick > 0 ? (double)value * work->mine->seconds_per_tick : NAN;
 }
 
-/* The cells of `count` call paths from `first` on, as this rank has them; *at moves on in `sorted`. */
+/* Computes the cells of `count` call paths from `first` on for this rank. *at moves on in `sorted`. */
 static void own_cells(const struct quipu_work *work, uint32_t first, uint32_t count, uint32_t *at,
                       struct quipu_cell *cells) {
     for (uint32_t path = first; path < first + count; path++) {
@@ -189,7 +189,7 @@ static void own_cells(const struct quipu_work *work, uint32_t first, uint32_t co
     }
 }
 
-/* One block of cells up the binomial tree. A rank that has failed sends and receives all the same. */
+/* Reduces one block of cells up the binomial tree. A rank that has failed still sends and receives. */
 static void reduce_block(struct quipu_work *work, struct quipu_cell *cells, uint32_t count, char *message,
                          uint64_t room) {
     for (int step = 1; step < work->me.size; step <<= 1) {
@@ -282,7 +282,7 @@ static void write_head(struct quipu_work *work, const struct quipu_reduction *re
         texts[i] = (struct quipu_part){tree->texts[i], strlen(tree->texts[i]) + 1};
     if (texts != NULL)
         quipu_file_section(&work->file, "REGI", texts, tree->regions);
-    free(texts); /* a file without its regions is no good, the reader finds that */
+    free(texts); /* the reader rejects a file without regions */
     const struct quipu_part nodes[] = {{tree->paths.parent, 4 * (size_t)tree->paths.count},
                                        {tree->paths.region, 4 * (size_t)tree->paths.count}};
     quipu_file_section(&work->file, "TREE", nodes, 2);

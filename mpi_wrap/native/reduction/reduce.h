@@ -17,7 +17,7 @@
 
 struct quipu_reduction {
     const char *folder;
-    uint32_t column_ranks; /* up to so many ranks their rows are kept, above statistics */
+    uint32_t column_ranks; /* with at most this number of ranks, the file has rows of ranks; otherwise statistics */
     uint32_t pid;
     bool waits;  /* calls of MPI separate waiting */
     char id[20]; /* out: the id of the file */

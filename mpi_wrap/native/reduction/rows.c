@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows and costs of this rank, and how they come to rank 0. */
+/* Rows and costs of this rank, and their transfer to rank 0. */
 #include "work.h"
 
 #include "quipu.h"

@@ -10,7 +10,7 @@ static const char outside[] = "(outside any region)\x1f(outside any region)\x1f\
                               "3\x1f"
                               "0";
 
-/* What a packed tree begins with; then parents, regions, open, texts with their NULs. */
+/* Header of a packed tree, followed by parents, regions, open flags, and texts with their NULs. */
 struct packed {
     uint32_t nodes, regions;
     uint64_t text_size;
@@ -25,7 +25,7 @@ uint64_t quipu_hash(const void *bytes, size_t size, uint64_t hash) { /* FNV-1a *
 
 static size_t name_length(const char *text) { return strcspn(text, "\x1f"); }
 
-/* Whether the third field, the file, is there. */
+/* Returns whether the third field (the file) is present. */
 static bool has_file(const char *text) {
     const char *field = strchr(text, '\x1f');
     field = field == NULL ? NULL : strchr(field + 1, '\x1f');
@@ -44,7 +44,7 @@ static uint32_t *slot_of(const struct quipu_tree *tree, const char *text) {
     }
 }
 
-/* Room for one more region; the hash table stays at most half full. */
+/* Reserves memory for one more region. The hash table stays at most half full. */
 static bool has_room(struct quipu_tree *tree) {
     if (tree->regions < tree->region_room)
         return true;
@@ -122,14 +122,14 @@ bool quipu_tree_add_snapshot(struct quipu_tree *tree, const struct quipu_snapsho
     uint32_t *parent = number + snapshot->regions, *region = parent + nodes;
     bool good = number != NULL;
     for (uint32_t i = 0; good && i < snapshot->regions; i++)
-        number[i] = UINT32_MAX; /* numbered where call paths first name it, as post mortem */
+        number[i] = UINT32_MAX; /* numbered when a call path first names it, as in a merge post mortem */
     for (uint32_t i = 0; good && i < nodes; i++) {
         const uint32_t of_rank = snapshot->region[i], above = snapshot->parent[i];
         parent[i] = QUIPU_ROOT;
         region[i] = 0;
         if (of_rank == UINT32_MAX)
             continue;
-        if (above != UINT32_MAX && snapshot->region[above] != UINT32_MAX) /* what a location calls is a root */
+        if (above != UINT32_MAX && snapshot->region[above] != UINT32_MAX) /* a callee of a location is a root */
             parent[i] = above;
         if (number[of_rank] == UINT32_MAX)
             good = number_region(tree, snapshot->texts[of_rank], &number[of_rank]);

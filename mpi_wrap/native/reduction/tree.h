@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call trees of one or several ranks: call paths and what their regions are, and their messages. */
+/* Call trees of one or several ranks: call paths, their regions, and messages. */
 #ifndef QUIPU_TREE_H
 #define QUIPU_TREE_H
 
@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* Region 0 is where code runs outside of regions. */
+/* A call tree. Region 0 is the code outside of all regions. */
 struct quipu_tree {
     struct quipu_paths paths;
     uint8_t *open; /* of each call path */
@@ -17,7 +17,7 @@ struct quipu_tree {
     uint32_t *slots; /* hash table of 2 * region_room: region + 1, 0 is free */
 };
 
-/* All but quipu_tree_end return false if there is no memory; the tree is not whole then. */
+/* All functions except quipu_tree_end return false if there is no memory; the tree is then incomplete. */
 bool quipu_tree_begin(struct quipu_tree *tree);
 void quipu_tree_end(struct quipu_tree *tree);
 /* Adds a snapshot; path[i] is the call path of its node i. */
@@ -27,6 +27,6 @@ char *quipu_tree_pack(const struct quipu_tree *tree, uint64_t *size);
 /* Adds the tree of a message; false if the message is damaged, too. */
 bool quipu_tree_add_packed(struct quipu_tree *tree, const char *message, uint64_t size);
 uint64_t quipu_hash(const void *bytes, size_t size, uint64_t hash);
-#define QUIPU_HASH 14695981039346656037u /* to begin with */
+#define QUIPU_HASH 14695981039346656037u /* initial value */
 
 #endif

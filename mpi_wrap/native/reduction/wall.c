@@ -14,10 +14,10 @@
 enum { NONE = -1 };
 
 struct of_path {
-    double time, wait;     /* of the main thread; wait: what of it is waiting */
-    double before, waited; /* the same at the beginning */
-    double wanted, share;  /* by call paths of other threads right below; what part of it they get */
-    double longest;        /* inclusive time of the busiest thread, at the roots of call paths of other threads */
+    double time, wait;     /* time of the main thread, and its part that is waiting */
+    double before, waited; /* initial values of both */
+    double wanted, share;  /* time that call paths of other threads directly below need, and the part that they get */
+    double longest;        /* at roots of call paths of other threads: inclusive time of the busiest thread */
     int64_t busiest;       /* that thread */
     int64_t root, child, next;
     bool on_main;
@@ -52,7 +52,8 @@ static double take(double *from, double wanted) {
     return taken;
 }
 
-/* Takes measured waiting of the main thread in call paths right below one, or in those without a caller (NONE). */
+/* Takes measured waiting of the main thread from call paths directly below one call path, or from call paths without a
+ * caller (NONE). */
 static double take_waiting(struct of_path *paths, int64_t first, double wanted) {
     double taken = 0;
     for (int64_t child = first; child != NONE && taken < wanted; child = paths[child].next)
@@ -82,7 +83,7 @@ static void take_for(struct of_path *paths, const int64_t *parent, int64_t first
     paths[caller].share = taken / wanted;
 }
 
-/* Threads that have no caller take from what the main thread itself began with. */
+/* Takes time for threads without a caller from the roots of the main thread. */
 static double take_for_roots(struct of_path *paths, int64_t first_root, double wanted) {
     double taken = take_waiting(paths, first_root, wanted);
     for (int64_t root = first_root; root != NONE && taken < wanted; root = paths[root].next)
@@ -155,7 +156,7 @@ bool quipu_wall_times(struct quipu_thread_rows rows, int64_t threads, int64_t pa
             path->before = path->time += rows.time[i];
             path->waited = path->wait += rows.wait[i];
         }
-    for (int64_t path = 0; good && path < path_count; path++) /* callers of what the main thread executes are its own */
+    for (int64_t path = 0; good && path < path_count; path++) /* the main thread executes the callers, too */
         for (int64_t above = parent[path]; paths[path].on_main && above != NONE && !paths[above].on_main;
              above = parent[above])
             paths[above].on_main = true;

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the threads of a process counted: one row for a call path and a thread, or several. time, wait: in any unit, no
- * NaN. The main thread has the least number. threads: how many executed the call path, is filled in. */
+/* The times of the threads of a process, one or more rows per call path and thread. time, wait: in any unit, without
+ * NaN. The main thread has the smallest number. threads: output, the number of threads that executed the call path. */
 struct quipu_thread_rows {
     int64_t count;
     const int64_t *path, *thread;
@@ -15,8 +15,8 @@ struct quipu_thread_rows {
     double *time, *wait, *threads;
 };
 
-/* Replaces times of threads by wall times. threads: more than all numbers of threads. parent: of call paths, -1 without
- * one; they come before their children. False if there is no memory, or rows name what does not exist. */
+/* Replaces times of threads by wall times. threads: upper bound of thread numbers. parent: parent of each call path, or
+ * -1; parents come before children. Returns false if there is no memory or a row is invalid. */
 bool quipu_wall_times(struct quipu_thread_rows rows, int64_t threads, int64_t path_count, const int64_t *parent);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One rank at work: its messages, the file of rank 0, and rows of single ranks. */
+/* State of one rank in the reduction: its messages, the file of rank 0, and rows of single ranks. */
 #ifndef QUIPU_WORK_H
 #define QUIPU_WORK_H
 
@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Messages: none is longer than a piece, all but rows go along one binomial tree. */
+/* No message is longer than a piece. All messages except rows use one binomial tree. */
 enum { QUIPU_TAG = 1, QUIPU_PIECE = 1 << 20 };
 
 /* One rank among those that reduce. */
@@ -23,17 +23,19 @@ struct quipu_member {
 
 void quipu_send_pieces(const struct quipu_member *member, const char *bytes, uint64_t size, int to);
 void quipu_receive_pieces(const struct quipu_member *member, char *bytes, uint64_t size, int from);
-/* A message with its length before it; received into new memory: NULL if there is none, after all of it has come. */
+/* A message preceded by its length. Receiving allocates memory; without memory it returns NULL after the whole message
+ * has arrived. */
 void quipu_send_bytes(const struct quipu_member *member, const char *bytes, uint64_t size, int to);
 char *quipu_receive_bytes(const struct quipu_member *member, uint64_t *size, int from);
-/* How many ranks are below this one in the binomial tree, itself included. */
+/* Returns the number of ranks in the subtree of this rank, including this rank. */
 int quipu_below(const struct quipu_member *member);
 void quipu_broadcast(const struct quipu_member *member, void *bytes, uint64_t size);
-/* The least of each number over all ranks, on all ranks; at most 8 numbers. */
+/* Computes the minimum of each number over all ranks, on all ranks; at most 8 numbers. */
 void quipu_least(const struct quipu_member *member, uint64_t *numbers, size_t count);
-/* Gathers `size` bytes of each rank. all: room for those of this rank and all below it, its own at the beginning. */
+/* Gathers `size` bytes of each rank. all: buffer for the ranks of the subtree; the bytes of this rank are at its begin.
+ */
 void quipu_gather(const struct quipu_member *member, char *all, size_t size);
-/* Whether all ranks are still well. Every step that can fail on one rank alone ends with it. */
+/* Returns whether no rank has failed. Every step that can fail on one rank alone ends with this call. */
 bool quipu_agreed(struct quipu_member *member);
 
 /* The file: sections with checksums (docs/design/reduction.md). */
@@ -72,7 +74,7 @@ struct quipu_work {
     struct quipu_reduced_file file; /* of rank 0 */
 };
 
-/* Seconds that measuring took at a node of the snapshot (docs/design/overhead.md). */
+/* Returns the overhead of a node of the snapshot in seconds (docs/design/overhead.md). */
 double quipu_overhead_of_node(const struct quipu_work *work, uint32_t node);
 /* Events of all ranks into the file. */
 void quipu_collect_costs(struct quipu_work *work);
