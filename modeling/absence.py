@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call paths that are not executed at some values of a parameter: what is predicted there is 0.
+"""Predict 0 for call paths that are not executed at some values of a parameter.
 
-One process has no neighbours: a call path that was executed at no configuration with p = 1, and at all others, does
-nothing there. A program may also have a separate branch for one process (no workers, periodic copies), which larger
-runs do not execute: a call path that is executed at x = 1, and at none of several larger values of x, has the model
-f - f·[x > 1]. A call path that is executed up to x = 27, and not at x = 64, may do nothing at 512: the interval has 0.
+- One process has no neighbours. If a call path is executed at no configuration with p = 1 and at all others, its
+  prediction at p = 1 is 0.
+- A program may have a separate branch for one process (no workers, periodic copies). If a call path is executed at x =
+  1 and at none of several larger values, its model is f - f·[x > 1].
+- If a call path is executed up to x = 27 and not at x = 64, it may do nothing at 512. The interval then contains 0.
 """
 
 from __future__ import annotations
@@ -22,40 +23,40 @@ from .pmnf.uncertainty.doubt import open_notes
 from .priors.path_model import PathModel
 from .visits.through_visits import Sum, covariance_through, put_in
 
-# So many larger values of a parameter must show that nothing is executed there.
+# Least number of larger values of a parameter at which the call path is not executed.
 _LEAST_LARGER = 2
-# Weight of that nothing is executed at larger values, where nothing was at the largest.
+# Weight of the prediction 0 at larger values, if the call path is not executed at the largest.
 _NOTHING_BEYOND = 0.5
 
 
 @dataclass(frozen=True)
 class Absence:
-    """Where call paths are not executed, as far as parameters explain it.
+    """The values of parameters at which call paths are not executed.
 
-    beyond_one: parameters that they are executed at 1 of, and nowhere else. values: of a parameter, at which they are
-    not executed.
+    beyond_one: parameters for which they are executed at 1 only; values: by parameter, the values at which they are not
+    executed.
     """
 
     beyond_one: tuple[str, ...] = ()
     values: tuple[tuple[str, float], ...] = ()
 
     def holds(self, point: Mapping[str, float]) -> bool:
-        """Whether nothing is executed at a point."""
+        """Return whether nothing is executed at a point."""
         beyond = any(point[name] > 1.0 for name in self.beyond_one)
         return beyond or any(point[name] == value for name, value in self.values)
 
     def present(self, names: tuple[str, ...], points: FloatArray) -> NDArray[np.bool_]:
-        """Return at which of points (C, m), whose columns have these names, something is executed; shape (C,)."""
+        """Return whether something is executed at each of the points (C, m); shape (C,). The columns have these names."""
         rows = [dict(zip(names, row, strict=True)) for row in points.tolist()]
         return np.array([not self.holds(row) for row in rows], dtype=bool)
 
 
 PRESENT = Absence()
-"""Executed everywhere, as far as is known."""
+"""No known absence."""
 
 
 def absence_of(experiment: Experiment, paths: Sequence[int]) -> Absence:
-    """Return where none of these call paths is executed, `PRESENT` if parameters do not explain it."""
+    """Return where none of these call paths is executed; `PRESENT` if parameters do not explain it."""
     if experiment.executed is None or not len(paths):
         return PRESENT
     executed = np.asarray(experiment.executed[list(paths)].any(axis=0), dtype=bool)
@@ -94,7 +95,7 @@ def _zero_at(entry: PathModel, absent: tuple[tuple[str, float], ...]) -> PathMod
 
 
 def _with_doubt(experiment: Experiment, path: int, entry: PathModel) -> PathModel:
-    """Return a model with 0 as an alternative if its call path is executed at none of the largest values measured."""
+    """Return a model with the alternative 0, if its call path is executed at none of the largest measured values."""
     points, executed = experiment.points, experiment.executed
     assert executed is not None
     here, known = executed[path], ~np.isnan(experiment.values["visits"][path]).all(axis=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an experiment to all of its models: the stages of modeling, one after the other."""
+"""Compute all models of an experiment, in stages."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         options = replace(options, grids=possible_grids(experiment, options.library), ranked=True)
     with_priors = options.selector == "evidence" and "time" in experiment.values
     together = ("time", "wait_time") if with_priors else ()
-    left_out = {*together, "threads"}  # the number of threads is how it was started, or which thread was free
+    left_out = {*together, "threads"}  # the start, or the thread that was free, determines the number of threads
     alone = [name for name in experiment.metrics if name in experiment.values and name not in left_out]
     models = fit_metrics(experiment, alone, options)
     exclusive = {name: _measured(experiment, name, found) for name, found in models.items()}
@@ -168,7 +168,7 @@ def _waiting(experiment: Experiment, known: Mapping[int, PathModel], options: Op
 
 
 def _measured(experiment: Experiment, metric: str, models: Sequence[Model | NoModel]) -> tuple[PathModel, ...]:
-    """Return what `fit_metrics` made of a metric as models of call paths."""
+    """Return the result of `fit_metrics` for a metric as models of call paths."""
     if experiment.metrics[metric].is_effort:
         return tuple(PathModel(model, MEASURED) for model in models)
     flags = dedicated_times(experiment, metric)[1].tolist()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the measured times of the program are in the intervals of its models."""
+"""Check whether the measured times of the program are inside the intervals of its models."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .experiment import Experiment, median_over_repetitions
 from .models import Analysis
 
 INTERVAL = 0.9
-"""How many of the measured points an interval holds."""
+"""Expected part of the measured points inside an interval."""
 _CHANCE = 0.05
-"""So many points outside are less likely than this if the intervals are right."""
+"""Points outside are reported if their number has a smaller probability than this."""
 _FAR = 1.5
-"""A single point whose time is so many times off the nearest end of its interval is named in any case."""
+"""A point is always reported if its time differs by this factor from the nearest end of its interval."""
 _MOST_POINTS = 200
 
 
@@ -36,9 +36,9 @@ class Outside:
 
 
 def outside_of_band(analysis: Analysis, experiment: Experiment) -> Outside | None:
-    """Return what is outside, None if that is no more than chance, or there are no models of time.
+    """Return the points outside; None if chance explains them, or there are no models of time.
 
-    The time of the program is compared: the median of the repetitions at points with a processor for each rank.
+    The compared time of the program is the median of the repetitions, at points with a processor for each rank.
     """
     if "time" not in analysis.exclusive or "time" not in experiment.values or analysis.over_ranks == "max":
         return None
@@ -61,7 +61,10 @@ def outside_of_band(analysis: Analysis, experiment: Experiment) -> Outside | Non
 
 
 def _chance_of(outside: int, of: int) -> float:
-    """Return how likely at least so many of the points are outside if each is with the probability of the interval."""
+    """Return the probability that at least this number of the points is outside.
+
+    Each point is outside with the probability of the interval.
+    """
     from scipy.stats import binom
 
     return float(binom.sf(outside - 1, of, 1.0 - INTERVAL))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about measurements in addition to models: the noise of repetitions, and changes of behaviour."""
+"""Compute facts about measurements in addition to models: noise of repetitions, and changes of behaviour."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .pmnf.options import DEFAULT, NoModel, Options
 from .priors.built import LEAST_DEVIATION
 from .process_grid import ProcessGrid
 
-# Call paths with less of the total at a configuration do not enter the noise of a program (GPR paper, section VI.C).
+# Call paths with a smaller part of the total do not count for the noise of a program (GPR paper, section VI.C).
 LEAST_SHARE = 0.01
 # A model of counts with a smaller error explains all counts. The same limit for costs is LEAST_DEVIATION: without
 # noise, any two models fit the tiny residuals better than one model.
@@ -36,22 +36,22 @@ class Behaviour:
 
     @property
     def warning(self) -> str:
-        """Why the repetitions that there are cannot support the model, or nothing."""
+        """Return the reason why the repetitions cannot support the model, or an empty text."""
         return self.deviation.warning if self.deviation is not None and self.is_repeated else ""
 
     @property
     def is_repeated(self) -> bool:
-        """Whether there is a configuration with two repetitions."""
+        """Return whether a configuration has two repetitions."""
         return self.deviation is not None and self.deviation.repetitions[1] > 1
 
 
 def behaviour(
     experiment: Experiment, analysis: Analysis, metrics: Collection[str] | None = None, options: Options = DEFAULT
 ) -> dict[str, list[Behaviour]]:
-    """Return per metric what the measured exclusive values say of every call path, as in the tree of both.
+    """Return noise and changes of the measured exclusive values, by metric and call path (in the tree of both).
 
     metrics: default: all with models. A change is sought if the model of `analysis` misses values. Changes of costs are
-    not sought at oversubscribed configurations, where waiting for a processor begins. A model with the extents of a
+    not sought at oversubscribed configurations, which contain waiting for a processor. A model with the extents of a
     process grid has no changes along the number of ranks, because the extents change.
     """
     result: dict[str, list[Behaviour]] = {}

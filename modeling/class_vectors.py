@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executions of count classes at all configurations of an experiment."""
+"""Collect the executions of count classes at all configurations of an experiment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Place:
-    """The line of a function where a class does most. line: 0 if unknown; depth: loops of the function around it."""
+    """The line of a function with the most work of a class.
+
+    line: 0 if unknown; depth: loops of the function around it.
+    """
 
     function: str
     file: str
@@ -42,8 +45,8 @@ class ClassVectors:
 
 
 class ClassSource(Protocol):
-    """Reads the classes of an experiment when they are asked for."""
+    """Reads the classes of an experiment on demand."""
 
     @property
     def vectors(self) -> ClassVectors | None:
-        """The classes; None if one of the runs has none."""
+        """Return the classes; None if one of the runs has none."""

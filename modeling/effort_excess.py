@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metric `effort_excess`: blocks of the rank that executes most of a call path, beyond the mean over ranks.
+"""Compute the metric `effort_excess`: the blocks of the rank with the most, minus the mean over ranks, per call path.
 
-It is the same in every run, as effort is. It says how much of a call path is not balanced, and is modeled like other
-counts: its model says how the imbalance grows.
+Like effort, it is equal in every run. It measures the imbalance of a call path. It is modeled like other counts, and
+its model predicts the imbalance.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EFFORT_EXCESS = Metric(
 
 
 def with_effort_excess(experiment: Experiment) -> Experiment:
-    """Return an experiment with the metric `effort_excess`. Raises ModelingError without blocks, or means of ranks."""
+    """Return an experiment with the metric `effort_excess`. Raises ModelingError without blocks or means."""
     known = experiment.excess.get(IMBALANCE)
     if known is None:
         raise ModelingError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of one metric at one point: what ranking, region selection and diagnosis share.
+"""Evaluate the models of one metric at one point, for rankings, region selection and diagnosis.
 
 The program is everything between the start and the end of MPI. Shares, totals and rankings refer to it. The start and
 the end have a separate total and a separate ranking.
@@ -29,9 +29,9 @@ from .times.counted import UNKNOWN, by_law, predicted, predicted_counts
 if TYPE_CHECKING:
     import pandas
 
-# Runs that differ by less than this, relatively, are the same.
+# Runs with a smaller relative difference are equal.
 _ALIKE = 1e-9
-# Of the variance of times by rates, the part that all call paths have in common: one machine changes the rates of all.
+# Part of the variance of times by rates that all call paths share, because one machine changes all rates.
 _SHARED = 0.25
 
 
@@ -59,7 +59,7 @@ class Ranked:
 
     @property
     def extrapolates(self) -> bool:
-        """Whether the point lies outside of the measured range."""
+        """Return whether the point is outside of the measured range."""
         return bool(self.beyond)
 
 
@@ -78,11 +78,10 @@ class Evaluation:
 
     @cached_property
     def inclusive(self) -> tuple[Prediction, ...]:
-        """Per call path the sum over it and all below it, whose errors count as independent but for what rates share.
+        """Return the inclusive prediction of each call path. Errors are independent except for the common part of
+        rates.
 
-        NaN if all are NaN.
-
-        Of a metric that does not add up, the exclusive predictions.
+        NaN if all are NaN. For a metric that does not add up, the exclusive predictions.
         """
         if self.metric.over_locations == "max":
             return self.exclusive
@@ -91,23 +90,24 @@ class Evaluation:
 
     @cached_property
     def total(self) -> Prediction:
-        """The program: the sum over all its call paths with a prediction; of what does not add up, the largest.
+        """Return the prediction of the program: the sum over its call paths, or the largest if the metric does not add
+        up.
 
-        NaN if none has one.
+        NaN if no call path has a prediction.
         """
         return self._total(~self.analysis.tree.start_and_end)
 
     def sum_over(self, paths: Sequence[int]) -> Prediction:
-        """Return the sum over some call paths, as `total`."""
+        """Return the sum over some call paths, like `total`."""
         chosen = np.zeros(len(self.exclusive), dtype=bool)
         chosen[list(paths)] = True
         return self._total(chosen)
 
     @property
     def one_run(self) -> tuple[float, float] | None:
-        """What nine of ten runs take: the interval of the program's time, and how far runs are from each other.
+        """Return the range of nine of ten runs: the interval of the program's time, widened by the scatter of runs.
 
-        None of other metrics, and where runs do not differ or too few were repeated to tell.
+        None for other metrics, if runs do not differ, or if too few were repeated.
         """
         total, apart = self.total, self.analysis.run_scatter
         if self.metric.name != "time" or apart is None or apart < _ALIKE or not total.value > 0:
@@ -120,22 +120,22 @@ class Evaluation:
 
     @cached_property
     def start_and_end(self) -> Prediction:
-        """The start and the end of MPI, as `total`; 0 if there is none."""
+        """Return the prediction of the start and the end of MPI, like `total`; 0 if there is none."""
         return self._total(self.analysis.tree.start_and_end)
 
     @cached_property
     def beyond(self) -> dict[str, float]:
-        """How many times the point lies beyond the measured range, by parameter; empty if it lies within."""
+        """Return how many times the point is beyond the measured range, by parameter; empty inside."""
         return times_beyond(self.point, self.analysis.ranges_of(self.metric.name))
 
     @property
     def extrapolates(self) -> bool:
-        """Whether the point lies outside of the measured range."""
+        """Return whether the point is outside of the measured range."""
         return bool(self.beyond)
 
     @property
     def oversubscribed_share(self) -> float:
-        """Which part of the program is predicted from runs with more ranks than processors, 0 to 1."""
+        """Return the part of the program that is predicted from runs with more ranks than processors, 0 to 1."""
         entries = self.analysis.models(self.metric.name)
         flags = np.array([entry.oversubscribed for entry in entries], dtype=bool)
         total, shared = self.total, self._total(flags & ~self.analysis.tree.start_and_end)
@@ -143,7 +143,7 @@ class Evaluation:
 
     @property
     def _parts(self) -> FloatArray:
-        """Values, the distances of both ends of the intervals from them, and their squares, shape (call paths, 5)."""
+        """Return values, distances of both ends of the intervals, and squares of these, shape (call paths, 5)."""
         ends = [(p.value, p.value - p.lower, p.upper - p.value) for p in self.exclusive]
         parts = np.array(ends, dtype=np.float64).reshape(-1, 3)
         return np.concatenate([parts, parts[:, 1:] ** 2], axis=1)
@@ -173,7 +173,7 @@ class Evaluation:
     def ranking(self, inclusive: bool = False, start_and_end: bool = False) -> tuple[Ranked, ...]:
         """Return call paths by predicted value, largest first; call paths without a prediction come last.
 
-        They are those of the program, or those of the start and the end of MPI.
+        Either the call paths of the program, or of the start and the end of MPI.
         """
         tree = self.analysis.tree
         predictions = self.inclusive if inclusive else self.exclusive
@@ -259,7 +259,7 @@ class Evaluation:
         return f"{self._unit(f'{one.value:.4g}')} (90 % interval: {one.lower:.4g} to {one.upper:.4g})"
 
     def _factors(self, inclusive: bool) -> FloatArray:
-        """Return how many times the point is beyond what each model was made from, (call paths, parameters), from 1."""
+        """Return how many times the point is beyond the data of each model, shape (call paths, parameters), from 1."""
         factors = np.ones((len(self.exclusive), len(self.point)))
         measured = self.analysis.ranges_of(self.metric.name)
         for path, entry in enumerate(self.analysis.models(self.metric.name)):

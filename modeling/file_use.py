@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways of using files that get slow with more ranks: small writes, one rank that writes for all, a file per rank."""
+"""Find uses of files that do not scale: small writes, one rank that writes for all, a file per rank."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .evaluation import evaluate
 from .experiment import Experiment, FloatArray, RegionKind
 
 SMALL_WRITE = 4096
-"""Bytes: a page of memory, which a system writes at least, and of which a parallel file system locks at least one."""
+"""Bytes of a page of memory. A system writes at least one page, and a parallel file system locks at least one."""
 MANY_WRITES = 100
-"""Writes of a rank from which on their size matters."""
-_ONE_RANK = 0.9  # of all bytes that are written
-_LEAST_BYTES = 1e5  # of one rank that writes for all
-_PER_RANK = 0.5  # files that a rank opens
+"""Least number of writes of a rank for this finding."""
+_ONE_RANK = 0.9  # part of all written bytes
+_LEAST_BYTES = 1e5  # least bytes of one rank that writes for all
+_PER_RANK = 0.5  # least number of files that a rank opens
 
 
 class FileUse(Enum):
-    """What a group of files is used for that does not scale."""
+    """A use of a group of files that does not scale."""
 
     SMALL_WRITES = "small writes"
     ONE_WRITER = "one rank writes for all"
@@ -52,10 +52,10 @@ class FileFinding:
 def file_uses(
     experiment: Experiment, largest: Experiment, analysis: Analysis, ranks: str | None, point: Mapping[str, float]
 ) -> tuple[FileFinding, ...]:
-    """Return what `diagnose` says of files, most calls first.
+    """Return the findings of `diagnose` on files, most calls first.
 
-    experiment, largest: the mean over the ranks, and the largest value of a rank. ranks: the parameter that is their
-    number, None if there is none: then nothing is said of what other ranks do. Empty if files were not counted.
+    experiment, largest: mean over the ranks, and the largest value of a rank. ranks: the parameter that is the number
+    of ranks; with None, there are no findings that compare ranks. Empty if files were not counted.
     """
     if "file_writes" not in experiment.values or not experiment.configurations:
         return ()
@@ -98,7 +98,7 @@ class _Place:
         return self.mean("file_bytes_written", path) / writes if writes > 0 else np.nan
 
     def shows(self, path: int, use: FileUse) -> bool:
-        """Return whether a group of files is used so, by a call path."""
+        """Return whether a call path uses a group of files in this way."""
         if use is FileUse.SMALL_WRITES:
             return self.largest("file_writes", path) >= MANY_WRITES and self.size(path) < SMALL_WRITE
         if self.ranks < 2:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The largest heap of a rank, predicted."""
+"""Predict the largest heap of a rank."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from .pmnf.model import Prediction
 
 
 def largest_heap(analysis: Analysis, point: Mapping[str, float]) -> Prediction | None:
-    """Return the largest heap of a rank at a point (bytes), with the start and the end of MPI; None without a model.
+    """Return the largest heap of a rank at a point (bytes), including the start and the end of MPI; None without a
+    model.
 
-    The value is the sum of what call paths hold, because each of these parts has a simple law and the sum has not. What
-    they hold is that of the moment when the heap was largest in the runs. Where the heap is larger at another call path
-    at the point (`heap_moments`), the difference is added. The interval holds that of the sum and that of the models of
-    `heap_peak`: what an MPI library allocates differs between runs, so that the parts alone would have too narrow ones.
+    The value is the sum of the models of `heap_held`, because each part has a simple law and the sum has none.
+    `heap_held` refers to the moment of the largest heap in the runs. If the heap is larger at another call path at the
+    point (`heap_moments`), the difference is added. The interval contains the intervals of the sum and of the models of
+    `heap_peak`. Allocations of an MPI library differ between runs, so the interval of the sum alone would be too
+    narrow.
     """
     known = [metric for metric in (HELD, PEAK) if metric in analysis.metrics]
     found = [_program(evaluate(analysis, point, metric)) for metric in known]
@@ -34,14 +36,14 @@ def largest_heap(analysis: Analysis, point: Mapping[str, float]) -> Prediction |
 
 
 def _later(analysis: Analysis, point: Mapping[str, float]) -> float:
-    """Return by how much the heap is larger at a point than when it was largest in the runs (bytes)."""
+    """Return by how much the heap at a point exceeds the heap at the moment of `heap_held` (bytes)."""
     place = tuple(float(point[name]) for name in analysis.parameters)
     below = [model.predict(place).value for model in analysis.heap_moments]
     return max(0.0, -min(below, default=0.0)) if np.isfinite(below).all() else 0.0
 
 
 def _program(evaluation: Evaluation) -> Prediction:
-    """Return what the whole program has: the sum of its parts, or their largest."""
+    """Return the value of the whole program: the sum of its parts, or their maximum."""
     parts = (evaluation.total, evaluation.start_and_end)
     if evaluation.metric.over_locations == "max":
         return max(parts, key=lambda one: one.value)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the heap was from its largest at other call paths.
+"""Model the distance of the heap at a call path from the largest heap.
 
-What call paths hold is known of one moment: when the heap of the rank was largest. In larger runs this may be another
-moment, as where the matrix grows faster than the buffers that its construction needs. How large the heap was at a call
-path that allocates is known of every run, though, and its distance from the largest has a simple law where the heap
-itself is a sum of many.
+`heap_held` refers to one moment: when the heap of the rank was largest. In larger runs this may be another moment, for
+example if the matrix grows faster than the buffers of its construction. Every run contains the largest heap during each
+allocating call path. Its distance from the largest heap has a simple law, even if the heap is a sum of many parts.
 """
 
 from __future__ import annotations
@@ -17,11 +16,14 @@ from .pmnf.modeler import fit_counts
 from .pmnf.options import Options
 
 NEARLY = 0.9
-"""Which part of the largest heap it must have been at a call path, in every run, for the call path to be looked at."""
+"""A call path is examined if its heap was at least this part of the largest heap in every run."""
 
 
 def heap_moments(experiment: Experiment, options: Options) -> tuple[Model, ...]:
-    """Return models of how much smaller the heap of the largest rank was at call paths than at its largest (bytes)."""
+    """Return models of the distance of the heap at call paths from the largest heap (bytes).
+
+    They refer to the rank with the largest heap.
+    """
     if PEAK not in experiment.values:
         return ()
     peaks = np.nan_to_num(experiment.values[PEAK])

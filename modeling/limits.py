@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reading one file of somebody else may cost: the limits of all readers, in bytes, expansion, time and depth.
+"""Limit the resources of reading one untrusted file, for all readers: bytes, expansion, time and depth.
 
-A reader opens a `reading` of its file and says what it is about to take, before it takes it. A limit that is too low
-for an honest file is raised by the environment variable that the error names.
+A reader opens a `reading` of its file, and declares resources before it uses them. If a limit is too low for a valid
+file, the error names the environment variable that raises it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .errors import FormatError, UsageError
 
 MIB, EXPANSION, SECONDS, DEPTH = (f"QUIPU_READ_{name}" for name in ("MIB", "EXPANSION", "SECONDS", "DEPTH"))
 DEFAULTS = {MIB: 4096, EXPANSION: 1000, SECONDS: 300, DEPTH: 1000}
-"""Memory for one file; how often that may be its size; processor seconds; depth of documents and call trees."""
-_FREE = 256 << 20  # bytes that any file may take, however small it is
+"""Memory for one file; memory relative to its size; processor seconds; depth of documents and call trees."""
+_FREE = 256 << 20  # bytes that every file may use
 
 
 def limit(variable: str) -> int:
@@ -33,19 +33,19 @@ def limit(variable: str) -> int:
 
 
 def whole_number(text: str, digits: int = 18) -> int | None:
-    """Return the whole number that a text is: at most so many digits and nothing else; None if it is none.
+    """Return the integer in a text with at most this number of digits and nothing else; None if there is none.
 
-    int() reads more (signs, spaces, `_`, digits of all alphabets), and raises at thousands of digits; str.isdigit
-    takes ², which is none. 18 digits fit into 64 bits.
+    int() accepts more (signs, spaces, `_`, digits of all alphabets), and fails at thousands of digits. str.isdigit
+    accepts ², which is no digit. 18 digits fit into 64 bits.
     """
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 
 
 class Reading:
-    """What reading a file has cost so far."""
+    """The resources that reading a file has used so far."""
 
     def __init__(self, source: object, size: int | None = None) -> None:
-        """Begin to read `source`. size: its bytes on disk, None: not known."""
+        """Begin to read `source`. size: its bytes on disk; None: unknown."""
         self.source = source
         self._memory = limit(MIB) << 20
         self._expanded = self._memory if size is None else max(_FREE, limit(EXPANSION) * size)
@@ -53,7 +53,7 @@ class Reading:
         self._end = time.thread_time() + limit(SECONDS)
 
     def spend(self, size: int) -> None:
-        """Count bytes that are going to be taken. Raises FormatError if they are too many for the file."""
+        """Count bytes before they are used. Raises FormatError if they are too many for the file."""
         self._spent += size
         if self._spent > self._memory:
             raise self._refusal(f"takes more than {self._memory >> 20} MiB of memory", MIB)
@@ -79,7 +79,7 @@ _current: ContextVar[Reading | None] = ContextVar("reading", default=None)
 
 @contextmanager
 def reading(source: object, size: int | None = None) -> Iterator[Reading]:
-    """Count what is read within the block as the cost of one file; size: its bytes on disk, if they are known."""
+    """Count everything that is read in the block as the cost of one file; size: its bytes on disk, if known."""
     token = _current.set(Reading(source, size))
     try:
         yield current()
@@ -88,16 +88,16 @@ def reading(source: object, size: int | None = None) -> Iterator[Reading]:
 
 
 def current() -> Reading:
-    """Return the reading whose block this is called in; outside of any, that of an input of unknown size."""
+    """Return the reading of the current block; outside of all blocks, a reading of an input of unknown size."""
     return _current.get() or Reading("the input")
 
 
 @contextmanager
 def reading_file(path: Path, special: bool = False) -> Iterator[bytes]:
-    """Give the bytes of a file, and count what is read within the block as its cost.
+    """Yield the bytes of a file, and count everything that is read in the block as its cost.
 
-    special: it may be a pipe or a device, too, as for files that users name on the command line and that no other file
-    names. Raises FormatError if it cannot be read or is too large; it never waits for the writer of a pipe unasked.
+    special: whether it may be a pipe or a device, which users name on the command line and no other file names. Raises
+    FormatError if it cannot be read or is too large. It waits for the writer of a pipe only with `special`.
     """
     try:
         with open(path, "rb", opener=None if special else without_waiting) as file:
@@ -118,7 +118,7 @@ def reading_file(path: Path, special: bool = False) -> Iterator[bytes]:
 
 
 def without_waiting(path: str, flags: int) -> int:
-    """Open a file as `open` asks its opener to; that of a pipe that nobody writes to returns, too."""
+    """Open a file as an opener of `open`. Opening a pipe without a writer also returns."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
 
 

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which call paths of which rank the others wait for, in one run.
+"""Find the call paths and ranks that cause the waiting of one run.
 
-At collective operations ranks find out during the run which rank came last, and in which call paths it spent its excess
-since they were synchronized before (`RunTimes.delays`). What is left of the waiting is charged from the profile of each
-rank. It goes to the late rank, and there to the call paths in which it spent its excess over the whole run:
+At collective operations, the ranks find the late rank during the run, and the call paths of its excess since their
+previous synchronization (`RunTimes.delays`). The rest of the waiting is charged from the profile of each rank, to the
+call paths of the excess over the whole run:
 
-- The late rank of an operation waits there for least, or nearly so, and is busy longest of the ranks that do.
-- Each other rank waited because of the call paths in which the late rank took longer, in proportion to how much longer.
-- If more waiting is left, another rank is late there, too: that which waits for least of the rest. And so on.
-- What is still left is unexplained, as in the start of a pipeline, or where another rank is late each time: a profile
-  has no order of events.
+- The late rank of an operation has (nearly) the shortest waiting there, and among such ranks the most time outside of
+  MPI.
+- Each other rank waited for the call paths in which the late rank took longer, in proportion to the difference.
+- If waiting is left, these steps are repeated with the rest.
+- The remaining waiting is unexplained. A profile has no order of events, so the start of a pipeline is unexplained, and
+  so is an operation where the late rank changes each time.
 
-Charges and what is unexplained add up to the waiting. Threads find out at barriers of OpenMP, too, which one came last
-and why. What they accounted stands for all of the waiting there. Where they accounted nothing, the waiting is charged
-from the profile of each thread, rank by rank.
+Charges and unexplained waiting add up to the waiting. At barriers of OpenMP, the threads also find the late thread
+during the run. These charges are scaled to all waiting there. Other waiting of threads is charged from the profile of
+each thread, rank by rank.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ DELAY_CAUSED = Metric(
 )
 
 NEAR = 0.1
-"""A rank counts as one that waits least if it waits longer by this part of the range of the waiting, or by less."""
-_MOST_LATE = 4  # ranks that are late at one operation
-_BY_WORK = 0.25  # part of the excess of time that more work has to explain
+"""A rank has nearly the shortest waiting if its waiting exceeds the shortest by at most this part of the range."""
+_MOST_LATE = 4  # most late ranks of one operation
+_BY_WORK = 0.25  # part of the excess of time that more effort has to explain
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What others waited because of one call path of a late rank: seconds, mean over ranks (or over threads).
+    """The waiting of others that one call path of a late rank caused: seconds, mean over ranks (or threads).
 
-    thread: the thread of the rank that is late mostly; None in MPI, and without such a thread. more_work: whether the
-    excess is more effort than that of the others, False: the same effort takes it longer, None: no effort is known.
-    not_running: the thread came out of the OpenMP construct `path` late, or had no processor after it.
+    - thread: the thread that is late most often; None in MPI, and without such a thread.
+    - more_work: True: the late rank has more effort; False: the same effort takes longer; None: the effort is unknown.
+    - not_running: the thread left the OpenMP construct `path` late, or had no processor after it.
     """
 
     path: int
@@ -56,10 +57,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class Cause:
-    """Waiting at one call path, an operation of MPI or OpenMP, and what caused it.
-
-    waiting: seconds, mean over ranks; in OpenMP mean over all threads. charges: the largest first. unexplained: s.
-    """
+    """The waiting at one call path (an operation of MPI or OpenMP), and its causes."""
 
     path: int
     waiting: float
@@ -69,9 +67,9 @@ class Cause:
 
 @dataclass(frozen=True, eq=False)
 class RootCauses:
-    """The causes of the waiting in a run, the longest waiting first.
+    """The causes of the waiting in a run, longest waiting first.
 
-    delay_caused: seconds that others waited because of each call path, mean over ranks, shape (call paths,). elapsed:
+    delay_caused: seconds that others waited because of each call path, mean over ranks, shape (call paths,); elapsed:
     seconds of the run.
     """
 
@@ -81,19 +79,19 @@ class RootCauses:
 
     @property
     def waiting(self) -> float:
-        """Seconds of waiting, mean over ranks: the sum of `delay_caused` and of what is unexplained."""
+        """Return the waiting (s), mean over ranks: `delay_caused` plus the unexplained waiting."""
         return sum(cause.waiting for cause in self.causes)
 
     @property
     def unexplained(self) -> float:
-        """Seconds of waiting, mean over ranks, without a cause."""
+        """Return the waiting without a cause (s), mean over ranks."""
         return sum(cause.unexplained for cause in self.causes)
 
     @property
     def ranked(self) -> list[tuple[int, int, float]]:
-        """(call path, rank, seconds) that others waited for it at all operations together, the most first.
+        """Return (call path, rank, seconds): the waiting that each caused at all operations, largest first.
 
-        Threads that did not run are left out: no change of a call path would balance them.
+        Threads that did not run are left out, because no change of a call path would balance them.
         """
         found: dict[tuple[int, int], float] = {}
         for charge in (one for cause in self.causes for one in cause.charges if not one.not_running):
@@ -103,9 +101,9 @@ class RootCauses:
 
 
 def root_causes(run: RunTimes) -> RootCauses | None:
-    """Return what ranks and threads of a run waited for.
+    """Return the causes of the waiting of ranks and threads of a run.
 
-    None where neither the times of single ranks are known nor what ranks found out during the run.
+    None if neither the times of single ranks nor charges from the run are known.
     """
     if run.time.values is None or run.wait.values is None:
         return None if run.delays is None else _as_told(run)
@@ -124,7 +122,7 @@ def root_causes(run: RunTimes) -> RootCauses | None:
 
 
 def _as_told(run: RunTimes) -> RootCauses:
-    """Return what ranks found out during the run, where the times of single ranks are not known."""
+    """Return the charges from the run, if the times of single ranks are unknown."""
     mean = run.wait.mean
     waiting = {path: np.array([mean[path] * run.ranks]) for path in np.flatnonzero(run.mpi & (mean > 0.0)).tolist()}
     known = _told(run, waiting, None, None)
@@ -150,11 +148,11 @@ def _cause(path: int, waiting: float, charges: list[Charge], left: float) -> Cau
 def _told(
     run: RunTimes, waiting: Mapping[int, FloatArray], times: FloatArray | None, effort: FloatArray | None
 ) -> dict[int, tuple[list[Charge], float]]:
-    """Return for operations what ranks found out during the run, and which part of the waiting that is.
+    """Return the charges from the run for each operation, and the part of the waiting that they explain.
 
-    waiting: of each rank at each operation, or of all together. times: None where single ranks are not known. The late
-    rank may have come to the operation on another call path than those that waited. So what its operation is charged
-    beyond the waiting there goes to other calls of the function.
+    waiting: of each rank at each operation, or of all together; times: None if single ranks are unknown. The late rank
+    may reach the operation on another call path than the waiting ranks. Charges of an operation beyond its waiting
+    therefore go to other calls of the function.
     """
     if run.delays is None:
         return {}
@@ -194,9 +192,10 @@ def _told(
 def _by_work_in_all(
     path: int, late: int, waited: NDArray[np.bool_], seconds: float, times: FloatArray, effort: FloatArray | None
 ) -> bool | None:
-    """Return what `_by_work` does, None where the late rank is not late in the whole run, as effort is known of that.
+    """Return the result of `_by_work`; None if the late rank is not late in the whole run, because effort is known only
+    there.
 
-    seconds: that others waited, mean over ranks.
+    seconds: waiting of the others, mean over ranks.
     """
     others = waited & (np.arange(waited.size) != late)
     if not others.any():
@@ -208,7 +207,7 @@ def _by_work_in_all(
 
 
 def _joined(charges: list[Charge]) -> list[Charge]:
-    """Return the charges of the same call path, rank and thread as one."""
+    """Return the charges with equal call path, rank and thread merged."""
     found: dict[tuple[int, int, int | None], Charge] = {}
     for one in charges:
         key = one.path, one.rank, one.thread
@@ -219,7 +218,7 @@ def _joined(charges: list[Charge]) -> list[Charge]:
 def _waits(run: RunTimes, path: int) -> FloatArray:
     """Return the waiting of each rank at an operation of MPI.
 
-    Where waiting in collective operations was not measured, it is the time beyond that of the fastest rank.
+    If waiting in collective operations was not measured, it is the time beyond the fastest rank.
     """
     assert run.time.values is not None and run.wait.values is not None
     if run.waits_separated or not run.collective[path]:
@@ -229,9 +228,10 @@ def _waits(run: RunTimes, path: int) -> FloatArray:
 
 
 def _charges(waits: FloatArray, times: FloatArray, effort: FloatArray | None) -> tuple[list[Charge], float]:
-    """Return what caused the waiting at an operation, where the rank is the number of the column, and the mean rest.
+    """Return the causes of the waiting at an operation, and the unexplained rest, mean over ranks.
 
-    waits: shape (ranks,); times, effort: outside of operations that wait, shape (call paths, ranks).
+    The rank is the number of the column. waits: shape (ranks,); times, effort: outside of operations that wait, shape
+    (call paths, ranks).
     """
     found: list[Charge] = []
     left = waits.astype(np.float64)
@@ -260,7 +260,7 @@ def _charges(waits: FloatArray, times: FloatArray, effort: FloatArray | None) ->
 def _by_work(
     path: int, late: int, waited: NDArray[np.bool_], times: FloatArray, effort: FloatArray | None
 ) -> bool | None:
-    """Return whether the excess of the late rank in a call path is more effort than that of the ranks that waited."""
+    """Return whether the late rank has more effort in a call path than the waiting ranks."""
     if effort is None or not effort[path, late] > 0.0:
         return None
     others, usual = (float(one[path, waited].mean()) for one in (effort, times))
@@ -275,7 +275,7 @@ def _of_openmp(run: RunTimes, seconds: FloatArray) -> list[Cause]:
     causes = []
     for path in np.flatnonzero(~run.mpi & ~run.useful_paths).tolist():
         if run.tree.name(path).startswith("omp parallel") or not seconds[path].any():
-            continue  # the time of a parallel region itself is that of its start
+            continue  # the time of a parallel region itself is the time of its start
         charges: list[Charge] = []
         rest = 0.0
         for rank, waits in enumerate(seconds[path]):
@@ -293,10 +293,10 @@ def _of_openmp(run: RunTimes, seconds: FloatArray) -> list[Cause]:
 def _told_threads(
     run: RunTimes, path: int, rank: int, waits: FloatArray, times: FloatArray, effort: FloatArray | None
 ) -> tuple[list[Charge], float] | None:
-    """Return what threads of a rank found out about their waiting at a barrier, mean over them, and the rest.
+    """Return the charges of the threads of a rank at a barrier, mean over threads, and the rest.
 
-    waits: shape (threads,); times, effort: shape (call paths, threads). None where they found out nothing. Barriers
-    that they did not account are like the others.
+    waits: shape (threads,); times, effort: shape (call paths, threads). None if there are no charges from the run.
+    Barriers without accounting are treated like the others.
     """
     if run.delays is None:
         return None

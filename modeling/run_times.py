@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The times of one run that efficiencies are made of: of each rank where the archive has them, else statistics."""
+"""Hold the times of one run for efficiencies: of each rank if the archive has them, otherwise statistics."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .experiment import CallTree, FloatArray, IntArray, RegionKind
 from .mpi_operations import operation_of
 
 EFFORTS = ("instructions", "blocks")
-"""Effort that stands for executed instructions where the processor did not count them, the best first."""
+"""Effort that replaces executed instructions if the processor did not count them, best first."""
 INSTRUCTIONS = ("cpu_instructions", *EFFORTS)
-"""Metrics that count instructions or stand for them, the best first."""
+"""Metrics that count or replace instructions, best first."""
 CYCLES = "cpu_cycles"
 
 
 @dataclass(frozen=True, eq=False)
 class RankColumns:
-    """A time of each call path, exclusive, in seconds.
+    """An exclusive time of each call path, in seconds.
 
-    values: of each rank, shape (call paths, ranks); or None, and then statistics over the ranks, each of shape (call
-    paths,): mean, least, most and the rank that has most (-1: not known).
+    values: of each rank, shape (call paths, ranks). If it is None, there are statistics over the ranks, each of shape
+    (call paths,): mean, least, most, and the rank with the most time (-1: unknown).
     """
 
     values: FloatArray | None
@@ -40,7 +40,7 @@ class RankColumns:
         return cls(values, values.mean(axis=1), values.min(axis=1), values.max(axis=1), values.argmax(axis=1))
 
     def only(self, paths: NDArray[np.bool_]) -> RankColumns:
-        """Return the same with 0 at all other call paths."""
+        """Return the times with 0 at all other call paths."""
         values = None if self.values is None else np.asarray(np.where(paths[:, None], self.values, 0.0))
         mean, least, most = (np.where(paths, one, 0.0) for one in (self.mean, self.least, self.most))
         return RankColumns(values, mean, least, most, np.where(paths, self.most_rank, -1))
@@ -57,10 +57,10 @@ class RankColumns:
 
 @dataclass(frozen=True, eq=False)
 class Scopes:
-    """A time of each scope: of each call path with what it calls, and last of the whole program.
+    """A time of each scope: of each call path with its callees, and in the last place of the whole program.
 
-    mean: over the ranks. low, high: of the rank that has most, at least and at most; equal where each rank is known.
-    Shape (call paths + 1,).
+    mean: over the ranks; low, high: bounds of the rank with the most time, equal if each rank is known. Shape (call
+    paths + 1,).
     """
 
     mean: FloatArray
@@ -69,16 +69,16 @@ class Scopes:
 
     @property
     def middle(self) -> FloatArray:
-        """The time of the rank that has most, in the middle of its bounds."""
+        """Return the time of the rank with the most time: the middle of its bounds."""
         return (self.low + self.high) / 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Delays:
-    """What was waited for in operations of MPI and in barriers of OpenMP, as the late ones found out during the run.
+    """Causes of waiting in MPI operations and OpenMP barriers that were found during the run.
 
-    operation, cause (call paths; cause -1: no cause was found), rank and thread (the late one), seconds (summed over
-    the ranks or threads that waited): shape (rows,).
+    Each array has shape (rows,): operation and cause (call paths; cause -1: none), rank and thread (the late one),
+    seconds (summed over the waiting ranks or threads).
     """
 
     operation: IntArray
@@ -121,61 +121,61 @@ class RunTimes:
 
     @property
     def processors(self) -> int:
-        """How many processors the run holds: one for each thread."""
+        """Return the number of processors of the run: one for each thread."""
         return self.ranks * self.threads
 
     @cached_property
     def kinds(self) -> NDArray[np.int64]:
-        """The kind of the region of each call path, as a number of RegionKind."""
+        """Return the kind of the region of each call path, as a number of RegionKind."""
         return np.array([region.kind.value for region in self.tree.regions], dtype=np.int64)[self.tree.region]
 
     @cached_property
     def mpi(self) -> NDArray[np.bool_]:
-        """Call paths that are operations of MPI."""
+        """Return the call paths that are operations of MPI."""
         return np.asarray(self.kinds == RegionKind.MPI.value)
 
     @cached_property
     def useful_paths(self) -> NDArray[np.bool_]:
-        """Call paths whose time is useful: neither MPI nor OpenMP."""
+        """Return the call paths whose time is useful: neither MPI nor OpenMP."""
         return np.asarray(~self.mpi & (self.kinds != RegionKind.OPENMP.value))
 
     @cached_property
     def collective(self) -> NDArray[np.bool_]:
-        """Call paths that are operations in which all ranks of a communicator may wait."""
+        """Return the call paths that are operations in which all ranks of a communicator may wait."""
         found = [operation_of(region.name) for region in self.tree.regions]
         flags = [one is not None and one.kind == "collective" and one.waits_for_others for one in found]
         return np.array(flags, dtype=bool)[self.tree.region]
 
     @cached_property
     def elapsed(self) -> Scopes:
-        """Wall time of all."""
+        """Return the wall time of all call paths."""
         return self.scopes_of(self.time)
 
     @cached_property
     def outside(self) -> Scopes:
-        """Wall time outside of MPI."""
+        """Return the wall time outside of MPI."""
         return self.scopes_of(self.time.only(~self.mpi))
 
     @cached_property
     def without_transfer(self) -> Scopes:
-        """Wall time without transfers, as on an ideal network: outside of MPI, and waiting in MPI."""
+        """Return the wall time without transfers, as on an ideal network: outside of MPI, and waiting in MPI."""
         return self.scopes_of(self.time.combined(self.wait, self.mpi))
 
     @cached_property
     def in_collectives(self) -> FloatArray:
-        """Mean wall time in collective operations, of each scope."""
+        """Return the mean wall time in collective operations, of each scope."""
         return self.sums_of(np.where(self.collective, self.time.mean, 0.0))
 
     @cached_property
     def useful_sum(self) -> FloatArray:
-        """Useful seconds of all ranks and threads of each scope, shape (call paths + 1,)."""
+        """Return the useful seconds of all ranks and threads of each scope, shape (call paths + 1,)."""
         if self.thread_time is None:
             return self.ranks * self.sums_of(np.where(self.useful_paths, self.time.mean, 0.0))
         return self.ranks * self.sums_of(np.where(self.useful_paths, self.thread_time, 0.0))
 
     @cached_property
     def most_useful(self) -> tuple[FloatArray, FloatArray]:
-        """Useful seconds of the thread that has most, at least and at most, of each scope; NaN if not known."""
+        """Return bounds of the useful seconds of the thread with the most, of each scope; NaN if unknown."""
         if self.thread_time is None:
             found = self.scopes_of(self.time.only(self.useful_paths))
             return found.low, found.high
@@ -187,7 +187,7 @@ class RunTimes:
 
     @property
     def slowest(self) -> int | None:
-        """The rank with most time outside of MPI; None if single ranks are not known."""
+        """Return the rank with the most time outside of MPI; None if single ranks are unknown."""
         if self.time.values is None:
             return None
         return int(np.where(self.mpi[:, None], 0.0, self.time.values).sum(axis=0).argmax())
@@ -200,7 +200,8 @@ class RunTimes:
         return np.vstack([self.tree.inclusive(exclusive), exclusive.sum(axis=0)])
 
     def scopes_of(self, columns: RankColumns) -> Scopes:
-        """Return the mean over ranks and the rank with most of each scope, or bounds from statistics of call paths.
+        """Return the mean over ranks, and the time of the rank with the most, of each scope; bounds if there are only
+        statistics.
 
         A rank has at least its own maxima and the minima of the other call paths.
         """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts without x=1, where other counts of the same call path follow another formula there: they count the same loops.
+"""Share a different formula at x = 1 between counts of one call path, because they count the same loops.
 
-What one process does, or a tree of one leaf, is a matter of the code, and not of what is counted in it. Counts that
-depend on data scatter, and of few values each by itself may say the one or the other: a sort of 16·p keys had
-179·p·log2(p) + 1490·p instructions from 2 processes on, and 117·p·log2(p) + 452·log2(p) + 168 blocks from 1 on, 14 %
-too many at 512.
+The code decides what one process (or a tree with one leaf) does, and all counts follow the code. Counts that depend on
+data scatter, so a few values of one count may suggest the wrong decision. For example, a sort of 16·p keys had
+179·p·log2(p) + 1490·p instructions from 2 processes on, but 117·p·log2(p) + 452·log2(p) + 168 blocks from 1 process on,
+which is 14 % too many at 512.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ from .pmnf.options import NoModel, Options
 
 Models = dict[str, list[Model | NoModel]]
 
-# So many counts of a call path say that one value follows another formula, and no fewer than say it does not.
+# Least number of counts of a call path with a different formula at one value, and no fewer than counts without.
 _LEAST = 2
 
 
 def by_shared_start(experiment: Experiment, models: Models, options: Options) -> Models:
-    """Return the models of metrics, with those without x=1 in place of inexact ones of effort that most others are."""
+    """Return the models of metrics, with shared formulas.
+
+    Inexact models of effort are replaced by models without x = 1 if most counts have such models.
+    """
     result = {metric: list(own) for metric, own in models.items()}
     for place, name in enumerate(experiment.parameters):
         others = without_one(experiment.points, place) if len(experiment.points) else None
@@ -53,7 +56,7 @@ def by_shared_start(experiment: Experiment, models: Models, options: Options) ->
 
 
 def _left(experiment: Experiment, models: Models, name: str) -> dict[str, list[int]]:
-    """Return by metric the call paths whose counts include x=1 of a parameter, where most others do not."""
+    """Return, by metric, the call paths whose counts include x = 1 of a parameter although most other counts do not."""
     effort = [metric for metric in models if experiment.metrics[metric].is_effort]
     said, result = of_another_formula(name), defaultdict(list)
     for path in range(len(experiment.tree)):
@@ -69,7 +72,10 @@ def _left(experiment: Experiment, models: Models, name: str) -> dict[str, list[i
 
 
 def _serves(model: Model | NoModel, former: Model | NoModel, name: str, points: np.ndarray, counts: np.ndarray) -> bool:
-    """Whether a model without x=1 explains the other counts (C,) at points (C, m) about as well as the former one."""
+    """Return whether a model without x = 1 explains the other counts about as well as the former one.
+
+    counts: shape (C,); points: shape (C, m).
+    """
     if not isinstance(model, Model) or not isinstance(former, Model):
         return False
     if model.quality is None or former.quality is None:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that rise in steps, by the steps of other counts of the same call path: these count the same loops.
+"""Share steps between counts of one call path, because they count the same loops.
 
-Blocks, loads and stores of a function are sums of how often its blocks are executed. So if some of them are exact sums
-with steps, the others have the same functions; they need not show by themselves that such a sum is no chance, which few
-values of many functions cannot.
+Blocks, loads and stores of a function are sums of the executions of its blocks. If some of them are exact sums with
+steps, the others have the same functions. A few values of one count alone cannot exclude a coincidence.
 """
 
 from __future__ import annotations
