@@ -46,7 +46,7 @@ class Absence:
         return beyond or any(point[name] == value for name, value in self.values)
 
     def present(self, names: tuple[str, ...], points: FloatArray) -> NDArray[np.bool_]:
-        """Return whether something is executed at each of the points (C, m); shape (C,). The columns have these names."""
+        """Return whether something is executed at each of the points (C, m), shape (C,). names: of the columns."""
         rows = [dict(zip(names, row, strict=True)) for row in points.tolist()]
         return np.array([not self.holds(row) for row in rows], dtype=bool)
 
