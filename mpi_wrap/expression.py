@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of the table of operations: checked as Python syntax, written as C.
+"""Check expressions of the table of operations as Python syntax, and write them as C.
 
-The grammar is in operations.toml. Arguments are C values by their names in the table, also in wrappers of Fortran
-procedures, which convert them first; but for datatypes (`Types`).
+The grammar is in operations.toml. Arguments are C values with their names in the table. Wrappers of Fortran procedures
+convert the arguments first, except datatypes (`Types`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OPERATORS: dict[type[ast.AST], str] = {
 
 
 Types = Callable[[str], str]
-"""How a language binding writes an argument that is a datatype, or an array of them, as `struct quipu_mpi_types`."""
+"""Writes a datatype argument, or an array of datatypes, as `struct quipu_mpi_types` in a language binding."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def parse(text: str, arguments: tuple[str, ...], source: object, line: int) -> E
 
 
 def _problem(node: ast.expr, arguments: frozenset[str]) -> str | None:
-    """What is outside the grammar, if anything."""
+    """Return the part of an expression outside of the grammar, if any."""
     children: list[ast.expr] = []
     match node:
         case ast.Name(id=name):
@@ -93,7 +93,7 @@ def _problem(node: ast.expr, arguments: frozenset[str]) -> str | None:
 
 
 def _call_problem(name: str, operands: list[ast.expr], arguments: frozenset[str]) -> str | None:
-    """What is wrong with a call of a function that takes arguments of the operation only."""
+    """Return the error in a call of a function that only takes arguments of the operation."""
     expected = {"in_place": 1} | dict.fromkeys(SUMS, 2)
     given = [operand.id for operand in operands if isinstance(operand, ast.Name) and operand.id in arguments]
     if name not in expected:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run as data types, and the files that hold it: Parquet tables, run.json, checksums."""
+"""Represent one run as data types, and store it in files: Parquet tables, run.json, checksums."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The description of this machine: what the system says of it, and what `quipu-probe` measures."""
+"""Describe this machine: data of the operating system, and measurements of `quipu-probe`."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from ..installation import native_file
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _SIZE = re.compile(r"(\d+)([KMG]?)\Z")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-# What memory is measured in: so many times the last-level cache, but no more than this part of what is free, and where
-# no cache is known, bytes.
+# The size of memory measurements: a multiple of the last-level cache, and at most this part of the free memory. The
+# last number is the size in bytes if no cache is known.
 _BEYOND, _OF_FREE, _NO_CACHE = 4, 0.25, 1 << 28
-# Bytes where no cache is known: of a line, and that every first cache has.
+# Defaults in bytes if no cache is known: of a line, and of a first-level cache.
 _LINE, _NO_FIRST_CACHE = 64, 1 << 13
 _TIME_LIMIT = 120.0
 
 Probe = Callable[[Sequence[str]], float]
-"""Runs quipu-probe with these words and returns the number that it prints."""
+"""Runs quipu-probe with these arguments and returns the number that it prints."""
 
 
 def processor() -> str:
-    """Return the name of the processor as the kernel has it; of the architecture if it has none."""
+    """Return the name of the processor from the kernel, or the architecture if there is none."""
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
             names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
@@ -42,7 +42,7 @@ def processor() -> str:
 
 
 def known_caches(folder: Path = _CACHES) -> list[Cache]:
-    """Return the data caches of a processor as the kernel describes them, nearest first, with unknown latencies (0)."""
+    """Return the data caches of a processor from the kernel, nearest first, with unknown latencies (0)."""
     found = []
     for entry in sorted(folder.glob("index*")):
         try:
@@ -68,7 +68,7 @@ def _whole(path: Path) -> int:
 
 
 def _many(processors: str) -> int:
-    """Return how many processors a list such as `0-3,8` names."""
+    """Return the number of processors in a list such as `0-3,8`."""
     spans = [part.partition("-") for part in processors.split(",") if part]
     return max(1, sum(int(last or first) - int(first) + 1 for first, _, last in spans))
 
@@ -98,12 +98,12 @@ def describe(
     run: Probe = probe,
     say: Callable[[str], None] = lambda _: None,
 ) -> Machine:
-    """Measure and describe this machine. network: as measured (`network.measure`).
+    """Measure and describe this machine. network: result of `network.measure`.
 
-    Latencies are those of random loads that depend on each other, within the geometric mean of the sizes of a cache and
-    of the one before it, so that they hit this cache and miss the one before. Raises MeasurementError.
+    A latency is the time of random dependent loads. Their working set is the geometric mean of the sizes of a cache and
+    of the previous cache, so the loads hit this cache and miss the previous one. Raises MeasurementError.
     """
-    import psutil  # only here: simulated caches of a run need the rest of this file
+    import psutil  # imported here, because simulated caches of a run only need the rest of this file
 
     known = known_caches() if caches is None else list(caches)
     last = known[-1].bytes if known else 0.0
@@ -149,10 +149,11 @@ def describe(
 
 
 def _effective(cache: Cache, before: float, memory: float, run: Probe) -> float:
-    """Return the bytes of a last-level cache that loads hit here: others, on a shared host, may use the rest.
+    """Return the usable bytes of a last-level cache, because others may use the rest on a shared host.
 
-    The largest of its size, half of it and so on of which loads take less than the geometric mean of what they take in
-    memory and just beyond the cache before it, which has `before` bytes. Nothing smaller than that is tried.
+    The candidates are its size, half of it, and so on, down to `before`, the size of the previous cache. The result is
+    the largest candidate whose loads take less than the geometric mean of loads from memory and of loads just beyond
+    the previous cache.
     """
     near = 2.0 * before
     size = cache.bytes
@@ -163,7 +164,7 @@ def _effective(cache: Cache, before: float, memory: float, run: Probe) -> float:
 
 
 def _reach(known: Sequence[Cache], largest: int, run: Probe, say: Callable[[str], None]) -> tuple[Reach, ...]:
-    """Measure loads over so many bytes, from half of the first cache on, each time twice as many."""
+    """Measure loads over sizes from half of the first cache up to this number of bytes, doubling each time."""
     line = str(known[0].line if known else _LINE)
     size = int(known[0].bytes) // 2 if known else _NO_FIRST_CACHE
     found = []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of many profiles of one program: what a file has in common with an earlier one is not found again.
+"""Read the counters of many profiles of one program, and reuse the arrangement of earlier files.
 
-Ranks of one program mostly have the same call paths with the same counters. Then a file differs from that of another
-rank in its values only, and those are at the same places.
+Ranks of one program mostly have the same call paths with the same counters. Their files then differ only in values,
+which are at the same places.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _ARRANGED = frozenset({ChunkType.NODES, ChunkType.COUNTERS, ChunkType.WEIGHTS})
 _STRUCTURE = ("id", "parent", "region", "owner")
 _NOTHING = np.zeros(1, dtype=np.uint64)
 _MOST_KNOWN = 8
-"""Most arrangements that are remembered; a profile with a further one is read separately."""
+"""Most stored arrangements. A profile with a further arrangement is read separately."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Content:
-    """What of a file decides how its counters are arranged, and the values.
+    """The parts of a file that determine the arrangement of its counters, and the values.
 
     names: digest of the regions; metrics, node_size: of the header; bounds: location and size of each chunk; structure,
-    visits: of all nodes, in the order of the file; words: of all chunks of counters; ends: of each chunk in them.
+    visits: of all nodes, in the order of the file; words: of all chunks of counters; ends: end of each chunk in them.
     """
 
     names: bytes
@@ -47,7 +47,7 @@ class _Content:
     ends: IntArray
 
     def is_arranged_as(self, other: _Content, head: IntArray) -> bool:
-        """Return whether all but the values is the same. head: where records of counters begin."""
+        """Return whether the files differ in values only. head: where records of counters begin."""
         return (
             (self.names, self.metrics, self.node_size) == (other.names, other.metrics, other.node_size)
             and self.bounds == other.bounds
@@ -59,7 +59,7 @@ class _Content:
 
 @dataclass(frozen=True, eq=False)
 class _Known:
-    """A profile that was read, and where in a file that is arranged like its own the values are.
+    """A profile, and the places of its values in files with the same arrangement.
 
     head: as in `_Content.is_arranged_as`; visited: records of the nodes; counted: words of the counters.
     """
@@ -72,7 +72,7 @@ class _Known:
     counted: IntArray
 
     def of(self, head: ProcessProfile, content: _Content) -> ProcessProfile:
-        """Return the profile of a file that is arranged alike."""
+        """Return the profile of a file with the same arrangement."""
         value = np.concatenate((content.visits[self.visited], content.words[self.counted], _NOTHING))
         return replace(
             self.profile,
@@ -85,17 +85,17 @@ class _Known:
 
 
 class AlikeProfiles:
-    """Reads profiles one after the other for their counters."""
+    """Reads the counters of profiles, one profile after the other."""
 
     def __init__(self, wants_counters: WantsCounters) -> None:
-        """Start without any. wants_counters: as in `read_profile`."""
+        """Create an empty reader. wants_counters: as in `read_profile`."""
         self._wants = wants_counters
         self._known: list[_Known] = []
 
     def read(self, head: ProcessProfile) -> ProcessProfile:
-        """Return a profile as `read_profile` does with counters and without values. Raises FormatError.
+        """Return a profile like `read_profile` with counters and without values. Raises FormatError.
 
-        head: the same profile, read without call paths. Profiles that are arranged alike share all arrays but the
+        head: the same profile, read without call paths. Profiles with the same arrangement share all arrays except the
         values of their counters.
         """
         header, chunks = read_parts(head.path, _ARRANGED, [])
@@ -131,6 +131,6 @@ def _known(profile: ProcessProfile, kept: KeptCounters, content: _Content, chunk
     nodes = read_nodes(chunks, content.node_size, len(content.metrics), [])
     places = counter_places(content.words, content.ends, nodes, [])
     ids = content.structure[0]
-    order = np.argsort(ids, kind="stable")  # the first of those with one id counts
+    order = np.argsort(ids, kind="stable")  # the first record with an id counts
     visited = order[np.searchsorted(ids[order], nodes.id)]
     return _Known(profile, kept, content, places.head, visited, places.value)

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a model goes on outside of the measured values.
+"""Continue a model outside of the measured values.
 
-The logarithm outside is that at the nearest measured value plus the change of a trend between the two. Trends: none; a
-power law of each parameter (rank one, as the paper's rank-one factorization of each factor, with the slope of its outer
-part), also damped, as the damped trend of Gardner and McKenzie ("Forecasting trends in time series", 1985): its slope
-falls off exponentially; a power of the logarithm, whose slope falls off as the rows say, as over nodes of which the
-first needs no network; a sum of products of powers (`powers.py`). For each parameter the one is found that predicts the
-rows beyond an inner part best, and the mean over several inner parts is taken.
+The logarithm outside is its value at the nearest measured point plus the change of a trend between the two points. The
+trends of a parameter are:
+
+- hold: no change;
+- a power law with the slope of the outer part of the range (rank one, as in the paper's rank-one factorization of each
+  factor);
+- a damped power law, whose slope falls off exponentially (Gardner and McKenzie, "Forecasting trends in time series",
+  1985);
+- a power of the logarithm, with a slope that falls off as the rows determine;
+- a sum of products of powers (`powers.py`).
+
+A backtest selects for each parameter the trend with the least error on the rows beyond an inner part. The result is the
+mean over several inner parts.
 """
 
 from __future__ import annotations
@@ -28,27 +35,28 @@ from .powers import Powers, fit_powers, power_columns
 Form = Literal["hold", "damped", "logarithmic", "linear", "powers"]
 FORMS: tuple[Form, ...] = ("hold", "damped", "logarithmic", "linear", "powers")
 OUTER = (0.25, 0.35, 0.5)
-"""Outer shares of the range of a parameter that its continuation is tried on, from near to far."""
+"""Outer shares of the range of a parameter that test its continuation, from near to far."""
 FACTORS: dict[Form, float] = {"hold": 1.0, "damped": 1.0, "linear": 0.9, "powers": 0.8}
-"""Errors count by these factors in the choice (docs/design/tensor.md): growth is likelier than none."""
+"""Factors of the errors in the selection (docs/design/tensor.md): growth is likelier than no growth."""
 FEW_TREND_VALUES = 6
-"""Parameters of fewer values have the logarithmic trend, too, and no factors."""
+"""Parameters with fewer values also have the logarithmic trend, and no factors."""
 DAMPING = 0.5
 """Distance at which a damped slope has fallen to 1/e, as a share of the measured range."""
 BACKTEST_ROWS = 4096
-"""Rows that trends are made from: with 1500 errors far outside have a SD of 10 % over seeds, so of 2 %."""
+"""Rows for the fit of trends. With 1500 rows, errors far outside have a SD of 10 % over seeds; with this number, 2 %.
+"""
 LEAST_ROWS = 24
 EDGE_PENALTY = Penalty(1e-3, 1e-6)
-"""Of the log-additive model that stands for the decomposition at the edge of the inner rows."""
+"""Penalty of the log-additive model that replaces the decomposition at the edge of the inner rows."""
 TAIL = 1.0 / 3.0
 """Outer share of a range that gives its slope."""
 SLOPE_STEPS = 3
 BENDS = (0.5, 0.25, 0.125, 1.0, 2.0)
-"""Scales of a logarithmic trend, as shares of the measured range; the first where the rows do not decide."""
+"""Scales of a logarithmic trend, as shares of the measured range. The first is used if the rows do not decide."""
 ROWS_PER_COLUMN = 10
-"""Rows for each number that a logarithmic trend is fitted with; of fewer its exponent is the same for all others."""
+"""Rows per coefficient of a logarithmic trend. With fewer rows its exponent does not depend on other parameters."""
 BEND_GAIN = 1e-3
-"""Share of the error that another scale must save."""
+"""Least relative reduction of the error by another scale."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,7 @@ class Trend:
         here, there = inside[:, self.columns[number]], x[:, self.columns[number]]
         if not self.logarithmic[number]:
             return there - here
-        positive = (here > 0.0) & (there > 0.0)  # rows that the trend was not made from may have a 0
+        positive = (here > 0.0) & (there > 0.0)  # rows that were not used for the fit may have a 0
         return np.log(np.where(positive, there, 1.0) / np.where(positive, here, 1.0))
 
 
@@ -135,7 +143,7 @@ class Continuation:
     shares: tuple[float, ...] = ()
 
     def forms(self, column: int) -> tuple[Form, ...]:
-        """Return the different forms by which the model goes on along a column, none for one that does not vary."""
+        """Return the different forms of continuation along a column; none for a constant column."""
         found = [one.forms[one.columns.index(column)] for one in self.trends if column in one.columns]
         return tuple(dict.fromkeys(found))
 
@@ -152,7 +160,7 @@ class Continuation:
 
 
 def choose_trend(form: str, modes: Sequence[Mode], x: FloatArray, logs: FloatArray) -> Continuation:
-    """Return the continuation of `form`, or for auto what does best beyond inner parts of the rows."""
+    """Return the continuation of `form`; for auto, the best one beyond inner parts of the rows."""
     columns = [mode.parameters[0] for mode in modes if mode.kind == "numeric" and len(mode.parameters) == 1]
     x, logs = x[:BACKTEST_ROWS], logs[:BACKTEST_ROWS]
     columns = [column for column in columns if np.ptp(x[:, column]) > 0]
@@ -188,7 +196,10 @@ def choose_trend(form: str, modes: Sequence[Mode], x: FloatArray, logs: FloatArr
 
 
 def _voted(tried: Sequence[dict[Form, float]], factors: Mapping[Form, float]) -> tuple[Form, ...]:
-    """Return the form with the least error, by factors, of each backtest; of one that could not be done that before."""
+    """Return the form with the least weighted error of each backtest.
+
+    If a backtest is impossible, it is the form of the previous one.
+    """
     result: list[Form] = [
         min(one, key=lambda name: one[name] * factors.get(name, 1.0)) for one in tried if np.isfinite(one["hold"])
     ]
