@@ -39,6 +39,8 @@ PEAK, HELD = "heap_peak", "heap_held"
 
 # Effort whose imbalance over the ranks says what ranks wait for.
 IMBALANCE = "blocks"
+CRITICAL, BETWEEN = "critical_blocks", "effort_excess"
+"""Metrics: the blocks that a program would wait for if only this call path took time; these beyond the mean over ranks."""
 
 
 class RegionKind(Enum):
@@ -294,7 +296,8 @@ class Experiment:
     quality:    one line on how good the measurement is, "" if nothing is known of it.
     grids:      what the process grid may be, the likeliest first; one if it is known, none if there is none.
     excess:     per effort metric the largest value of a rank less the mean over all ranks, in the shape of `values`;
-                only the metrics of which it is known, and wanted (`IMBALANCE`).
+                only the metrics of which it is known, and wanted (`IMBALANCE`). `BETWEEN`: the same of blocks between
+                synchronizations, where the run knows it.
     rank_times: of the program in the slowest rank, and the mean over ranks, however `values` combine them; None if
                 nothing is known of single ranks.
     largest:    per metric that adds up the largest inclusive value of a rank, in the shape of `values`, where these are
@@ -327,7 +330,7 @@ class Experiment:
         if self.points.ndim != 2 or self.points.shape[1] != len(self.parameters):
             raise ModelingError(f"experiment {self.name}: points have another number of columns than parameters")
         for metric, values in [*self.values.items(), *self.excess.items(), *self.largest.items()]:
-            if metric not in self.metrics:
+            if metric not in self.metrics and metric != BETWEEN:
                 raise ModelingError(f"experiment {self.name}: values of metric {metric} that is not declared")
             if values.ndim != 3 or values.shape[:2] != (len(self.tree), self.points.shape[0]):
                 raise ModelingError(f"experiment {self.name}: values of {metric} have the wrong shape {values.shape}")

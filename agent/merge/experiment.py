@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
-from quipu.modeling.experiment import HELD, IMBALANCE, Experiment, FloatArray, IntArray, Metric, TimedPart
+from quipu.modeling.experiment import BETWEEN, CRITICAL, HELD, IMBALANCE, Experiment, FloatArray, IntArray, Metric, TimedPart
 from quipu.modeling.limits import reading
 from quipu.modeling.measurement_quality import quality_line
 from quipu.modeling.printable import counted
@@ -192,7 +192,7 @@ def _experiment(
     notes.extend(doubts)
     shape = (len(tree), points.shape[0], int(repetition.max()) + 1)
     with reading(folder, sum(file.stat().st_size for run in usable for file in run.path.glob("*.parquet"))) as cost:
-        beside = {"mean": IMBALANCE in metrics, "max": len(metrics), "sum": 0}[over_ranks]
+        beside = {"mean": 2 * (IMBALANCE in metrics), "max": len(metrics), "sum": 0}[over_ranks]
         cost.spend(8 * math.prod(shape) * (len(metrics) + beside))
     values = {}
     for name, metric in metrics.items():
@@ -210,12 +210,14 @@ def _experiment(
             values[HELD][paths[number], configuration[number], repetition[number]] = of_one
     excess = {}
     if over_ranks == "mean" and IMBALANCE in metrics:
-        excess[IMBALANCE] = np.full(shape, np.nan)
+        excess = {name: np.full(shape, np.nan) for name in (IMBALANCE, BETWEEN)}
         for archive, path, where, count in zip(archives, paths, configuration, repetition, strict=True):
             if IMBALANCE in archive.statistics:
                 own = archive.statistics[IMBALANCE]
-                excess[IMBALANCE][:, where, count] = 0.0
-                excess[IMBALANCE][path, where, count] = own.max - own.mean
+                most = archive.statistics[CRITICAL].max if CRITICAL in archive.statistics else own.max
+                for name, largest_of in ((IMBALANCE, own.max), (BETWEEN, np.maximum(most, own.max))):
+                    excess[name][:, where, count] = 0.0
+                    excess[name][path, where, count] = largest_of - own.mean
     largest: dict[str, FloatArray] = {}
     if over_ranks == "max":
         places = list(zip(configuration, repetition.tolist(), strict=True))
@@ -410,7 +412,7 @@ def _metrics(archives: Sequence[RunArchive]) -> dict[str, Metric]:
     metrics: dict[str, Metric] = {}
     for archive in archives:
         for metric in archive.metadata.metrics:
-            if metric.name == OVERHEAD.name:
+            if metric.name in (OVERHEAD.name, CRITICAL):
                 continue
             known = metrics.setdefault(metric.name, metric)
             if replace(known, description="") != replace(metric, description=""):

@@ -147,7 +147,10 @@ void caused(Thread *thread, const Node *operation, const Node *cause, uint64_t t
 }
 
 void forget_delays() {
-    for_each_thread([](quipu_thread *thread) { own(thread)->delays = nullptr; });
+    for_each_thread([](quipu_thread *thread) {
+        own(thread)->delays = nullptr;
+        own(thread)->critical = nullptr;
+    });
 }
 
 } // namespace quipu

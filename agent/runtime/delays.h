@@ -41,6 +41,8 @@ void caused(Thread *thread, const Node *operation, const Node *cause, uint64_t t
 
 /* Writes what was charged since the last time. Under the lock. */
 void describe_delays();
+/* Brings the metric critical_blocks, at this place among the metrics of nodes, up to date (critical.cpp). */
+void count_critical(uint32_t place);
 /* In the child of a fork: it waits for nobody yet. */
 void forget_delays();
 

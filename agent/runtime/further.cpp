@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "further.h"
+
+#include "delays.h"
 #include "settings.h"
 #include "tree.h"
 
@@ -23,7 +25,7 @@ constexpr Metric metrics[] = {
 #include "further_metrics.def"
 };
 
-constexpr const char *variables[QUIPU_GROUPS] = {"QUIPU_MEMORY", "QUIPU_FILES", "QUIPU_OFFLOAD"};
+constexpr const char *variables[QUIPU_GROUPS] = {"QUIPU_MEMORY", "QUIPU_FILES", "QUIPU_OFFLOAD", "QUIPU_MPI_WAIT"};
 
 /* Reasons for missing metrics that the user requested. */
 constexpr const char *problems[QUIPU_GROUPS][2] = {
@@ -31,7 +33,8 @@ constexpr const char *problems[QUIPU_GROUPS][2] = {
                        "with shared libraries"},
     {"files_problem", "reading and writing files is not counted: the program is linked statically, or replaced "
                       "LD_PRELOAD; link it with shared libraries"},
-    {nullptr, nullptr}, /* the runtime itself counts */
+    {nullptr, nullptr}, /* the runtime counts itself */
+    {nullptr, nullptr},
 };
 
 bool wanted[QUIPU_GROUPS];
@@ -41,14 +44,22 @@ using Settle = void (*)(int);
 
 void settle_nothing(int) {}
 
-/* Returns null if no library counts the group. */
+void settle_critical(int) {
+    if (const uint32_t place = quipu_further_place(QUIPU_GROUP_MPI_WAIT))
+        count_critical(place + QUIPU_CRITICAL_BLOCKS);
+}
+
+/* Null: nobody counts the group. */
 Settle settle_of(uint32_t group) {
-    const Settle known[QUIPU_GROUPS] = {quipu_settle_memory, quipu_settle_files, settle_nothing};
+    const Settle known[QUIPU_GROUPS] = {quipu_settle_memory, quipu_settle_files, settle_nothing, settle_critical};
     return known[group];
 }
 
 bool is_asked_for(uint32_t group) {
     const char *value = setting(variables[group]);
+    if (group == QUIPU_GROUP_MPI_WAIT) /* as wait.c and wait_smpi.c choose */
+        return ranks ? !value || strcmp(value, "off") != 0
+                     : value && (strcmp(value, "all") == 0 || strcmp(value, "sample") == 0);
     return value && *value && strcmp(value, "0") != 0;
 }
 

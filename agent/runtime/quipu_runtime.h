@@ -77,6 +77,17 @@ void quipu_caused(const struct quipu_interval *interval, const struct quipu_node
                   const struct quipu_node *cause, uint64_t ticks);
 void quipu_end_interval(struct quipu_interval *interval);
 
+/* Basic blocks that the running rank has executed in a call path so far, in all of its threads. path: as above. */
+struct quipu_blocks {
+    uint64_t path, blocks;
+};
+/* Call paths that are known in this process, also of other ranks in it; a call path keeps its place. Returns how many.
+ * Valid until the next call. */
+size_t quipu_executed(const struct quipu_blocks **blocks);
+/* If only one call path took time, the running rank would have waited for so many blocks of others in it, by the places
+ * of call paths. */
+void quipu_await_blocks(const uint64_t *blocks, size_t count);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -43,6 +43,7 @@ struct RegionRecord;
 struct Sampler;
 struct Annotations;
 struct Delays;
+struct Critical;
 
 /* The counters of a region in a thread, for call paths without space in the file. Their effort is added to the callers.
  */
@@ -91,9 +92,10 @@ struct Thread {
     Annotations *annotations; /* null: no named region */
     Node **list;              /* all nodes, in order of creation */
     uint32_t listed, list_room;
-    Delays *delays; /* null: no thread waited for it */
-    Node folder;    /* origin of links to folded regions */
-    Thread *next;   /* all threads of the process */
+    Delays *delays;     /* null: nobody waited for it */
+    Critical *critical; /* null: its blocks were not asked for */
+    Node folder;        /* links from here lead to what is folded, by region */
+    Thread *next;       /* all threads of the process */
     struct Copy {
         const Node *of;
         Node *node;

@@ -69,7 +69,17 @@ void quipu_mpi_account_message(const struct quipu_mpi_arrival *late, const struc
 void quipu_mpi_waited_unaccounted(uint64_t ns);
 /* All ranks go on at this moment, the running one, too. */
 void quipu_mpi_synchronized(struct quipu_mpi_rank *running);
-static inline void quipu_mpi_end_probes(void) {}
+/* Blocks of call paths, by their places (quipu_executed). */
+struct quipu_mpi_blocks {
+    size_t room;
+    uint64_t *of;
+};
+/* The running rank comes to an operation: with those that it has waited for it has so many blocks. reached: gets them
+ * where they are more, if others wait for this rank. */
+void quipu_mpi_reach(struct quipu_mpi_blocks *reached);
+/* The running rank goes on from the operation that it came to when it has as many blocks. */
+void quipu_mpi_go_on_from(const struct quipu_mpi_blocks *reached);
+void quipu_mpi_end_probes(void);
 #endif
 
 #endif

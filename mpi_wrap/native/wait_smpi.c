@@ -48,7 +48,8 @@ struct gathering {
     struct gathering *next;
     uint64_t last, root;
     int came, left;
-    bool synchronized;                   /* all ranks continue at the same moment */
+    bool synchronized;                   /* all ranks go on at the same moment */
+    struct quipu_mpi_blocks reached;     /* by ranks that others wait for */
     struct quipu_mpi_arrival arrivals[]; /* of each rank */
 };
 
@@ -361,6 +362,8 @@ static void arrive(MPI_Comm comm, enum scope scope, enum quipu_mpi_awaited await
         gathering->root = gathering->last;
     quipu_mpi_note_arrival(&gathering->arrivals[rank]);
     gathering->arrivals[rank].at = gathering->last;
+    const bool waited_for = awaited != QUIPU_MPI_AWAITS_ROOT || rank == root;
+    quipu_mpi_reach(waited_for ? &gathering->reached : NULL);
     if (++gathering->came == collectives->size)
         gathering->synchronized =
             quipu_mpi_account(gathering->arrivals, collectives->size, has_all_ranks(collectives), awaited, root);
@@ -377,6 +380,8 @@ static void depart(struct quipu_node *node, MPI_Comm comm, enum scope scope, enu
         add_wait(node, begin, gathering->last);
     else if (awaited == QUIPU_MPI_AWAITS_ROOT && rank != root)
         add_wait(node, begin, gathering->root);
+    if (awaited == QUIPU_MPI_AWAITS_ALL || (awaited == QUIPU_MPI_ROOT_AWAITS) == (rank == root))
+        quipu_mpi_go_on_from(&gathering->reached);
     struct quipu_mpi_rank *running = quipu_mpi_running();
     if (gathering->synchronized && running != NULL)
         quipu_mpi_synchronized(running);
@@ -386,6 +391,7 @@ static void depart(struct quipu_node *node, MPI_Comm comm, enum scope scope, enu
         struct gathering *over = collectives->first;
         collectives->first = over->next;
         collectives->begin++;
+        free(over->reached.of);
         free(over);
     }
 }
