@@ -74,7 +74,7 @@ const Critical *numbers_of(Thread *thread, uint32_t listed) {
 uint64_t blocks_of(const Node *node) {
     uint64_t blocks = get(node->metrics[QUIPU_BLOCKS]);
     const RegionRecord *region = node->region ? region_of(node->region) : nullptr;
-    if (!region || !region->rows)
+    if (!region)
         return blocks;
     const Node *counting = node;
     while (node->owner && counting->up && counting->id != node->owner)
