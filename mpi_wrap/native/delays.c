@@ -6,23 +6,17 @@
  * latest probe of the communicator, so that clocks of different nodes are not compared. With it travel the sums over
  * ranks of the time of call paths, in two tables of buckets: a call path has one bucket in each, by the hash of its
  * names. The sum of a call path is at most the smaller of the two (count-min sketch: Cormode and Muthukrishnan 2005).
- *
- * In further tables travel the basic blocks that each rank has executed in call paths, and the largest of all ranks is
- * found. If only that call path took time, the other ranks would wait until they have as many: from then on that
- * waiting counts like blocks of theirs (critical_blocks).
  */
 #include "delays.h"
 
 #ifndef SMPI_H
 
 #include "group.h"
-#include "wait.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { TABLES = 2, BLOCK_TABLES = 4, BUCKETS = 256, ALL_BUCKETS = BLOCK_TABLES * BUCKETS, SCALARS = 8 };
+enum { TABLES = 2, BUCKETS = 256, SCALARS = 10 };
 /* A rank that comes nearly last, by this part of the range of arrivals, and is the busiest is the late one. */
 static const double near = 0.1;
 
@@ -32,17 +26,15 @@ struct exchanged {
     double busy, busy_rank, busy_at; /* of the rank with most time outside of MPI: that time, and since the probe */
     double first, sum;               /* the shortest time since the latest probe, and the sum */
     double cost_share;
-    double blocks[ALL_BUCKETS];   /* largest, with those that were waited for; one table after the other */
-    float spent[TABLES][BUCKETS]; /* sums */
+    uint64_t least_clocks, most_clocks; /* of quipu_mpi_clocks */
+    float spent[TABLES][BUCKETS];       /* sums */
 };
-_Static_assert(offsetof(struct exchanged, blocks) == SCALARS * sizeof(double), "no padding");
+_Static_assert(offsetof(struct exchanged, spent) == SCALARS * sizeof(double), "no padding");
 
 static MPI_Op merge_op = MPI_OP_NULL;
 static MPI_Datatype exchanged_type = MPI_DATATYPE_NULL;
 
 double quipu_mpi_ticks_per_ns = 0;
-/* By how many blocks this rank would have waited. */
-static double awaited[ALL_BUCKETS];
 
 static void merge(const struct exchanged *from, struct exchanged *to) {
     if (from->last > to->last || (from->last == to->last && from->last_rank < to->last_rank)) {
@@ -56,9 +48,9 @@ static void merge(const struct exchanged *from, struct exchanged *to) {
     }
     to->first = from->first < to->first ? from->first : to->first;
     to->cost_share = from->cost_share > to->cost_share ? from->cost_share : to->cost_share;
+    to->least_clocks = from->least_clocks < to->least_clocks ? from->least_clocks : to->least_clocks;
+    to->most_clocks = from->most_clocks > to->most_clocks ? from->most_clocks : to->most_clocks;
     to->sum += from->sum;
-    for (int i = 0; i < ALL_BUCKETS; i++)
-        to->blocks[i] = from->blocks[i] > to->blocks[i] ? from->blocks[i] : to->blocks[i];
     for (int table = 0; table < TABLES; table++)
         for (int bucket = 0; bucket < BUCKETS; bucket++)
             to->spent[table][bucket] += from->spent[table][bucket];
@@ -75,50 +67,9 @@ bool quipu_mpi_prepare_probes(void) {
            PMPI_Type_commit(&exchanged_type) == MPI_SUCCESS && PMPI_Op_create(merge_all, 1, &merge_op) == MPI_SUCCESS;
 }
 
-static uint32_t block_bucket_of(int table, uint64_t path) {
-    const uint64_t mixed = (path ^ path >> 32) * UINT64_C(0x9E3779B97F4A7C15);
-    return (uint32_t)table * BUCKETS + (uint32_t)(mixed >> (32 + 8 * table)) % BUCKETS;
-}
-
-/* What this rank has executed. Threads that call at the same time have no common begin of it. False: not known. */
-static bool add_executed(double blocks[ALL_BUCKETS]) {
-    const struct quipu_blocks *executed = NULL;
-    const size_t paths = quipu_mpi_concurrent ? 0 : quipu_executed(&executed);
-    for (size_t i = 0; i < paths; i++)
-        for (int table = 0; executed[i].blocks != 0 && table < BLOCK_TABLES; table++)
-            blocks[block_bucket_of(table, executed[i].path)] += (double)executed[i].blocks;
-    return paths != 0;
-}
-
-/* Tells the runtime by how much this rank would have waited in each of its call paths: the least of the buckets that it
- * shares with no other one. */
-static void tell_awaited(void) {
-    static uint32_t users[ALL_BUCKETS];
-    const struct quipu_blocks *executed = NULL;
-    const size_t paths = quipu_mpi_concurrent ? 0 : quipu_executed(&executed);
-    uint64_t *blocks = paths == 0 ? NULL : calloc(paths, sizeof *blocks);
-    if (blocks == NULL)
-        return;
-    for (size_t i = 0; i < paths; i++)
-        for (int table = 0; executed[i].blocks != 0 && table < BLOCK_TABLES; table++)
-            users[block_bucket_of(table, executed[i].path)]++;
-    for (size_t i = 0; i < paths; i++) {
-        double least[2] = {-1, -1}; /* of buckets of one call path, of all */
-        for (int table = 0; table < BLOCK_TABLES; table++) {
-            const uint32_t bucket = block_bucket_of(table, executed[i].path);
-            for (int all = users[bucket] > 1; all < 2; all++)
-                if (least[all] < 0 || awaited[bucket] < least[all])
-                    least[all] = awaited[bucket];
-        }
-        blocks[i] = (uint64_t)(least[0] >= 0 ? least[0] : least[1]);
-    }
-    quipu_await_blocks(blocks, paths);
-    free(blocks);
-}
-
 void quipu_mpi_end_probes(void) {
-    if (quipu_mpi_probe_one_of != 0)
-        tell_awaited();
+    if (merge_op != MPI_OP_NULL)
+        quipu_mpi_tell_awaited();
     if (merge_op != MPI_OP_NULL)
         PMPI_Op_free(&merge_op);
     if (exchanged_type != MPI_DATATYPE_NULL)
@@ -169,6 +120,7 @@ bool quipu_mpi_probe(const struct quipu_mpi_since *since, struct quipu_node *nod
     const uint64_t came = quipu_ticks();
     const bool knows = since->begun != 0 && came > since->begun;
     const size_t paths = knows ? quipu_interval_spent(since->interval, &spent) : 0;
+    const uint64_t clocks = quipu_mpi_clocks();
     const double elapsed = knows ? (double)(came - since->begun) / quipu_mpi_ticks_per_ns : 0;
     struct exchanged own = {.last = elapsed,
                             .last_rank = group.rank,
@@ -176,23 +128,20 @@ bool quipu_mpi_probe(const struct quipu_mpi_since *since, struct quipu_node *nod
                             .busy_at = elapsed,
                             .first = elapsed,
                             .sum = elapsed,
-                            .cost_share = cost_share};
+                            .cost_share = cost_share,
+                            .least_clocks = clocks,
+                            .most_clocks = clocks};
     for (size_t i = 0; i < paths; i++) {
         const double ns = limited(spent[i].ticks, elapsed);
         own.busy += ns;
         for (int table = 0; table < TABLES; table++)
             own.spent[table][bucket_of(table, spent[i].path)] += (float)ns;
     }
-    const bool counts = add_executed(own.blocks);
     struct exchanged all = own;
-    for (int i = 0; counts && i < ALL_BUCKETS; i++)
-        all.blocks[i] += awaited[i];
     probe->arrived = came;
     if (PMPI_Allreduce(MPI_IN_PLACE, &all, 1, exchanged_type, merge_op, comm) != MPI_SUCCESS)
         return false;
     probe->left = quipu_ticks();
-    for (int i = 0; counts && i < ALL_BUCKETS; i++)
-        awaited[i] = all.blocks[i] - own.blocks[i];
     probe->cost_share = all.cost_share;
     probe->last_came = all.first > 0 ? since->begun + (uint64_t)(all.last * quipu_mpi_ticks_per_ns) : 0;
     const double limit = all.last - near * (all.last - all.first);
@@ -200,7 +149,7 @@ bool quipu_mpi_probe(const struct quipu_mpi_since *since, struct quipu_node *nod
     const double waited = (all.last * group.size - all.sum) / (group.size - 1);
     if (weight != 0 && all.first > 0 && waited > 0 && late == group.rank)
         charge(since, node, &own, &all, spent, paths, group.size, waited, weight);
-    return true;
+    return all.least_clocks == all.most_clocks || quipu_mpi_set_clocks(comm);
 }
 
 void quipu_mpi_begin_since(struct quipu_mpi_since *since, const struct quipu_mpi_probe *probe, uint64_t cost) {

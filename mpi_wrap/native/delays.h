@@ -44,6 +44,12 @@ bool quipu_mpi_probe(const struct quipu_mpi_since *since, struct quipu_node *nod
 /* This rank is synchronized with the others of the communicator since this probe. cost: ticks of a probe for which all
  * are there. */
 void quipu_mpi_begin_since(struct quipu_mpi_since *since, const struct quipu_mpi_probe *probe, uint64_t cost);
+/* What the clocks of all call paths show (critical.c), as one number that differs if one of them does. */
+uint64_t quipu_mpi_clocks(void);
+/* Exchanges the clocks with the other ranks of the communicator. False: MPI refused. */
+bool quipu_mpi_set_clocks(MPI_Comm comm);
+/* Tells the runtime what this rank has waited for. */
+void quipu_mpi_tell_awaited(void);
 #else /* ranks are in one process, and so is all that they did */
 /* Which ranks wait in a collective operation, and for which ranks. */
 enum quipu_mpi_awaited { QUIPU_MPI_AWAITS_ALL, QUIPU_MPI_AWAITS_ROOT, QUIPU_MPI_ROOT_AWAITS };

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The metric critical_blocks: if only one call path took time, and a block always the same, by how much would ranks
+ * wait in it? Each rank has a clock for each call path, which shows the blocks that it has executed and those that it
+ * has waited for. Ranks that are synchronized go on when their clocks show as much as the one that is furthest.
+ *
+ * Clocks are in tables of buckets, by the hash of the names of a call path, so that ranks need not agree about numbers
+ * of call paths. A call path has one bucket in each table. A probe (delays.c) compares sums of all clocks; only where
+ * they differ somewhere the clocks themselves are exchanged.
+ */
+#include "delays.h"
+
+#ifndef SMPI_H
+
+#include <stdlib.h>
+
+enum { TABLES = 4, BUCKETS = 256, ALL_BUCKETS = TABLES * BUCKETS };
+
+static uint64_t awaited[ALL_BUCKETS]; /* blocks that this rank has waited for */
+static uint64_t awaited_sum;          /* as they count in quipu_mpi_clocks */
+
+static uint32_t bucket_of(uint32_t table, uint64_t path) {
+    const uint64_t mixed = (path ^ path >> 32) * UINT64_C(0x9E3779B97F4A7C15);
+    return table * BUCKETS + (uint32_t)(mixed >> (32 + 8 * table)) % BUCKETS;
+}
+
+static uint64_t factor_of(uint32_t bucket) {
+    const uint64_t mixed = (bucket + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    return (mixed ^ mixed >> 29) * UINT64_C(0xBF58476D1CE4E5B9);
+}
+
+/* Threads that call at the same time have no common begin of what they executed. */
+static size_t executed(const struct quipu_blocks **blocks) { return quipu_mpi_concurrent ? 0 : quipu_executed(blocks); }
+
+uint64_t quipu_mpi_clocks(void) {
+    const struct quipu_blocks *blocks = NULL;
+    const size_t paths = executed(&blocks);
+    uint64_t sum = awaited_sum;
+    for (size_t i = 0; i < paths; i++) {
+        if (blocks[i].blocks == 0)
+            continue;
+        uint64_t factor = 0;
+        for (uint32_t table = 0; table < TABLES; table++)
+            factor += factor_of(bucket_of(table, blocks[i].path));
+        sum += factor * blocks[i].blocks;
+    }
+    return sum;
+}
+
+bool quipu_mpi_set_clocks(MPI_Comm comm) {
+    const struct quipu_blocks *blocks = NULL;
+    const size_t paths = executed(&blocks);
+    uint64_t own[ALL_BUCKETS] = {0}, all[ALL_BUCKETS];
+    for (size_t i = 0; i < paths; i++)
+        for (uint32_t table = 0; blocks[i].blocks != 0 && table < TABLES; table++)
+            own[bucket_of(table, blocks[i].path)] += blocks[i].blocks;
+    for (int i = 0; i < ALL_BUCKETS; i++)
+        all[i] = own[i] + awaited[i];
+    if (PMPI_Allreduce(MPI_IN_PLACE, all, ALL_BUCKETS, MPI_UINT64_T, MPI_MAX, comm) != MPI_SUCCESS)
+        return false;
+    if (paths == 0)
+        return true;
+    awaited_sum = 0;
+    for (uint32_t i = 0; i < ALL_BUCKETS; i++) {
+        awaited[i] = all[i] - own[i];
+        awaited_sum += factor_of(i) * awaited[i];
+    }
+    return true;
+}
+
+void quipu_mpi_tell_awaited(void) {
+    static uint32_t users[ALL_BUCKETS];
+    const struct quipu_blocks *blocks = NULL;
+    const size_t paths = executed(&blocks);
+    uint64_t *told = paths == 0 ? NULL : calloc(paths, sizeof *told);
+    if (told == NULL)
+        return;
+    for (size_t i = 0; i < paths; i++)
+        for (uint32_t table = 0; blocks[i].blocks != 0 && table < TABLES; table++)
+            users[bucket_of(table, blocks[i].path)]++;
+    for (size_t i = 0; i < paths; i++) { /* the least of the buckets that belong to no other call path of this rank */
+        uint64_t least = UINT64_MAX, least_of_all = UINT64_MAX;
+        for (uint32_t table = 0; table < TABLES; table++) {
+            const uint32_t bucket = bucket_of(table, blocks[i].path);
+            if (awaited[bucket] < least_of_all)
+                least_of_all = awaited[bucket];
+            if (users[bucket] == 1 && awaited[bucket] < least)
+                least = awaited[bucket];
+        }
+        told[i] = least != UINT64_MAX ? least : least_of_all;
+    }
+    quipu_await_blocks(told, paths);
+    free(told);
+}
+
+#endif
