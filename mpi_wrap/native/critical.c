@@ -6,17 +6,21 @@
  * Clocks are in tables of buckets, by the hash of the names of a call path, so that ranks need not agree about numbers
  * of call paths. A call path has one bucket in each table. A probe (delays.c) compares sums of all clocks; only where
  * they differ somewhere the clocks themselves are exchanged.
+ *
+ * A sampled call stands for calls that were not probed. The blocks that ranks wait for at these are added in the end.
  */
 #include "delays.h"
 
 #ifndef SMPI_H
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { TABLES = 4, BUCKETS = 256, ALL_BUCKETS = TABLES * BUCKETS };
 
 static uint64_t awaited[ALL_BUCKETS]; /* blocks that this rank has waited for */
 static uint64_t awaited_sum;          /* as they count in quipu_mpi_clocks */
+static double unseen[ALL_BUCKETS];    /* what ranks wait for, beyond their mean, at calls that were not probed */
 
 static uint32_t bucket_of(uint32_t table, uint64_t path) {
     const uint64_t mixed = (path ^ path >> 32) * UINT64_C(0x9E3779B97F4A7C15);
@@ -46,22 +50,36 @@ uint64_t quipu_mpi_clocks(void) {
     return sum;
 }
 
-bool quipu_mpi_set_clocks(MPI_Comm comm) {
+/* At a probe that stands for so many calls. 0: the interval before it had several calls, for which others stand. */
+static bool add_unseen(const uint64_t clocks[ALL_BUCKETS], const uint64_t most[ALL_BUCKETS], MPI_Comm comm, int ranks,
+                       uint64_t weight) {
+    uint64_t sums[ALL_BUCKETS];
+    memcpy(sums, clocks, sizeof sums);
+    if (PMPI_Allreduce(MPI_IN_PLACE, sums, ALL_BUCKETS, MPI_UINT64_T, MPI_SUM, comm) != MPI_SUCCESS)
+        return false;
+    for (int i = 0; i < ALL_BUCKETS; i++)
+        unseen[i] += ((double)weight - 1) * ((double)most[i] - (double)sums[i] / ranks);
+    return true;
+}
+
+bool quipu_mpi_set_clocks(MPI_Comm comm, int ranks, uint64_t weight) {
     const struct quipu_blocks *blocks = NULL;
     const size_t paths = executed(&blocks);
-    uint64_t own[ALL_BUCKETS] = {0}, all[ALL_BUCKETS];
+    uint64_t own[ALL_BUCKETS] = {0}, clocks[ALL_BUCKETS], most[ALL_BUCKETS];
     for (size_t i = 0; i < paths; i++)
         for (uint32_t table = 0; blocks[i].blocks != 0 && table < TABLES; table++)
             own[bucket_of(table, blocks[i].path)] += blocks[i].blocks;
     for (int i = 0; i < ALL_BUCKETS; i++)
-        all[i] = own[i] + awaited[i];
-    if (PMPI_Allreduce(MPI_IN_PLACE, all, ALL_BUCKETS, MPI_UINT64_T, MPI_MAX, comm) != MPI_SUCCESS)
+        most[i] = clocks[i] = own[i] + awaited[i];
+    if (PMPI_Allreduce(MPI_IN_PLACE, most, ALL_BUCKETS, MPI_UINT64_T, MPI_MAX, comm) != MPI_SUCCESS)
+        return false;
+    if (weight != 1 && !add_unseen(clocks, most, comm, ranks, weight))
         return false;
     if (paths == 0)
         return true;
     awaited_sum = 0;
     for (uint32_t i = 0; i < ALL_BUCKETS; i++) {
-        awaited[i] = all[i] - own[i];
+        awaited[i] = most[i] - own[i];
         awaited_sum += factor_of(i) * awaited[i];
     }
     return true;
@@ -81,10 +99,11 @@ void quipu_mpi_tell_awaited(void) {
         uint64_t least = UINT64_MAX, least_of_all = UINT64_MAX;
         for (uint32_t table = 0; table < TABLES; table++) {
             const uint32_t bucket = bucket_of(table, blocks[i].path);
-            if (awaited[bucket] < least_of_all)
-                least_of_all = awaited[bucket];
-            if (users[bucket] == 1 && awaited[bucket] < least)
-                least = awaited[bucket];
+            const uint64_t waited = awaited[bucket] + (unseen[bucket] > 0 ? (uint64_t)unseen[bucket] : 0);
+            if (waited < least_of_all)
+                least_of_all = waited;
+            if (users[bucket] == 1 && waited < least)
+                least = waited;
         }
         told[i] = least != UINT64_MAX ? least : least_of_all;
     }

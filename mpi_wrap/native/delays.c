@@ -149,7 +149,7 @@ bool quipu_mpi_probe(const struct quipu_mpi_since *since, struct quipu_node *nod
     const double waited = (all.last * group.size - all.sum) / (group.size - 1);
     if (weight != 0 && all.first > 0 && waited > 0 && late == group.rank)
         charge(since, node, &own, &all, spent, paths, group.size, waited, weight);
-    return all.least_clocks == all.most_clocks || quipu_mpi_set_clocks(comm);
+    return all.least_clocks == all.most_clocks || quipu_mpi_set_clocks(comm, group.size, weight);
 }
 
 void quipu_mpi_begin_since(struct quipu_mpi_since *since, const struct quipu_mpi_probe *probe, uint64_t cost) {

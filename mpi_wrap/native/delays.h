@@ -46,8 +46,9 @@ bool quipu_mpi_probe(const struct quipu_mpi_since *since, struct quipu_node *nod
 void quipu_mpi_begin_since(struct quipu_mpi_since *since, const struct quipu_mpi_probe *probe, uint64_t cost);
 /* What the clocks of all call paths show (critical.c), as one number that differs if one of them does. */
 uint64_t quipu_mpi_clocks(void);
-/* Exchanges the clocks with the other ranks of the communicator. False: MPI refused. */
-bool quipu_mpi_set_clocks(MPI_Comm comm);
+/* Exchanges the clocks with the other ranks of the communicator, at a probe that stands for so many calls. False: MPI
+ * refused. */
+bool quipu_mpi_set_clocks(MPI_Comm comm, int ranks, uint64_t weight);
 /* Tells the runtime what this rank has waited for. */
 void quipu_mpi_tell_awaited(void);
 #else /* ranks are in one process, and so is all that they did */

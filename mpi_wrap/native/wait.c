@@ -38,9 +38,9 @@ uint64_t quipu_mpi_wait_floor = 0;
 
 static struct quipu_mpi_rates rates; /* ticks per byte */
 static int arrivals_key = MPI_KEYVAL_INVALID;
-static int largest_tag = 32767; /* the least that the standard allows */
-static _Atomic uint64_t probes, probe_cost;
-static uint64_t began; /* ticks */
+static int largest_tag = 32767;                          /* the least that the standard allows */
+static _Atomic uint64_t probes, probe_cost, collectives; /* collectives: calls that might have got a probe */
+static uint64_t began;                                   /* ticks */
 
 /* State of the collective operations of a communicator. The program calls them one after the other. */
 struct arrivals {
@@ -150,6 +150,8 @@ void quipu_mpi_report_waits(void) {
         return;
     snprintf(text, sizeof text, "%llu", (unsigned long long)atomic_load(&probes));
     quipu_attribute("mpi_wait_probes", text);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)atomic_load(&collectives));
+    quipu_attribute("mpi_wait_collectives", text);
     const unsigned long long cost = (unsigned long long)((double)atomic_load(&probe_cost) / quipu_mpi_ticks_per_ns);
     snprintf(text, sizeof text, "%llu.%09llu", cost / 1000000000, cost % 1000000000); /* %f depends on the locale */
     quipu_attribute("mpi_wait_probe_seconds", text);
@@ -276,6 +278,7 @@ void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm) {
         return;
     }
     arrivals->inside = true;
+    atomic_fetch_add_explicit(&collectives, 1, memory_order_relaxed);
     const uint64_t call = arrivals->calls++, weight = weight_of(arrivals, call);
     if (weight == 0 && weight_of(arrivals, call + 1) == 0)
         return;
