@@ -90,6 +90,14 @@ HOLDS_MODELS = Entry(
     "The file was written by quipu model -o. quipu predict reads it; commands that need measurements do not.",
     "modeling.md",
 )
+SAMPLED_EXCESS = Entry(
+    "sampled-excess",
+    "effort_excess is an estimate: {part} of the collective operations were probed; with quipu run --mpi-wait all it is "
+    "exact",
+    "Blocks between two collective operations are known where both were probed. The others are estimated from these, "
+    "so that the metric differs between runs.",
+    "design/mpi-waiting.md#blocks-that-ranks-wait-for",
+)
 NO_RUNS = Entry(
     "no-runs",
     "holds no run archive; measure first: quipu run -o {folder} --param … -- mpirun …",

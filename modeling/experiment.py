@@ -40,7 +40,7 @@ PEAK, HELD = "heap_peak", "heap_held"
 # Effort whose imbalance over the ranks says what ranks wait for.
 IMBALANCE = "blocks"
 CRITICAL, BETWEEN = "critical_blocks", "effort_excess"
-"""Metrics: the blocks that a program would wait for if only this call path took time; these beyond the mean over ranks."""
+"""Metrics: the blocks that a program would wait for if only this call path took time; these beyond the mean."""
 
 
 class RegionKind(Enum):

@@ -29,7 +29,7 @@ FURTHER = {
 }
 """Those that only some runs have (agent/runtime/further_metrics.def), by name."""
 
-OPTION_OF = {name: f"--{group.lower()}" for group, name, *_ in _FURTHER_ROWS}
+OPTION_OF = {name: f"--{group.lower().replace('_', '-')}" for group, name, *_ in _FURTHER_ROWS}
 """The option of `quipu run` that asks for one of them."""
 
 BY_PASS = tuple(name for weighted, name, *_ in _ROWS if weighted)

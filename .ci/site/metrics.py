@@ -7,8 +7,10 @@ from collections.abc import Iterable
 
 from commands import plain
 from quipu.modeling.counters import COUNTERS, REQUESTED
-from quipu.modeling.experiment import Metric
+from quipu.modeling.effort_excess import EFFORT_EXCESS
+from quipu.modeling.experiment import CRITICAL, Metric
 from quipu.modeling.metrics import FURTHER, METRICS, OPTION_OF, WEIGHTED
+from quipu.modeling.root_causes import DELAY_CAUSED
 
 _KINDS = {"effort": "effort: the same in every run", "cost": "cost: varies between runs"}
 _OVER = {"sum": "sums", "max": "maximum"}
@@ -19,6 +21,8 @@ def metric_page() -> str:
     names = list(METRICS)
     by_pass = {*names[names.index("blocks") : names.index("blocks") + WEIGHTED]}
     counted = {name: "compiler pass" if name in by_pass else "runtime, MPI wrappers" for name in names}
+    options = {name: f"`{option}`" for name, option in OPTION_OF.items()}
+    between = (EFFORT_EXCESS, DELAY_CAUSED)
     called = {metric: f"`--counters {name}`" for name, metric in REQUESTED.items()}
     return "\n".join(
         [
@@ -42,7 +46,14 @@ def metric_page() -> str:
             "With `quipu run --memory` ([how](../howto/memory.md)), `quipu run --files` ([how](../howto/files.md)) and",
             "`quipu run --offload` ([how](../howto/gpu.md)):",
             "",
-            *_table(FURTHER.values(), {name: f"`{option}`" for name, option in OPTION_OF.items()}),
+            *_table((one for one in FURTHER.values() if one.name != CRITICAL), options),
+            "",
+            "## What ranks wait for",
+            "",
+            "Metrics that are made of the values of several ranks, for those who ask for them with `--metric`",
+            "([how](../howto/waiting.md)):",
+            "",
+            *_table(between, {one.name: "`--mpi-wait`" for one in between}),
             "",
             "## What counter sources add",
             "",

@@ -55,12 +55,14 @@ OVER_RANKS_OF_SUMS = _over_ranks("How ranks combine: mean, max, sum. With max, s
 def metric_names(incomplete: str) -> list[str]:
     """Return the metrics that a shell offers for a word such as `ti` or `time,bl`."""
     from quipu.modeling.counters import COUNTERS
+    from quipu.modeling.experiment import CRITICAL
     from quipu.modeling.metrics import FURTHER, METRICS
 
     from ..load.measurements import MADE
 
     before, comma, begun = incomplete.rpartition(",")
     names = dict.fromkeys([*METRICS, *FURTHER, *COUNTERS, *sorted(MADE)])
+    del names[CRITICAL]
     return [f"{before}{comma}{name}" for name in names if name.startswith(begun)]
 
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quipu.modeling.errors import FormatError, UsageError
 
-from ..catalogue import HOLDS_MODELS, NO_SUCH_EXPERIMENT, NO_SUCH_FOLDER
+from ..catalogue import HOLDS_MODELS, NO_SUCH_EXPERIMENT, NO_SUCH_FOLDER, SAMPLED_EXCESS
 
 if TYPE_CHECKING:
     from quipu.modeling.analysis import Analysis
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from quipu.report.views import Over
 
     from ..compare.sides import Side
+    from ..merge.experiment import StoredRun
 
 MADE = frozenset(("effort_excess", "delay_caused"))
 """Metrics that are made of the values of several ranks, for those who ask for them."""
@@ -94,9 +96,24 @@ def load(source: Path, over_ranks: Over = "mean", metrics: Collection[str] = ())
 
     if "effort_excess" in metrics:
         experiment = with_effort_excess(experiment)
-    if "delay_caused" in metrics and not is_of_others(source):
-        experiment = with_delay_caused(experiment, find_runs(source))
+    if is_of_others(source):
+        return experiment
+    runs = find_runs(source)
+    if "effort_excess" in metrics:
+        experiment = replace(experiment, notes=(*experiment.notes, *_sampled(runs)))
+    if "delay_caused" in metrics:
+        experiment = with_delay_caused(experiment, runs)
     return experiment
+
+
+def _sampled(runs: Sequence[StoredRun]) -> list[str]:
+    """Return a note if collective operations were sampled."""
+    from quipu.report.text import percent
+
+    probed, all_calls = (
+        sum(float(run.metadata.overhead.get(name, 0.0)) for run in runs) for name in ("probed", "collectives")
+    )
+    return [SAMPLED_EXCESS(part=percent(probed / all_calls))] if 0 < probed < all_calls else []
 
 
 def load_side(source: Path, over_ranks: Over = "mean") -> Side:

@@ -16,7 +16,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
-from quipu.modeling.experiment import BETWEEN, CRITICAL, HELD, IMBALANCE, Experiment, FloatArray, IntArray, Metric, TimedPart
+from quipu.modeling.experiment import (
+    BETWEEN,
+    CRITICAL,
+    HELD,
+    IMBALANCE,
+    Experiment,
+    FloatArray,
+    IntArray,
+    Metric,
+    TimedPart,
+)
 from quipu.modeling.limits import reading
 from quipu.modeling.measurement_quality import quality_line
 from quipu.modeling.printable import counted

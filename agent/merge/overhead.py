@@ -60,6 +60,8 @@ def _of_process(
         "mpi": calls,
         "counters": max(0.0, seconds - hooks - calls),
         "probes": _seconds(attributes.get("mpi_wait_probe_seconds", "0")),
+        "probed": float(whole_number(attributes.get("mpi_wait_probes", "0"), 15) or 0),
+        "collectives": float(whole_number(attributes.get("mpi_wait_collectives", "0"), 15) or 0),
         "total": 0.0,
         "time": time,
         "pair": costs.pair,
@@ -75,6 +77,7 @@ def totals(processes: Iterable[Mapping[str, float]], nodes: Sequence[Mapping[str
 
     visits, mpi_visits: numbers of enter and exit pairs; seconds of all processes and threads together: hooks, mpi,
     counters (quiet functions too), probes (barriers before collectives, beyond the waiting) and their sum, total.
+    probed, collectives: calls of collective operations that had such a barrier, of those that might have had one.
     time: seconds that were measured, of which this is a part. pair, outside: seconds of one pair, and of the part of it
     that its caller's time contains, means over the processes. untimed: call paths that lost their time to their
     callers because they were entered too often; untimed_first, untimed_last: seconds after the start of its process at

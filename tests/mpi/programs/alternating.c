@@ -13,10 +13,12 @@ __attribute__((noinline)) static void in_turn(int units) { work(units); }
 
 __attribute__((noinline)) static void in_pairs(int units) { work(units); }
 
+__attribute__((noinline)) static void collected(int units) { work(units); }
+
 __attribute__((noinline)) static void once(int units) { work(units); }
 
 int main(int argc, char **argv) {
-    int rank, ranks;
+    int rank, ranks, sum;
     MPI_Comm pair;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -30,6 +32,11 @@ int main(int argc, char **argv) {
         in_pairs(step == rank % 2 ? 500 : 0);
         MPI_Barrier(pair);
     }
+    MPI_Barrier(MPI_COMM_WORLD);
+    collected(rank == 1 ? 600 : 0); /* the root waits for it, and has as much to do afterwards */
+    MPI_Reduce(&rank, &sum, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    collected(rank == 0 ? 600 : 0);
+    MPI_Barrier(MPI_COMM_WORLD);
     once(rank == 1 ? 300 : 0);
     MPI_Comm_free(&pair);
     MPI_Finalize();
