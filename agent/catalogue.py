@@ -92,8 +92,8 @@ HOLDS_MODELS = Entry(
 )
 SAMPLED_EXCESS = Entry(
     "sampled-excess",
-    "effort_excess is an estimate: {part} of the collective operations were probed; with quipu run --mpi-wait all it is "
-    "exact",
+    "effort_excess is an estimate: {part} of the collective operations were probed; it is exact with "
+    "quipu run --mpi-wait all",
     "Blocks between two collective operations are known where both were probed. The others are estimated from these, "
     "so that the metric differs between runs.",
     "design/mpi-waiting.md#blocks-that-ranks-wait-for",
