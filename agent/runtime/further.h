@@ -10,7 +10,13 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-enum quipu_further_group { QUIPU_GROUP_MEMORY, QUIPU_GROUP_FILES, QUIPU_GROUP_OFFLOAD, QUIPU_GROUP_MPI_WAIT, QUIPU_GROUPS };
+enum quipu_further_group {
+    QUIPU_GROUP_MEMORY,
+    QUIPU_GROUP_FILES,
+    QUIPU_GROUP_OFFLOAD,
+    QUIPU_GROUP_MPI_WAIT,
+    QUIPU_GROUPS
+};
 
 /* Indexes of the metrics of all groups, one group after the other. */
 enum quipu_further_metric {
