@@ -46,8 +46,7 @@ def expected(p: int) -> dict[str, float]:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("alternating")
     for wrapper in ("quipu-mpicc", "quipu-smpicc"):
-        words = [native_file(wrapper), "-O1", PROGRAMS / "alternating.c", "-o", folder / wrapper]
-        subprocess.run(words, check=True)
+        subprocess.run([native_file(wrapper), "-O1", PROGRAMS / "alternating.c", "-o", folder / wrapper], check=True)
     return folder
 
 
