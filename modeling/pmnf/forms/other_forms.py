@@ -15,11 +15,9 @@ from ..crossing.deviating import by_deviating_crossing
 from ..crossing.exact import by_crossing
 from ..data.noise import Repetitions
 from ..data.preparation import take
-from ..grids.domain_counts import by_domain
 from ..grids.exact import Grids, by_grid
 from ..grids.models import each, with_others
 from ..grids.nests import by_nests
-from ..grids.terms import has_extents
 from ..model import Model
 from ..uncertainty.doubt import far_off
 from .blocks import by_blocks
@@ -113,9 +111,6 @@ class OtherForms:
                 same = former is not None and not former.depends_on(parameter) and reproduces(former)
                 if former is not None and same and (former.is_constant or _is_of_neighbours_in_one(model)):
                     found[path] = with_others([former, *each(model)], parameter)
-        if grids.possible[0].source or any(has_extents(model.terms) for model in found.values()):
-            now = [found.get(path, model) for path, model in enumerate(models)]
-            found |= by_domain(now, nested.grids, self.points, self.counts, self.measured, self.repetitions, self.names)
         return found
 
     def _by_dimension(self, processes: FloatArray) -> bool:

@@ -60,10 +60,3 @@ NEST_FRACTION, NEST_DOUBT = 8.0, 6.0
 NEST_END, NEST_LIKELY_PART = 0.06, 0.25
 # Nests in one sum of the GRID_OF_DOMAIN largest counts and of others, and independent numbers that must be left over.
 NEST_MOST, NEST_MOST_SMALL, NEST_FREE = 3, 2, 2
-# Deviations of exponents of what domains have, as part of those of a form of which nothing is known: on miniMD, whose
-# ghosts and bins are such sums, predictions at four times the processes and twice the size are off by a tenth of that.
-DOMAIN_DOUBT = 0.25
-# Functions that all together leave this much less of counts are not needed.
-DOMAIN_SLACK = 1.1
-# What counts must miss their model by, relative, before such sums are looked for: some counts among 2·n are no reason.
-DOMAIN_MISSED = 1e-3
