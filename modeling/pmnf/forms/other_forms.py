@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ...experiment import FloatArray
 from ..criterion.one_process import reproduces
-from ..crossing.deviating import by_deviating_crossing
 from ..crossing.exact import by_crossing
 from ..data.noise import Repetitions
 from ..data.preparation import take
@@ -86,8 +85,6 @@ class OtherForms:
         shares = by_shares(found, self.points, self.counts, self.used, self.names, again)
         found = [shares.get(path, model) for path, model in enumerate(found)]
         crossing = by_crossing(found, self.points, self.used, self.names)
-        found = [crossing.get(path, model) for path, model in enumerate(found)]
-        crossing = by_deviating_crossing(found, self.points, self.counts, self.used, self.repetitions, self.names)
         found = [crossing.get(path, model) for path, model in enumerate(found)]
         steps = by_steps(found, self.points, self.counts, self.used, self.repetitions, self.names)
         found = [steps.get(path, model) for path, model in enumerate(found)]
