@@ -129,9 +129,6 @@ FAR_BETTER = 1 / 3
 # Residual, relative, of counts beyond which a model says little: those that depend on chance deviate by less. Beyond
 # the second a note says what a model misses counts by whose repetitions are the same.
 FAR_OFF, SAID_OFF = 0.25, 0.05
-# Power laws are fitted to logarithms of counts that are that far off: exponents are fractions up to this denominator,
-# parameters have so many values, and there are so many counts for each coefficient. Their errors are this part at most.
-POWER_LAW_DENOMINATOR, POWER_LAW_LEAST, POWER_LAW_BETTER = 4, 3, 0.7
 
 # --- counts that are exact but at one configuration: tests/modeling/pmnf/test_one_exception.py
 # So many configurations, and so many beyond the coefficients, show that one of them is the exception; the posterior

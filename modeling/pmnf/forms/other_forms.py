@@ -21,7 +21,6 @@ from ..model import Model
 from ..uncertainty.doubt import far_off
 from .blocks import by_blocks
 from .polynomials import by_polynomials
-from .power_law import by_power_law
 from .shares import by_shares
 from .steep import by_steep
 from .stepped import by_steps
@@ -59,9 +58,6 @@ class OtherForms:
             if self.grids is not None and any(grid.parameter in self.names for grid in self.grids.possible):
                 by_grids = part._by_grids(own, self.grids)
                 own = [by_grids.get(path, model) for path, model in enumerate(own)]
-            if self.again is not None:
-                laws = by_power_law(own, part.points, part.counts, part.used, part.names)
-                own = [laws.get(path, model) for path, model in enumerate(own)]
             result.append([None if model is None else far_off(model) for model in own])
         return result
 
