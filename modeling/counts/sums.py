@@ -145,8 +145,7 @@ def _rank_shapes(axes: Axes) -> list[Factor]:
                 shapes.append(Factor(name, 5.0, extent))
                 shapes.append(Factor(f"({name} - 1)", 5.0, extent - 1))
                 shapes.append(Factor(f"(1 - 1/{name})·p", 5.0, p * (1 - 1 / extent)))
-                for rows, ranks in ((name, extent), ("p", p)):  # steps of a reduction along a dimension
-                    shapes.append(Factor(f"{rows}·log2({name})", 8.0, ranks * np.log2(extent)))
+                shapes.append(Factor(f"{name}·log2({name})", 8.0, extent * np.log2(extent)))
     return shapes
 
 
