@@ -344,7 +344,11 @@ class Experiment:
             self,
             metrics={name: metric for name, metric in self.metrics.items() if name in metrics},
             values={name: values for name, values in self.values.items() if name in metrics},
-            excess={name: values for name, values in self.excess.items() if name in metrics},
+            excess={
+                name: values
+                for name, values in self.excess.items()
+                if (IMBALANCE if name == BETWEEN else name) in metrics
+            },
             largest={name: values for name, values in self.largest.items() if name in metrics},
             timed=None if self.timed is None else replace(self.timed, experiment=self.timed.experiment.only(metrics)),
         )

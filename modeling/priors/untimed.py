@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import CallTree, Experiment, FloatArray, Metric, RegionKind
+from ..experiment import BETWEEN, CallTree, Experiment, FloatArray, Metric, RegionKind
 from ..pmnf.changes.ranges import fit_models
 from ..pmnf.criterion.one_process import reproduces
 from ..pmnf.model import Model, add
@@ -129,7 +129,7 @@ def _is_cost_that_adds_up(metric: Metric) -> bool:
 
 
 def _is_work(experiment: Experiment, name: str) -> bool:
-    return experiment.metric(name).is_effort and name not in OF_CALLS
+    return name == BETWEEN or (experiment.metric(name).is_effort and name not in OF_CALLS)
 
 
 def _at(owners: NDArray[np.int64], moved: NDArray[np.int64], counts: FloatArray) -> FloatArray:

@@ -62,7 +62,7 @@ def test_combining_ranks(tmp_path: Path, over: Any, expected: float) -> None:
     assert experiment.values["blocks"][labels.index("main->solve(int)"), 0, 0] == expected
     assert experiment.values["comm_size"][labels.index("main->solve(int)->MPI_Send"), 0, 0] == 2
     assert experiment.over_ranks == over
-    assert set(experiment.excess) == ({"blocks"} if over == "mean" else set())
+    assert set(experiment.excess) == ({"blocks", "effort_excess"} if over == "mean" else set())
 
 
 def test_what_the_busiest_rank_has_beyond_the_mean(tmp_path: Path) -> None:
