@@ -34,6 +34,8 @@ _SOMETIMES = (
     "note: this configuration was made while others",
 )
 """Begins of notes that depend on what else the machine does."""
+_OF_LOAD = ("[loaded-run]", "[loaded-machine]", "[slowest-rank]", "[deviating-run]")
+"""Ends of notes that depend on it."""
 _MEASURED = re.compile(
     r"\d{4}-\d\d-\d\dT\S+"  # a date
     r"|[+-]?\d+(?:\.\d+)?\s?(?:ns|µs|ms|s|h|%|×)(?!\w)"  # time, share, ratio
@@ -99,13 +101,13 @@ def follow(text: str, folder: Path) -> Iterator[tuple[Step, str]]:
 
 def printed(output: str) -> list[str]:
     """Return the lines of an output that a page shows."""
-    lines: list[str] = []
-    left_out = False
+    parts: list[list[str]] = [[]]  # each note, and what is between notes
     for line in output.splitlines():
-        goes_on = left_out and line != "" and not line.startswith("note: ")  # the note that was left out
-        left_out = line.startswith(_SOMETIMES) or goes_on
-        if not left_out and not line.startswith(_OF_THE_MACHINE):
-            lines.append(line.rstrip())
+        if line == "" or line.startswith("note: "):
+            parts.append([])
+        parts[-1].append(line.rstrip())
+    kept = (part for part in parts if part and not part[0].startswith(_SOMETIMES) and not part[-1].endswith(_OF_LOAD))
+    lines = [line for part in kept for line in part if not line.startswith(_OF_THE_MACHINE)]
     return "\n".join(lines).strip("\n").split("\n")
 
 

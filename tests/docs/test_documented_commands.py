@@ -114,3 +114,5 @@ def test_outputs_are_written_where_they_belong() -> None:
     assert OUTPUTS["as_shown"]("quipu: added X=1\na\nb\nc\n", "x\ny\n…\n") == "a\nb\n…\n"
     note = "a\nnote: slowest rank: 4 ms at\np=2\nnote: far\n\nb\n"
     assert OUTPUTS["printed"](note) == ["a", "note: far", "", "b"]
+    note = "a\nnote: all runs of 1 of 16 points were\nmade beside others [loaded-machine]\n\nb\n"
+    assert OUTPUTS["printed"](note) == ["a", "", "b"]
