@@ -18,7 +18,6 @@ constexpr double free_ns = 2e6;
 
 double percent = usual_percent;
 double pair_ticks, free_ticks; /* 0: no limit */
-double ticks_per_us;
 uint32_t untimed;
 uint64_t first_untimed, last_untimed; /* ticks; under the lock */
 
@@ -53,10 +52,6 @@ void read_budget() {
 }
 
 void begin_budget(double pair) {
-    const quipu_profile_header *header = profile.header;
-    const auto ns = static_cast<double>(header->flush_ns - header->start_ns);
-    const double ticks_per_ns = static_cast<double>(header->flush_ticks - header->start_ticks) / ns;
-    ticks_per_us = ticks_per_ns * 1e3;
     const bool limited = percent > 0 && clock_kind == QUIPU_CLOCK_TSC;
     pair_ticks = limited ? pair * ticks_per_ns : 0;
     free_ticks = free_ns * ticks_per_ns;
@@ -102,7 +97,7 @@ void settle_time(quipu_thread *thread) {
 
 static void set_seconds(const char *key, uint64_t at) {
     char text[32];
-    const double passed = static_cast<double>(at - profile.header->start_ticks) / ticks_per_us;
+    const double passed = static_cast<double>(at - profile.header->start_ticks) / (ticks_per_ns * 1e3);
     const auto microseconds = static_cast<unsigned long long>(passed > 0 ? passed : 0);
     snprintf(text, sizeof text, "%llu.%06llu", microseconds / 1000000, microseconds % 1000000);
     set_attribute(key, text);

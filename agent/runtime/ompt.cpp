@@ -67,6 +67,7 @@ quipu_region ordered = openmp_region("omp ordered");
 quipu_region lock_region = openmp_region("omp lock");
 
 struct Team;
+struct Running;
 
 /* A thread of a team at the barrier that ends the parallel region. It leaves that barrier only when it is needed again,
  * so the thread that ends the region writes down how long it waited. */
@@ -77,7 +78,10 @@ struct Member {
     uint64_t since; /* clock when it began to wait; 0: it does not wait */
     Team *team;
     uint32_t index;
-    Member *around; /* whose barrier is around this one, in a task */
+    /* A thread that came to a barrier: the task in which it did, if it was one, and the barrier at which it runs that
+     * task. */
+    const Running *task;
+    Member *around;
 };
 
 struct Team {
@@ -124,6 +128,10 @@ Team *find_team(uint32_t size) {
         team->members = reinterpret_cast<Member *>(team + 1);
         team->delays.threads = reinterpret_cast<TeamThread *>(team->members + size);
         team->room = size;
+        for (uint32_t i = 0; i < size; i++) {
+            team->members[i].team = team;
+            team->members[i].index = i;
+        }
     }
     return team;
 }
@@ -176,6 +184,9 @@ Running *take_running() {
     return static_cast<Running *>(keep(sizeof(Running)));
 }
 
+/* Returns whether this thread is at a barrier of its team, and runs no task there. */
+bool waits_at_barrier() { return at_barrier && running == at_barrier->task; }
+
 /* From here on this thread runs (a part of) the task. */
 void begin_task(const Data *task, const Data *interrupted) {
     Running *fresh = quipu_active() ? take_running() : nullptr;
@@ -183,7 +194,7 @@ void begin_task(const Data *task, const Data *interrupted) {
         return;
     if (at_end && !running)
         add_wait(at_end);
-    if (at_barrier && !running)
+    if (waits_at_barrier())
         interrupt_barrier(&at_barrier->team->delays, at_barrier->index);
     *fresh = {task, interrupted, quipu_attach(static_cast<Node *>(marked(task))), running};
     running = fresh;
@@ -198,7 +209,7 @@ void end_task() {
     unused = last;
     if (at_end && !running)
         begin_wait(at_end);
-    if (at_barrier && !running)
+    if (waits_at_barrier())
         resume_barrier(&at_barrier->team->delays, at_barrier->index);
 }
 
@@ -351,14 +362,13 @@ void on_implicit_task(int endpoint, Data *region, Data *task, unsigned size, uns
         return;
     member->frame = base ? base : entered;
     member->first = index == 0;
-    member->team = team;
-    member->index = index;
     ompt::set(task, member);
     if (!initial)
         join_team(&team->delays, index, size, quipu_here());
 }
 
 void come_to_barrier_of_team(Member *member) {
+    member->task = running;
     member->around = at_barrier;
     at_barrier = member;
     come_to_barrier(&member->team->delays, member->index);
@@ -383,7 +393,7 @@ void on_sync_region_wait(int kind, int endpoint, Data *, Data *task, const void 
     const bool is_barrier = kind != sync_taskwait && kind != sync_taskgroup;
     const bool of_nobody = is_barrier && task && !ompt::get(task); /* a team of the library itself */
     const bool ends_region = kind == sync_barrier_implicit_parallel || kind == sync_barrier_teams;
-    if (endpoint == scope_end && is_barrier && at_barrier && !running)
+    if (endpoint == scope_end && is_barrier && waits_at_barrier())
         leave_barrier_of_team(ends_region);
     if (endpoint != scope_begin || of_nobody)
         return;

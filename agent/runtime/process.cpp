@@ -25,6 +25,7 @@ namespace quipu {
 
 Profile profile;
 uint32_t clock_kind;
+double ticks_per_ns;
 bool active, decided;
 const quipu_ranks *ranks;
 uint32_t node_size = sizeof(Node), metric_count = QUIPU_METRIC_COUNT;
@@ -225,6 +226,8 @@ void first_calibration() {
     do {
         read_clock_pair(&header->flush_ticks, &header->flush_ns);
     } while (header->flush_ns - header->start_ns < span_ns);
+    ticks_per_ns = static_cast<double>(header->flush_ticks - header->start_ticks) /
+                   static_cast<double>(header->flush_ns - header->start_ns);
     begin_budget(overhead.pair);
 }
 

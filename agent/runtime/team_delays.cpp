@@ -29,18 +29,12 @@ uint64_t accounting_ticks; /* of all threads */
  * than this by itself. */
 constexpr double longest_ns = 20e3, longest_ns_of_path = 100;
 
-double ticks_per_ns() {
-    const quipu_profile_header *header = profile.header;
-    const auto ns = static_cast<double>(header->flush_ns - header->start_ns);
-    return ns > 0 ? static_cast<double>(header->flush_ticks - header->start_ticks) / ns : 0;
-}
-
 struct Accounting {
     const uint64_t begun = ticks(clock_kind);
     const uint32_t paths, threads; /* threads: that it keeps from their work */
     Accounting(uint32_t listed, uint32_t held) : paths(listed), threads(held) {}
     ~Accounting() {
-        const auto longest = static_cast<uint64_t>((longest_ns + longest_ns_of_path * paths) * ticks_per_ns());
+        const auto longest = static_cast<uint64_t>((longest_ns + longest_ns_of_path * paths) * ticks_per_ns);
         const uint64_t took = ticks(clock_kind) - begun;
         __atomic_add_fetch(&accounting_ticks, (took < longest ? took : longest) * threads, __ATOMIC_RELAXED);
     }
@@ -48,7 +42,7 @@ struct Accounting {
     Accounting &operator=(const Accounting &) = delete;
 };
 
-uint32_t listed_by(const TeamThread *own) { return quipu::own(own->thread)->listed; }
+uint32_t listed_by(const TeamThread *own) { return quipu::own(get(own->thread))->listed; }
 
 bool has_budget(uint32_t threads) {
     const uint64_t now = ticks(clock_kind), start = profile.header ? profile.header->start_ticks : now;
@@ -73,7 +67,7 @@ uint64_t deprived_since(const TeamThread *own) {
     const ProcessorUse now = own->use.known ? use_now() : ProcessorUse{0, 0, false};
     if (!now.known || now.blocked != own->use.blocked)
         return 0;
-    const double used = static_cast<double>(now.ns - own->use.ns) * ticks_per_ns();
+    const double used = static_cast<double>(now.ns - own->use.ns) * ticks_per_ns;
     const auto passed = static_cast<double>(own->came - own->begun);
     return passed > used ? static_cast<uint64_t>(passed - used) : 0;
 }
@@ -81,13 +75,13 @@ uint64_t deprived_since(const TeamThread *own) {
 void remember(TeamThread *own) {
     const Thread *thread = quipu::own(own->thread);
     const uint32_t listed = thread->listed;
-    own->knows = has_room(own->seen, own->seen_room, listed);
-    if (!own->knows)
+    if (!has_room(own->seen, own->seen_room, listed))
         return;
     for (uint32_t i = 0; i < listed; i++)
         own->seen[i] = time_of(thread->list[i]);
     own->nodes = listed;
     own->use = use_now();
+    put(own->knows, true);
 }
 
 /* What the thread did until it came to the barrier. It is in the barrier, or leaves it. */
@@ -103,7 +97,7 @@ void record(TeamThread *own, uint64_t left) {
     work->known = false;
     Thread *thread = quipu::own(own->thread);
     const uint32_t listed = thread->listed;
-    const uint64_t *paths = own->knows && own->operation ? paths_of(thread, listed) : nullptr;
+    const uint64_t *paths = get(own->knows) && own->operation ? paths_of(thread, listed) : nullptr;
     if (!paths)
         return;
     for (uint32_t i = 0; i < listed; i++) {
@@ -219,7 +213,7 @@ void account(TeamDelays *team, uint32_t barrier) {
     uint64_t before = 0; /* when the last one of the others came */
     for (uint32_t i = 0; i < get(team->size); i++) {
         const TeamThread *one = &team->threads[i];
-        if (!one->thread || !one->work.known)
+        if (!get(one->thread) || !one->work.known)
             return;
         if (late && one->work.came <= late->work.came) {
             before = one->work.came > before ? one->work.came : before;
@@ -232,12 +226,15 @@ void account(TeamDelays *team, uint32_t barrier) {
     if (!late || is_locked_here() || !make_room(team, late->work.paths, &charges))
         return;
     const TeamThread::Work &work = late->work;
-    const TeamWatch *watch = &team->watches[barrier & 1];
-    const bool is_watched = watch->thread == late && watch->at >= before && watch->at <= work.came;
+    TeamWatch *watch = &team->watches[barrier & 1];
+    const bool is_free = !__atomic_exchange_n(&watch->busy, true, __ATOMIC_ACQUIRE);
+    const bool is_watched = is_free && watch->thread == late && watch->at >= before && watch->at <= work.came;
     for (uint32_t i = 0; i < work.paths; i++) {
         *slot_of(&charges, work.spent, work.spent[i].path) = i + 1;
         charges.alone[i] = is_watched ? static_cast<double>(watched(watch, work.spent[i])) : 0;
     }
+    if (is_free)
+        __atomic_store_n(&watch->busy, false, __ATOMIC_RELEASE);
     double rest = 0, after = 0;
     for (uint32_t i = 0; i < get(team->size); i++) {
         const TeamThread::Work &other = team->threads[i].work;
@@ -255,7 +252,7 @@ void account(TeamDelays *team, uint32_t barrier) {
 }
 
 void begin_work(TeamThread *own, const Node *from, bool is_accounted) {
-    own->knows = false;
+    put(own->knows, false);
     if (is_accounted) {
         own->begun = ticks(clock_kind);
         const Accounting accounting(listed_by(own), 1);
@@ -266,7 +263,7 @@ void begin_work(TeamThread *own, const Node *from, bool is_accounted) {
 }
 
 void note_arrival(TeamDelays *team, TeamThread *own) {
-    if (!own->knows)
+    if (!get(own->knows))
         return;
     own->came = ticks(clock_kind);
     {
@@ -285,7 +282,7 @@ void note_arrival(TeamDelays *team, TeamThread *own) {
 }
 
 void go_on(TeamDelays *team, TeamThread *own) {
-    if (!own->waits)
+    if (!get(own->waits))
         return;
     __atomic_store_n(&own->waits, false, __ATOMIC_RELEASE);
     __atomic_sub_fetch(&team->waiting, 1, __ATOMIC_ACQ_REL);
@@ -294,11 +291,13 @@ void go_on(TeamDelays *team, TeamThread *own) {
 } // namespace
 
 void begin_team(TeamDelays *team, uint32_t room) {
+    __atomic_exchange_n(&team->waiting, 0, __ATOMIC_ACQ_REL); /* after all that threads did in the region before */
+    put(team->size, 0u);
+    put(team->recorded, 0u);
     for (uint32_t i = 0; i < room; i++)
-        team->threads[i].thread = nullptr;
-    team->size = team->waiting = team->recorded = 0;
-    team->watches[0].thread = team->watches[1].thread = nullptr;
-    team->next[0] = room > 1 && clock_kind != QUIPU_CLOCK_NONE && has_budget(room);
+        put(team->threads[i].thread, static_cast<quipu_thread *>(nullptr));
+    const bool is_accounted = room > 1 && clock_kind != QUIPU_CLOCK_NONE && has_budget(room);
+    __atomic_store_n(&team->next[0], is_accounted, __ATOMIC_RELAXED);
 }
 
 void join_team(TeamDelays *team, uint32_t index, uint32_t size, const Node *from) {
@@ -311,12 +310,12 @@ void join_team(TeamDelays *team, uint32_t index, uint32_t size, const Node *from
     if (!thread || is_idle(thread) || size < 2)
         return;
     __atomic_store_n(&own->thread, thread, __ATOMIC_RELEASE);
-    begin_work(own, from, team->next[0]);
+    begin_work(own, from, __atomic_load_n(&team->next[0], __ATOMIC_RELAXED));
 }
 
 void come_to_barrier(TeamDelays *team, uint32_t index) {
     TeamThread *own = &team->threads[index];
-    if (!own->thread)
+    if (!get(own->thread))
         return;
     own->operation = quipu_here();
     if (index == 0)
@@ -326,7 +325,7 @@ void come_to_barrier(TeamDelays *team, uint32_t index) {
 
 void leave_barrier(TeamDelays *team, uint32_t index, bool ends_region) {
     TeamThread *own = &team->threads[index];
-    if (!own->thread)
+    if (!get(own->thread))
         return;
     go_on(team, own);
     if (own->knows)
@@ -342,7 +341,7 @@ void leave_barrier(TeamDelays *team, uint32_t index, bool ends_region) {
         if (__atomic_add_fetch(&team->recorded, 1, __ATOMIC_ACQ_REL) == get(team->size)) {
             const Accounting accounting(get(team->size) * own->work.paths, 1);
             account(team, barrier);
-            team->recorded = 0;
+            put(team->recorded, 0u);
         }
     }
     begin_work(own, own->operation, __atomic_load_n(&team->next[own->barriers & 1], __ATOMIC_RELAXED));
@@ -352,7 +351,7 @@ void interrupt_barrier(TeamDelays *team, uint32_t index) { go_on(team, &team->th
 
 void resume_barrier(TeamDelays *team, uint32_t index) {
     TeamThread *own = &team->threads[index];
-    if (own->thread && !own->waits)
+    if (get(own->thread) && !get(own->waits))
         note_arrival(team, own);
 }
 
@@ -364,7 +363,7 @@ void end_team(TeamDelays *team) {
     const uint64_t now = ticks(clock_kind);
     for (uint32_t i = 0; i < size; i++) {
         TeamThread *one = &team->threads[i];
-        if (!one->thread || !one->knows || one->barriers != team->threads[0].barriers)
+        if (!get(one->thread) || !get(one->knows) || one->barriers != team->threads[0].barriers)
             return;
         record(one, i == 0 ? one->work.left : now);
     }

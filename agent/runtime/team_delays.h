@@ -48,7 +48,7 @@ struct TeamWatch {
     uint64_t *seen;
     uint32_t nodes, room;
     uint64_t at;
-    bool busy; /* a thread looks; with tasks, another one may come meanwhile */
+    bool busy; /* a thread fills it, or reads it; with tasks, another one may come meanwhile */
 };
 
 struct TeamDelays {

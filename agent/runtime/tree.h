@@ -128,8 +128,9 @@ template <typename T> inline void put(T &place, T value) { __atomic_store_n(&pla
 
 extern Profile profile;
 extern uint32_t clock_kind;
-extern bool active;  /* this process is measured */
-extern bool decided; /* `active` will not change any more */
+extern double ticks_per_ns; /* from the calibration at the start */
+extern bool active;         /* this process is measured */
+extern bool decided;        /* `active` will not change any more */
 
 /* Set by quipu_share. */
 extern const quipu_ranks *ranks;
