@@ -81,7 +81,8 @@ class FunctionInstrumenter {
     /// if they may do so.
     std::optional<Carried> run(FunctionAnalysisManager &FAM, Function *Plain, bool MayBeCarried) {
         std::vector<Instruction *> Twice = returningTwice();
-        Inlines &= Twice.empty() && F.getName() != "main"; // the end of main ends open regions
+        const StringRef Name = Plain ? Plain->getName() : F.getName();
+        Inlines &= Twice.empty() && Name != "main"; // the end of main ends open regions
         MayBeCarried &= Plain && !Plain->isInterposable() && Twice.empty() && Within.hooks().empty();
         PathUse Ways = isRegion() || !Inlines ? PathUse::Never : PathUse::Usually;
         if (MayBeCarried && Ways == PathUse::Usually && isCalledHereOnly(*Plain))
