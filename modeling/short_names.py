@@ -84,25 +84,45 @@ def shorten_apart(texts: Sequence[str], width: int, ellipsis: str = ELLIPSIS) ->
 
 
 def _apart(group: Collection[str], width: int, ellipsis: str) -> Iterator[tuple[str, str]]:
-    """Yield a short form that distinguishes each call path of a group, if there is room."""
+    """Yield a short form that distinguishes each call path of a group, if there is room.
+
+    Call paths that still look alike, as functions with the same name and other arguments do, are told apart among
+    themselves.
+    """
     paths = _told_apart({text: _ARROW.split(text) for text in group if len(text) <= _LONGEST}, ellipsis)
+    found = _distinguished(paths, width, ellipsis, whole_names=True)
+    alike: dict[str, list[str]] = {}
+    for text, own in found.items():
+        alike.setdefault(own, []).append(text)
+    for own, texts in alike.items():
+        if len(texts) == 1:
+            yield texts[0], own
+        elif len(texts) < len(paths):
+            yield from _apart(texts, width, ellipsis)
+        else:
+            yield from _distinguished(paths, width, ellipsis, whole_names=False).items()
+
+
+def _distinguished(paths: dict[str, list[str]], width: int, ellipsis: str, whole_names: bool) -> dict[str, str]:
+    """Return the short form of each call path with a step in which it differs; without those that have no room.
+
+    whole_names: whether names are cut in the middle; else the arguments with which the names begin are left out.
+    """
     first, last = _common(list(paths.values())), _common([names[::-1] for names in paths.values()])
     middles = {text: range(first, len(steps) - last) for text, steps in paths.items()}
     theirs = [paths[text][middle[-1]] for text, middle in middles.items() if middle]
-    for begin in (0, _common(theirs)):
-        found = {}
-        for text, middle in middles.items():
-            if not middle:
-                continue
-            steps = paths[text]
-            tried = (_of_steps(steps, kept, ellipsis) for kept in product(((0,), ()), (middle[-1], middle[0])))
-            own = next((own for own in tried if cell_len(own) <= width), None)
-            own = own or _of_parts(steps, middle[-1], width, ellipsis, begin)
-            if own is not None:
-                found[text] = own
-        if len(set(found.values())) == len(found):
-            break
-    yield from found.items()
+    begin = 0 if whole_names else _common(theirs)
+    found = {}
+    for text, middle in middles.items():
+        if not middle:
+            continue
+        steps = paths[text]
+        tried = (_of_steps(steps, kept, ellipsis) for kept in product(((0,), ()), (middle[-1], middle[0])))
+        own = next((own for own in tried if cell_len(own) <= width), None)
+        own = own or _of_parts(steps, middle[-1], width, ellipsis, begin)
+        if own is not None:
+            found[text] = own
+    return found
 
 
 def _told_apart(paths: dict[str, list[str]], ellipsis: str) -> dict[str, list[str]]:
@@ -124,7 +144,7 @@ def _of_parts(steps: Sequence[str], theirs: int, width: int, ellipsis: str, begi
     cut = ellipsis
     before, own, last = cut + "->" if theirs else "", steps[theirs].removeprefix(cut), steps[-1]
     if begin > len(steps[theirs]) - len(own):
-        before, own = "", cut + steps[theirs][begin:]
+        before, own = _from(steps[theirs], begin, before, width, ellipsis)
     if theirs == len(steps) - 1:
         room = width - cell_len(before)
         return before + elide(own, room, ellipsis) if room >= _NARROWEST else None
@@ -134,6 +154,20 @@ def _of_parts(steps: Sequence[str], theirs: int, width: int, ellipsis: str, begi
         return None
     first = min(cell_len(own), max(_LEAST_PART, room - cell_len(last)))
     return before + elide(own, first, ellipsis) + joint + elide(last, room - first, ellipsis)
+
+
+def _from(name: str, begin: int, before: str, width: int, ellipsis: str) -> tuple[str, str]:
+    """Return what stands before a name without its first `begin` characters, and that name.
+
+    The name of a function stays if only its arguments differ and if there is room: `…->solve(…, int)`.
+    """
+    called = whole = _without_signature(name, ellipsis).removesuffix(f"({ellipsis})")
+    for step in _STEPS:
+        called = step(called, ellipsis)
+    called, arguments = called.removeprefix(ellipsis), f"({ellipsis}{name[begin:]}"
+    if f"{whole}(" in name[:begin] and cell_len(before + called + arguments) <= width:
+        return before, called + arguments
+    return "", ellipsis + name[begin:]
 
 
 def _common(paths: Sequence[Sequence[str]]) -> int:

@@ -9,11 +9,16 @@ from numpy.typing import NDArray
 from .views import TreeOptions, TreeView, statistics
 
 _FIRST = ("time", "visits", "blocks", "bytes_sent", "bytes_received")
+_FIRST_OF_COUNTS = ("blocks", "visits", "bytes_sent", "bytes_received")
 
 
 def default_metrics(view: TreeView) -> tuple[str, ...]:
-    """Return the metrics shown when none is asked for: the well-known ones that are not zero everywhere."""
-    present = [name for name in _FIRST if name in view.values and bool(np.any(np.nan_to_num(view.values[name])))]
+    """Return the metrics shown when none is asked for: the well-known ones that are not zero everywhere.
+
+    The first one orders call paths: time, or the work where no time was measured.
+    """
+    first = _FIRST if "time" in view.values else _FIRST_OF_COUNTS
+    present = [name for name in first if name in view.values and bool(np.any(np.nan_to_num(view.values[name])))]
     return tuple(present) or tuple(sorted(view.values))[:4]
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     from quipu.modeling.analysis import Analysis
     from quipu.modeling.pmnf.options import Options
 
-# So many call paths are more than a person reads.
-_MANY = 60
+# More call paths than this are more than a person reads: then only some are shown if no option says which.
+_MANY, _SHOWN = 60, 30
 _LOOPS = 20
 
 
@@ -54,7 +53,8 @@ def command(
         "--top",
         min=1,
         metavar="N",
-        help="Only the N call paths with most of the first metric at the largest values measured, largest first.",
+        help="Only the N call paths with most of the first metric at the largest values measured, largest first. "
+        f"Default: {_SHOWN}, if there are more than {_MANY} call paths.",
     ),
     everything: bool = typer.Option(False, "--all", help="Also models that are 0, and call paths without a model."),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE.json", help="Write all models to a file."),
@@ -113,8 +113,9 @@ def command(
         observed = behaviour(experiment, analysis, names) if experiment is not None else {}
     if noise and experiment is None:
         raise UsageError(f"{experiment_path} holds models: --noise needs the measurements")
-    largest = None if top is None else largest_paths(analysis, names[0], inclusive, path)
-    chosen = None if largest is None else largest[:top]
+    is_long = len(analysis.tree) > _MANY and not (everything or path or as_json)
+    largest = largest_paths(analysis, names[0], inclusive, path) if top or is_long else None
+    chosen = None if largest is None else largest[: top or _SHOWN]
     placed, hidden = model_rows(analysis, names, path, inclusive, everything, observed, chosen)
     rows = [row for _, row in placed]
     if path is not None and not rows and not hidden:
@@ -142,8 +143,7 @@ def command(
     show([*parts, tables.noise_table(noises, room)] if noises else parts)
     if not rows:
         say("no model fits --metric" if metric else "there are no models")
-    further = 0 if largest is None else len(largest) - (top or 0)
-    _say_left_out(hidden, further, names[0], top is None and len({node for node, _ in placed}) > _MANY)
+    _say_left_out(hidden, 0 if largest is None else len(largest) - len(chosen or []))
 
 
 def _show_loops(
@@ -187,15 +187,13 @@ def _show_loops(
         say(f"{counted(len(rows) - top, 'further loop is', 'further loops are')} not shown (--top)")
 
 
-def _say_left_out(hidden: int, further: int, metric: str, many: bool) -> None:
-    """Say what is not shown: so many models that are empty and `further` call paths; or how to see less of `many`."""
+def _say_left_out(hidden: int, further: int) -> None:
+    """Say what is not shown: so many models that are empty, and `further` call paths."""
     if hidden:
         what = counted(hidden, "model that is 0 or could not be made is", "models that are 0 or could not be made are")
         say(f"{what} not shown (--all shows them)")
     if further > 0:
-        say(f"{counted(further, 'further call path is', 'further call paths are')} not shown (--top)")
-    elif many and sys.stdout.isatty():
-        say(f"these are all call paths: --top 20 shows those with most {metric}")
+        say(f"{counted(further, 'further call path is', 'further call paths are')} not shown (--top N, --all)")
 
 
 def _is_models(old: str) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,10 +16,12 @@ from .options import OVER_RANKS_OPTION, metric_names, nothing_fits, over_ranks_o
 from .output import layout, say, show, show_json
 
 if TYPE_CHECKING:
-    from quipu.report.views import Over, TreeView
+    from quipu.report.views import Over, TreeOptions, TreeView
 
 # More configurations than this are named in one line.
 _MOST_ROWS = 12
+# More call paths than this are more than a person reads: then only some are shown if no option says which.
+_MANY, _SHOWN = 100, 40
 
 
 def command(
@@ -34,8 +37,14 @@ def command(
     ),
     depth: int = typer.Option(None, "--depth", "-d", min=0, metavar="N", help="Levels below the roots to show."),
     top: int = typer.Option(
-        None, "--top", min=1, metavar="N", help="Only the N call paths that have most of the first metric, and callers."
+        None,
+        "--top",
+        min=1,
+        metavar="N",
+        help=f"Only the N call paths that have most of the first metric, and callers. Default: {_SHOWN}, "
+        f"if there are more than {_MANY} call paths.",
     ),
+    everything: bool = typer.Option(False, "--all", help="All call paths."),
     sort: str = typer.Option(
         None, "--sort", "-s", metavar="METRIC", autocompletion=metric_names, help="Order siblings by this metric."
     ),
@@ -123,6 +132,7 @@ def command(
         show_json(tree_json(view, options))
         return
     room = layout()
+    options = _readable(options, view, everything)
     parts = [head(view.title, view.facts, view.notes, room)]
     if 1 < len(rows) <= _MOST_ROWS:
         parts.append(tables.configuration_table(names, rows, room))
@@ -130,9 +140,18 @@ def command(
     _say_hidden(int((~largest_with_callers(view, options)).sum()))
 
 
+def _readable(options: TreeOptions, view: TreeView, everything: bool) -> TreeOptions:
+    """Return options that show what a person reads; everything: `--all`. Raises UsageError for `--all --top`."""
+    if everything and options.top is not None:
+        raise UsageError("--all and --top contradict each other: give one of them")
+    if everything or options.top is not None or options.depth is not None or len(view.tree) <= _MANY:
+        return options
+    return replace(options, top=_SHOWN)
+
+
 def _say_hidden(hidden: int) -> None:
     if hidden:
-        say(f"{counted(hidden, 'further call path is', 'further call paths are')} not shown (--top)")
+        say(f"{counted(hidden, 'further call path is', 'further call paths are')} not shown (--top N, --all)")
 
 
 def _run_view(folder: Path, over: Over, per_rank: bool) -> TreeView:

@@ -44,7 +44,9 @@ def test_models_of_the_call_paths_with_most(quipu_here: Quipu, heat: Path) -> No
     ]
     answer = quipu_here("model", heat, "--top", "1", "-m", "blocks")
     assert answer.out.splitlines()[-1].startswith("main->sweep ")
-    assert re.search(r"^quipu: \d+ further call paths? (is|are) not shown \(--top\)$", answer.err, re.MULTILINE)
+    assert re.search(
+        r"^quipu: \d+ further call paths? (is|are) not shown \(--top N, --all\)$", answer.err, re.MULTILINE
+    )
     assert quipu_here("model", heat, "--top", "0").code == 2
     answer = quipu_here("model", heat, "--top", "3", "--path", "*nothing*")
     assert (answer.code, answer.out) == (1, "")

@@ -20,10 +20,24 @@ def test_top_keeps_the_largest_call_paths_and_their_callers(quipu_here: Quipu, h
     shown = quipu_here("show", heat, "--metric", "bytes_sent", "--top", 1)
     names = [line.lstrip("└├─│ ").split()[0] for line in shown.out.split("call path")[1].splitlines()[1:]]
     assert names == ["main", "exchange", "MPI_Sendrecv"]
-    assert "2 further call paths are not shown (--top)" in shown.err
+    assert "2 further call paths are not shown (--top N, --all)" in shown.err
     paths = json.loads(quipu_here("show", heat, "--metric", "bytes_sent", "--top", 1, "--json").out)["call_paths"]
     assert [one["path"][-1] for one in paths] == names
     assert "not shown" not in quipu_here("show", heat, "--top", 5).err
+
+
+def test_of_many_call_paths_those_with_most_are_shown(quipu_here: Quipu, tmp_path: Path) -> None:
+    lines = ["PARAMETER p", "POINTS 1 2 4", "METRIC time", "REGION main", *["DATA 1"] * 3]
+    for number in range(120):
+        lines += [f"REGION main->f{number:03}", *[f"DATA {number + 1}"] * 3]
+    (tmp_path / "many.txt").write_text("\n".join(lines) + "\n")
+    shown = quipu_here("show", "many.txt")
+    assert "f119" in shown.out and "f080" in shown.out and "f079" not in shown.out
+    assert "80 further call paths are not shown (--top N, --all)" in shown.err
+    everything = quipu_here("show", "many.txt", "--all")
+    assert "f000" in everything.out and "not shown" not in everything.err
+    assert len(json.loads(quipu_here("show", "many.txt", "--json").out)["call_paths"]) == 121
+    assert quipu_here("show", "many.txt", "--all", "--top", "3").code == 2
 
 
 def test_an_experiment(quipu: Quipu, heat: Path) -> None:

@@ -392,6 +392,19 @@ def test_call_paths_that_would_look_alike_are_told_apart() -> None:
     assert shorten_apart(["a", "a"], 10) == ["a", "a"]
 
 
+def test_functions_with_other_arguments_keep_their_name() -> None:
+    at = "Array<double>::operator()"
+    made = [
+        f"main->solve(int)->{at}(int, int)",
+        f"main->solve(int)->{at}(int, int, int)",
+        f"main->flux(int)->{at}(int)",
+    ]
+    short = shorten_apart(made, 34)
+    assert len(set(short)) == 3 and all(cell_len(own) <= 34 and "Array" in own for own in short)
+    many = [f"main->{at}({', '.join(['int'] * number)})" for number in (4, 5, 6)]
+    assert shorten_apart(many, 36) == [f"…->Array::operator()(…{', int' * number})" for number in (0, 1, 2)]
+
+
 def test_call_paths_are_told_apart_by_callers_and_classes_of_the_same_name() -> None:
     made = ["main->dae::evaluate(double)->vec::vec(int)", "main->solver::gmres(mat*)->vec::vec(vec const&)"]
     assert shorten_apart(made, 17) == ["…->evaluate->…vec", "…->…gmres->…vec"]
