@@ -78,8 +78,10 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     }
 #endif
     for (const std::string &argument : line.arguments)
-        if (wrapper.language != quipu::Language::Fortran || !quipu::isForGfortranOnly(argument))
+        if (wrapper.language != quipu::Language::Fortran)
             command.push_back(argument);
+        else if (const std::string known = quipu::forFlang(argument); !known.empty() || argument.empty())
+            command.push_back(known);
     // quipu/region.h is searched after the folders of the program. CPATH instead of an option: clang warns about
     // options that an input does not use.
     if (wrapper.language == quipu::Language::Fortran) {

@@ -139,14 +139,80 @@ void pointMpiAtWrapper(Language language) {
         setenv((std::string(family) + suffix).c_str(), plain.c_str(), 1);
 }
 
-bool isForGfortranOnly(const std::string &argument) {
-    /* What mpifort adds where the MPI was built with gfortran: its dialect, and the hardening of a distribution. */
-    for (const char *option : {"-fallow-invalid-boz", "-fallow-argument-mismatch",
-                               "-ffile-prefix-map=", "-fdebug-prefix-map=", "-fstack-protector",
-                               "-fstack-clash-protection", "-fcf-protection", "-mbranch-protection"})
+std::string forFlang(const std::string &argument) {
+    /* Options of gfortran that decide nothing about what a program computes: what it tolerates and flang tolerates
+     * always, its warnings and checks, its optimizations, and the hardening of a distribution. */
+    static constexpr const char *unknown[] = {"-ffree-line-length-",
+                                              "-fallow-",
+                                              "-fbacktrace",
+                                              "-fno-backtrace",
+                                              "-fbounds-check",
+                                              "-fcheck",
+                                              "-frange-check",
+                                              "-fno-range-check",
+                                              "-fcray-pointer",
+                                              "-fdollar-ok",
+                                              "-fno-second-underscore",
+                                              "-fno-f2c",
+                                              "-frecord-marker=4",
+                                              "-fmax-",
+                                              "-fall-intrinsics",
+                                              "-fwhole-file",
+                                              "-fno-whole-file",
+                                              "-frecursive",
+                                              "-ffpe-",
+                                              "-fexternal-blas",
+                                              "-ffrontend-",
+                                              "-fno-frontend-",
+                                              "-fprotect-parens",
+                                              "-fno-protect-parens",
+                                              "-faggressive-",
+                                              "-fno-aggressive-",
+                                              "-funroll-",
+                                              "-fno-unroll-",
+                                              "-ftree-",
+                                              "-fno-tree-",
+                                              "-fgraphite",
+                                              "-fgcse",
+                                              "-fno-gcse",
+                                              "-fprefetch-",
+                                              "-fstrict-aliasing",
+                                              "-fno-strict-aliasing",
+                                              "-finline-",
+                                              "-fno-inline",
+                                              "-fcommon",
+                                              "-fno-common",
+                                              "-falign-",
+                                              "-fno-align-",
+                                              "-fmessage-length=",
+                                              "-fdiagnostics-",
+                                              "-static-libgfortran",
+                                              "-static-libgcc",
+                                              "-static-libquadmath",
+                                              "-ffile-prefix-map=",
+                                              "-fdebug-prefix-map=",
+                                              "-fstack-protector",
+                                              "-fstack-clash-protection",
+                                              "-fcf-protection",
+                                              "-mbranch-protection",
+                                              "-msse",
+                                              "-mavx",
+                                              "-mfma",
+                                              "-pipe",
+                                              "-std=legacy",
+                                              "-std=gnu",
+                                              "-std=f95",
+                                              "-std=f2003",
+                                              "-std=f2008"};
+    for (const char *option : unknown)
         if (argument.compare(0, strlen(option), option) == 0)
-            return true;
-    return false;
+            return "";
+    if (argument == "-Og")
+        return "-O1";
+    if (argument.compare(0, 5, "-ggdb") == 0)
+        return "-g";
+    const bool warns = argument.compare(0, 2, "-W") == 0 && argument.size() > 2 && argument.find(',') == argument.npos;
+    return warns && argument.compare(0, 7, "-Werror") != 0 ? "" : argument;
 }
 
 std::string simulatedMpiCompiler(Language language) {

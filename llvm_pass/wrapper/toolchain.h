@@ -47,9 +47,9 @@ bool simulatedMpi(Language language, Additions &additions);
 /// The name of that compiler wrapper.
 std::string simulatedMpiCompiler(Language language);
 
-/// Whether an option is one that MPICH's mpifort hands on when it was built with gfortran, and flang does not know.
-/// They decide nothing about the code: what gfortran is to tolerate, flang tolerates.
-bool isForGfortranOnly(const std::string &argument);
+/// Returns what flang gets for an argument of a build that was written for gfortran; empty if it gets nothing, because
+/// flang does not know the option and the option decides nothing about what the program computes.
+std::string forFlang(const std::string &argument);
 
 /// Returns the folder with plugin and runtime: ../lib/quipu, relative to the folder of the wrappers.
 std::string libraryFolder();

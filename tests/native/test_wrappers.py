@@ -324,6 +324,20 @@ def test_openmp_in_an_included_file(tmp_path: Path, option: str) -> None:
     assert (own.returncode, own.stderr) == (0, "")  # the program's own file comes first
 
 
+def test_options_of_gfortran_are_left_out_or_translated(tmp_path: Path) -> None:
+    """Only those that decide nothing about what the program computes."""
+    source, program = tmp_path / "line.f90", tmp_path / "line"
+    source.write_text("print *, " + "1 + " * 100 + "1\nend\n")
+    options = ["-ffree-line-length-none", "-fallow-argument-mismatch", "-fbacktrace", "-fcheck=all", "-fno-range-check"]
+    options += ["-ffpe-trap=invalid,zero", "-std=legacy", "-Wall", "-Wno-unused", "-Og", "-ggdb", "-mavx2", "-pipe"]
+    options += ["-funroll-loops", "-ftree-vectorize", "-frecord-marker=4", "-fmax-stack-var-size=100", "-fimplicit-none"]
+    build(native_file("quipu-fc"), *options, "-Wl,--as-needed", source, "-o", program)
+    assert run(program).stdout.split() == ["101"]
+    for decides in ("-finit-real=zero", "-fsecond-underscore", "-ff2c"):
+        refused = run(native_file("quipu-fc"), decides, source, "-o", tmp_path / "refused")
+        assert refused.returncode != 0 and decides in refused.stderr
+
+
 def test_module_mpi_of_another_compiler(tmp_path: Path) -> None:
     """Modules of gfortran cannot be read by flang: the first of several compilations makes one, and the others wait."""
     source, own = tmp_path / "solve.f90", tmp_path / "own"
