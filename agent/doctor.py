@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Quipu needs, whether it is there, and the command that installs or repairs it."""
+"""Checks of `quipu doctor`: each required component, whether it is installed, and the command that installs it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .launch.launchers.simulated import Simulated
 from .launch.node_counters import ENERGY, MEMORY, NodeCounters
 from .source.modules import modules
 
-_ANSWER = 30.0  # seconds for a question to a tool
+_ANSWER = 30.0  # time limit in seconds for a command of a check
 _ROOT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -39,16 +39,16 @@ int main(int count, char **words) {
 }
 """
 _LITTLE_DISK = 1 << 30
-# An installation on a machine without LLVM has no compiler wrappers (CMakeLists.txt).
+# Quipu was installed without compiler wrappers if there was no LLVM (CMakeLists.txt).
 _COMPILER_SIDE = f"apt-get install clang-19 llvm-19-dev g++, then {REINSTALL}"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
+    """The result of one check.
 
-    ok: it is as it should be. optional: much works without it. found: what is there. needed_for: what does not work
-    without it. remedy: the command that installs or repairs it, empty if ok.
+    ok: the component is installed and works. optional: only some functions need it. found: the version or state.
+    needed_for: the functions that need it. remedy: the command that installs or repairs it, empty if ok.
     """
 
     name: str
@@ -65,9 +65,10 @@ class Check:
 
 
 def checks(folder: Path | str = ".", root: Path | str = "/") -> list[Check]:
-    """Look at everything and return what was found; nothing raises.
+    """Run all checks and return their results; a failed check does not raise.
 
-    folder: where experiments are to be stored. root: where `sys` is, for the counters of this node.
+    folder: the folder for experiments, whose disk is checked. root: the folder that contains `sys`, from which the
+    counters of this node are read.
     """
     return [
         _python(),
@@ -86,7 +87,7 @@ def checks(folder: Path | str = ".", root: Path | str = "/") -> list[Check]:
 
 
 def _answer(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str]:
-    """Return exit code and output of a question to a tool; -1 if it could not be asked or did not answer."""
+    """Run a command and return its exit code and output; the code is -1 if it did not start or took too long."""
     try:
         answer = subprocess.run(
             list(command),
@@ -124,7 +125,7 @@ def _tool(name: str, needed_for: str, package: str, optional: bool = False) -> C
 
 
 def _mpi() -> list[Check]:
-    """Return the checks of compiler wrapper, launcher, whether the two belong together, and a start of two ranks."""
+    """Return the checks of MPI: compiler wrapper, launcher, whether both belong to the same MPI, a run of two ranks."""
     install, needed_for = "apt-get install libopenmpi-dev openmpi-bin", "measuring MPI programs"
     compiler, launcher = shutil.which("mpicc"), shutil.which("mpirun") or shutil.which("mpiexec")
     code, text = (-1, "") if compiler is None else _answer([compiler, "--version"])
@@ -145,7 +146,7 @@ def _mpi() -> list[Check]:
 
 
 def _mpi_messages(compiler: str, launcher: str) -> Check:
-    """Let two ranks exchange a message. The program prints nothing, so that any output is a complaint of the MPI."""
+    """Let two ranks exchange a message. The program prints nothing, so any output is a warning of MPI."""
     name, needed_for = "MPI messages", "output of MPI programs without lines of the MPI"
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder) / "exchange.c", Path(folder) / "exchange"
@@ -178,7 +179,10 @@ def _simgrid() -> Check:
 
 
 def _belong_together(compiler: str, family: str, launcher: str) -> Check:
-    """Compare the MPI of mpicc with that of mpirun: a program of one MPI under the other runs as many single ranks."""
+    """Check that mpicc and mpirun belong to the same MPI.
+
+    Otherwise a program runs as several separate jobs of one rank.
+    """
     needed_for = "running what mpicc built"
     try:
         from quipu.mpi_wrap.installation import describe_mpicc
@@ -193,7 +197,7 @@ def _belong_together(compiler: str, family: str, launcher: str) -> Check:
 
 
 def _native() -> list[Check]:
-    """Return the checks of the parts; there are more plugins where other LLVMs than the default one are served."""
+    """Return the checks of the native parts, with one plugin for each supported version of LLVM."""
     plugins = sorted(path.name for path in native_folders()[0].glob("QuipuPass-*.so"))
     return [
         _part("QuipuPass-19.so", "the compiler wrappers", _load, _COMPILER_SIDE),
@@ -213,7 +217,7 @@ def _cmake_package() -> Check:
 
 
 def _fit_together() -> Check:
-    """Compare the versions of the native parts: they are installed together, but somebody may have copied some."""
+    """Check that all native parts have the same version; single files may have been replaced after installation."""
     folder = native_folders()[0]
     found = {
         path.name: module
@@ -228,7 +232,7 @@ def _fit_together() -> Check:
 
 
 def _part(name: str, needed_for: str, test: Callable[[Path], str], missing: str = REINSTALL) -> Check:
-    """Look for a native part and test it; missing: the remedy if the part is not there."""
+    """Find a native part and test it. missing: the remedy if the part does not exist."""
     try:
         path = native_file(name)
     except QuipuError:
@@ -238,9 +242,9 @@ def _part(name: str, needed_for: str, test: Callable[[Path], str], missing: str 
 
 
 def _load(path: Path) -> str:
-    """Return why a shared library cannot be loaded, empty if it can. In a process of its own: it may do anything."""
+    """Return why a shared library cannot be loaded, empty if it can. A child process loads it, in case it crashes."""
     code, text = _answer([sys.executable, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", str(path)])
-    undefined = "undefined symbol" in text  # of the program that a plugin is made for
+    undefined = "undefined symbol" in text  # symbols of the program that loads the plugin
     return "" if code == 0 or undefined else text.splitlines()[-1] if text else f"exit code {code}"
 
 
@@ -280,7 +284,7 @@ def _perf_events() -> Check:
 
 
 def _node_counters(root: Path) -> list[Check]:
-    """Return which counters of the whole node the kernel offers: energy, and bytes to and from memory."""
+    """Return the checks of node counters: energy, and bytes to and from memory."""
     counters = NodeCounters(str(root))
     found = [
         _node_counter(counters, ENERGY, "energy of a run", "chmod a+r /sys/class/powercap/*/energy_uj"),
@@ -299,7 +303,7 @@ def _node_counter(counters: NodeCounters, kind: str, needed_for: str, remedy: st
 
 
 def _clock() -> Check:
-    """Look for an invariant time stamp counter: without it the clock of the system is read, which costs more."""
+    """Check for an invariant time stamp counter; without it Quipu reads the system clock, which takes longer."""
     needed_for = "cheap time stamps (otherwise QUIPU_CLOCK=monotonic is used)"
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")

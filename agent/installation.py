@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the native parts of Quipu are: runtime, pass plugin, shim, compiler wrappers, headers."""
+"""Paths of the native parts of Quipu: runtime, pass plugin, shim, compiler wrappers, headers."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def native_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def quipu_version() -> str:
-    """Return the version of this Quipu, "unknown" if it runs from sources that were never installed."""
-    for folder in sys.path:  # as importlib.metadata looks for it, which takes twenty times as long to import
+    """Return the version of this Quipu, "unknown" if it was never installed."""
+    for folder in sys.path:  # same search as importlib.metadata, whose import takes twenty times as long
         try:
             names = [path.name for path in Path(folder).iterdir()]
         except OSError:

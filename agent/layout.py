@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layout of profiles, read from the file that the runtime's C structs are made of (agent/runtime/profile.def)."""
+"""The layout of profiles, read from agent/runtime/profile.def, which also defines the C structs of the runtime."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ Field = tuple[str, str] | tuple[str, str, tuple[int]]
 
 
 class Layout:
-    """Structs, numbers and texts of a profile.def; names are without their prefix quipu_ or QUIPU_."""
+    """The structs, constants and strings of a profile.def; names are without the prefix quipu_ or QUIPU_."""
 
     def __init__(self, definition: str) -> None:
-        """Take in the text of a profile.def."""
+        """Parse the text of a profile.def."""
         self.texts = {name.removeprefix("QUIPU_"): text for name, text in _TEXT.findall(definition)}
         self.numbers: dict[str, int] = {}
-        self._fields: dict[str, list[tuple[str, int, int]]] = {}  # name, bytes of one, how many (0: no array)
+        # By struct: name, bytes per element, number of elements (0: no array).
+        self._fields: dict[str, list[tuple[str, int, int]]] = {}
         fields: list[tuple[str, int, int]] = []
         for item, first, second, third in _ITEM.findall("\n".join(_LINE.findall(definition))):
             if item == "STRUCT":
@@ -34,11 +35,11 @@ class Layout:
                 fields.append((second, _BYTES[first], int(third or 0)))
 
     def record(self, name: str) -> list[Field]:
-        """Return the description of a struct that numpy.dtype takes; arrays of char are void."""
+        """Return a struct as an argument of numpy.dtype; arrays of char have type void."""
         return [_numpy(*field) for field in self._fields[name]]
 
     def packed(self, name: str) -> struct.Struct:
-        """Return a struct of numbers and arrays of char, without padding, as the module `struct` has it."""
+        """Return a struct without padding as `struct.Struct`; it contains only numbers and arrays of char."""
         formats = [f"{count}s" if size == 1 else _FORMATS[size] for _, size, count in self._fields[name]]
         return struct.Struct("<" + "".join(formats))
 
@@ -53,5 +54,5 @@ LAYOUT = Layout((Path(__file__).with_name("runtime") / "profile.def").read_text(
 
 
 def function_of_symbol(name: str) -> str:
-    """Return the linker name of the function that a symbol is a version of (llvm_pass/versions.h)."""
+    """Return the linker name of the original function of a symbol, which may be a version (llvm_pass/versions.h)."""
     return name.partition(".quipu")[0] or name

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages of compiler wrappers, runtime and MPI library, by code.
 
-The sources in C and C++ hold the words of these messages. A code stands for one or more of them with the same meaning.
+The C and C++ sources contain the texts of the messages. Several texts with the same meaning have the same code.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ ENTRIES = (
     Entry(
         "bad-setting",
         "{setting}={value}: it must be {allowed}",
-        "A compiler wrapper or the runtime found an option or a variable of the environment with a value that it does "
-        "not know. The program was not compiled or did not start; correct the value.",
+        "An option of a compiler wrapper, or an environment variable of the wrapper or the runtime, has an invalid "
+        "value. The program was not compiled or did not start. Correct the value.",
         "environment.md",
     ),
     Entry(
         "bad-filter",
         "{file}:{line}: {problem} (from {source})",
-        "The filter file cannot be read, or a line has no meaning in Score-P's format. The program was not compiled or "
-        "did not start, because other functions than you expect would be measured.",
+        "The filter file cannot be read, or a line is not valid in Score-P's format. The program was not compiled or "
+        "did not start, because a wrong set of functions would be measured.",
         "selection.md",
     ),
     Entry(
@@ -33,22 +33,22 @@ ENTRIES = (
     Entry(
         "no-compiler",
         "cannot run {compiler}: {reason}",
-        "The wrapper found no compiler that it can use: it is not installed, is of another LLVM, or is the wrapper "
-        "itself. quipu doctor lists the compilers that work.",
+        "The wrapper found no compiler that it can use. Possible reasons: the compiler is not installed, belongs to "
+        "another version of LLVM, or is the wrapper itself. quipu doctor lists the compilers that work.",
         "questions.md",
     ),
     Entry(
         "no-fortran-module",
         "no module {module} for flang, 'use {module}' will not work: {reason}",
         "The MPI of this machine was built with another Fortran compiler, and the wrapper could not make its module "
-        "for flang. Programs that use mpif.h compile all the same.",
+        "for flang. Programs that use mpif.h instead of the module still compile.",
         "howto/fortran.md",
     ),
     Entry(
         "no-fortran-library",
         "the Fortran library of this MPI has no {function}; run the program without the MPI wrappers",
-        "The program calls MPI from Fortran, and its MPI library does not offer the function that Quipu passes the "
-        "call on to. The program was stopped.",
+        "The program calls MPI from Fortran, and Quipu passes each call on to a function of the MPI library. This "
+        "library does not have the function, and the program was stopped.",
         "howto/fortran.md",
     ),
     Entry(
@@ -68,61 +68,61 @@ ENTRIES = (
     Entry(
         "mpi-not-counted",
         "MPI is not counted: {reason}",
-        "The library could not be put between the program and MPI. The profile has functions and their effort, but no "
-        "messages.",
+        "Quipu's MPI library could not intercept the MPI calls of the program. The profile contains functions and "
+        "their effort, but no messages.",
         "questions.md",
     ),
     Entry(
         "no-probes",
-        "MPI refused what the probes of collective operations need",
+        "MPI returned an error for an operation that the probes of collective operations need",
         "Waiting in collective operations cannot be measured with this MPI. Measure with --mpi-wait local or off.",
         "howto/waiting.md",
     ),
     Entry(
         "profile-not-written",
         "cannot write {file}: {reason}; this process is not measured",
-        "The folder of the run is missing, full or not writable on that node. The program goes on, and the run is "
+        "The folder of the run is missing, full or not writable on that node. The program continues, and the run is "
         "marked partial.",
         "design/durability.md",
     ),
     Entry(
         "profile-stopped",
         "{what}: {reason}; later call paths are counted with their callers",
-        "The profile could not grow, usually because a disk is full. What was measured is kept, and new call paths "
-        "are part of their callers.",
+        "The profile could not grow, usually because a disk is full. All measurements until then are kept. The effort "
+        "and time of later call paths are added to their callers.",
         "design/durability.md",
     ),
     Entry(
         "profile-limit",
         "the profile has reached its limit of {limit} MiB; later call paths are counted with their callers",
-        "The program has very many call paths. Raise QUIPU_PROFILE_LIMIT, or leave functions out with a filter.",
+        "The program has very many call paths. Raise QUIPU_PROFILE_LIMIT, or exclude functions with a filter.",
         "environment.md",
     ),
     Entry(
         "no-memory",
         "no memory; this process is not measured",
-        "The system gave no memory for the profile. Start fewer ranks per node, or simulate fewer ranks.",
+        "The operating system refused memory for the profile. Start fewer ranks per node, or simulate fewer ranks.",
         "howto/many-ranks.md",
     ),
     Entry(
         "counter-missing",
         "{counter} cannot be counted: {reason}; there are samples only",
-        "The kernel or the machine does not offer this hardware counter to you. quipu doctor says which "
-        "ones it offers.",
+        "The machine does not have this hardware counter, or the kernel does not permit you to use it. quipu doctor "
+        "lists the available counters.",
         "counters.md",
     ),
     Entry(
         "no-node-agent",
         "cannot start the node agent: {reason}",
-        "The processes of this node run without the agent, which notes the load of the node. Counts and times are "
-        "measured all the same.",
+        "The node agent records the load of the node. Without it, counts and times are measured, but a loaded node is "
+        "not detected.",
         "architecture.md",
     ),
     Entry(
         "cannot-run",
         "cannot run {program}: {reason}",
-        "The launcher started Quipu on this node, but the program is not there or cannot be executed. Check its path "
-        "on all nodes.",
+        "The launcher started Quipu on this node, but the program does not exist there or cannot be executed. Check "
+        "the path of the program on all nodes.",
         "questions.md",
     ),
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the first run after an installation would otherwise have to make: the MPI library and Python's bytecode."""
+"""Preparation after an installation, so that the first run is fast: build the MPI library, compile Python files."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _PACKAGES = ("quipu", "quipu.agent", "quipu.modeling", "quipu.mpi_wrap", "quipu.
 
 
 def prepare_first_run() -> Path:
-    """Build the MPI library for the default MPI and compile the Python files of Quipu; return the library.
+    """Build the MPI library for the default MPI, compile the Python files of Quipu, and return the path of the library.
 
-    Python files of a folder that cannot be written, as of another user's installation, are left as they are. Raises
-    EnvironmentProblem if there is no MPI, no clang or no runtime, MeasurementError if building fails.
+    Python files in a folder without write permission are not compiled. Raises EnvironmentProblem if MPI, clang or the
+    runtime is missing, and MeasurementError if the build fails.
     """
     for name in _PACKAGES:
         for folder in import_module(name).__path__:

@@ -5,8 +5,8 @@
 
 #include "reduce.h"
 
-/* A tree that is the same on all ranks but for every 40th call path, which each rank has or has not. Ends the program
- * if there is no memory. */
+/* Returns a synthetic tree of a rank. The trees of all ranks are equal except for every 40th call path, which only some
+ * ranks have. Ends the program if there is no memory. */
 struct quipu_snapshot made_up(uint32_t paths, uint32_t metrics, int rank);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- counting.h - how much work a function does --------------------------===//
+//===- counting.h - the counters of a function -----------------------------===//
 #ifndef QUIPU_COUNTING_H
 #define QUIPU_COUNTING_H
 

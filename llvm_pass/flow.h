@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- flow.h - which edges of a flow graph are counted, and what follows ----===//
+//===- flow.h - the counted edges of a flow graph ----------------------------===//
 #ifndef QUIPU_FLOW_H
 #define QUIPU_FLOW_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- hooks.h - calls of the runtime, and their usual way inline ------------===//
+//===- hooks.h - calls of the runtime, with their common case inline ---------===//
 #ifndef QUIPU_HOOKS_H
 #define QUIPU_HOOKS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- libraries.h - whose functions these are -------------------------------===//
+//===- libraries.h - functions of the program and of header libraries --------===//
 #ifndef QUIPU_LIBRARIES_H
 #define QUIPU_LIBRARIES_H
 

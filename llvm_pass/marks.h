@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- marks.h - what keeps functions apart that become one ------------------===//
+//===- marks.h - marks that identify functions after inlining ----------------===//
 #ifndef QUIPU_MARKS_H
 #define QUIPU_MARKS_H
 

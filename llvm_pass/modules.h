@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- modules.h - which runtime a file was made for --------------------------===//
+//===- modules.h - check of the runtime's version at the start ----------------===//
 #ifndef QUIPU_MODULES_H
 #define QUIPU_MODULES_H
 

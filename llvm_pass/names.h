@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- names.h - functions as their users know them ------------------------===//
+//===- names.h - linker names and readable names of functions --------------===//
 #ifndef QUIPU_NAMES_H
 #define QUIPU_NAMES_H
 

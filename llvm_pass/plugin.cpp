@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- plugin.cpp - where the pass enters the pipeline ---------------------===//
+//===- plugin.cpp - adds the pass to the pipeline --------------------------===//
 #include "callgraph.h"
 #include "instrument.h"
 #include "marks.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- regions.h - which functions are regions, and what is said about them -===//
+//===- regions.h - regions, their descriptors, and static facts -------------===//
 #ifndef QUIPU_REGIONS_H
 #define QUIPU_REGIONS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- scopes.h - the functions that became part of a function ---------------===//
+//===- scopes.h - the inlined functions of a function ------------------------===//
 #ifndef QUIPU_SCOPES_H
 #define QUIPU_SCOPES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- selection.h - which functions count, and which are call paths --------===//
+//===- selection.h - the counted functions, and those that are call paths ---===//
 #ifndef QUIPU_SELECTION_H
 #define QUIPU_SELECTION_H
 

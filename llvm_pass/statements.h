@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- statements.h - how much a function says -------------------------------===//
+//===- statements.h - the number of statements of a function -----------------===//
 #ifndef QUIPU_STATEMENTS_H
 #define QUIPU_STATEMENTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- streams.h - which loads and stores walk through memory in order -------===//
+//===- streams.h - loads and stores that access memory in order --------------===//
 #ifndef QUIPU_STREAMS_H
 #define QUIPU_STREAMS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- worth.h - which functions are worth being timed -----------------------===//
+//===- worth.h - functions with enough work for time stamps ------------------===//
 #ifndef QUIPU_WORTH_H
 #define QUIPU_WORTH_H
 

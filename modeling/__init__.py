@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From measurements to models and decisions. Neither reads files nor prints."""
+"""Compute models and decisions from measurements. This package neither reads files nor prints."""

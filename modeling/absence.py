@@ -33,20 +33,20 @@ _NOTHING_BEYOND = 0.5
 class Absence:
     """The values of parameters at which call paths are not executed.
 
-    beyond_one: parameters for which they are executed at 1 only; values: by parameter, the values at which they are not
-    executed.
+    beyond_one: parameters with which the call paths are executed only at 1. values: by parameter, the values at which
+    the call paths are not executed.
     """
 
     beyond_one: tuple[str, ...] = ()
     values: tuple[tuple[str, float], ...] = ()
 
     def holds(self, point: Mapping[str, float]) -> bool:
-        """Return whether nothing is executed at a point."""
+        """Return whether the call paths are not executed at a point."""
         beyond = any(point[name] > 1.0 for name in self.beyond_one)
         return beyond or any(point[name] == value for name, value in self.values)
 
     def present(self, names: tuple[str, ...], points: FloatArray) -> NDArray[np.bool_]:
-        """Return whether something is executed at each of the points (C, m), shape (C,). names: of the columns."""
+        """Return whether the call paths are executed at each point (C, m), shape (C,). names: of the columns."""
         rows = [dict(zip(names, row, strict=True)) for row in points.tolist()]
         return np.array([not self.holds(row) for row in rows], dtype=bool)
 
@@ -56,7 +56,7 @@ PRESENT = Absence()
 
 
 def absence_of(experiment: Experiment, paths: Sequence[int]) -> Absence:
-    """Return where none of these call paths is executed; `PRESENT` if parameters do not explain it."""
+    """Return the parameter values at which none of these call paths is executed; `PRESENT` without such values."""
     if experiment.executed is None or not len(paths):
         return PRESENT
     executed = np.asarray(experiment.executed[list(paths)].any(axis=0), dtype=bool)
@@ -72,7 +72,7 @@ def absence_of(experiment: Experiment, paths: Sequence[int]) -> Absence:
 
 
 def with_absence(experiment: Experiment, models: Mapping[str, Sequence[PathModel]]) -> dict[str, tuple[PathModel, ...]]:
-    """Return the models of metrics, one per call path, 0 where these are not executed (`absence_of`)."""
+    """Return the models of metrics, one per call path, with the prediction 0 where `absence_of` applies."""
     result = {name: list(own) for name, own in models.items()}
     executed = np.ones((0, 0), dtype=bool) if experiment.executed is None else experiment.executed
     for path in np.flatnonzero(executed.any(axis=1) & ~executed.all(axis=1)).tolist():
@@ -95,7 +95,7 @@ def _zero_at(entry: PathModel, absent: tuple[tuple[str, float], ...]) -> PathMod
 
 
 def _with_doubt(experiment: Experiment, path: int, entry: PathModel) -> PathModel:
-    """Return a model with the alternative 0, if its call path is executed at none of the largest measured values."""
+    """Return a model with the alternative 0 if its call path is not executed at the largest measured values."""
     points, executed = experiment.points, experiment.executed
     assert executed is not None
     here, known = executed[path], ~np.isnan(experiment.values["visits"][path]).all(axis=1)

@@ -43,11 +43,10 @@ _NOT_TIMED = "only runs that keep no time executed it"
 
 
 def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
-    """Model every metric of an experiment: effort exactly, time under the priors of effort, the rest as cost.
+    """Model every metric of an experiment: effort exactly, time with priors from effort, other metrics as costs.
 
-    Other selectors than "evidence" are for comparison: they model time from time alone. Count-only runs are not used
-    for models of costs.
-    Raises ModelingError if there is nothing to model.
+    Selectors other than "evidence" are for comparison: they model time without effort. Count-only runs are not used for
+    models of costs. Raises ModelingError if there is nothing to model.
     """
     if not len(experiment.tree) or not experiment.configurations:
         raise ModelingError(EMPTY_EXPERIMENT(name=experiment.name))
@@ -58,7 +57,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         options = replace(options, grids=possible_grids(experiment, options.library), ranked=True)
     with_priors = options.selector == "evidence" and "time" in experiment.values
     together = ("time", "wait_time") if with_priors else ()
-    left_out = {*together, "threads"}  # the start, or the thread that was free, determines the number of threads
+    left_out = {*together, "threads"}  # the schedule, not the work, determines the number of threads
     alone = [name for name in experiment.metrics if name in experiment.values and name not in left_out]
     models = fit_metrics(experiment, alone, options)
     exclusive = {name: _measured(experiment, name, found) for name, found in models.items()}
@@ -119,7 +118,7 @@ def _apart(experiment: Experiment, timed: TimedPart, options: Options) -> Analys
 
 
 def _disturbed_notes(experiment: Experiment) -> list[str]:
-    """Return a note on the points all of whose runs were made on a loaded machine; none if there is no such point."""
+    """Return a note on the points with runs on a loaded machine only; empty if there is no such point."""
     number = int(experiment.disturbed.sum())
     if not number:
         return []
@@ -129,11 +128,10 @@ def _disturbed_notes(experiment: Experiment) -> list[str]:
 def fit_metrics(
     experiment: Experiment, metrics: Iterable[str], options: Options = DEFAULT
 ) -> dict[str, list[Model | NoModel]]:
-    """Return the models that the exclusive values of each of these metrics make, one per call path.
+    """Return models of the exclusive values of these metrics, one per call path.
 
-    Costs make them alone, counts together with other counts of the call path, and with visits, where these are among
-    the metrics.
-    Costs of oversubscribed configurations are left out where the others are enough.
+    Each cost is modeled separately. Counts are modeled together with the other counts of the call path, and with visits
+    if these are among the metrics. Costs of oversubscribed configurations are not used if enough others exist.
     """
     points, parameters, executed = experiment.points, experiment.parameters, experiment.executed
     names = list(metrics)
@@ -155,7 +153,7 @@ def fit_metrics(
 
 
 def _waiting(experiment: Experiment, known: Mapping[int, PathModel], options: Options) -> tuple[PathModel, ...]:
-    """Return the models of waiting: the waiting in models of time (`known`), else models of the measured waiting."""
+    """Return the models of waiting: the waiting in models of time (`known`), or models of the measured waiting."""
     rest = np.array([path for path in range(len(experiment.tree)) if path not in known], dtype=np.int64)
     values, shared = dedicated_times(experiment, "wait_time")
     executed = None if experiment.executed is None else experiment.executed[rest]

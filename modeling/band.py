@@ -24,7 +24,8 @@ _MOST_POINTS = 200
 class Outside:
     """Measured points whose time is outside of the interval of the models, in seconds.
 
-    points: how many; of: how many were looked at. point, measured, lower, upper: of the point that is farthest off.
+    points: their number. of: number of compared points. point, measured, lower, upper: of the point with the largest
+    deviation.
     """
 
     points: int

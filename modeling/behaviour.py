@@ -50,9 +50,9 @@ def behaviour(
 ) -> dict[str, list[Behaviour]]:
     """Return noise and changes of the measured exclusive values, by metric and call path (in the tree of both).
 
-    metrics: default: all with models. A change is sought if the model of `analysis` misses values. Changes of costs are
-    not sought at oversubscribed configurations, which contain waiting for a processor. A model with the extents of a
-    process grid has no changes along the number of ranks, because the extents change.
+    metrics: default: all with models. The search for a change is made if the model of `analysis` does not reproduce the
+    values. Costs of oversubscribed configurations are not used, because they contain waiting for a processor. A model
+    with extents of a process grid has no changes along the number of ranks, because the extents change.
     """
     result: dict[str, list[Behaviour]] = {}
     for name, entries in analysis.exclusive.items():
@@ -81,8 +81,8 @@ def behaviour(
 def noise_levels(experiment: Experiment, metric: str) -> list[float]:
     """Return the noise levels of a program: (largest - smallest)/mean of the repetitions of each configuration.
 
-    One number for each call path and configuration where it has LEAST_SHARE of the program's total and two repetitions
-    (GPR paper, figure 8); the start and the end of MPI are no part of the program.
+    There is one number for each call path and configuration with at least LEAST_SHARE of the total of the program and
+    two repetitions (GPR paper, figure 8). The start and the end of MPI are not part of the program.
     """
     values = experiment.values[metric]
     known = np.isfinite(values)
@@ -98,7 +98,7 @@ def noise_levels(experiment: Experiment, metric: str) -> list[float]:
 
 
 def _beside_grids(change: Change | None, model: Model | NoModel, grids: Sequence[ProcessGrid]) -> Change | None:
-    """Return a change with the process grids on both sides of it if their form differs, None if the model has these."""
+    """Return a change with the process grids of both sides if their forms differ; None if the model contains grids."""
     for grid in grids:
         if change is not None and grid.source and grid.dimensions > 1 and grid.parameter == change.parameter:
             factors = [factor for term in model.terms for factor in term.factors] if isinstance(model, Model) else []
@@ -112,9 +112,9 @@ def _beside_grids(change: Change | None, model: Model | NoModel, grids: Sequence
 
 
 def _is_open(model: object, points: FloatArray, least: float) -> bool:
-    """Whether a model has errors above the least, or is not of all configurations (C, m) measured in its range.
+    """Return whether a model has errors above `least`, or does not use all configurations (C, m) in its range.
 
-    Those below its range follow another formula, which it says.
+    Configurations below the range of the model follow a separate formula in the model.
     """
     if not isinstance(model, Model) or model.quality is None:
         return False

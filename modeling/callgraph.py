@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The call graph of a whole program, as its source has it: functions before inlining, and who may call whom."""
+"""The call graph of a whole program at source level: functions before inlining, and the possible calls between them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .experiment import CallTree, IntArray, Region
 
 
 class CallKind(Enum):
-    """How a call finds its callee. DIRECT: by name; the others are over-approximated.
+    """How a call determines its callee. DIRECT: by name. The callees of all other kinds are over-approximated.
 
-    VIRTUAL: all functions of the type of the call in the same entry of virtual tables. INDIRECT: all functions of the
-    type that a pointer may point to. HANDED: an argument of a call of code that is not in the graph.
+    VIRTUAL: all functions with the type of the call in the same entry of virtual tables. INDIRECT: all functions with
+    the type of the call whose address is taken. HANDED: a function passed as an argument to code outside of the graph.
     """
 
     DIRECT = "direct"
@@ -34,10 +34,11 @@ class CallKind(Enum):
 class Function:
     """A function of the source.
 
-    key: the linker name, with the file behind an "@" if several static functions have it. statements: lines on which
-    something happens (llvm_pass/statements.h). loops, loop_depth: how many, and of how many the innermost is in.
-    defined: its code is in the graph. weak: several object files may hold it (inline, templates). declared_inline: the
-    source says inline. start: runs before main.
+    - key: the linker name, followed by "@" and the file if several static functions have the same name.
+    - statements: number of lines with executed code (llvm_pass/statements.h).
+    - loops, loop_depth: number of loops, and largest nesting depth.
+    - defined: its code is in the graph. weak: several object files may contain it (inline functions, templates).
+    - declared_inline: the source declares it inline. start: it runs before main.
     """
 
     key: str
@@ -61,9 +62,9 @@ class Function:
 
 @dataclass(frozen=True)
 class Call:
-    """That one function may call another: indices of both, call sites, and the loops around the innermost of them.
+    """A possible call of one function by another: indices of both, number of call sites, and largest loop depth.
 
-    certain: it calls by name, or a run has seen it.
+    certain: it is a direct call, or a run contains it.
     """
 
     caller: int
@@ -75,12 +76,12 @@ class Call:
 
 
 MAIN = ("main", "_QQmain")
-"""Linker names of main programs: C, C++ and what gfortran makes; flang."""
+"""Linker names of main programs: of C, C++ and gfortran; of flang."""
 
 
 @dataclass(frozen=True, eq=False)
 class CallGraph:
-    """Functions and the calls between them; each pair of functions has one call at most."""
+    """Functions and the calls between them; at most one call for each pair of functions."""
 
     functions: tuple[Function, ...]
     calls: tuple[Call, ...]
@@ -103,7 +104,7 @@ class CallGraph:
         return {name: tuple(numbers) for name, numbers in found.items()}
 
     def of_region(self, region: Region) -> int | None:
-        """Return the function that a measured region is: by linker name, of static ones by file too; None if none."""
+        """Return the function of a measured region, by linker name and for static functions also by file; or None."""
         numbers = self._by_name.get(region.name, ())
         if len(numbers) > 1:
             numbers = tuple(n for n in numbers if self.functions[n].file == region.file) or numbers
@@ -111,7 +112,7 @@ class CallGraph:
 
     @cached_property
     def main(self) -> int | None:
-        """The main program: that of Fortran rather than the C main around it; None in a library."""
+        """The main program; the Fortran main program if there is also a C main around it; None in a library."""
         found = [self._by_name[name][0] for name in MAIN if name in self._by_name]
         defined = [number for number in found if self.functions[number].defined]
         return defined[-1] if defined else None
@@ -146,17 +147,17 @@ class CallGraph:
         return self.below([self.main]) if self.main is not None else np.ones(len(self.functions), dtype=bool)
 
     def below(self, functions: Iterable[int]) -> NDArray[np.bool_]:
-        """Return these functions and all that they may reach; shape (functions,)."""
+        """Return these functions and all functions that they may reach; shape (functions,)."""
         return self._spread(self._adjacency, functions)
 
     def callees(self, functions: Iterable[int]) -> NDArray[np.bool_]:
-        """Return what these functions may call themselves; shape (functions,)."""
+        """Return the functions that these functions may call directly; shape (functions,)."""
         found = np.zeros(len(self.functions), dtype=bool)
         found[self._adjacency[sorted(functions)].indices] = True
         return found
 
     def above(self, functions: Iterable[int]) -> NDArray[np.bool_]:
-        """Return these functions and all that may reach them; shape (functions,)."""
+        """Return these functions and all functions that may reach them; shape (functions,)."""
         return self._spread(self._adjacency.T.tocsr(), functions)
 
     @staticmethod
@@ -173,7 +174,7 @@ class CallGraph:
 
     @cached_property
     def aggregated_statements(self) -> IntArray:
-        """Statements of each function and of all that it may reach, each counted once; shape (functions,).
+        """Statements of each function and of all functions that it may reach, each counted once; shape (functions,).
 
         The static statement aggregation of PIRA (section V-B4).
         """
@@ -183,7 +184,7 @@ class CallGraph:
         components = int(self.component.max()) + 1
         statements = np.array([function.statements for function in self.functions], dtype=np.float64)
         weight = np.bincount(self.component, weights=statements, minlength=components)
-        # Reachable components as rows of bits, callees first: of 10,000 functions 12 megabytes.
+        # Reachable components as rows of bits, callees first: 12 MB for 10,000 functions.
         reach = np.zeros((components, (components + 7) // 8), dtype=np.uint8)
         total = np.zeros(components)
         callees: list[set[int]] = [set() for _ in range(components)]
@@ -198,7 +199,7 @@ class CallGraph:
         return np.asarray(total[self.component], dtype=np.int64)
 
     def with_seen(self, trees: Iterable[CallTree]) -> CallGraph:
-        """Return the graph in which calls that runs have seen are certain."""
+        """Return the graph with the calls in these measured trees marked as certain."""
         seen: set[tuple[int, int]] = set()
         for tree in trees:
             functions = [self.of_region(region) for region in tree.regions]
@@ -216,7 +217,7 @@ class CallGraph:
 
 
 def _callees_first(callees: list[set[int]]) -> list[int]:
-    """Return the nodes of a graph without circles so that each comes after all that it calls."""
+    """Return the nodes of an acyclic graph, each after all nodes that it calls."""
     order: list[int] = []
     done = [False] * len(callees)
     for root in range(len(callees)):

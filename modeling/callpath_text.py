@@ -19,19 +19,19 @@ _CLOSES = {")": "(", "]": "[", "}": "{"}
 
 
 def joined(names: Iterable[str]) -> str:
-    """Return the text of a call path; the arrows in names are written so that no reader splits there."""
+    """Return the text of a call path, with the arrows in names written so that no reader splits there."""
     return ARROW.join(in_path(name) for name in names)
 
 
 def in_path(name: str) -> str:
-    """Return the name of a region as it is written in the text of a call path."""
+    """Return the name of a region in the form for the text of a call path."""
     return name.replace(ARROW, _INNER)
 
 
 def steps_of(text: str) -> list[str]:
     """Return the names of the regions in the text of a call path, without spaces around them.
 
-    Where brackets do not match, angle brackets are no brackets; if others do not match, all arrows separate.
+    If brackets do not match, angle brackets are ignored; if other brackets do not match either, all arrows separate.
     """
     if ARROW not in text:
         return [_name(text)]

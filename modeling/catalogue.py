@@ -8,100 +8,102 @@ from .message import Entry
 COUNTS_VARY = Entry(
     "counts-vary",
     "repetitions of this count differ by {percent:.2g} %: the work depends on the data or on chance",
-    "A count should be the same in every repetition. Here it is not, so that no formula reproduces it exactly and "
-    "the interval of a prediction is wider. Give each repetition other data if the work depends on them, so that the "
-    "model sees how much the count varies.",
+    "This count differs between repetitions of the same configuration. No formula reproduces it exactly, and the "
+    "interval of a prediction is wider. If the work depends on the data, use different data in each repetition: then "
+    "the repetitions show how much the count varies.",
     "simulation.md#data-that-decide-what-is-done",
 )
 COUNTS_MISSED = Entry(
     "counts-missed",
-    "misses the counts by {percent:.2g} %: no function that is tried reproduces them",
-    "The model is the nearest function, and measured counts are off by so much on average. Expect predictions to be "
-    "off by as much or more. Counts of an iterative solver, or of work that depends on data, are usual reasons.",
+    "differs from the counts by {percent:.2g} %: no candidate function reproduces them",
+    "The model is the candidate function closest to the counts; the number is its mean deviation. Expect predictions "
+    "with at least this error. Usual reasons: the iterations of a solver, or work that depends on data.",
     "modeling.md",
 )
 TIMES_MISSED = Entry(
     "times-missed",
-    "misses the measured values by {percent:.2g} %, and repetitions explain {noise:.2g} %: the values have another "
-    "form",
-    "The measured values scatter less than they are away from the model, so that the model lacks something. Measure "
-    "more values of the parameters, or look at the plot of this call path in the report.",
+    "differs from the measured values by {percent:.2g} %, and noise between repetitions explains only {noise:.2g} %: "
+    "the function has the wrong shape",
+    "The deviations from the model are larger than the noise between repetitions, so that the model lacks an effect. "
+    "Measure more values of the parameters, or look at the plot of this call path in the report.",
     "modeling.md",
 )
 TIMES_SCATTER = Entry(
     "times-scatter",
-    "repetitions scatter by {percent:.0f} %: measure more of them before you rely on this model",
+    "repetitions scatter by {percent:.0f} %: measure more repetitions before you rely on this model",
     "Runs with the same parameters take different times, usually because of other load on the machine or waiting in "
-    "MPI. More repetitions, or a quiet machine, make the model and its interval better.",
+    "MPI. More repetitions, or a machine without other load, improve the model and its interval.",
     "concepts.md",
 )
 NOT_EXECUTED = Entry(
     "not-executed",
     "not executed {where}",
-    "The call path did not occur in some configurations. The formula holds for the others, and the prediction is 0 "
-    "where the parameter has one of the named values.",
+    "The program did not execute the call path in some configurations. The formula holds for all other "
+    "configurations. The prediction is 0 where the parameter has one of the named values.",
     "modeling.md",
 )
 ONE_VALUE = Entry(
     "one-value",
-    "one value of {name}: how it matters is not known",
-    "All runs with this call path have the same value of the parameter, so that the model cannot contain it. Measure "
-    "other values of the parameter before you predict another one.",
+    "only one value of {name} was measured: its effect is not determined",
+    "All runs with this call path have the same value of the parameter, so that the model does not depend on it. "
+    "Measure further values of the parameter before you predict for another value.",
     "modeling.md",
 )
 CHANGE_TOGETHER = Entry(
     "change-together",
-    "{names} change together: their effects cannot be distinguished",
-    "In all runs these parameters grow together, so that many formulas fit equally well. Measure points at which one "
-    "of them changes alone.",
+    "{names} change together: their separate effects are not determined",
+    "In all runs these parameters grow together, so that several formulas fit equally well. Measure points that differ "
+    "in only one of these parameters.",
     "modeling.md",
 )
 LEFT_OUT_POINT = Entry(
     "left-out-point",
     "without {point}",
-    "One point does not follow the formula that reproduces all other counts exactly. The formula was made without "
-    "it, and its interval is wider. Measure the point again, or its neighbours.",
+    "The formula reproduces the counts of all other points exactly, but not the count of this point. The fit does not "
+    "use this point, and the interval of predictions is wider. Measure this point or its neighbours again.",
     "modeling.md",
 )
 LEFT_OUT_COUNT = Entry(
     "left-out-count",
     "{counted:.6g} was counted there, and this formula gives {expected:.6g}",
-    "One point does not follow the formula that reproduces all other counts exactly. The formula was made without "
-    "it, and its interval is wider. Measure the point again, or its neighbours.",
+    "The message follows left-out-point. The formula reproduces the counts of all other points exactly, but not the "
+    "count of the point that the fit does not use. Measure this point or its neighbours again.",
     "modeling.md",
 )
 FEW_GRIDS = Entry(
     "few-grids",
-    "there are hardly more numbers of processes than functions of the grid: a coincidence is likely",
-    "A sum of functions of the process grid fits the counts, but so few numbers of processes were measured that "
-    "other counts would be fitted, too. Measure more numbers of processes.",
+    "few more numbers of processes were measured than the formula has functions of the process grid: the fit may be "
+    "a coincidence",
+    "The formula is a sum of functions of the process grid. So few numbers of processes were measured that such a sum "
+    "would fit almost any counts. Measure more numbers of processes.",
     "design/counts.md",
 )
 TOO_FEW_GRIDS = Entry(
     "too-few-grids",
-    "there are as many functions of the grid as numbers of processes: nothing confirms them",
+    "the formula has as many functions of the process grid as numbers of processes were measured: no measurement "
+    "confirms it",
     "With as many functions as numbers of processes, some sum always fits. The prediction for other numbers of "
-    "processes is a guess, which the interval shows. Measure more numbers of processes.",
+    "processes is uncertain, and its interval is wide. Measure more numbers of processes.",
     "design/counts.md",
 )
 LONG_GRIDS = Entry(
     "long-grids",
-    "the functions of the grid need as many digits as the counts that they reproduce: a coincidence is likely",
-    "The formula is as long as the numbers that it describes, so that it explains nothing. Measure more numbers of "
-    "processes.",
+    "the coefficients of the functions of the process grid have as many digits as the counts: the fit may be a "
+    "coincidence",
+    "A formula that is as long as the counts that it reproduces explains nothing. Measure more numbers of processes.",
     "design/counts.md",
 )
 LOADED_MACHINE = Entry(
     "loaded-machine",
-    "all runs of {loaded} of {points} were made while other programs used processors that the ranks needed, and "
-    "models of time leave these out where enough others exist. Measure again on a machine without other load",
+    "other programs used processors that the ranks needed during all runs of {loaded} of {points}. Models of time use "
+    "these points only where too few others exist; measure again on a machine without other load",
     "Times of these runs contain waiting for a processor. Counts are not affected.",
     "concepts.md",
 )
 NEGATIVE_VALUES = Entry(
     "negative-values",
-    "{metric}: {values} below 0, such as that of {path} at {point}. Check them: the models follow them",
-    "No measurement of Quipu is negative, but a file of another tool may contain such values.",
+    "{metric}: {values} below 0, for example of {path} at {point}. Check these values: the models are fitted to them",
+    "Quipu never measures a negative value, but a file of another tool may contain some.",
     "formats.md",
 )
 EMPTY_EXPERIMENT = Entry(
@@ -127,22 +129,23 @@ NOT_MEASURED = Entry(
 )
 BLIND_POINTS = Entry(
     "blind-points",
-    "{points} are left out: they had more ranks than processors, so that their times contain waiting for one",
+    "{points} are not used: they had more ranks than processors, so that their times contain waiting for a processor",
     "The diagnosis compares times with effort, and waiting for a processor would look like a slowdown of the program. "
     "Measure with a processor for each rank, or simulate the ranks.",
     "design/diagnosis.md",
 )
 BLIND_PARAMETERS = Entry(
     "blind-parameters",
-    "{names}: measure at least {least} values of {each}, {where}, to see what grows with {it}",
-    "With fewer values a slowdown cannot be distinguished from noise. The values must be measured with all other "
-    "parameters equal.",
+    "{names}: measure at least {least} values of {each}, {where}, to find slowdowns that grow with {it}",
+    "With fewer values a slowdown cannot be distinguished from noise. Keep all other parameters equal for these "
+    "measurements.",
     "design/diagnosis.md",
 )
 NO_EFFORT = Entry(
     "no-effort",
-    "{share} of the time is of {what} ({regions}): {advice}",
-    "A diagnosis compares time with effort, and these call paths have none. Their time may grow without a finding.",
+    "{what} take {share} of the time ({regions}): {advice}",
+    "The diagnosis compares time with effort, and these call paths have no effort. Their time may grow without a "
+    "finding.",
     "design/diagnosis.md",
 )
 OVERSUBSCRIBED_KERNELS = Entry(
@@ -154,7 +157,8 @@ OVERSUBSCRIBED_KERNELS = Entry(
 NO_PROCESSES = Entry(
     "no-processes",
     "no parameter is the number of processes: name it with --processes if one is",
-    "Without it, the problem size of a process is not known, and communication is modeled without the ranks.",
+    "Without this parameter the problem size per process is not known, and models of communication do not depend on "
+    "the number of processes.",
     "kernels.md",
 )
 NO_INSTRUCTIONS = Entry(
@@ -166,14 +170,16 @@ NO_INSTRUCTIONS = Entry(
 )
 NO_MACHINE = Entry(
     "no-machine",
-    "no machine is given, so memory is part of computation: quipu machine -o FILE, then --machine FILE",
-    "The time of memory accesses needs the latencies of the machine.",
+    "no machine is given, so the time of memory accesses is part of computation. Measure the machine with quipu "
+    "machine -o FILE, then give --machine FILE",
+    "The time of memory accesses is computed from the latencies of the machine.",
     "kernels.md",
 )
 NO_ACCESSES = Entry(
     "no-accesses",
-    "accesses to caches were not counted, so memory is part of computation: quipu run --counters reuse",
-    "The time of memory accesses needs their number in each level of the caches.",
+    "accesses to caches were not counted, so the time of memory accesses is part of computation: measure with quipu "
+    "run --counters reuse",
+    "The time of memory accesses is computed from the number of accesses to each cache level.",
     "kernels.md",
 )
 MEMORY_CONTENTION = Entry(

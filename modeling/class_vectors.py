@@ -18,7 +18,7 @@ Integers = NDArray[np.int64]
 class Place:
     """The line of a function with the most work of a class.
 
-    line: 0 if unknown; depth: loops of the function around it.
+    line: 0 if unknown. depth: number of enclosing loops in the function.
     """
 
     function: str
@@ -29,11 +29,13 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class ClassVectors:
-    """How often each class was executed on each call path.
+    """Execution counts of each class on each call path.
 
-    callpath: (rows,), index into the call tree; counts: (rows, configurations), summed over ranks and threads, the mean
-    of repetitions; within: (rows,), the row of the class around it on the same call path, -1: none; effort: name of a
-    metric → (rows,), of one execution; places: of each row; ranks: (configurations,), how many a run had.
+    - callpath: shape (rows,), index into the call tree.
+    - counts: shape (rows, configurations), sums over ranks and threads, means over repetitions.
+    - within: shape (rows,), the row of the enclosing class on the same call path, -1: none.
+    - effort: name of a metric → shape (rows,), effort of one execution.
+    - places: of each row. ranks: shape (configurations,), number of ranks.
     """
 
     callpath: Integers
@@ -49,4 +51,4 @@ class ClassSource(Protocol):
 
     @property
     def vectors(self) -> ClassVectors | None:
-        """Return the classes; None if one of the runs has none."""
+        """Return the classes; None if a run has no classes."""

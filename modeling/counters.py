@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of processors, as they are called in archives, whatever source counted them."""
+"""Names of processor counters in archives, for all counter sources."""
 
 from __future__ import annotations
 
 from .experiment import Metric
 
 SOURCES = ("effort", "cachegrind", "reuse", "perf", "papi")
-"""Who counts: the compiler pass, a simulated cache, simulated caches of many sizes, the kernel's perf events, PAPI."""
+"""Counter sources: compiler pass, simulated cache, simulated caches of many sizes, perf events of the kernel, PAPI."""
 
 KIB = 1024
 MISSES = {
@@ -14,7 +14,7 @@ MISSES = {
     for size in (8, 16, 32, *(part << power for power in range(5, 14) for part in (2, 3)), 32768)
 }
 SCATTERED = {size * KIB: f"scattered_{size}k" for size in (64, 512)}
-"""Metrics by the bytes of the cache that is missed: all misses, and those that no prefetcher foresees."""
+"""Metrics of cache misses by the size of the cache (bytes): all misses, and misses that a prefetcher does not avoid."""
 
 COUNTERS = {
     metric.name: metric
@@ -41,7 +41,7 @@ COUNTERS = {
         ),
     )
 }
-"""By name of the metric."""
+"""Counters by name of the metric."""
 
 LEVELS = {"L1": "l1_hits", "L2": "l2_hits", "LLC": "llc_hits", "memory": "memory_accesses"}
 """Metrics of the levels of memory, nearest first (Table 1 of the APMT paper: T_L1, T_L2, T_LLC, T_mm)."""
@@ -56,4 +56,4 @@ REQUESTED = {"cycles": "cpu_cycles", "instructions": "cpu_instructions", "stalls
     "page-faults": "page_faults",
     "context-switches": "context_switches",
 }
-"""What `quipu run --counters` calls them."""
+"""Names of counters for `quipu run --counters`."""

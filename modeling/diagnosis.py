@@ -39,16 +39,19 @@ _WITHOUT_EFFORT = 0.05
 _NAMED = 3  # regions in such a note
 
 # Kinds of call paths without effort: a description, and the consequence for the user.
-_UNSEEN = "whether it grows faster than their work cannot be seen"
+_UNSEEN = "whether their time grows faster than their work is not known"
 _NOT_BUILT = (
     "call paths without effort",
     f"{_UNSEEN}; build them with the compiler wrappers (quipu-cc, quipu-mpicc …)",
 )
-_NO_COST = ("operations of MPI whose time no number of calls and bytes explains", "its growth is that of time alone")
+_NO_COST = (
+    "operations of MPI whose time does not depend on calls and bytes",
+    "only the growth of their time is known",
+)
 _NO_MODEL = ("call paths whose effort has no model", f"{_UNSEEN}; measure more values of the parameters")
 _NOT_COUNTED = {
-    RegionKind.OPENMP: ("what OpenMP does between the threads", "it has no effort; its growth is that of time alone"),
-    RegionKind.PYTHON: ("functions of Python", f"{_UNSEEN}, as effort is counted in compiled code only"),
+    RegionKind.OPENMP: ("OpenMP constructs", "they have no effort; only the growth of their time is known"),
+    RegionKind.PYTHON: ("functions of Python", f"{_UNSEEN}, because effort is counted in compiled code only"),
 }
 
 
@@ -191,8 +194,8 @@ def _most_values(experiment: Experiment, column: int, usable: NDArray[np.bool_])
 def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, float]) -> Diagnosis:
     """Return the call paths whose time grows faster than effort, ranked by the time lost at a point (name → value).
 
-    analysis: the models of the experiment. The call paths are the call paths of the runs that kept time. Raises
-    ModelingError if there is no time, or the point does not fit.
+    analysis: the models of the experiment. The call paths are those of the runs with times. Raises ModelingError if
+    there is no time, or the point does not fit.
     """
     experiment, analysis = of_time(experiment, analysis)
     whole, full = evaluate(analysis, point), analysis.models("time")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two experiments over the same call paths and configurations: what differs, exactly for effort, by test for time.
+"""Compare two experiments with the same call paths and configurations: effort exactly, time with a significance test.
 
-Effort differs or does not. Times are compared by a rank test stratified by configuration: the sum over configurations
-of the Mann-Whitney statistics (Mann and Whitney 1947; van Elteren 1960 for strata), with its exact distribution under
-the hypothesis that all repetitions of a configuration are exchangeable, ties included. Of all call paths that were
-tested, those are significant that Benjamini and Hochberg (1995) leave at a false discovery rate of 5 %.
+Times are compared with a rank test stratified by configuration: the sum over configurations of the Mann-Whitney
+statistics (Mann and Whitney 1947; van Elteren 1960 for strata). Its exact distribution, with ties, is computed under
+the hypothesis that all repetitions of a configuration are exchangeable. The tests of all call paths are corrected by
+the method of Benjamini and Hochberg (1995) with a false discovery rate of 5 %.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _MOST_REPETITIONS = 60
 class EffortDifference:
     """One effort metric of one call path that differs.
 
-    configurations: indices where it does, of so many compared (`of`). before, after: exclusive values at `at`, the
-    configuration where they are the farthest apart. certain: no repetition of it varies on either side; if one does,
-    the ranges of the repetitions do not overlap.
+    - configurations: indices of the configurations that differ. of: number of compared configurations.
+    - before, after: exclusive values at `at`, the configuration with the largest difference.
+    - certain: all repetitions of each side are equal. Otherwise the ranges of the repetitions do not overlap.
     """
 
     path: int
@@ -46,18 +46,19 @@ class EffortDifference:
 
     @property
     def ratio(self) -> float:
-        """After over before; infinite for what is new."""
+        """The ratio after / before; infinite if the value before is 0."""
         return self.after / self.before if self.before else math.inf
 
 
 @dataclass(frozen=True)
 class TimeDifference:
-    """How a cost metric of a call path differs.
+    """The difference of a cost metric of a call path.
 
-    ratio: after over before, Hodges-Lehmann estimate: the median over all pairs of repetitions of a configuration.
-    chance: of a difference as large as this or larger between equals, NaN if there is nothing to compare. corrected:
-    the same among all tests (Benjamini-Hochberg). least: the smallest `chance` that so few repetitions can give.
-    before, after: mean over the configurations that both have. repetitions: least of a configuration, on both sides.
+    - ratio: after / before, Hodges-Lehmann estimate: the median over all pairs of repetitions of a configuration.
+    - chance: p-value: probability of this or a larger difference between equal programs; NaN without data.
+      corrected: the p-value corrected for all tests (Benjamini-Hochberg). least: the smallest possible `chance` with
+      this number of repetitions.
+    - before, after: means over the common configurations. repetitions: smallest number per configuration and side.
     """
 
     path: int
@@ -84,9 +85,10 @@ class TimeDifference:
 def effort_differences(
     before: Experiment, after: Experiment, metrics: Sequence[str], inclusive: bool = False
 ) -> list[EffortDifference]:
-    """Return where effort differs, call paths in the order of the tree; both over the same tree and configurations.
+    """Return the differences of effort in the order of the call tree.
 
-    Raises ModelingError if they are not. What was not measured on one side is not compared.
+    Raises ModelingError if the experiments have different trees or configurations. Values that were measured on one
+    side only are not compared.
     """
     _require_same(before, after)
     found = []
@@ -112,9 +114,9 @@ def effort_differences(
 def time_differences(
     before: Experiment, after: Experiment, metric: str = "time", inclusive: bool = False
 ) -> list[TimeDifference]:
-    """Return how a cost metric differs, one entry per call path that both have; otherwise as `effort_differences`.
+    """Return the differences of a cost metric, one entry per call path with values on both sides.
 
-    The last entry, of path -1, is the whole program.
+    The last entry, with path -1, is the whole program. Raises ModelingError like `effort_differences`.
     """
     _require_same(before, after)
     old = before.inclusive(metric) if inclusive else before.values[metric]
@@ -148,7 +150,7 @@ _Row = tuple[int, float, float, float, float, float, tuple[int, int]]
 
 
 def _time_difference(path: int, metric: str, old: FloatArray, new: FloatArray) -> _Row | None:
-    """Return path, means, ratio, chance, least chance and repetitions; None if a side never took any time."""
+    """Return path, means, ratio, p-value, least p-value and repetitions; None if all times of a side are 0."""
     strata = []
     for mine, theirs in zip(old, new, strict=True):
         a, b = mine[~np.isnan(mine)][:_MOST_REPETITIONS], theirs[~np.isnan(theirs)][:_MOST_REPETITIONS]
@@ -166,9 +168,9 @@ def _time_difference(path: int, metric: str, old: FloatArray, new: FloatArray) -
 
 
 def rank_test(strata: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[float, float]:
-    """Return the two-sided chance of rank sums as far from their middle as these, and the least that is possible.
+    """Return the two-sided p-value of the stratified rank sum, and the least possible p-value.
 
-    strata: per configuration the values before and after. Values are exchangeable within a configuration only.
+    strata: for each configuration the values before and after. Values are exchangeable only within a configuration.
     """
     total, distribution = 0, np.ones(1)
     for a, b in strata:
@@ -183,7 +185,7 @@ def rank_test(strata: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[float, f
 
 @lru_cache(maxsize=4096)
 def _rank_sums(ranks: tuple[int, ...], chosen: int) -> FloatArray:
-    """Return the chance of each sum of so many ranks, all choices being equally likely; the index is the sum."""
+    """Return the probability of each sum of `chosen` ranks if all choices are equally likely; the index is the sum."""
     counts = np.zeros((chosen + 1, sum(ranks) + 1))
     counts[0, 0] = 1.0
     for rank in ranks:

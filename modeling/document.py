@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An analysis as a JSON document, so that models can be kept, sent, and used without the measurements."""
+"""Convert an analysis to a JSON document and back, so that models can be stored and used without measurements."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ FORMAT, SCHEMA = "quipu-models", 1
 def to_document(analysis: Analysis) -> dict[str, Any]:
     """Return the analysis as JSON data: {"format": "quipu-models", "schema": 1, ...}.
 
-    "callpaths" lists region and parent of every call path; "models" has per metric one entry per call path, with
-    exclusive models. Inclusive models are their sums.
+    "callpaths" contains region and parent of every call path. "models" contains for each metric one exclusive model per
+    call path; inclusive models are sums of these.
     """
     tree = analysis.tree
     return {
@@ -97,7 +97,7 @@ class _Document:
 
 
 def from_document(data: object, source: object = "models") -> Analysis:
-    """Return the analysis that `to_document` wrote; FormatError naming `source` if it is none of this schema."""
+    """Return the analysis from the data of `to_document`. Raises FormatError with `source` for another schema."""
     if isinstance(data, dict) and data.get("format") != FORMAT:
         raise FormatError(source, f'not a file of models: "format" is {data.get("format")!r}, not "{FORMAT}"')
     if isinstance(data, dict) and data.get("schema") != SCHEMA:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parsed JSON and TOML of others as typed values: one error that names the key at fault."""
+"""Convert untrusted JSON and TOML to typed values; an error names the wrong key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Value = TypeVar("Value")
 _LARGEST = 1e300
 _LONGEST_FRACTION = 40
 _LINE = re.compile(r"\(at line (\d+),")
-# CPython 3.11 takes 56 bytes for an empty list, 64 for an empty object, 24 for a float, and 8 for each place in a list.
+# CPython 3.11 needs 56 bytes for an empty list, 64 for an empty object, 24 for a float, and 8 per element of a list.
 _OBJECT_BYTES, _ENTRY_BYTES = 72, 40
 _UNSTRUCTURED = bytes(sorted(set(range(256)) - set(b'[]{}"')))
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
@@ -30,7 +30,7 @@ _NAMES = re.compile(rb'"[^"]*"')
 _PLAIN = {"object": "an object", "array": "a list", "str": "text", "int": "a whole number", "float": "a number"}
 _PLAIN |= {"int | float": "a finite number", "bool": "true or false", "null": "nothing"}
 Real = Annotated[float, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
-"""A finite number (not a number passes no comparison)."""
+"""A finite number; NaN fails the comparisons."""
 Number = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | Real
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 Positive = Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
@@ -38,10 +38,10 @@ Whole = Annotated[int, msgspec.Meta(gt=-(1 << 31), lt=1 << 31)]
 
 
 def typed(content: object, kind: type[Value], source: object, within: str = "", whole: str = "the document") -> Value:
-    """Return parsed content as a value of `kind`, a dataclass with types of msgspec; other keys are passed over.
+    """Return parsed content as a value of `kind`, a dataclass with types of msgspec; further keys are ignored.
 
-    within: the key of the document that this is the content of. whole: the name of all of the content in messages.
-    Raises FormatError that names `source`, the key at fault and what should be there.
+    within: the key of the document whose content this is. whole: the name of the whole content in messages. Raises
+    FormatError with `source`, the wrong key and the expected type.
     """
     try:
         return msgspec.convert(content, kind, strict=True, dec_hook=_fraction)
@@ -57,18 +57,18 @@ def typed(content: object, kind: type[Value], source: object, within: str = "", 
 
 
 def _plain(kind: str) -> str:
-    """Return a type as msgspec names it, for people: `array | null` is a list or nothing."""
+    """Return a type name of msgspec in plain words: `array | null` becomes "a list or nothing"."""
     kinds = [kind] if kind in _PLAIN else kind.split(" | ")
     return " or ".join(_PLAIN.get(one, f"`{one}`") for one in kinds)
 
 
 def is_parameter(name: str) -> bool:
-    """Whether a parameter may be called so: letters, digits and _. Folders are named after parameters."""
+    """Return whether a name is valid for a parameter: letters, digits and _, because folder names contain it."""
     return _PARAMETER.fullmatch(name) is not None
 
 
 def is_number(value: object) -> bool:
-    """Whether parsed content is a `Number`: what documents can hold, and so parameters of runs can be."""
+    """Return whether parsed content is a `Number`, a valid number for documents and parameters."""
     try:
         msgspec.convert(value, Number, strict=True)
     except msgspec.ValidationError:
@@ -77,9 +77,9 @@ def is_number(value: object) -> bool:
 
 
 def number_of(text: str) -> float | None:
-    """Return the `Number` that a text is, whole ones as int where a float has them exactly; None if it is none.
+    """Return the `Number` of a text; None if it is invalid. Whole numbers are int if a float represents them exactly.
 
-    float() reads more: spaces, `_`, digits of all alphabets, nan and inf.
+    float() accepts more: spaces, `_`, digits of all alphabets, nan and inf.
     """
     try:
         value = float(text) if text.isascii() and not set(text) & set("_ \t\n\r\v\f") else math.nan
@@ -93,9 +93,9 @@ def number_of(text: str) -> float | None:
 
 
 def json_of(text: str, source: object, line: int | None = None) -> Any:
-    """Return what a JSON text says; whoever calls has counted its cost with `check_document`.
+    """Return the value of a JSON text; the caller must check its cost with `check_document` before.
 
-    Raises FormatError that names the line: `line`, or else the one inside of the text.
+    Raises FormatError with the line: `line`, or the line in the text.
     """
     try:
         return json.loads(text)
@@ -109,12 +109,12 @@ def json_of(text: str, source: object, line: int | None = None) -> Any:
 
 
 def toml_of(content: bytes, source: object) -> dict[str, Any]:
-    """Return what a TOML file says. Raises FormatError that names the line, and what `check_document` raises."""
+    """Return the content of a TOML file. Raises FormatError with the line, and the errors of `check_document`."""
     try:
         text = content.decode("utf-8")
         check_document(content)
         if longest := max((found[0].count(".") for found in _DOTTED.finditer(text)), default=0):
-            current().check_depth(longest)  # tomllib takes the square of it
+            current().check_depth(longest)  # tomllib needs time of order depth²
         return tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise FormatError(source, "is not UTF-8 text") from error
@@ -128,9 +128,9 @@ def toml_of(content: bytes, source: object) -> dict[str, Any]:
 
 
 def check_document(content: bytes) -> None:
-    """Count the memory that a JSON or TOML text will take as objects. Raises FormatError if that is too much or deep.
+    """Count the memory of the objects of a JSON or TOML text. Raises FormatError if it is too large or too deep.
 
-    It is counted from the characters that begin objects and separate entries, also those in names: rather too much.
+    The count is an upper bound from the characters that begin objects and separate entries, also inside of names.
     """
     cost = current()
     many_words = 1 if content.isascii() else 4  # bytes of a character in memory
@@ -139,7 +139,7 @@ def check_document(content: bytes) -> None:
     structure = _NAMES.sub(b"", structure)
     cost.spend(_OBJECT_BYTES * (structure.count(b"[") + structure.count(b"{")) + len(structure))
     if len(structure) > 2 * limit(DEPTH):
-        import numpy as np  # only here: commands start without it
+        import numpy as np  # imported here to reduce the start time of commands
 
         brackets = np.frombuffer(structure, dtype=np.uint8)
         steps = np.where((brackets == ord("[")) | (brackets == ord("{")), 1, -1).astype(np.int8)
@@ -148,14 +148,14 @@ def check_document(content: bytes) -> None:
 
 
 def _fraction(_kind: type[Fraction], value: str) -> Fraction:
-    """Return the value of a field that msgspec does not know the type of: exponents, as text."""
+    """Return the value of a field with a type that msgspec does not support: exponents, stored as text."""
     return fraction_of(value)
 
 
 def fraction_of(text: str) -> Fraction:
-    """Return the fraction that a text such as 2/3 is. Raises ValueError if it is none, or not short."""
+    """Return the fraction of a text such as 2/3. Raises ValueError for an invalid or long text."""
     try:
-        # 1e999999999 has as many digits; Fraction reads digits of all alphabets
+        # Fraction would expand 1e999999999, and accepts digits of all alphabets.
         if len(text) > _LONGEST_FRACTION or not text.isascii() or set(text.lower()) & set("e_"):
             raise ValueError
         return Fraction(text)
@@ -164,7 +164,7 @@ def fraction_of(text: str) -> Fraction:
 
 
 def _named(content: object, kind: type[object], path: str) -> str:
-    """Return a path of msgspec, which writes `[...]` for the key of a mapping, with the first key that is at fault."""
+    """Return a path of msgspec with the first wrong key instead of `[...]`, which msgspec writes for a mapping."""
     before, unnamed, after = path.partition("[...]")
     if not unnamed or not isinstance(content, dict):
         return path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which process grids a program may have, the likeliest first: by its effort as a whole."""
+"""Find the possible process grids of a program from its total effort, the most probable first."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .pmnf.grids.exact import GridCounts
 from .pmnf.hypotheses.library import Library
 from .process_grid import ProcessGrid
 
-# Effort that grows with an exponent of 2 up to this is that of a plane: edges and logarithms add some tenths.
+# Effort with an exponent up to 2 plus this number belongs to a plane; edges and logarithms add some tenths.
 _OF_PLANE = 0.25
-# Counts that tell of the grid; others go with these.
+# Counts that depend on the grid; other counts are proportional to them.
 _TELLING = ("instructions", "visits", "bytes_sent")
 
 
 def possible_grids(experiment: Experiment, library: Library) -> tuple[ProcessGrid, ...]:
-    """Return the process grids that a program may have, the likeliest first.
+    """Return the possible process grids of a program, the most probable first.
 
-    In one whose blocks go like n² nothing is divided in three, where n is the one parameter beside the number of
-    processes that was varied. The others are ranked by how much shorter their descriptions of the largest counts are
-    than tables of these.
+    Let n be the only varied parameter other than the number of processes. If the blocks grow like n², grids of three
+    dimensions are excluded. The other grids are ranked by the description length that they save for the largest counts,
+    compared with tables of these counts.
     """
     grids = experiment.grids
     if len(grids) < 2 or "blocks" not in experiment.values:
@@ -42,13 +42,13 @@ def _ranked(experiment: Experiment, grids: tuple[ProcessGrid, ...], library: Lib
         counts = GridCounts(experiment.points, experiment.parameters, library, values)
         for place, grid in enumerate(grids):
             saved[place] += sum(counts.models(grid, counts.domain(grid)).saved)
-    # the first of equals: sorted keeps their order
+    # sorted is stable: equal grids keep their order
     order = sorted(range(len(grids)), key=lambda place: -round(float(saved[place]), 6))
     return tuple(grids[place] for place in order)
 
 
 def _largest(experiment: Experiment, metric: str) -> FloatArray:
-    """Return the largest counts (N, C) of a metric among those that were measured everywhere."""
+    """Return the largest counts (N, C) of a metric, of call paths that were measured at all configurations."""
     values = experiment.values[metric]
     measured = (~np.isnan(values)).sum(axis=2)
     means: FloatArray = np.nansum(values, axis=2) / np.maximum(measured, 1)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metric `effort_excess`: blocks that the ranks of a run wait for in a call path, beyond the mean over ranks.
+"""The metric `effort_excess`: the imbalance of a call path over the ranks, in basic blocks.
 
-If only this call path took time, ranks would wait at each synchronization until the last one has executed its blocks.
-The excess is what they all wait for, less the mean of what they execute. It is the same in every run, as effort is,
-and is modeled like other counts: its model says how the imbalance grows. Where a run knows nothing of what happened
-between synchronizations, they are those of its end: the excess is the maximum over ranks less the mean.
+For each interval between two synchronizations, the excess is the maximum of the blocks over the ranks minus their mean.
+The metric is the sum over all intervals. A run without records of its synchronizations counts as one interval.
+The metric is the same in every run and is modeled like other counts; its model says how the imbalance grows.
 """
 
 from __future__ import annotations

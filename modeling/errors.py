@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors that a user of Quipu can meet.
+"""The errors that Quipu reports to its users.
 
-Every message names the file, line or option at fault and says what to do. The command line prints the message
-alone and exits with `exit_code`; anything else that escapes is a defect of Quipu.
+Every message contains the wrong file, line or option, and what to do. The command line prints only the message and
+exits with `exit_code`. Any other exception is a defect of Quipu.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from .printable import one_line
 
 
 class QuipuError(Exception):
-    """Base of all errors that a user can meet."""
+    """Base of all errors that Quipu reports to its users."""
 
     exit_code = 1
 
     @property
     def code(self) -> str:
-        """The code of the message, as `quipu explain` takes it; empty if the message is in no catalogue."""
+        """The code of the message for `quipu explain`; empty if no catalogue contains the message."""
         return code_of(str(self))
 
 
@@ -29,7 +29,7 @@ class UsageError(QuipuError):
 
 
 class FormatError(QuipuError):
-    """A file is not what it should be: truncated, of another version, or with a syntax error."""
+    """A file is not valid: it is truncated, of another version, or contains a syntax error."""
 
     def __init__(self, source: object, message: str, line: int | None = None) -> None:
         self.source = str(source)
@@ -39,15 +39,15 @@ class FormatError(QuipuError):
         super().__init__(one_line(f"{where}: {message}"))  # both may come from the file
 
     def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, int | None]]:
-        return type(self), (self.source, self.message, self.line)  # it comes back from the processes that read
+        return type(self), (self.source, self.message, self.line)  # worker processes send it back
 
 
 class ModelingError(QuipuError):
-    """The measurements do not support the model or prediction that was asked for."""
+    """The measurements do not support the requested model or prediction."""
 
 
 class ArgumentError(ModelingError):
-    """A text that a user gives to modeling, such as a budget or a constraint, cannot be used; the message names it."""
+    """A text argument of modeling, such as a budget or a constraint, is not valid; the message contains it."""
 
 
 class MeasurementError(QuipuError):

@@ -39,10 +39,10 @@ _SHARED = 0.25
 class Ranked:
     """One call path in a ranking.
 
-    share: part of the predicted value of the program, 0 to 1; NaN for the start and the end of MPI. beyond: how many
-    times the point is beyond what its model was made from, by parameter; empty within. model: its model as text;
-    empty if there is none, in which case the value is NaN and the reason is in `note`. oversubscribed: the model rests
-    on runs with more ranks than processors.
+    - share: part of the predicted value of the program, 0 to 1; NaN for the start and the end of MPI.
+    - beyond: ratio of the point to the measured range of the model, by parameter; empty inside.
+    - model: its model as text. If there is none, it is empty, the value is NaN, and `note` contains the reason.
+    - oversubscribed: the model depends on runs with more ranks than processors.
     """
 
     path: int
@@ -68,7 +68,7 @@ class Evaluation:
     """All models of a metric, evaluated at one point.
 
     point: by parameter, in the order of `analysis.parameters`. exclusive: per call path; NaN without a finite
-    prediction, and 0 instead of what is below.
+    prediction, and 0 instead of a negative value.
     """
 
     analysis: Analysis
@@ -81,7 +81,7 @@ class Evaluation:
         """Return the inclusive prediction of each call path. Errors are independent except for the common part of
         rates.
 
-        NaN if all are NaN. For a metric that does not add up, the exclusive predictions.
+        NaN if all are NaN. For a metric that is not additive, the result is the exclusive predictions.
         """
         if self.metric.over_locations == "max":
             return self.exclusive
@@ -90,8 +90,8 @@ class Evaluation:
 
     @cached_property
     def total(self) -> Prediction:
-        """Return the prediction of the program: the sum over its call paths, or the largest if the metric does not add
-        up.
+        """Return the prediction of the program: the sum over its call paths, or the maximum for a metric that is not
+        additive.
 
         NaN if no call path has a prediction.
         """
@@ -125,7 +125,7 @@ class Evaluation:
 
     @cached_property
     def beyond(self) -> dict[str, float]:
-        """Return how many times the point is beyond the measured range, by parameter; empty inside."""
+        """Return the ratio of the point to the measured range, by parameter; empty inside."""
         return times_beyond(self.point, self.analysis.ranges_of(self.metric.name))
 
     @property
@@ -143,7 +143,7 @@ class Evaluation:
 
     @property
     def _parts(self) -> FloatArray:
-        """Return values, distances of both ends of the intervals, and squares of these, shape (call paths, 5)."""
+        """Return values, distances to both ends of the intervals, and their squares, shape (call paths, 5)."""
         ends = [(p.value, p.value - p.lower, p.upper - p.value) for p in self.exclusive]
         parts = np.array(ends, dtype=np.float64).reshape(-1, 3)
         return np.concatenate([parts, parts[:, 1:] ** 2], axis=1)
@@ -259,7 +259,7 @@ class Evaluation:
         return f"{self._unit(f'{one.value:.4g}')} (90 % interval: {one.lower:.4g} to {one.upper:.4g})"
 
     def _factors(self, inclusive: bool) -> FloatArray:
-        """Return how many times the point is beyond the data of each model, shape (call paths, parameters), from 1."""
+        """Return the ratio of the point to the range of each model, at least 1, shape (call paths, parameters)."""
         factors = np.ones((len(self.exclusive), len(self.point)))
         measured = self.analysis.ranges_of(self.metric.name)
         for path, entry in enumerate(self.analysis.models(self.metric.name)):
@@ -271,10 +271,10 @@ class Evaluation:
 
 
 def evaluate(analysis: Analysis, point: Mapping[str, float], metric: str = "time") -> Evaluation:
-    """Return the models of a metric at a point given as name → value.
+    """Return the models of a metric evaluated at a point (name → value).
 
     Raises ModelingError if there are no models of the metric, or the point does not fit the experiment: a value is
-    missing, unknown, or no number above 0; 0 is one where it was measured.
+    missing, belongs to an unknown parameter, or is not above 0. The value 0 is valid only if it was measured.
     """
     models = analysis.models(metric)
     values = _checked(analysis, point)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is expected of the effort of a program, and whether measurements hold it: growth, bounds, an earlier state.
+"""Check expectations about the effort of a program: growth, bounds, and equality with an earlier state.
 
-Effort does not jitter: a few small configurations, measured once each on a busy machine, decide.
+Effort does not depend on the load of the machine, so single runs of a few small configurations are sufficient.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from .pmnf.model import (
 )
 
 LEAST_VALUES = 4
-"""Values of a parameter that decide how something grows: three fit n^(8/3)·log2(n) as well as n³ + 2n² + 3n + 3."""
+"""Least number of values of a parameter to determine a growth: three values fit both n^(8/3)·log2(n) and
+n³ + 2n² + 3n + 3."""
 _CONSTANT: Exponents = (Fraction(0), 0)
 _DOUBT = 0.05
-"""Posterior weight of hypotheses that would decide otherwise, from which on nothing is decided: 1 in 20."""
+"""A result is undecided if hypotheses with the opposite result have at least this posterior weight."""
 
 Scope = Literal["inclusive", "exclusive"]
 
 
 class State(Enum):
-    """How an expectation ended; UNDECIDED: the measurements do not say, which is no success."""
+    """The result of an expectation. UNDECIDED: the measurements do not determine it; it does not count as held."""
 
     HELD = "held"
     FAILED = "failed"
@@ -48,9 +49,9 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Growth:
-    """Expected leading exponents by parameter; parameters that are not in it may do what they like.
+    """Expected leading exponents by parameter; other parameters are not checked.
 
-    text: as the user wrote it. at_most: slower growth is as good.
+    text: as written by the user. at_most: slower growth is allowed, too.
     """
 
     text: str
@@ -60,11 +61,11 @@ class Growth:
 
 @dataclass(frozen=True)
 class Expectation:
-    """One thing that is expected of one metric of the call paths that a pattern fits.
+    """One expectation about one metric of the call paths that match a pattern.
 
-    Exactly one of growth, bound (of the value at every configuration, in the metric's unit) and baseline ("same": as in
-    the baseline, "at_most": not above it) is set. tolerance: relative, of bounds and baselines; absolute, of exponents,
-    where logarithms count no more as soon as it is above 0. name: for reports; the rule if it has none.
+    Exactly one of these is set: growth; bound (of the value at every configuration, in the unit of the metric);
+    baseline ("same": equal to the baseline, "at_most": not above it). tolerance: relative for bounds and baselines,
+    absolute for exponents; if it is above 0, logarithms are ignored. name: for reports; default: the rule.
     """
 
     pattern: str
@@ -78,7 +79,7 @@ class Expectation:
 
     @property
     def rule(self) -> str:
-        """What is expected, in words."""
+        """A text of the expectation."""
         if self.growth is not None:
             words = "grows at most like" if self.growth.at_most else "grows like"
             return f"{self.metric} {words} {self.growth.text}"
@@ -89,10 +90,10 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether one expectation holds for one call path; path -1: no call path fits the pattern.
+    """The result of one expectation for one call path; path -1: no call path matches the pattern.
 
-    message: what was found. value, limit: the worst value and what it should have been, at `point`; NaN where an
-    expectation is not of values.
+    message: the measured result. value, limit: the worst value and its limit, at `point`; NaN if the expectation is not
+    about values.
     """
 
     expectation: Expectation
@@ -106,10 +107,9 @@ class Outcome:
 
 
 def growth_of(text: str | Mapping[str, str], parameters: Sequence[str], at_most: bool) -> Growth:
-    """Return what `text` expects: of all parameters ("n*log2(n)"), or of those that a mapping names.
+    """Return the expected growth from a text for all parameters ("n*log2(n)"), or from a mapping of some parameters.
 
-    "constant" is a growth, too. Raises ModelingError that quotes the text for anything that is no product, and names
-    parameters that the experiment does not have.
+    "constant" is a growth, too. Raises ModelingError if the text is not a product, or contains an unknown parameter.
     """
     named = dict.fromkeys(parameters, text) if isinstance(text, str) else dict(text)
     if unknown := [name for name in named if name not in parameters]:
@@ -125,7 +125,7 @@ def growth_of(text: str | Mapping[str, str], parameters: Sequence[str], at_most:
 
 
 def check_growth(expectation: Expectation, analysis: Analysis, points: FloatArray, path: int) -> Outcome:
-    """Return whether the models of a call path grow as expected; `points`: the measured ones."""
+    """Return whether the models of a call path grow as expected. points: the measured points."""
     assert expectation.growth is not None
     inclusive = expectation.scope == "inclusive" and analysis.metrics[expectation.metric].over_locations == "sum"
     nodes = analysis.subtree(path) if inclusive else (path,)
@@ -199,7 +199,7 @@ def _fits_one(expected: Exponents, found: Exponents, at_most: bool, tolerance: f
 
 
 def _doubt(expectation: Expectation, models: Sequence[Model], holds: bool) -> float:
-    """Return the posterior weight of what would decide otherwise; the parts of a sum count as independent."""
+    """Return the posterior weight of the opposite result; the parts of a sum count as independent."""
     certain = 1.0
     for place, model in enumerate(models):
         others = [*models[:place], *models[place + 1 :]]
@@ -216,7 +216,7 @@ def _doubt(expectation: Expectation, models: Sequence[Model], holds: bool) -> fl
 def check_bound(expectation: Expectation, experiment: Experiment, values: FloatArray, path: int) -> Outcome:
     """Return whether the values of a call path, shape (configurations, repetitions), stay below a bound everywhere.
 
-    Raises ModelingError if the bound is no sum of products, or has no finite value at a measured point.
+    Raises ModelingError if the bound is not a sum of products, or has no finite value at a measured point.
     """
     assert expectation.bound is not None
     limits = parse_sum(expectation.bound, experiment.parameters).evaluate(experiment.points)
@@ -226,9 +226,9 @@ def check_bound(expectation: Expectation, experiment: Experiment, values: FloatA
 def check_baseline(
     expectation: Expectation, experiment: Experiment, values: FloatArray, before: FloatArray, path: int
 ) -> Outcome:
-    """Return whether the values of a call path equal the baseline at the configurations that both have.
+    """Return whether the values of a call path equal the baseline at the common configurations.
 
-    values, before: shape (configurations, repetitions), NaN where the baseline has no such configuration.
+    values, before: shape (configurations, repetitions); NaN for a configuration that the baseline does not contain.
     """
     low, high = lowest(before), highest(before)
     with_room = high * (1.0 + expectation.tolerance)
@@ -257,7 +257,7 @@ def _compared(
     limits: FloatArray,
     below: bool = False,
 ) -> Outcome:
-    """Return the outcome at the configuration that is the farthest off: above its limit, or below it."""
+    """Return the outcome at the configuration with the largest deviation from its limit."""
     label = experiment.tree.label(path)
     known = ~np.isnan(values) & ~np.isnan(limits)
     if not known.any():
@@ -268,7 +268,7 @@ def _compared(
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.where(known & (excess > 0), np.abs(excess) / np.abs(limits), -np.inf)
     wrong = int(np.count_nonzero(excess > 0))
-    # of equally wrong configurations the last, which is the largest
+    # the last of equally wrong configurations, which is the largest
     at = int(np.flatnonzero(relative >= (1.0 - 1e-6) * relative.max() if wrong else known)[-1])
     point = dict(zip(experiment.parameters, experiment.points[at].tolist(), strict=True))
     state = State.FAILED if wrong else State.HELD

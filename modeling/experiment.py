@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data model that measuring and modeling share: metrics, regions, call paths, configurations, values.
+"""The data model of measuring and modeling: metrics, regions, call paths, configurations, values.
 
-Values are exclusive (what happens in a region itself, not in the regions that it calls); inclusive values are
-derived from the tree, so that the two never disagree. Everything here is immutable; arrays are never written
-to after construction.
+Values are exclusive: the value of a call path does not contain the call paths below it. Inclusive values are computed
+from the tree. All objects are immutable; arrays are not changed after construction.
 """
 
 from __future__ import annotations
@@ -35,12 +34,14 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 PEAK, HELD = "heap_peak", "heap_held"
-"""Metrics: the largest heap of the rank at an allocation of a call path, and what each call path holds of it."""
+"""Metrics: the largest heap of the rank during an allocation of the call path, and the part of it that the call path
+allocated (bytes)."""
 
-# Effort whose imbalance over the ranks says what ranks wait for.
+# The metric of effort whose imbalance over the ranks makes ranks wait.
 IMBALANCE = "blocks"
 CRITICAL, BETWEEN = "critical_blocks", "effort_excess"
-"""Metrics: the blocks that a program would wait for if only this call path took time; these beyond the mean."""
+"""Metrics of a call path, in blocks, summed over the intervals between synchronizations: the maximum over the ranks
+(`critical_blocks`), and the maximum minus the mean (`effort_excess`)."""
 
 
 class RegionKind(Enum):
@@ -56,10 +57,10 @@ class RegionKind(Enum):
 
 @dataclass(frozen=True)
 class Metric:
-    """A number kept per call path.
+    """A quantity that is recorded for each call path.
 
-    `kind` is "effort" (the same in every run of a configuration) or "cost" (time and its like, noisy).
-    `over_locations` says how the values of threads and inclusive values combine: "sum" or "max".
+    kind: "effort" (equal in all runs of a configuration) or "cost" (noisy, such as time). over_locations: how the
+    values of threads, and inclusive values, are combined: "sum" or "max".
     """
 
     name: str
@@ -78,7 +79,7 @@ class Metric:
 class Region:
     """A place in a program: a function, an MPI operation, an OpenMP construct, a user region.
 
-    `name` is the linker name (what Score-P filters call MANGLED), `display` what a person reads.
+    name: the linker name (MANGLED in Score-P filters). display: the name in views.
     """
 
     name: str
@@ -89,7 +90,7 @@ class Region:
 
     @property
     def is_made_up(self) -> bool:
-        """Whether it is no place in the source, but stands for one in the tree of a tool: its name is in <>."""
+        """Whether the region is not in the source but was added by a tool: its name is in <>."""
         return self.name.startswith("<") and self.name.endswith(">")
 
 
@@ -138,9 +139,9 @@ class CallTree:
         return tuple(reversed(chain))
 
     def below(self, path: int) -> tuple[int, ...]:
-        """Return the node indices of `path` and of all that it calls, in their order."""
+        """Return the node indices of `path` and of all call paths below it, in ascending order."""
         found = [int(path)]
-        for node in found:  # grows as it is walked
+        for node in found:  # the list grows in the loop
             found.extend(self.children[node])
         return tuple(sorted(found))
 
@@ -150,10 +151,10 @@ class CallTree:
 
     @cached_property
     def unique_steps(self) -> tuple[str, ...]:
-        """The displayed name of the last region of every call path, as text that no sibling has.
+        """The display name of the last region of every call path, made unique among siblings.
 
-        Regions with the same displayed name have their linker names in brackets. If these are the same, too, they have
-        numbers.
+        For regions with equal display names, the linker names are added in brackets. If these are equal, too, numbers
+        are added.
         """
         displays = Counter((int(parent), self.name(node)) for node, parent in enumerate(self.parent))
         taken: Counter[tuple[int, str]] = Counter()
@@ -169,7 +170,7 @@ class CallTree:
 
     @cached_property
     def unique_labels(self) -> tuple[str, ...]:
-        """Every call path as text that `callpath_text.steps_of` splits into its unique steps again."""
+        """Every call path as text; `callpath_text.steps_of` splits it into its unique steps."""
         labels: list[str] = []
         for step, parent in zip(map(in_path, self.unique_steps), self.parent.tolist(), strict=True):
             labels.append(f"{labels[parent]}->{step}" if parent >= 0 else step)
@@ -199,9 +200,10 @@ class CallTree:
 
     @cached_property
     def start_and_end(self) -> NDArray[np.bool_]:
-        """Call paths that are the start or the end of MPI, or below such; they are no part of the program.
+        """Whether a call path is the start or the end of MPI or below it, shape (paths,).
 
-        They happen once, however long the program runs, and grow with the ranks. Shape (paths,).
+        These call paths are not part of the program: they run once, independent of the problem size, and grow with the
+        number of ranks.
         """
         operations = [operation_of(region.name) for region in self.regions]
         flags = np.array([found is not None and found.begins_or_ends for found in operations], dtype=bool)
@@ -216,10 +218,10 @@ class CallTree:
         return tuple(int(node) for node in np.flatnonzero(self.parent < 0))
 
     def inclusive(self, exclusive: FloatArray, over: Literal["sum", "max"] = "sum") -> FloatArray:
-        """Return inclusive values of `exclusive`, whose first axis runs over call paths.
+        """Return inclusive values of `exclusive`, whose first axis is the call paths.
 
-        NaN (not measured) counts as 0 unless a node and all below it are NaN. The start and the end of MPI have
-        inclusive values, which no caller contains.
+        NaN (not measured) counts as 0, unless the call path and all call paths below it are NaN. The inclusive values
+        of callers do not contain the start and the end of MPI.
         """
         result = np.array(exclusive, dtype=np.float64, copy=True)
         measured = ~np.isnan(result)
@@ -233,7 +235,7 @@ class CallTree:
 
     @cached_property
     def _steps(self) -> tuple[tuple[IntArray, IntArray], ...]:
-        """Call paths that are part of their callers, and these: the deepest first, of each caller one at a time."""
+        """Steps of the summation: call paths and their callers, the deepest first, with each caller once per step."""
         taken = np.zeros(len(self), dtype=np.int64)
         steps: dict[tuple[int, int], list[int]] = defaultdict(list)
         for node in range(len(self) - 1, -1, -1):
@@ -244,21 +246,21 @@ class CallTree:
         return tuple((np.array(steps[at]), self.parent[steps[at]]) for at in sorted(steps))
 
     def program_total(self, exclusive: FloatArray) -> FloatArray:
-        """Return the sum over all call paths but the start and the end of MPI; NaN counts as nothing."""
+        """Return the sum over all call paths except the start and the end of MPI; NaN counts as 0."""
         return np.asarray(np.nansum(exclusive[~self.start_and_end], axis=0))
 
 
 def mean_over_repetitions(values: FloatArray) -> FloatArray:
-    """Return the mean over the last axis of what was measured, NaN where nothing was."""
+    """Return the mean of the measured values over the last axis; NaN without any."""
     counts = np.count_nonzero(~np.isnan(values), axis=-1)
     return np.asarray(np.where(counts, np.nansum(values, axis=-1) / np.maximum(counts, 1), np.nan), dtype=np.float64)
 
 
 def with_all_repetitions(values: FloatArray) -> FloatArray:
-    """Return values, before they are added up, with the repetitions that some call paths lack.
+    """Return values with missing repetitions filled in, before a sum over call paths.
 
-    A call path that lacks a repetition which others have gets the mean of its repetitions there, because the sum of
-    the repetition would otherwise contain 0 for it. values: shape (call paths, ..., repetitions).
+    If other call paths have a repetition, the missing value of a call path is the mean of its repetitions. Otherwise
+    the sum would contain 0 for it. values: shape (call paths, ..., repetitions).
     """
     missing = np.isnan(values)
     gaps = missing & ~missing.all(axis=0) & ~missing.all(axis=-1, keepdims=True)
@@ -266,7 +268,7 @@ def with_all_repetitions(values: FloatArray) -> FloatArray:
 
 
 def median_over_repetitions(values: FloatArray) -> FloatArray:
-    """Return the median over the last axis of what was measured, NaN where nothing was.
+    """Return the median of the measured values over the last axis; NaN without any.
 
     One slow repetition has no effect on the median.
     """
@@ -285,26 +287,26 @@ class Experiment:
     points:     configurations P(x1 … xm), shape (configurations, m).
     tree:       the call paths of all runs together.
     metrics:    by name.
-    values:     per metric exclusive values, shape (call paths, configurations, repetitions). NaN: not measured
-                (fewer repetitions, or the metric does not exist there). 0: measured, and nothing happened, as for
-                a call path that this configuration does not reach.
-    over_ranks: how the ranks of a run were combined into one value ("mean", "max", "sum").
-    oversubscribed: configurations that were measured with more ranks than processors, whose times contain waiting for
-                a processor; shape (configurations,), None if nothing is known of it.
-    loaded:     runs during which others used processors that the ranks needed; shape (configurations, repetitions),
-                None if nothing is known of it.
-    quality:    one line on how good the measurement is, "" if nothing is known of it.
-    grids:      what the process grid may be, the likeliest first; one if it is known, none if there is none.
-    excess:     per effort metric the largest value of a rank less the mean over all ranks, in the shape of `values`;
-                only the metrics of which it is known, and wanted (`IMBALANCE`). `BETWEEN`: the same of blocks between
-                synchronizations, where the run knows it.
-    rank_times: of the program in the slowest rank, and the mean over ranks, however `values` combine them; None if
-                nothing is known of single ranks.
-    largest:    per metric that adds up the largest inclusive value of a rank, in the shape of `values`, where these are
-                maxima over ranks, whose sums belong to different ranks; empty otherwise.
-    exact_times: all times are simulated, computation by its effort, so that another run has the same.
-    timed:      the runs that kept time, where others only counted; None where all did, or none.
-    classes:    reads how often the loops of the program were executed; None where the measurements do not say.
+    values:     by metric, exclusive values, shape (call paths, configurations, repetitions). NaN: not measured (fewer
+                repetitions, or no such metric). 0: measured, for example a call path that this configuration does not
+                reach.
+    over_ranks: how the values of ranks are combined ("mean", "max", "sum").
+    oversubscribed: configurations with more ranks than processors, whose times contain waiting for a processor; shape
+                (configurations,), None if unknown.
+    loaded:     runs during which other programs used processors that the ranks needed; shape (configurations,
+                repetitions), None if unknown.
+    quality:    one line about the quality of the measurement, "" if unknown.
+    grids:      possible process grids, the most probable first; one if the grid is known, empty if there is none.
+    excess:     by effort metric, the maximum over ranks minus the mean, in the shape of `values`; only for known and
+                needed metrics (`IMBALANCE`). `BETWEEN`: for blocks, summed over the intervals between synchronizations
+                if these are known.
+    rank_times: time of the program in the slowest rank, and the mean over ranks, independent of `over_ranks`; None if
+                unknown.
+    largest:    by additive metric, the largest inclusive value of a rank, in the shape of `values`; only if `values`
+                are maxima over ranks, because sums of maxima mix different ranks.
+    exact_times: all times are simulated by effort, so that repetitions are equal.
+    timed:      the runs with times, if other runs are count-only; None if all or no runs have times.
+    classes:    reads the execution counts of loops; None if they were not measured.
     """
 
     name: str
@@ -355,7 +357,7 @@ class Experiment:
 
     @property
     def of_time(self) -> Experiment:
-        """The runs that kept time as an experiment: models of time and of other costs rest on them alone."""
+        """The experiment of the runs with times; only these are used for models of time and other costs."""
         return self if self.timed is None else self.timed.experiment
 
     @property
@@ -365,10 +367,10 @@ class Experiment:
 
     @cached_property
     def executed(self) -> NDArray[np.bool_] | None:
-        """Where a call path was executed, shape (call paths, configurations); None without visits.
+        """Whether a call path was executed, shape (call paths, configurations); None without visits.
 
-        Visits say so, or other effort: of a function that is expanded in its caller the compiler may leave out the
-        entry and keep the rest. A call path that has no visits but other measurements there counts as executed.
+        A call path was executed if it has visits or other effort. (The compiler may remove the entry of an inlined
+        function and keep the rest.) A call path without visits but with other measurements counts as executed.
         """
         visits = self.values.get("visits")
         if visits is None:
@@ -381,20 +383,20 @@ class Experiment:
 
     @cached_property
     def dedicated(self) -> NDArray[np.bool_]:
-        """Configurations whose ranks had a processor each, as far as is known; shape (configurations,).
+        """Configurations with a processor for each rank, if known; shape (configurations,).
 
-        At least one of their runs was not disturbed by others.
+        At least one of their runs was not disturbed by other programs.
         """
         return np.asarray(~(self.shares_processors | self.disturbed), dtype=bool)
 
     @cached_property
     def shares_processors(self) -> NDArray[np.bool_]:
-        """Configurations with more ranks than processors, as far as is known; shape (configurations,)."""
+        """Configurations with more ranks than processors, if known; shape (configurations,)."""
         return np.zeros(self.configurations, dtype=bool) if self.oversubscribed is None else self.oversubscribed
 
     @cached_property
     def disturbed(self) -> NDArray[np.bool_]:
-        """Configurations all of whose runs were made while others used processors; shape (configurations,)."""
+        """Configurations with disturbed runs only: other programs used processors; shape (configurations,)."""
         if self.loaded is None:
             return np.zeros(self.configurations, dtype=bool)
         known = self.measured_runs
@@ -402,7 +404,7 @@ class Experiment:
 
     @cached_property
     def measured_runs(self) -> NDArray[np.bool_]:
-        """Which repetitions any metric has, shape (configurations, repetitions).
+        """Whether any metric has a value for a repetition, shape (configurations, repetitions).
 
         Metrics of imported files may have different numbers of repetitions.
         """
@@ -414,9 +416,9 @@ class Experiment:
 
     @cached_property
     def scatter(self) -> float:
-        """How far times of repetitions lie apart: the median of the relative distances of their quartiles, 0 without.
+        """The scatter of repetitions: the median of the relative interquartile ranges of times; 0 without repetitions.
 
-        The typical time of repetitions is the lower quartile (`rate_fit.typical`).
+        Distances are relative to the lower quartile, which is the typical time (`rate_fit.typical`).
         """
         times = self.values.get("time")
         if times is None or times.shape[2] < 2:
@@ -428,7 +430,7 @@ class Experiment:
         return float(np.median(high / low - 1.0))
 
     def metric(self, name: str) -> Metric:
-        """Return the metric of this name, or raise ModelingError that lists the names there are."""
+        """Return the metric with this name. Raises ModelingError with the existing names otherwise."""
         try:
             return self.metrics[name]
         except KeyError:
@@ -444,7 +446,8 @@ class Experiment:
     def program(self, metric: str) -> FloatArray:
         """Return a metric of the whole program, shape (configurations, repetitions).
 
-        Of maxima over ranks it is the time of the slowest rank; of other metrics their sum, an upper bound.
+        With maxima over ranks, the result is the time of the slowest rank; for other metrics it is the sum of the
+        maxima, an upper bound.
         """
         if self.over_ranks == "max" and metric == "time" and self.rank_times is not None:
             return self.rank_times.high
@@ -453,9 +456,8 @@ class Experiment:
     def frame(self, metric: str, inclusive: bool = False) -> pandas.DataFrame:
         """Return the measured values of a metric as a column, indexed by call path, parameters and repetition.
 
-        Call paths are `tree.unique_labels`, repetitions count from 1. What was not measured has no row. Columns whose
-        names would clash are named by `table_columns`. Raises ModelingError for an unknown metric, EnvironmentProblem
-        without pandas.
+        Call paths are `tree.unique_labels`; repetitions count from 1. Unmeasured values have no row. `table_columns`
+        renames columns with equal names. Raises ModelingError for an unknown metric, EnvironmentProblem without pandas.
         """
         self.metric(metric)
         names = table_columns(self.parameters, [metric])
@@ -487,9 +489,9 @@ class Experiment:
 
 @dataclass(frozen=True, eq=False)
 class TimedPart:
-    """The runs of an experiment that kept time, where others only counted.
+    """The runs with times of an experiment that also has count-only runs.
 
-    experiment: as if there were no others. paths: its call paths in the tree of the whole experiment.
+    experiment: the experiment of these runs alone. paths: its call paths as indices of the whole experiment.
     """
 
     experiment: Experiment

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a point is from the measurements that a prediction rests on."""
+"""The distance of a point from the measured range of a prediction."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 
-# Beyond so many times the measured range no benchmark checks predictions and their intervals
-# (benchmarks/modeling_layouts.py predicts at 2 and at 16 times).
+# Benchmarks check predictions and intervals up to this many times the measured range (benchmarks/modeling_layouts.py
+# predicts at 2 and at 16 times).
 FAR = 16.0
-# Whose upper end is so many times the lower one, an interval says that the measurements leave the value open.
+# The value is not determined if the upper end of its interval is at least this many times the lower end.
 OPEN = 1000.0
 
 
 def times_beyond(point: Mapping[str, float], ranges: Sequence[tuple[float, float]]) -> dict[str, float]:
-    """Return how many times a point lies beyond measured ranges, by parameter; those in which it does not are left out.
+    """Return the ratio of a point to the measured ranges by parameter, only for parameters outside of their range.
 
-    128 is 8 times beyond 1 to 16, and 0.5 is twice.
+    For the range 1 to 16, the ratio of 128 is 8, and the ratio of 0.5 is 2.
     """
     result = {}
     for (name, x), (low, high) in zip(point.items(), ranges, strict=True):
@@ -28,5 +28,5 @@ def times_beyond(point: Mapping[str, float], ranges: Sequence[tuple[float, float
 
 
 def is_far(beyond: Mapping[str, float]) -> bool:
-    """Whether a point is farther beyond the measured range than any benchmark checks predictions."""
+    """Return whether a point is farther beyond the measured range than benchmarks check predictions (`FAR`)."""
     return any(x > FAR for x in beyond.values())

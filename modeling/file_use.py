@@ -34,9 +34,9 @@ class FileUse(Enum):
 class FileFinding:
     """One way of using a group of files, from one call path.
 
-    path: the call path of the group; group: its name. at_target, unit: writes of a rank, bytes of the one rank, or
-    files that all ranks open; NaN without a prediction. measured: the same at the largest configuration. size: mean
-    bytes of a write there, NaN for files per rank.
+    path: the call path of the group. group: its name. at_target, unit: writes per rank, bytes of the single writing
+    rank, or files opened by all ranks; NaN without a prediction. measured: the same number at the largest measured
+    configuration. size: mean bytes of a write there, NaN for files per rank.
     """
 
     path: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model the distance of the heap at a call path from the largest heap.
+"""Model the difference between the largest heap and the heap at a call path.
 
 `heap_held` refers to one moment: when the heap of the rank was largest. In larger runs this may be another moment, for
 example if the matrix grows faster than the buffers of its construction. Every run contains the largest heap during each

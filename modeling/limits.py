@@ -24,7 +24,7 @@ _FREE = 256 << 20  # bytes that every file may use
 
 
 def limit(variable: str) -> int:
-    """Return the limit of an environment variable of `DEFAULTS`. Raises UsageError if that is no number above 0."""
+    """Return the limit of an environment variable in `DEFAULTS`. Raises UsageError if it is not a number above 0."""
     text = os.environ.get(variable, "") or str(DEFAULTS[variable])
     number = whole_number(text, 9)
     if not number:
@@ -36,7 +36,7 @@ def whole_number(text: str, digits: int = 18) -> int | None:
     """Return the integer in a text with at most this number of digits and nothing else; None if there is none.
 
     int() accepts more (signs, spaces, `_`, digits of all alphabets), and fails at thousands of digits. str.isdigit
-    accepts ², which is no digit. 18 digits fit into 64 bits.
+    accepts ², which is not a decimal digit. 18 digits fit into 64 bits.
     """
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 

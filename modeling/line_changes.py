@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which source lines of a function have another effort than before, whatever lines were inserted above them."""
+"""Find the source lines of a function whose effort changed, even if lines were inserted above them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 
 LineEffort = Mapping[int, tuple[float, ...]]
-"""By line number: one value per metric."""
+"""Effort by line number: one value per metric."""
 
 
 @dataclass(frozen=True)
 class LineChange:
     """A source line whose effort differs.
 
-    line, old_line: its number in the new and in the old version, 0 if it is not there.
+    line, old_line: its number in the new and in the old version, 0 if it does not exist there.
     before, after: one value per metric.
     """
 
@@ -55,6 +55,6 @@ def _change(before: LineEffort, after: LineEffort, old: int | None, new: int | N
 
 
 def largest(changes: Sequence[LineChange], metric: int, most: int) -> list[LineChange]:
-    """Return the changes with the largest difference of the metric of this index, without those that have none."""
+    """Return the `most` changes with the largest differences in the metric of this index, without zero differences."""
     ordered = sorted(changes, key=lambda one: -abs(one.after[metric] - one.before[metric]))
     return [one for one in ordered if one.after[metric] != one.before[metric]][:most]

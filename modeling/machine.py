@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine can do: caches, latencies, bandwidths, clocks and network; and its file."""
+"""The description of a machine (caches, latencies, bandwidths, clocks, network), and its file format."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ AtLeast1 = Annotated[float, msgspec.Meta(ge=1, le=1e18)]
 
 @dataclass(frozen=True)
 class Cache:
-    """One level of data cache, as one core sees it.
+    """One level of data cache of a core.
 
-    bytes: its size. line: bytes of a line. ways: associativity, 0 if unknown. cores: how many share it. latency:
-    seconds of a load that hits it and depends on the one before. effective: bytes of which loads were measured to hit
-    it, which is less where others share it; 0 if that was not measured.
+    - bytes: its size. line: bytes of a line. ways: associativity, 0 if unknown. cores: number of cores that share it.
+    - latency: seconds of a dependent load that hits it.
+    - effective: measured usable bytes, less than `bytes` if other programs share the cache; 0 if not measured.
     """
 
     level: Positive
@@ -41,7 +41,7 @@ class Cache:
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """Bytes per second that so many cores together read from memory."""
+    """Bytes per second that a number of cores together read from memory."""
 
     cores: Positive
     bytes_per_second: AtLeast1
@@ -49,10 +49,10 @@ class Bandwidth:
 
 @dataclass(frozen=True)
 class Reach:
-    """What a load takes from a line that was used before, after so many other bytes.
+    """The time of a load of a line that was used before, by the number of other bytes used since.
 
-    in_order: seconds per line if lines follow each other. scattered: if they do not, and loads do not depend on each
-    other. In pages as programs get them, so with the translation of addresses.
+    in_order: seconds per line for consecutive lines. scattered: seconds per line for random, independent loads. The
+    times include address translation with the usual page size.
     """
 
     bytes: AtLeast1
@@ -62,7 +62,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Timed:
-    """What an operation with so many bytes took, in seconds."""
+    """The measured time of an operation with a number of bytes (seconds)."""
 
     bytes: Positive
     seconds: Seconds
@@ -70,10 +70,10 @@ class Timed:
 
 @dataclass(frozen=True)
 class Network:
-    """Time of an MPI operation of so many ranks: alpha + beta · bytes, in seconds and seconds per byte.
+    """Time of an MPI operation of a number of ranks: alpha (s) + beta (s per byte) · bytes.
 
-    operation: "ping-pong" (one way; Hockney's model) or the name of a collective operation. times: what alpha and beta
-    are fitted to, smallest sizes first.
+    operation: "ping-pong" (one way; Hockney's model) or the name of a collective operation. times: the measurements of
+    the fit, in ascending order of sizes.
     """
 
     operation: str
@@ -83,9 +83,9 @@ class Network:
     times: tuple[Timed, ...] = ()
 
     def seconds(self, size: float) -> float:
-        """Return what a message of so many bytes takes: between measured sizes, beyond them, or by alpha and beta.
+        """Return the seconds of a message of this size, interpolated between measured sizes, or from alpha and beta.
 
-        MPI libraries treat messages of different sizes differently, so that a line through all sizes is off at most.
+        MPI libraries use different protocols for different sizes, so that one line through all sizes fits none well.
         """
         if len(self.times) < 2:
             return self.alpha + self.beta * size
@@ -98,10 +98,11 @@ class Network:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine: `caches` from the nearest one on; memory: seconds of a load from memory; clocks in Hz.
+    """A machine.
 
-    reach: from small distances on. frequency: of a core that computes; tsc: of the clock that time is counted with, 0
-    if it has none. flops: floating-point operations in double precision per second of a core, 0: not measured.
+    - caches: the nearest first. memory: seconds of a load from memory. reach: in ascending order of distances.
+    - frequency: of a computing core (Hz). tsc: frequency of the time stamp counter (Hz), 0 if there is none.
+    - flops: double-precision operations per second of a core, 0: not measured.
     """
 
     host: str
@@ -120,11 +121,11 @@ class Machine:
 
     @property
     def clock(self) -> float:
-        """The clock that cycles are counted in where none are counted: the TSC, or else that of the core, in Hz."""
+        """The frequency that converts time to cycles if cycles were not counted: of the TSC, or of the core (Hz)."""
         return self.tsc or self.frequency
 
     def latency(self, level: str) -> float:
-        """Return the seconds of a load from "L1", "L2", "LLC" or "memory"; of the next nearer cache if it has none."""
+        """Return the seconds of a load from "L1", "L2", "LLC" or "memory"; a missing cache counts as the nearer one."""
         if level == "memory":
             return self.memory
         if not self.caches:
@@ -135,7 +136,7 @@ class Machine:
         return (known or list(self.caches[:1]))[-1].latency
 
     def bandwidth_of(self, cores: int) -> float | None:
-        """Return bytes per second that so many cores read together, between those measured; None if none were."""
+        """Return the bytes per second that `cores` cores read together, interpolated; None if not measured."""
         below = [entry for entry in self.bandwidth if entry.cores <= cores]
         return (below or list(self.bandwidth[:1]))[-1].bytes_per_second if self.bandwidth else None
 
@@ -150,7 +151,7 @@ def to_document(machine: Machine) -> dict[str, Any]:
 
 
 def from_document(content: Mapping[str, Any], source: object) -> Machine:
-    """Return the machine that `to_document` wrote. Raises FormatError that names `source` and what is wrong."""
+    """Return the machine from the data of `to_document`. Raises FormatError with `source` and the reason."""
     if content.get("format") != FORMAT:
         raise FormatError(source, "describes no machine; quipu machine writes such a file")
     if content.get("schema") != SCHEMA:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How good a measurement is, in one line that every view begins with."""
+"""One line about the quality of a measurement, with which every view begins."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from .printable import counted
 
 @dataclass(frozen=True)
 class RunQuality:
-    """What disturbed a run, as far as is known.
+    """Known disturbances of a run.
 
-    processors: those that its ranks and their threads used at once, and those that there were. others: how many others
-    used on average. simulated: the number of simulated ranks, 0 for real ones. by_effort: whether simulated time
-    follows effort alone. threads: of a rank.
+    - processors: number that its ranks and threads used at once, and available number.
+    - others: mean number of processors that other programs used.
+    - simulated: number of simulated ranks, 0 for a real run. by_effort: whether simulated time depends only on effort.
+    - threads: of a rank.
     """
 
     processors: tuple[int, int] | None
@@ -28,9 +29,10 @@ class RunQuality:
 
 
 def quality_line(runs: Sequence[RunQuality], scatter: float | None = None) -> str:
-    """Return processors used and available, load by others, scatter of repetitions and the share of runs alone.
+    """Return a line with processors used and available, load by other programs, scatter of repetitions and undisturbed
+    runs; "" if the processors are unknown.
 
-    scatter: of repetitions, relative; None without. "" if nothing is known of the processors.
+    scatter: relative scatter of repetitions; None without repetitions.
     """
     parts = []
     if runs and all(run.simulated for run in runs):

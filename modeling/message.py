@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages for users, each with a code: code decides by the code, never by the words.
+"""Messages for users. Each message has a code, and programs must use the code instead of the text.
 
 Each part has a catalogue of entries: `modeling/catalogue.py`, `report/catalogue.py`, `agent/catalogue.py`. The text of
 a message ends with its code in brackets, so that the code stays with the message in files and on the screen.
-`quipu explain CODE` prints what it means.
+`quipu explain CODE` prints the meaning.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _CODES = re.compile(r" \[[a-z]+(?:-[a-z0-9]+)+\](?=;|$)")
 class Entry:
     """One message of a catalogue.
 
-    code: two words or more in lower case, joined by `-`. text: at most two sentences, without the last full stop, with
-    {fields} in it. meaning: what it means for the user, and what to do. page: the page of the documentation on it,
-    below docs/, with an anchor.
+    - code: two or more words in lower case, joined by `-`.
+    - text: at most two sentences with {fields}, without the last full stop.
+    - meaning: the consequence for the user, and what to do.
+    - page: the page of the documentation, relative to docs/, optionally with an anchor.
     """
 
     code: str
@@ -37,15 +38,15 @@ class Entry:
 
     @property
     def pattern(self) -> str:
-        """The text with the names of its fields in braces, for people."""
+        """The text with the names of its fields in braces."""
         return _FIELD.sub(r"{\1}", self.text)
 
     def is_in(self, notes: Iterable[str]) -> bool:
-        """Return whether one of these messages is of this entry."""
+        """Return whether one of these messages belongs to this entry."""
         return any(code_of(note) == self.code for note in notes)
 
     def without(self, notes: Iterable[str]) -> tuple[str, ...]:
-        """Return the messages that are not of this entry."""
+        """Return the messages that do not belong to this entry."""
         return tuple(note for note in notes if code_of(note) != self.code)
 
 
@@ -56,5 +57,5 @@ def code_of(message: str) -> str:
 
 
 def without_codes(text: str) -> str:
-    """Return the words of a message, or of several joined by semicolons, without their codes."""
+    """Return the text of a message, or of several joined by semicolons, without codes."""
     return _CODES.sub("", text)

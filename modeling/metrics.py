@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metrics that Quipu measures, read from the table that the runtime is built with (agent/runtime/metrics.def)."""
+"""The metrics of Quipu, read from the table of the runtime (agent/runtime/metrics.def)."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ METRICS = {
     name: Metric(name, unit, cast(Literal["effort", "cost"], kind), cast(Literal["sum", "max"], over), description)
     for _, name, unit, kind, over, description in _ROWS
 }
-"""By name, in the order of the table. visits, time, bytes_sent and bytes_received are called so in Score-P, too."""
+"""Metrics by name, in the order of the table. visits, time, bytes_sent and bytes_received have their Score-P names."""
 
 FURTHER = {
     name: Metric(name, unit, cast(Literal["effort", "cost"], kind), cast(Literal["sum", "max"], over), description)
     for _, name, unit, kind, over, description in _FURTHER_ROWS
 }
-"""Those that only some runs have (agent/runtime/further_metrics.def), by name."""
+"""Optional metrics by name (agent/runtime/further_metrics.def)."""
 
 OPTION_OF = {name: f"--{group.lower().replace('_', '-')}" for group, name, *_ in _FURTHER_ROWS}
-"""The option of `quipu run` that asks for one of them."""
+"""The option of `quipu run` that enables each optional metric."""
 
 BY_PASS = tuple(name for weighted, name, *_ in _ROWS if weighted)
 WEIGHTED = len(BY_PASS)
-"""The metrics that the pass counts, from blocks on: the columns of the weights of a region."""
+"""Number of metrics that the pass counts, beginning with blocks: the columns of the weights of a region."""
 
 
 def metric_named(name: str) -> Metric:
-    """Return the metric of this name; one that Quipu does not know is a cost metric that adds up, without a unit."""
+    """Return the metric with this name; an unknown name gives an additive cost metric without a unit."""
     return METRICS.get(name) or FURTHER.get(name) or Metric(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All models of one experiment, as a value: per metric, exclusive and inclusive."""
+"""All models of one experiment: by metric, exclusive and inclusive."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     import pandas
 
 MEASURED, SUM = "measured", "sum"
-_SHOWN = ("time", "blocks", "bytes_sent")  # of all metrics, in a notebook
+_SHOWN = ("time", "blocks", "bytes_sent")  # metrics shown in a notebook
 
 
 def of_time(experiment: Experiment, analysis: Analysis) -> tuple[Experiment, Analysis]:
-    """Return the runs that kept time, and the models of their call paths: all that is said of time rests on these."""
+    """Return the experiment of the runs with times and the models of its call paths, for all statements about time."""
     if experiment.timed is None:
         return experiment, analysis
     found = analysis.at_paths(experiment.of_time.tree, experiment.timed.paths.tolist())
@@ -41,14 +41,17 @@ def of_time(experiment: Experiment, analysis: Analysis) -> tuple[Experiment, Ana
 class Analysis:
     """The models of an experiment.
 
-    exclusive: per metric one entry per call path, as in `tree`. ranges: per parameter the measured range.
-    oversubscribed: the measured points with more ranks than processors. slowest_rank: that of the measured point where
-    it takes most beyond the mean over ranks, None if it dominates nowhere or is not known. run_scatter: what nine of
-    ten runs are within, of ln(time of the program), None if it is not known. quality: of the measurement, in one line.
-    counts: the laws of effort and communication, which predict these; None where models were read from a file.
-    timed_ranges: the range of the runs that kept time, where others only counted; empty if it is `ranges`.
-    times: the rates of computation, which predict its time; None where no loops were counted, or as `counts`.
-    heap_moments: how much smaller the heap was at call paths than at its largest; empty where models were read.
+    - exclusive: by metric, one model per call path of `tree`. ranges: measured range of each parameter.
+    - oversubscribed: measured points with more ranks than processors.
+    - slowest_rank: the slowest rank at the point where it exceeds the mean over ranks most; None if it dominates
+      nowhere or is unknown.
+    - run_scatter: half width of the interval of ln(time of the program) with nine of ten runs; None if unknown.
+    - quality: one line about the quality of the measurement.
+    - counts: laws of effort and communication, used for their predictions; None for models from a file.
+    - timed_ranges: ranges of the runs with times, if other runs are count-only; empty if equal to `ranges`.
+    - times: rates of computation, used for predictions of time; None without counted loops, and for models from a file.
+    - heap_moments: models of the difference between the largest heap and the heap at call paths; empty for models from
+      a file.
     """
 
     name: str
@@ -69,12 +72,12 @@ class Analysis:
     heap_moments: tuple[Model, ...] = ()
 
     def ranges_of(self, metric: str) -> tuple[tuple[float, float], ...]:
-        """Return per parameter the range in which a metric was measured."""
+        """Return the range in which a metric was measured, for each parameter."""
         known = self.metrics.get(metric)
         return self.ranges if known is None or known.is_effort else self.timed_ranges or self.ranges
 
     def models(self, metric: str, inclusive: bool = False) -> tuple[PathModel, ...]:
-        """Return the models of a metric for all call paths; ModelingError that lists the metrics if unknown."""
+        """Return the models of a metric for all call paths. Raises ModelingError for an unknown metric."""
         if metric not in self.exclusive:
             known = ", ".join(sorted(self.exclusive)) or "none"
             raise ModelingError(UNKNOWN_METRIC(name=self.name, metric=metric, known=known))
@@ -83,9 +86,8 @@ class Analysis:
     def frame(self, metric: str, inclusive: bool = False) -> pandas.DataFrame:
         """Return the models of a metric as a table, indexed by call path (`tree.unique_labels`).
 
-        Columns: `model`, a formula, empty without a model; `error`, in percent (SMAPE), NaN where it is not known;
-        `basis`, from which measurements; `note`. Raises ModelingError for an unknown metric, EnvironmentProblem
-        without pandas.
+        Columns: `model`, a formula, empty without a model; `error`, in percent (SMAPE), NaN if unknown; `basis`, the
+        measurements of the fit; `note`. Raises ModelingError for an unknown metric, EnvironmentProblem without pandas.
         """
         rows = self._rows(metric, inclusive)
         names = ("model", "error", "basis", "note")
@@ -126,7 +128,7 @@ class Analysis:
         return table_html(f"Models of {self.name}", facts, ("call path", "metric", "model", "error", "note"), rows)
 
     def _largest_first(self, metric: str) -> list[int]:
-        """Return all call paths, the one with most of a metric at the largest measured values first."""
+        """Return all call paths in descending order of a metric at the largest measured values."""
         largest = np.array([[high for _, high in self.ranges]])
 
         def value(model: Model | NoModel) -> float:
@@ -140,19 +142,19 @@ class Analysis:
         return order
 
     def lacks_model(self, metric: str, path: int) -> bool:
-        """Whether a call path has no exclusive model; a caller of which nothing was measured needs none."""
+        """Return whether the exclusive model of a call path is missing; an unmeasured caller needs none."""
         model = self.exclusive[metric][path].model
         return isinstance(model, NoModel) and not (model == NoModel() and self.tree.children[path])
 
     def at_paths(self, tree: CallTree, paths: Sequence[int]) -> Analysis:
-        """Return the models of some call paths, in the order of `tree`, which holds them; without laws of counts."""
+        """Return the models of some call paths for `tree`, which contains them in this order; without count laws."""
         times = None if self.times is None else self.times.at_paths(paths)
         exclusive = {name: tuple(entries[path] for path in paths) for name, entries in self.exclusive.items()}
         return replace(self, tree=tree, exclusive=exclusive, counts=None, times=times)
 
     @cached_property
     def from_effort(self) -> Analysis:
-        """The same without what time has beyond effort: what it takes if nothing waits or slows down."""
+        """The models without time beyond effort: the time without waiting and slowdowns."""
         time = tuple(replace(entry, model=entry.from_effort, lower=None) for entry in self.exclusive.get("time", ()))
         return replace(self, exclusive={**self.exclusive, "time": time}, times=None)
 
@@ -189,7 +191,10 @@ class Analysis:
 
     @staticmethod
     def _absence(parts: Sequence[Model], least: Sequence[str]) -> tuple[tuple[tuple[str, float], ...], tuple[str, ...]]:
-        """Return where a sum of models is absent, and a note on where only some are, 1 of parameters `least` aside."""
+        """Return the parameter values at which all parts of a sum are absent, and notes on values where only some are.
+
+        The value 1 of the parameters in `least` causes no note.
+        """
         some = [set(part.absent) for part in parts if part.constant or part.terms]
         everywhere = set.intersection(*some) if some else set()
         partly = set().union(*some) - everywhere - {(name, 1.0) for name in least}
@@ -198,7 +203,7 @@ class Analysis:
         return tuple(sorted(everywhere)), notes
 
     def subtree(self, path: int) -> tuple[int, ...]:
-        """Return the call path and all below it, without the start and the end of MPI unless it is part of them."""
+        """Return a call path and those below it, without the start and the end of MPI unless it is part of them."""
         found, stack, outside = [], [path], self.tree.start_and_end
         while stack:
             node = stack.pop()

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linker names of C++ functions without what they say of the MPI they were built for.
+"""Make linker names of C++ functions independent of the MPI of the build.
 
-A communicator is a `struct ompi_communicator_t *` for Open MPI, a `simgrid::smpi::Comm *` for SMPI and an `int` for
-MPICH, so that a function that takes one has another linker name in each build of a program. SMPI's headers also have
-macros for functions of the C library, which rename functions of the program: a method `free` is `smpi_shared_free`.
+A communicator is a `struct ompi_communicator_t *` in Open MPI, a `simgrid::smpi::Comm *` in SMPI and an `int` in MPICH.
+The linker name of a function with such a parameter therefore differs between builds. The headers of SMPI also contain
+macros for functions of the C library, which rename functions of the program: a method `free` becomes
+`smpi_shared_free`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 _TABLE = (Path(__file__).parents[1] / "agent" / "runtime" / "smpi_names.def").read_text(encoding="utf-8")
 _IN_SMPI = tuple(re.findall(r"^QUIPU_SMPI_HANDLE\((\w+)\)$", _TABLE, re.MULTILINE))
 _SMPI = "PN7simgrid4smpi"
-_MOST_DIGITS = 9  # of numbers in linker names: lengths of identifiers and repetitions
+_MOST_DIGITS = 9  # largest number of digits in linker names (lengths of identifiers, and repetitions)
 _DIGITS = frozenset("0123456789")
 _DIGITS_AND_LETTERS = _DIGITS | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _STATUS = "ompi_status_public_t"
@@ -23,10 +24,10 @@ _RENAMED_BY_SMPI = dict(re.findall(r"^QUIPU_SMPI_RENAMED\((\w+), \d, (\w+)\)$", 
 
 
 def built_alike(name: str) -> str:
-    """Return a linker name as every MPI's build of the function has it: handles are integers, like MPICH's.
+    """Return a linker name that is equal for all MPIs: handles become integers, like in MPICH.
 
-    Functions that SMPI renamed have their own name again. Of names with handles all repetitions of a type (S_, S0_, …)
-    become S_, as handles of different types shift their numbers; the result is for comparing only.
+    Functions that SMPI renamed get their original name. In names with handles, all repetitions of a type (S_, S0_, …)
+    become S_, because types of handles shift the numbers of repetitions. The result is only for comparisons.
     agent/runtime/mpi_handles.cpp does the same (tests/native/test_mpi_handles.py).
     """
     if not name.startswith("_Z") or not (_has_handles(name) or "smpi_" in name):
@@ -35,10 +36,10 @@ def built_alike(name: str) -> str:
 
 
 def of_any_build(name: str) -> str | None:
-    """Return a pattern (with *) that fits a function in every MPI's build; None if its linker name is always the same.
+    """Return a pattern (with *) that matches a function for every MPI; None if its linker name is always the same.
 
-    It fits other functions only where they have the same name and differ in handles or in types that are repeated, or
-    where their name ends like one that SMPI renamed.
+    The pattern also matches functions with the same name that differ only in handles or repeated types, and functions
+    whose name ends like a name that SMPI renamed.
     """
     if built_alike(name) == name:
         return None
@@ -52,14 +53,14 @@ def of_any_build(name: str) -> str | None:
 
 
 def _has_handles(name: str) -> bool:
-    """Return whether a linker name may have handles of Open MPI or SMPI in it."""
+    """Return whether a linker name may contain handles of Open MPI or SMPI."""
     return "ompi_" in name or _SMPI in name
 
 
 def _parts(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a linker name and what they become; a character is a byte, as lengths in the name count these.
+    """Yield the parts of a linker name and their replacements. Each character is a byte, because lengths count bytes.
 
-    Only bytes of ASCII become others, so that what comes of the parts is UTF-8 again.
+    Only ASCII bytes are replaced, so that the result is valid UTF-8.
     """
     octets, at = name.encode("utf-8", "surrogatepass").decode("latin-1"), 0
     shifted = _has_handles(name)
@@ -70,12 +71,12 @@ def _parts(name: str) -> Iterator[tuple[str, str]]:
 
 
 def _text(octets: str) -> str:
-    """Return the text of which `octets` has one byte a character."""
+    """Return the text whose bytes are the characters of `octets`."""
     return octets.encode("latin-1").decode("utf-8", "surrogatepass")
 
 
 def _next(name: str, at: int, shifted: bool) -> tuple[str, int]:
-    """Return what the next part of a linker name becomes, and where it ends.
+    """Return the replacement of the next part of a linker name, and the end of the part.
 
     shifted: whether repetitions of types have numbers that depend on the MPI.
     """
@@ -100,7 +101,7 @@ def _next(name: str, at: int, shifted: bool) -> tuple[str, int]:
 
 
 def _word(name: str, at: int) -> tuple[str, int]:
-    """Return the identifier that stands here after its length, and its end; "" if there is none."""
+    """Return the identifier at this position, which follows its length, and its end; "" if there is none."""
     begin = at
     while name[begin : begin + 1] in _DIGITS and begin - at <= _MOST_DIGITS:
         begin += 1
@@ -109,7 +110,7 @@ def _word(name: str, at: int) -> tuple[str, int]:
 
 
 def _repetition(name: str, at: int) -> int:
-    """Return where a repetition of a type (S, a number in base 36, _) ends; `at` if there is none."""
+    """Return the end of a repetition of a type (S, a number in base 36, _); `at` if there is none."""
     end = at + 1
     while name[end : end + 1] in _DIGITS_AND_LETTERS and end - at <= _MOST_DIGITS:
         end += 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of MPI operations by the names of their regions: the rows of mpi_wrap/operations.toml.
+"""Properties of MPI operations by the names of their regions: the rows of mpi_wrap/operations.toml.
 
-That file explains its columns. It is package data of quipu.mpi_wrap, found without an import of that package, and read
-when the first question is asked.
+This file explains its columns. It is package data of quipu.mpi_wrap; it is found without importing that package, and
+read at the first use.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ WaitsFor = Literal[
 ]
 Span = Literal["mpi", "session", "job"]
 
-# Names of regions: of the profiling interface, of Fortran (with underscores behind), and endings for large counts and
-# the Fortran 2008 module.
+# Names of regions: with the prefix of the profiling interface, the underscores of Fortran, and the suffixes for large
+# counts and the Fortran 2008 module.
 _REGION = re.compile(r"p?mpi_(\w+?)(?:_c|_f08|_f08ts)*_*")
 _STATUS = "status"
 
 
 @dataclass(frozen=True)
 class MpiOperation:
-    """One MPI function: the columns of its row, as they are for this form of it.
+    """One form of an MPI function: the columns of its row.
 
-    persistent: it makes a request, and what it is about happens when that is started.
+    persistent: it creates a request, and the operation happens when the request is started.
     """
 
     name: str
@@ -50,22 +50,22 @@ class MpiOperation:
 
     @property
     def waits_for_others(self) -> bool:
-        """Whether it waits for other processes, as a rule: a message that is not long is gone when it is copied."""
+        """Whether it usually waits for other processes. (Sending a short message only copies it.)"""
         return self.waits_for not in (None, "buffer")
 
     @property
     def polls(self) -> bool:
-        """Whether it looks for what others do and returns at once: a program calls it again until that is there."""
+        """Whether it tests for an event and returns at once, so that programs call it repeatedly."""
         return self.model in ("completion", "probe") and self.waits_for is None
 
     @property
     def completes_requests(self) -> bool:
-        """Whether it waits for requests, or asks for them."""
+        """Whether it waits for requests, or tests them."""
         return self.model == "completion"
 
     @property
     def posts(self) -> bool:
-        """Whether a nonblocking or persistent operation begins here, which another call completes."""
+        """Whether it begins a nonblocking or persistent operation that another call completes."""
         if self.kind == "completion":
             return self.completes in ("start", "startall")
         return "request" in self.arguments and not self.persistent
@@ -77,9 +77,9 @@ class MpiOperation:
 
 
 def operation_of(region: str) -> MpiOperation | None:
-    """Return the operation of a region: that of MPI_Bcast for PMPI_Bcast, mpi_bcast__, MPI_Bcast_c, MPI_Bcast_f08.
+    """Return the operation of a region: MPI_Bcast for PMPI_Bcast, mpi_bcast__, MPI_Bcast_c, MPI_Bcast_f08.
 
-    None for regions of other kinds, and for MPI functions that have no row.
+    None for regions of other kinds, and for MPI functions without a row.
     """
     name = _REGION.fullmatch(region.lower())
     return _operations().get(name[1]) if name else None
@@ -87,7 +87,7 @@ def operation_of(region: str) -> MpiOperation | None:
 
 @cache
 def _operations() -> Mapping[str, MpiOperation]:
-    """Return all operations in all forms, by their names in lower case without MPI_."""
+    """Return all forms of all operations, by their names in lower case without MPI_."""
     found = {}
     for name, entry in read_rows(table_path()).items():
         base = MpiOperation(name, **columns_of(entry))
@@ -112,7 +112,7 @@ def read_rows(path: Path) -> dict[str, Any]:
 
 
 def columns_of(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an MpiOperation, without its name, from a row that is as it should be."""
+    """Return the fields of an MpiOperation, without its name, from a valid row."""
     return {
         "kind": entry["kind"],
         "arguments": tuple(entry.get("arguments", "").split()),
@@ -125,7 +125,7 @@ Operation = TypeVar("Operation", bound=MpiOperation)
 
 
 def forms_of(base: Operation, alike: Iterable[str], forms: Iterable[str]) -> Iterator[Operation]:
-    """Yield the operations of a row: the one that it names and those alike, each with its further forms."""
+    """Yield the operations of a row: the named one and similar ones, each with its further forms."""
     for name in (base.name, *alike):
         yield replace(base, name=name)
         request = (*(argument for argument in base.arguments if argument != _STATUS), "request")

@@ -11,7 +11,7 @@ from .printable import counted
 
 
 def negative_notes(experiment: Experiment) -> tuple[str, ...]:
-    """Return a note for each metric of time or effort that has values below 0: how many, and where the first is."""
+    """Return a note for each metric of time or effort with values below 0: their number, and the first one."""
     notes = []
     for name, metric in experiment.metrics.items():
         if name not in experiment.values or not (metric.unit == "s" or metric.is_effort):

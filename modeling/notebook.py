@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 MOST_ROWS = 50
-"""Call paths that a table of a notebook shows; `frame` has all."""
-_NAME = 80  # columns of a call path in a table of a notebook
+"""Largest number of call paths in a table of a notebook; `frame` contains all."""
+_NAME = 80  # width of a call path in a table of a notebook (columns)
 
 
 class Described(Protocol):
@@ -45,14 +45,14 @@ def data_frame(index: Sequence[tuple[str, NDArray[Any]]], columns: Mapping[str, 
 
 
 def summary_html(title: str, facts: Iterable[tuple[str, str]], metrics: Iterable[Described]) -> str:
-    """Return a title, (label, text) pairs and metrics as HTML, in which names are text and nothing else."""
+    """Return a title, (label, text) pairs and metrics as HTML; all names are escaped."""
     rows = [(one.name, one.unit, one.kind, one.description) for one in metrics]
     return table_html(title, facts, ("metric", "unit", "kind", "what it is"), rows)
 
 
 def short_paths(labels: Sequence[str]) -> list[str]:
-    """Return call paths as tables of a notebook show them: shortened, and different ones stay different."""
-    from .short_names import shorten_apart  # only here: every command loads this file
+    """Return call paths for tables of a notebook: shortened, and distinct ones stay distinct."""
+    from .short_names import shorten_apart  # imported here because every command imports this file
 
     return shorten_apart(labels, _NAME)
 
@@ -60,7 +60,7 @@ def short_paths(labels: Sequence[str]) -> list[str]:
 def table_html(
     title: str, facts: Iterable[tuple[str, str]], columns: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> str:
-    """Return a title, (label, text) pairs and a table as HTML, in which names are text and nothing else."""
+    """Return a title, (label, text) pairs and a table as HTML; all names are escaped."""
     head = "".join(f"<tr><th>{_text(label)}</th><td>{_text(text)}</td></tr>" for label, text in facts)
     body = "".join(f"<tr>{''.join(f'<td>{_text(text)}</td>' for text in row)}</tr>" for row in rows)
     names = "".join(f"<th>{_text(name)}</th>" for name in columns)
@@ -71,6 +71,6 @@ def table_html(
 
 
 def _text(text: str) -> str:
-    from html import escape  # only here: every command loads this file
+    from html import escape  # imported here because every command imports this file
 
     return escape(one_line(text))

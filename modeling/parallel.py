@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Independent tasks in this process, in several processes of this machine, or in an MPI job (option --jobs).
+"""Run independent tasks in this process, in several processes of this machine, or in an MPI job (option --jobs).
 
-Results come in the order of the tasks, so that what is made of them does not depend on the number of workers but for
-the last digits of sums.
+Results come in the order of the tasks. Except for rounding errors of sums, they do not depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from typing import Any, TypeVar
 from .errors import EnvironmentProblem, UsageError
 from .limits import whole_number
 
-# Fewer call paths per batch are not worth the way to a worker.
+# With fewer call paths per batch, sending them to a worker takes longer than fitting.
 LEAST_BATCH = 250
-# More call paths, or more values, per batch take memory and no less time.
+# Larger batches need more memory without saving time.
 MOST_BATCH = 2000
 MOST_VALUES = 1 << 20
-# Where launchers of MPI say how many processes they started.
+# Environment variables in which MPI launchers store the number of processes.
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
 
 Task = TypeVar("Task")
@@ -31,7 +30,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Workers:
-    """So many processes, behind a `map` that keeps the order of the tasks, as Executor.map does."""
+    """A number of processes with a `map` that keeps the order of the tasks, like Executor.map."""
 
     count: int
     map_tasks: Callable[..., Iterable[Any]]
@@ -47,12 +46,13 @@ _workers: ContextVar[Workers] = ContextVar("workers", default=ALONE)
 
 @contextmanager
 def jobs(number: str) -> Iterator[Workers | None]:
-    """Give the workers that `--jobs` asks for, which also fit models within the block.
+    """Yield the workers of the option `--jobs`, which also fit models inside of the block.
 
-    number: number of processes on this machine, or "mpi" for an MPI job: `mpiexec -n 4 quipu …`, in which rank 0 gets
-    the workers, and the other ranks get None after they have served it; or `mpiexec -n 4 python -m mpi4py.futures …`.
+    number: number of processes on this machine, or "mpi" for an MPI job: `mpiexec -n 4 quipu …`, or
+    `mpiexec -n 4 python -m mpi4py.futures …`. In the first form rank 0 gets the workers; the other ranks work for it,
+    and get None at the end.
 
-    Raises UsageError if `number` is neither, EnvironmentProblem without mpi4py or with one for another MPI.
+    Raises UsageError for another text, EnvironmentProblem without mpi4py or with an mpi4py of another MPI.
     """
     if number == "mpi":
         with _mpi_executor() as executor:
@@ -65,7 +65,7 @@ def jobs(number: str) -> Iterator[Workers | None]:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
 
-        # not forked: threads of the linear algebra library would be missing in the children
+        # spawn instead of fork: forked children would lack the threads of the linear algebra library
         with ProcessPoolExecutor(count, get_context("spawn")) as pool, modeling_by(Workers(count, pool.map)) as workers:
             yield workers
     elif number == "1":
@@ -76,7 +76,7 @@ def jobs(number: str) -> Iterator[Workers | None]:
 
 @contextmanager
 def modeling_by(workers: Workers) -> Iterator[Workers]:
-    """Fit models by these workers within the block."""
+    """Fit models with these workers inside of the block."""
     token = _workers.set(workers)
     try:
         yield workers
@@ -85,13 +85,13 @@ def modeling_by(workers: Workers) -> Iterator[Workers]:
 
 
 def started_by_mpi() -> bool:
-    """Whether a launcher of MPI started this process as one of several."""
+    """Return whether an MPI launcher started this process as one of several."""
     sizes = (os.environ.get(name, "") for name in _SIZES)
     return any((whole_number(size) or 0) > 1 for size in sizes)
 
 
 def _mpi_executor() -> AbstractContextManager[Any]:
-    """Return the context of an executor over the processes of this MPI job, or of those that it can spawn."""
+    """Return the context of an executor over the processes of this MPI job, or over processes that it can spawn."""
     try:
         from mpi4py import MPI
         from mpi4py.futures import MPICommExecutor, MPIPoolExecutor
@@ -108,19 +108,20 @@ def _mpi_executor() -> AbstractContextManager[Any]:
 
 
 def workers_for(paths: int) -> Workers:
-    """Return who models so many call paths."""
+    """Return the workers that model this number of call paths."""
     return _workers.get() if paths >= 2 * LEAST_BATCH else ALONE
 
 
 def batches(paths: int, workers: int, values: int = 1) -> list[slice]:
-    """Return slices of `paths` call paths of so many `values` each, a few per worker, at least one."""
+    """Return slices of `paths` call paths with `values` values each: several per worker, at least one."""
     return [own[0] for own in batches_of([paths], workers, values)]
 
 
 def batches_of(sizes: Sequence[int], workers: int, values: int = 1) -> list[list[slice]]:
-    """Return batches of call paths of several groups of these sizes, which follow each other, as `batches` does.
+    """Return batches of call paths like `batches`, for several consecutive groups of these sizes.
 
-    A batch has slices of groups, of several if they are small; only those that are larger than a batch are divided.
+    A batch consists of slices of groups, of several ones if they are small. A group is divided only if it is larger
+    than a batch.
     """
     paths = sum(sizes)
     most = min(MOST_BATCH, max(1, MOST_VALUES // max(values, 1)))

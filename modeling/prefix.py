@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where Quipu is installed."""
+"""Installation paths of Quipu."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 NATIVE = Path("lib", "quipu")
-"""The folder of Quipu's libraries below its prefix."""
+"""The folder of the libraries, relative to the prefix."""
 
 
 def prefix(environment: Mapping[str, str] = os.environ, package: Path = Path(__file__).parents[1]) -> Path:
-    """Return the folder above bin and lib/quipu: QUIPU_HOME, else the one that `package`, the Python package, is in.
+    """Return the folder that contains bin and lib/quipu: QUIPU_HOME, or a folder above `package`, the Python package.
 
-    Each package of Spack has a separate prefix, and so has an installation by pip with --user or --prefix. The prefix
-    of the running Python is used only if no prefix is found above the package.
+    The prefix of the running Python is only used if no prefix is found above the package, because packages of Spack and
+    installations by pip with --user or --prefix have separate prefixes.
     """
     home = environment.get("QUIPU_HOME")
     if home:
@@ -29,9 +29,9 @@ def prefix(environment: Mapping[str, str] = os.environ, package: Path = Path(__f
 
 
 def user_cache() -> Path | None:
-    """Return the folder for what can be made again, ${XDG_CACHE_HOME:-~/.cache}/quipu, which need not be there.
+    """Return the cache folder ${XDG_CACHE_HOME:-~/.cache}/quipu, which may not exist.
 
-    None if nothing says where a user without an entry in the list of users, as in many containers, is at home.
+    None if the home folder is unknown, for example for a user without an entry in passwd, as in many containers.
     """
     configured = os.environ.get("XDG_CACHE_HOME")
     try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process grids: how programs arrange p processes in one to three dimensions.
+"""Process grids: the arrangement of p processes in one to three dimensions.
 
-Counts of decomposed domains (neighbours of a rank, its share of a boundary) depend on the grid, 4 × 2, and not on its
-number of processes. A rule says which grid a program takes for any number of processes.
+Counts of decomposed domains (neighbours of a rank, its share of a boundary) depend on the grid, such as 4 × 2, not only
+on the number of processes. A rule gives the grid of a program for any number of processes.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _Floats = NDArray[np.float64]
 
 LETTERS = "xyzuvw"
 MOST_DIMENSIONS = 3
-# Larger numbers are not factorized: the extents of their grids are roots.
+# Larger numbers are not factorized; the extents of their grids are computed as roots.
 _LARGEST = 1 << 40
-# Extents at so many numbers of processes are kept.
+# Size of the cache of extents (numbers of processes).
 _FEW = 1024
 
 
 @lru_cache(maxsize=4096)
 def balanced(processes: int, dimensions: int) -> tuple[int, ...]:
-    """Return the extents of a grid as MPI_Dims_create chooses them: as near to each other as possible, largest first.
+    """Return the extents of a grid like MPI_Dims_create: as close to each other as possible, largest first.
 
-    MPI 4.1, section 8.5.2; where several factorizations have the same sum, the one with the smallest first extent.
+    Source: MPI 4.1, section 8.5.2. If several factorizations have the same sum, the smallest first extent is used.
     """
     if dimensions == 1:
         return (processes,)
@@ -43,9 +43,10 @@ def balanced(processes: int, dimensions: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def prime_factors_in_turn(processes: int, dimensions: int) -> tuple[int, ...]:
-    """Return the extents that come of giving the prime factors, largest first, to the smallest extent each.
+    """Return the extents, largest first, from multiplying each prime factor to the currently smallest extent.
 
-    So MPI_Dims_create works in Open MPI before version 5 and in SimGrid; largest first.
+    Prime factors are used in descending order. MPI_Dims_create works like this in Open MPI before version 5 and in
+    SimGrid.
     """
     extents = [1] * dimensions
     for factor in _prime_factors(processes):
@@ -68,7 +69,7 @@ def _prime_factors(number: int) -> list[int]:
     return sorted([*found, number] if number > 1 else found, reverse=True)
 
 
-# By name, whether the smallest extent comes first, and who chooses the extents. The first ones are likelier.
+# Rules by name: whether the smallest extent comes first, and the function of the extents; most probable rules first.
 RULES = {
     "balanced": (balanced, False),
     "balanced, smallest first": (balanced, True),
@@ -77,13 +78,13 @@ RULES = {
 }
 
 
-# What follows a rule that a program does not follow everywhere: "balanced, but 1x3 and 5x2".
+# Separators of the exceptions of a rule: "balanced, but 1x3 and 5x2".
 _EXCEPT, _AND = ", but ", " and "
 
 
 @lru_cache(maxsize=256)
 def _parsed(rule: str) -> tuple[str, dict[int, tuple[int, ...]]]:
-    """Return a rule of `RULES`, and the grids that are others by number of processes; ValueError if it is none."""
+    """Return a rule in `RULES`, and its exceptions by number of processes. Raises ValueError for an invalid rule."""
     base, *others = rule.split(_EXCEPT)
     if base not in RULES or len(others) > 1:
         raise ValueError(f"{rule!r} is no rule of process grids")
@@ -92,7 +93,7 @@ def _parsed(rule: str) -> tuple[str, dict[int, tuple[int, ...]]]:
 
 
 def is_rule(rule: str, dimensions: int) -> bool:
-    """Whether a text is a rule of grids of so many dimensions: one of `RULES`, perhaps with grids that are others."""
+    """Return whether a text is a rule in `RULES` for this number of dimensions, optionally with exceptions."""
     try:
         _, others = _parsed(rule)
     except ValueError:
@@ -101,7 +102,7 @@ def is_rule(rule: str, dimensions: int) -> bool:
 
 
 def extents(rule: str, processes: float, dimensions: int) -> tuple[float, ...]:
-    """Return the grid of a number of processes by a rule (`is_rule`); roots where the number is not whole."""
+    """Return the grid of a number of processes by a rule (`is_rule`); roots if the number is not whole."""
     if not float(processes).is_integer() or not 1 <= processes <= _LARGEST:
         return (float(processes ** (1.0 / dimensions)),) * dimensions
     base, others = _parsed(rule)
@@ -114,21 +115,21 @@ def extents(rule: str, processes: float, dimensions: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One dimension of the grid of so many dimensions that a rule gives; index: from 0."""
+    """One dimension of the grid that a rule gives for a number of dimensions. index: from 0."""
 
     rule: str
     dimensions: int
     index: int
 
     def extent(self, processes: _Floats) -> _Floats:
-        """Return the extent at numbers of processes; same shape, perhaps for reading only."""
+        """Return the extent at numbers of processes, in the same shape; the array may be read-only."""
         if processes.size > _FEW:
             return _extent(self, processes)
-        # models are evaluated at few sets of points, many times
+        # cached, because models are evaluated many times at few sets of points
         return _extent_of_few(self, np.asarray(processes, dtype=np.float64).tobytes()).reshape(processes.shape)
 
     def name(self, parameter: str) -> str:
-        """Return how the extent is called in formulas: px, py, pz of p; p itself in a chain."""
+        """Return the name of the extent in formulas: px, py, pz for p; p in a chain."""
         return parameter if self.dimensions == 1 else parameter + LETTERS[self.index]
 
 
@@ -141,7 +142,7 @@ def _extent(axis: Axis, processes: _Floats) -> _Floats:
 
 @lru_cache(maxsize=4096)
 def _extent_of_few(axis: Axis, processes: bytes) -> _Floats:
-    """Return the extents at numbers of processes, for reading only."""
+    """Return the extents at numbers of processes as a read-only array."""
     result = _extent(axis, np.frombuffer(processes, dtype=np.float64))
     result.flags.writeable = False
     return result
@@ -151,8 +152,8 @@ def _extent_of_few(axis: Axis, processes: bytes) -> _Floats:
 class ProcessGrid:
     """The grids of a program: the parameter that is the number of processes, and the rule (`is_rule`).
 
-    source: how it is known: "MPI_Cart_create", "declared"; empty if it is assumed. periodic: for each dimension whether
-    the first rank and the last are neighbours; empty if that is not known.
+    source: "MPI_Cart_create", "declared", or empty for an assumed grid. periodic: for each dimension, whether the first
+    and the last rank are neighbours; empty if unknown.
     """
 
     parameter: str
@@ -175,17 +176,18 @@ class ProcessGrid:
         return np.stack([axis.extent(processes) for axis in self.axes], axis=1)
 
     def __str__(self) -> str:
-        """Say which grid it is: "px × py, balanced", "p, a chain"."""
+        """Return the grid as text: "px × py, balanced", "p, a chain"."""
         if self.dimensions == 1:
             return f"{self.parameter}, a chain"
         return f"{' × '.join(axis.name(self.parameter) for axis in self.axes)}, {self.rule}"
 
 
 def infer(parameter: str, processes: Sequence[float], measured: NDArray[np.int64], source: str) -> ProcessGrid | None:
-    """Return the rule that gives most of the measured extents (C, d) of numbers of processes, the first of equals.
+    """Return the rule that gives most of the measured extents (C, d) of numbers of processes; the first of equal rules.
 
-    What else was measured are exceptions to it (a program that compares surfaces in floating point takes 2x1x3 where
-    1x2x3 is as good). None if no rule gives more grids of several processes than there are exceptions.
+    Other measured extents become exceptions of the rule. (For example, a program that compares surfaces in floating
+    point may choose 2x1x3 instead of the equivalent 1x2x3.) None if each rule has at least as many exceptions as
+    correct grids of several processes.
     """
     dimensions = measured.shape[1]
     grids = dict(zip(map(int, processes), (tuple(own) for own in measured.tolist()), strict=True))
@@ -202,7 +204,7 @@ def infer(parameter: str, processes: Sequence[float], measured: NDArray[np.int64
 
 
 def assumed(parameter: str) -> tuple[ProcessGrid, ...]:
-    """Return the grids that a program may have of which nothing is known, the likeliest first."""
+    """Return the possible grids of a program without further knowledge, the most probable first."""
     rules = ("balanced", "balanced, smallest first")
     chain = ProcessGrid(parameter, rules[0], 1)
     return (chain, *(ProcessGrid(parameter, rule, dimensions) for dimensions in (2, 3) for rule in rules))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The progress of long work: functions report it here, and a view may listen and show it."""
+"""The progress of long work: functions report it here, and a listener may show it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 Listener = Callable[[str, int, int], None]
-"""Called with what is done, how many steps are done, and of how many; the last call has both numbers equal."""
+"""A function of a description, the number of finished steps and of all steps; equal numbers in the last call."""
 
 Step = TypeVar("Step")
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
@@ -17,7 +17,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def shown_by(listener: Listener) -> Iterator[None]:
-    """Say to a listener how far work within the block is."""
+    """Report the progress of work inside of the block to a listener."""
     token = _listener.set(listener)
     try:
         yield
@@ -27,7 +27,7 @@ def shown_by(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def shares(what: str) -> Iterator[Callable[[float], None]]:
-    """Give a function that says which share of a work is done, in percent; steps within the work say nothing."""
+    """Yield a function that reports the finished share of a work (percent); steps inside of the work do not report."""
     listener = _listener.get()
     if listener is None:
         yield lambda share: None
@@ -41,7 +41,7 @@ def shares(what: str) -> Iterator[Callable[[float], None]]:
 
 
 def steps(what: str, all_steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield steps, saying before each how many are done; the end is said however the work ends."""
+    """Yield steps, and report the number of finished steps before each; the end is always reported."""
     listener = _listener.get()
     if listener is None:
         yield from all_steps

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which numbers of ranks continue those that were measured, up to that of a target."""
+"""Numbers of ranks that continue the measured ones up to the number of a target."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _LARGEST_ROOT = 3
 def rank_counts(declared: Sequence[float], target: float) -> list[int]:
     """Return the numbers of ranks beyond the declared ones, up to the target, ascending, with the target as the last.
 
-    They continue the declared ones: by their factor if they have one; where these are squares or cubes of whole numbers
-    and the target is one, too, the roots are doubled; else the numbers are doubled.
+    If the declared numbers have a constant factor, it is continued. If they and the target are all squares, or all
+    cubes, the roots are doubled. Otherwise the numbers are doubled.
     """
     known, last = sorted({round(value) for value in declared if value >= 1}), math.floor(target)
     if not known or last <= known[-1]:
@@ -37,7 +37,7 @@ def rank_counts(declared: Sequence[float], target: float) -> list[int]:
 
 
 def _common_root(values: Sequence[int]) -> int:
-    """Return 2 if all are squares of whole numbers, 3 if cubes, else 1."""
+    """Return 2 if all numbers are squares of whole numbers, 3 if cubes, otherwise 1."""
     for root in range(2, _LARGEST_ROOT + 1):
         if all(round(value ** (1 / root)) ** root == value for value in values):
             return root

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rates (seconds per unit of effort) of call paths, fitted to measured time and effort.
 
-time = Σ rate × effort with rates that are not negative, in three steps, each of which is drawn to the one before: the
-program, every function, every call path. Metrics of effort are often in proportion to each other; then only the sum
-matters, and what is drawn to decides how it is divided.
+The model is time = Σ rate × effort with rates ≥ 0. It is fitted in three steps: for the program, every function, every
+call path. Each step is regularized towards the rates of the previous step. Metrics of effort are often proportional to
+each other. Then the measurements determine only the sum, and the regularization determines its parts.
 
-Operations of MPI have rates of another kind, per call and per byte: what the library takes the processor for where no
-other rank is waited for (o of LogGP; Culler and others, PPoPP 1993; Alexandrov and others, SPAA 1995).
+MPI operations have rates per call and per byte: the processor time of the library without waiting for other ranks (o
+of LogGP; Culler and others, PPoPP 1993; Alexandrov and others, SPAA 1995).
 """
 
 from __future__ import annotations
@@ -25,37 +25,38 @@ from .rates import OPERATION_METRICS, PathRates, Rates
 
 METRICS = ("instructions", "flops", "loads", "stores", "bytes_loaded", "bytes_stored")
 _VISITS = "visits"  # the last metric of rates, if it was measured
-# What a call path of this share of the program's time is drawn to weighs as much as one measurement of it: in smaller
-# ones clock and caches scatter more than they say about rates.
+# For a call path with this share of the time, the regularization has the weight of one measurement. The times of
+# smaller call paths contain more noise of clock and caches than information about rates.
 _SHARE = 1e-3
-# Rates this many times those at which one metric alone would take the program's time are drawn back as much as the
-# whole time of a call path says about them. benchmarks/simulated_time.py: samplesort on two ranks, 220 times too long
+# Limit of plausible rates, relative to the rate at which one metric alone would take the whole time. At this limit the
+# regularization has the weight of the whole time of a call path. Without it, the simulated samplesort on two ranks took
+# 220 times too long (benchmarks/simulated_time.py).
 _PLAUSIBLE = 10.0
-# The residual above which effort does not explain the time of a call path. Then each visit gets a time, too.
+# If the residual of a call path is above this number, its visits get a rate, too.
 _EXPLAINED = 0.3
-# Metrics that are rarer than this relative to instructions are not used: a few flops would explain the time of others.
+# Metrics with a smaller ratio to instructions are not used: a few flops would otherwise get the time of other effort.
 _RARE = 1e-2
-# A rate that takes less of the time than this in all measurements is 0, unless it is near the one that it is drawn to,
-# which may matter at other sizes.
+# A rate becomes 0 if it contributes less than the first share of the time in all measurements, unless it is close
+# (second number) to the rate of the previous step, which can be relevant at other sizes.
 _NOTHING, _NEAR = 1e-6, 1e-3
-# Seconds per byte that a call of MPI takes at most: ten times a slow copy; noise is not of bytes.
+# Largest seconds per byte of an MPI call: ten times a slow copy. A larger value would be noise.
 _SLOWEST_BYTE = 1e-8
-# Messages whose sizes differ less than this tell a time per byte from the time of a call no better than noise does.
+# If the sizes of messages differ by less than this factor, time per byte and time per call cannot be separated.
 _SIZES_DIFFER = 1.5
 _OF_SEVERAL = (
     "rates are means over ranks that ran side by side and shared the bandwidth of memory; calls of MPI, in which they "
     "waited for each other, have none"
 )
-_PLACES = 9  # of a rate: what the runtime counts in, 1e-15 s, is far below
+_PLACES = 9  # significant digits of a rate; the resolution of the runtime, 1e-15 s, is far smaller
 
 Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Measurements, one a row: effort (rows, metrics), seconds (rows,), and the share of the time of their run.
+    """Measurements, one per row: effort (rows, metrics), seconds (rows,), and the share of the time of the run.
 
-    configurations: how many were measured, also those in which some call paths have no row.
+    configurations: number of measured configurations, including those in which a call path has no row.
     """
 
     path: NDArray[np.int64]
@@ -66,14 +67,13 @@ class _Rows:
 
 
 def fit_rates(experiment: Experiment, used: NDArray[np.bool_], several: bool = False) -> Rates:
-    """Return the rates of the program of an experiment, fitted where they are `used`; shape (configurations,).
+    """Return the rates of the program of an experiment, fitted to the `used` configurations, shape (configurations,).
 
-    There one rank ran alone, or `several` ran that had a processor each; then values are means over ranks. Functions
-    without a time of their own count with their callers. Of operations of MPI, what one rank alone spends in them is
-    the library's own time, and what several spend contains waiting, so that these give no rates of operations; the
-    start and the end of MPI have none ever.
+    The used configurations have one rank, or `several` ranks with a processor each; then values are means over ranks.
+    Functions without a separate time count for their callers. MPI operations have rates only from single ranks, because
+    the times of several ranks contain waiting. The start and the end of MPI have no rates.
 
-    Raises ModelingError if time or effort was not measured, or nothing is used.
+    Raises ModelingError if time or effort was not measured, or no configuration is used.
     """
     for name, why in (("time", "it was measured with --counts"), ("instructions", "its programs were not built")):
         values = experiment.values.get(name)
@@ -125,7 +125,7 @@ def fit_rates(experiment: Experiment, used: NDArray[np.bool_], several: bool = F
 
 
 def _of_mpi(experiment: Experiment, alone: NDArray[np.bool_]) -> tuple[list[PathRates], list[PathRates]]:
-    """Return the rates of operations of MPI and of their call paths, those with the most time first."""
+    """Return the rates of MPI operations and of their call paths, in descending order of time."""
     rows, tree = _mpi_rows(experiment, alone), experiment.tree
     nothing = np.zeros(len(OPERATION_METRICS))
     operations, calls = list[PathRates](), list[PathRates]()
@@ -145,10 +145,11 @@ def _of_mpi(experiment: Experiment, alone: NDArray[np.bool_]) -> tuple[list[Path
 
 
 def _of_calls(rows: _Rows, drawn_to: FloatArray) -> list[_Allowed]:
-    """Return what may take the time of calls of MPI.
+    """Return the allowed metrics and rates of MPI calls.
 
-    Where all messages have about one size, time is of calls, and a byte takes no more than `drawn_to` says: half of a
-    call's time per byte would be milliseconds on ranks that gather from thousands.
+    If all messages have about the same size, the time belongs to calls, and the rate of a byte is at most `drawn_to`.
+    Otherwise a part of the time of a call would become a rate per byte, and ranks that gather from thousands of others
+    would take milliseconds.
     """
     calls, moved = rows.effort.T
     sizes = moved[calls > 0] / calls[calls > 0]
@@ -176,7 +177,7 @@ def _rows(experiment: Experiment, metrics: Sequence[str], alone: NDArray[np.bool
     times = np.where(is_mpi[:, None], 0.0, times)
     owners = timed_owners(tree, times)
     moved = np.flatnonzero(owners != np.arange(len(tree)))
-    counted = len(metrics) - (metrics[-1] == _VISITS)  # visits of what is expanded are none of its caller
+    counted = len(metrics) - (metrics[-1] == _VISITS)  # visits of inlined functions are not visits of the caller
     np.add.at(effort[:, :, :counted], owners[moved], effort[moved, :, :counted])
     effort[moved] = 0
     use = (times > 0) & effort.any(axis=2) & alone
@@ -185,7 +186,7 @@ def _rows(experiment: Experiment, metrics: Sequence[str], alone: NDArray[np.bool
 
 
 def _as_rows(where: NDArray[np.int64], point: NDArray[np.int64], effort: Matrix, times: FloatArray) -> _Rows:
-    """Return the measurements of call paths `where` at configurations `point`; times: (call paths, configurations)."""
+    """Return the measurements of call paths `where` at configurations `point`. times: (call paths, configurations)."""
     share = times[where, point] / times.sum(axis=0)[point]
     return _Rows(where, effort[where, point], times[where, point], share, np.unique(point).size)
 
@@ -193,7 +194,7 @@ def _as_rows(where: NDArray[np.int64], point: NDArray[np.int64], effort: Matrix,
 def typical(times: FloatArray) -> FloatArray:
     """Return the lower quartile of repetitions (last axis); 0 where nothing was measured.
 
-    What disturbs a computation makes it longer; the shortest of many is luck with the clock of the processor.
+    Disturbances only increase times, but the minimum of many repetitions depends on short boosts of the clock.
     """
     finite = np.where(np.isfinite(times), times, np.nan)
     measured = ~np.isnan(finite).all(axis=-1)
@@ -208,18 +209,18 @@ def _chosen(rows: _Rows, which: NDArray[np.bool_]) -> _Rows:
 
 @dataclass(frozen=True)
 class _Allowed:
-    """What may take time: which metrics (metrics,) have rates, and the largest of these."""
+    """Allowed rates: which metrics have rates, and the largest rates, shape (metrics,)."""
 
     metrics: NDArray[np.bool_]
     most: FloatArray
 
 
 def _allowed(metrics: Sequence[str], usual: FloatArray) -> tuple[_Allowed, list[_Allowed]]:
-    """Return what may take the time of the program, and of its call paths: the next where those before explain little.
+    """Return the allowed rates of the program, and alternatives for call paths, each if the previous ones fit badly.
 
-    Memory that is touched first, the start of a program, a function that has nothing to do on one rank: a visit of them
-    takes time, and not the few instructions, of which more ranks may execute millions. usual: (metrics,) effort per
-    second of the program.
+    In some call paths the time belongs to visits and not to their few instructions: first accesses to memory, the start
+    of a program, a function without work on one rank. With more ranks these may execute millions of instructions.
+    usual: shape (metrics,), effort per second of the program.
     """
     of_effort = np.array([name != _VISITS for name in metrics])
     everything = np.ones(len(metrics), dtype=bool)
@@ -239,23 +240,24 @@ def _fit(
     at_share: float,
     tries: Sequence[_Allowed],
 ) -> PathRates:
-    """Return the rates of some measurements: relative errors count, in proportion to the shares of the time.
+    """Return the rates of some measurements, with relative errors weighted by the shares of the time.
 
-    usual: (metrics,) effort per second of the program. Rates of a metric that is rare beside time here are drawn as
-    much as those of the program: a hundred instructions beside a copy of megabytes must not get what is left of its
-    time, which millions of them would take as well where there is something to compute. tries: what may take the time;
-    the next where those before do not explain it, the one that does best if none does.
+    usual: shape (metrics,), effort per second of the program. Rates of a metric that is rare relative to the time are
+    regularized like rates of the program. For example, 100 instructions next to a copy of megabytes must not get the
+    rest of its time; millions of instructions would then take far too long. tries: allowed rates in order; the next one
+    is used if the fit is bad, and the best one if all fits are bad.
     """
     weight = np.sqrt(rows.share / rows.share.sum() * rows.time.size)
     relative = rows.effort / rows.time[:, None] * weight[:, None]
-    common = (relative.mean(axis=0) > _RARE * relative[:, 0].mean()) | (usual == 0)  # one visit may take all of it
+    # A metric without a usual value, such as visits, may be rare: one visit may take all of the time.
+    common = (relative.mean(axis=0) > _RARE * relative[:, 0].mean()) | (usual == 0)
     share = float(rows.share.sum()) / rows.configurations
     rates, residual = np.zeros(len(drawn_to)), np.inf
     for allowed in tries:
         frequent = allowed.metrics & common
         used = relative * frequent
         scale = np.sqrt(np.mean(used**2, axis=0))
-        # Columns of about one size: rates of bytes and of flops differ by orders.
+        # Scale the columns to similar sizes, because rates of bytes and flops differ by orders of magnitude.
         columns = np.where(scale > 0, scale, 1.0)
         pull = np.sqrt(at_share / share) * np.maximum(scale, usual / _PLAUSIBLE)
         system = np.concatenate((used, np.diag(pull))) / columns
@@ -281,7 +283,7 @@ def _fit(
 
 
 def _merged(functions: Sequence[PathRates]) -> list[PathRates]:
-    """Of static functions of one name keep the one with the most time."""
+    """Return the functions without duplicates; of static functions with equal names, keep the one with most time."""
     best: dict[tuple[str, ...], PathRates] = {}
     for entry in functions:
         if entry.names not in best or best[entry.names].share < entry.share:

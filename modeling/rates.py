@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds per unit of effort, per call path: what a simulation multiplies effort by, and its file."""
+"""Rates (seconds per unit of effort) of call paths for simulations by effort, and their file format."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .metrics import BY_PASS
 from .mpi_handles import built_alike
 
 FORMAT, SCHEMA = "quipu-rates", 1
-_BETWEEN = "\x1f"  # between the names of a path, as in raw profiles
+_BETWEEN = "\x1f"  # separates the names of a path, like in raw profiles
 _RATED = (*BY_PASS, "visits")
 _STARTED = ("main", "_QQmain")
-OPERATION_METRICS = ("visits", "bytes")  # what the rates of operations of MPI are of; bytes sent and received
+OPERATION_METRICS = ("visits", "bytes")  # metrics of the rates of MPI operations; bytes sent and received
 
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
-"""Seconds that one unit takes."""
+"""Seconds per unit."""
 NotNegative = Annotated[float, msgspec.Meta(ge=0, le=1e300)]
 
 
@@ -30,9 +30,11 @@ NotNegative = Annotated[float, msgspec.Meta(ge=0, le=1e300)]
 class PathRates:
     """Rates of a call path (`names` from the root), of a function (one name), or of the whole program (no name).
 
-    rates: seconds per unit of each of the metrics of `Rates`; of an operation of MPI (one name) and its call paths, of
-    OPERATION_METRICS. share: of the measured time, there of the time in MPI. residual: root mean square of the relative
-    differences between measured and fitted time, 0.1 is 10 %. measurements: from how many. label: for people.
+    - rates: seconds per unit of each metric of `Rates`; for an MPI operation (one name) and its call paths, of
+      OPERATION_METRICS.
+    - share: of the measured time; for MPI operations of the time in MPI.
+    - residual: root mean square of the relative differences between measured and fitted time; 0.1 is 10 %.
+    - measurements: number of measurements. label: display name.
     """
 
     names: tuple[str, ...]
@@ -47,8 +49,8 @@ class PathRates:
 class Rates:
     """Rates of a program on a machine, the most precise first: call paths, functions, the program.
 
-    operations, calls: what the MPI library takes the processor for, by operation and by call path. points: the
-    configurations they were fitted to. machine: host and processor.
+    operations, calls: rates of the MPI library by operation and by call path. points: the configurations of the fit.
+    machine: host and processor.
     """
 
     metrics: tuple[str, ...]
@@ -74,19 +76,20 @@ class Rates:
 
 
 def simulated(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names under which a call path of a real run is found in a simulation.
+    """Return the names that a call path of a real run has in a simulation.
 
-    A process of a Fortran program begins in a C main, by which flang starts the main program; SMPI starts the main
-    program of each rank itself (llvm_pass/wrapper/toolchain.cpp). MPI's handles are of no type.
+    A Fortran program begins in a C main, from which flang starts the main program. SMPI starts the main program of each
+    rank directly (llvm_pass/wrapper/toolchain.cpp). Types of MPI handles are removed from the names.
     """
     return tuple(map(built_alike, names[1:] if names[:2] == _STARTED else names))
 
 
 def moved(rates: Rates, here: Machine, there: Machine) -> Rates:
-    """Return the rates on another machine: of instructions and flops by the clocks, of what moves data by the memory.
+    """Return the rates on another machine.
 
-    Loads and stores, which caches serve mostly, take the ratio of latencies of the first level; bytes, which the rates
-    charge for what is beyond caches, that of bandwidths of one core. Calls of MPI scale like instructions.
+    Rates of instructions, flops and MPI calls scale with the clock frequencies. Rates of loads and stores, which caches
+    mostly serve, scale with the latencies of the first-level caches. Rates of bytes, which represent memory traffic,
+    scale with the bandwidths of one core.
     """
     clock = here.frequency / there.frequency
     first, second = here.bandwidth_of(1), there.bandwidth_of(1)
@@ -117,7 +120,7 @@ def to_document(rates: Rates) -> dict[str, Any]:
 
 
 def from_document(content: Mapping[str, Any], source: object) -> Rates:
-    """Return the rates that `to_document` wrote. Raises FormatError that names `source` and what is wrong."""
+    """Return the rates from the data of `to_document`. Raises FormatError with `source` and the reason."""
     if content.get("format") != FORMAT:
         raise FormatError(source, "holds no rates; quipu rates writes them")
     if content.get("schema") != SCHEMA:
@@ -141,7 +144,7 @@ def from_document(content: Mapping[str, Any], source: object) -> Rates:
 
 
 def runtime_text(rates: Rates) -> str:
-    """Return rates as the runtime reads them (QUIPU_RATES; agent/runtime/rates.cpp), for the paths of simulations."""
+    """Return rates in the format of the runtime (QUIPU_RATES; agent/runtime/rates.cpp), for simulated call paths."""
     lines = [("metrics", *rates.metrics), ("program", *_numbers(rates.program))]
     kinds = {
         "region": rates.functions,
@@ -160,5 +163,5 @@ def _numbers(entry: PathRates) -> list[str]:
 
 
 def _fits(names: Sequence[str]) -> bool:
-    """Whether names can stand in a line; linker names always do."""
+    """Return whether names can be written in one line; linker names always can."""
     return bool(names) and not any(set(name) & set("\t\n" + _BETWEEN) for name in names)

@@ -122,7 +122,7 @@ def root_causes(run: RunTimes) -> RootCauses | None:
 
 
 def _as_told(run: RunTimes) -> RootCauses:
-    """Return the charges from the run, if the times of single ranks are unknown."""
+    """Return the charges that were found during the run, if the times of single ranks are unknown."""
     mean = run.wait.mean
     waiting = {path: np.array([mean[path] * run.ranks]) for path in np.flatnonzero(run.mpi & (mean > 0.0)).tolist()}
     known = _told(run, waiting, None, None)

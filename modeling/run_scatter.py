@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far single runs of a program are from what they take on average."""
+"""The scatter of single runs of a program around the mean of their configuration."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import numpy as np
 
 from .experiment import Experiment, with_all_repetitions
 
-# So many runs of configurations with others like them tell what nine of ten are within.
+# Least number of repeated runs to determine the interval of nine of ten runs.
 _LEAST_RUNS = 10
-# The share of runs that are within.
+# The share of runs inside of the interval.
 _WITHIN = 0.9
 
 
 def run_scatter(experiment: Experiment) -> float | None:
-    """Return what nine of ten runs are within: the difference of ln(time of the program) from the mean of repetitions.
+    """Return the largest deviation of nine of ten runs: |ln(time of the program) - mean over repetitions|.
 
-    Of configurations with a processor for each rank, unless only others were repeated. None: too few runs were
-    repeated to tell, or there is no time; 0 where repetitions are the same, as in simulations by effort.
+    Only configurations with a processor for each rank are used, unless only others have repetitions. The result is None
+    with too few repeated runs or without time, and 0 if repetitions are equal, as in simulations by effort.
     """
     if "time" not in experiment.values:
         return None

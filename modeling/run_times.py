@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold the times of one run for efficiencies: of each rank if the archive has them, otherwise statistics."""
+"""The times of one run for efficiencies: of each rank if the archive contains them, otherwise statistics."""
 
 from __future__ import annotations
 
@@ -90,16 +90,18 @@ class Delays:
 
 @dataclass(frozen=True, eq=False)
 class RunTimes:
-    """One run.
+    """One run. All arrays use the call paths of the tree of the experiment, and are 0 outside of the program.
 
-    name: of its folder. point: by parameter. threads: of a rank. tree: of the experiment, whose call paths all arrays
-    have. time: wall time; wait: the part of it that waited. effort: the effort that stands for instructions, None
-    without one. of_threads: seconds of each thread, shape (call paths, ranks, threads), where ranks have several
-    threads and each is known; effort_of_threads: the same of the effort. thread_time: the sum over the threads of a
-    rank, mean over ranks, shape (call paths,); None where a rank has one thread. sums: metric → sum
-    over ranks and threads, shape (call paths,). node: number of the node of each rank, shape (ranks,). waits_separated:
-    waiting in collective operations is in `wait`, too. delays: None where the ranks did not find out during the run.
-    What is no part of the program is 0 everywhere.
+    - name: of its folder. point: by parameter. threads: number per rank.
+    - time: wall time. wait: waiting, which is a part of it. waits_separated: whether `wait` contains waiting in
+      collective operations.
+    - effort: the effort that replaces instructions, None without one.
+    - of_threads: seconds of each thread, shape (call paths, ranks, threads), if ranks have several threads and each is
+      known. effort_of_threads: the effort of each thread.
+    - thread_time: sum over the threads of a rank, mean over ranks, shape (call paths,); None for one thread per rank.
+    - sums: by metric, sums over ranks and threads, shape (call paths,).
+    - node: number of the node of each rank, shape (ranks,).
+    - delays: causes of waiting; None if they were not recorded during the run.
     """
 
     name: str

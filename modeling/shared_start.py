@@ -32,7 +32,7 @@ _LEAST = 2
 def by_shared_start(experiment: Experiment, models: Models, options: Options) -> Models:
     """Return the models of metrics, with shared formulas.
 
-    Inexact models of effort are replaced by models without x = 1 if most counts have such models.
+    Inexact models of effort are replaced by models without x = 1 if the models of most counts exclude x = 1.
     """
     result = {metric: list(own) for metric, own in models.items()}
     for place, name in enumerate(experiment.parameters):

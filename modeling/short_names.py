@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short names of regions and call paths: the parts that say least are removed first, and names stay different."""
+"""Short names of regions and call paths: the least informative parts are removed first, and names stay distinct."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MPI = re.compile(r"P?MPI_[A-Z]")
 _CLOSING = {"(": ")", "<": ">"}
 ELLIPSIS = "…"
 IN_TEXT = 60
-"""Columns of a name or of a call path within a sentence."""
+"""Largest width of a name or a call path in a sentence (columns)."""
 _NARROWEST = 8
 _LEAST_PART = 6  # least columns of a name next to another shortened name
 _LONGEST = 10_000
@@ -34,7 +34,7 @@ def shorten(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
     """
     if cell_len(text) <= width:
         return text
-    if len(text) > _LONGEST:  # the steps below take the square of it
+    if len(text) > _LONGEST:  # the following steps need time of order length²
         text = elide(text, _LONGEST, ellipsis)
     names = _ARROW.split(text)
     for step in _STEPS:
@@ -71,9 +71,9 @@ def _without_steps(names: Sequence[str], width: int, ellipsis: str) -> Iterator[
 
 
 def shorten_apart(texts: Sequence[str], width: int, ellipsis: str = ELLIPSIS) -> list[str]:
-    """Return names or call paths in at most `width` columns each; different ones stay different if possible.
+    """Return names or call paths in at most `width` columns each; distinct ones stay distinct if possible.
 
-    Call paths that would look alike keep a step in which they differ: `main->…->solve_a->…->MPI_Wait`.
+    Call paths with equal short forms keep a step in which they differ: `main->…->solve_a->…->MPI_Wait`.
     """
     short = [shorten(text, width, ellipsis) for text in texts]
     alike: dict[str, set[str]] = {}
@@ -84,10 +84,10 @@ def shorten_apart(texts: Sequence[str], width: int, ellipsis: str = ELLIPSIS) ->
 
 
 def _apart(group: Collection[str], width: int, ellipsis: str) -> Iterator[tuple[str, str]]:
-    """Yield a short form that distinguishes each call path of a group, if there is room.
+    """Yield a distinct short form of each call path of a group, if it fits.
 
-    Call paths that still look alike, as functions with the same name and other arguments do, are told apart among
-    themselves.
+    Call paths with the same short form, for example functions that differ only in their arguments, are distinguished
+    in a second step.
     """
     paths = _told_apart({text: _ARROW.split(text) for text in group if len(text) <= _LONGEST}, ellipsis)
     found = _distinguished(paths, width, ellipsis, whole_names=True)
@@ -104,9 +104,9 @@ def _apart(group: Collection[str], width: int, ellipsis: str) -> Iterator[tuple[
 
 
 def _distinguished(paths: dict[str, list[str]], width: int, ellipsis: str, whole_names: bool) -> dict[str, str]:
-    """Return the short form of each call path with a step in which it differs; without those that have no room.
+    """Return the short form of each call path, with a step in which it differs; omit those that do not fit.
 
-    whole_names: whether names are cut in the middle; else the arguments with which the names begin are left out.
+    whole_names: shorten names in the middle; otherwise omit the first arguments, which are equal.
     """
     first, last = _common(list(paths.values())), _common([names[::-1] for names in paths.values()])
     middles = {text: range(first, len(steps) - last) for text, steps in paths.items()}
@@ -137,9 +137,9 @@ def _told_apart(paths: dict[str, list[str]], ellipsis: str) -> dict[str, list[st
 
 
 def _of_parts(steps: Sequence[str], theirs: int, width: int, ellipsis: str, begin: int) -> str | None:
-    """Return a part of the step that is theirs and the last one, or a part of it, too; None if there is no room.
+    """Return a call path with a part of the distinguishing step and (a part of) the last step; None if it does not fit.
 
-    begin: where the part of that step begins.
+    begin: begin of the part in the distinguishing step.
     """
     cut = ellipsis
     before, own, last = cut + "->" if theirs else "", steps[theirs].removeprefix(cut), steps[-1]
@@ -157,9 +157,9 @@ def _of_parts(steps: Sequence[str], theirs: int, width: int, ellipsis: str, begi
 
 
 def _from(name: str, begin: int, before: str, width: int, ellipsis: str) -> tuple[str, str]:
-    """Return what stands before a name without its first `begin` characters, and that name.
+    """Return the text before a name, and the name without its first `begin` characters.
 
-    The name of a function stays if only its arguments differ and if there is room: `…->solve(…, int)`.
+    The name of a function is kept if only its arguments differ and if it fits: `…->solve(…, int)`.
     """
     called = whole = _without_signature(name, ellipsis).removesuffix(f"({ellipsis})")
     for step in _STEPS:
@@ -171,12 +171,12 @@ def _from(name: str, begin: int, before: str, width: int, ellipsis: str) -> tupl
 
 
 def _common(paths: Sequence[Sequence[str]]) -> int:
-    """Return with how many equal steps all of these paths begin; of names, with how many characters."""
+    """Return the number of equal steps at the begin of all these paths; for names, of equal characters."""
     return sum(1 for _ in takewhile(lambda steps: len(set(steps)) == 1, zip(*paths, strict=False)))
 
 
 def _of_steps(steps: Sequence[str], kept: tuple[tuple[int, ...], int], ellipsis: str) -> str:
-    """Return a call path of the steps that are kept, the last one, and what stands for others."""
+    """Return a call path with the kept steps and the last step, and an ellipsis instead of other steps."""
     shown = sorted({*kept[0], kept[1], len(steps) - 1})
     parts = [] if shown[0] == 0 else [ellipsis]
     for before, now in zip([shown[0] - 1, *shown], shown, strict=False):
@@ -185,9 +185,9 @@ def _of_steps(steps: Sequence[str], kept: tuple[tuple[int, ...], int], ellipsis:
 
 
 def plain_names(name: str) -> tuple[str, str]:
-    """Return what people call a function, with and without its scopes: `fe::solve`, `solve`.
+    """Return the plain name of a function with and without its scopes: `fe::solve`, `solve`.
 
-    Result type, template arguments, arguments and what was added to the name are left out.
+    Result type, template arguments, arguments and additions to the name are removed.
     """
     for step in (_without_signature, _without_templates, _bare):
         name = step(name, ELLIPSIS)
@@ -239,14 +239,14 @@ _STEPS: tuple[Callable[[str, str], str], ...] = (
 
 
 def _parts(name: str) -> tuple[str, str]:
-    """Return a name without what was added to it (` (omp line 7)`), and that."""
+    """Return a name without its addition (such as ` (omp line 7)`), and the addition."""
     found = _SUFFIX.search(name)
     return (name[: found.start()], found.group()) if found else (name, "")
 
 
 @lru_cache(maxsize=4096)
 def _depths(text: str, brackets: str) -> tuple[int, ...]:
-    """Return for each character how many of these brackets are open before it; those of operators are none."""
+    """Return for each character the number of open brackets before it, without brackets in names of operators."""
     operators = {at for found in _OPERATOR.finditer(text) for at in range(found.start(), found.end())}
     depth, depths = 0, []
     for at, character in enumerate(text):
@@ -259,7 +259,7 @@ def _depths(text: str, brackets: str) -> tuple[int, ...]:
 
 
 def _fold(text: str, opening: str, ellipsis: str) -> str:
-    """Replace what is in brackets; `()`, `(anonymous namespace)` and Python's `a.<locals>.<lambda>` stay."""
+    """Replace the content of brackets, except `()`, `(anonymous namespace)` and `a.<locals>.<lambda>` of Python."""
     brackets = opening + _CLOSING[opening]
     depths = _depths(text, brackets)
     folded, at = "", 0
@@ -280,7 +280,7 @@ def _fold(text: str, opening: str, ellipsis: str) -> str:
 
 
 def _result_ends(text: str) -> int:
-    """Return where the name of a function begins, after the type of its result."""
+    """Return the begin of the name of a function, after its result type."""
     depths = _depths(text, "(<{)>}")
     stop = found.start() if (found := _OPERATOR.search(text)) else len(text)
     stop = min(stop, found.start()) if (found := re.search(r"\boperator ", text)) else stop
@@ -289,13 +289,13 @@ def _result_ends(text: str) -> int:
 
 
 def _part_starts(text: str) -> list[int]:
-    """Return where the parts of a qualified name begin: 0, 3 and 6 in `a::b::f`."""
+    """Return the begins of the parts of a qualified name: 0, 3 and 6 in `a::b::f`."""
     depths = _depths(text, "(<{)>}")
     return [0, *(at + 2 for at in range(len(text) - 2) if text[at : at + 2] == "::" and depths[at] == 0)]
 
 
 def _last_part(text: str) -> int:
-    """Return where the last part begins; an operator says nothing without its class."""
+    """Return the begin of the last part; the last part of an operator includes its class."""
     starts = _part_starts(text)
     return starts[-2] if len(starts) > 1 and text.startswith("operator", starts[-1]) else starts[-1]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .documents import Real
 
-# Where the slowest rank takes this many times the mean over ranks, the mean is not how long a run takes.
+# If the slowest rank takes at least this many times the mean over ranks, the mean does not represent the run time.
 DOMINATES = 1.25
 
 
@@ -31,7 +31,7 @@ class SlowestRank:
 
     @property
     def ratio(self) -> float:
-        """How many times the mean the slowest rank takes at most."""
+        """The ratio of the upper bound of the slowest rank to the mean."""
         return self.high / self.mean
 
 
@@ -39,8 +39,8 @@ class SlowestRank:
 class RankTimes:
     """Seconds of the program, without the start and the end of MPI, in the ranks of runs.
 
-    mean: over ranks; low, high: of the slowest rank at least and at most, the same where the time of each rank is
-    known. Shape (configurations, repetitions), NaN where nothing is known.
+    mean: over ranks. low, high: bounds of the slowest rank, equal if the time of each rank is known. Shape
+    (configurations, repetitions); NaN: unknown.
     """
 
     mean: NDArray[np.float64]
@@ -52,7 +52,7 @@ class RankTimes:
         return RankTimes(self.mean[places], self.low[places], self.high[places])
 
     def dominating(self, points: NDArray[np.float64]) -> list[SlowestRank | None]:
-        """Return the slowest rank of each configuration, mean of its repetitions, None where it does not dominate.
+        """Return the slowest rank of each configuration (mean of its repetitions), None if it does not dominate.
 
         points: the configurations, shape (configurations, parameters).
         """
@@ -71,10 +71,10 @@ class RankTimes:
 def most_dominating(
     times: RankTimes | None, points: NDArray[np.float64], dedicated: NDArray[np.bool_]
 ) -> SlowestRank | None:
-    """Return the slowest rank at the configuration where it takes most beyond the mean; None if it dominates nowhere.
+    """Return the slowest rank at the configuration with the largest difference to the mean; None if it never dominates.
 
-    Seconds decide, not ratios, which in short runs are mostly noise and say little of the long ones that are predicted.
-    dedicated: the configurations with a processor for each rank; in others a rank may take longer for want of one.
+    The difference in seconds is compared, because ratios in short runs are mostly noise. dedicated: the configurations
+    with a processor for each rank; in other configurations ranks may wait for a processor.
     """
     each = [] if times is None else zip(times.dominating(points), dedicated.tolist(), strict=True)
     found = [one for one, own in each if one is not None and own]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of the columns of measurements as one table, all different."""
+"""Unique names of the columns of a table of measurements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TableColumns:
 
     @property
     def renamed(self) -> list[str]:
-        """The columns that have another name than the parameter or metric in them, in words."""
+        """Texts about the columns whose name differs from the name of their parameter or metric."""
         kinds = (("parameter", self.parameters), ("metric", self.metrics))
         return [
             f"the {kind} {one_line(name)} is the column {column!r}: another column has its name"
@@ -33,7 +33,7 @@ class TableColumns:
 def table_columns(parameters: Iterable[str], metrics: Iterable[str]) -> TableColumns:
     """Return the columns of a table with these parameters and metrics.
 
-    A parameter that is called like a column before it is the column `parameter NAME`, a metric `metric NAME`. Names
+    A parameter with the name of a previous column becomes the column `parameter NAME`, a metric `metric NAME`. Names
     that differ only in upper and lower case count as equal, because many readers of tables do not distinguish them.
     """
     taken = {CALLPATH, REPETITION}

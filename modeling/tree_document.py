@@ -17,7 +17,7 @@ from .limits import reading
 
 @dataclass(frozen=True)
 class RegionEntry:
-    """A region as documents have it; kind in lower case."""
+    """A region in a document; kind in lower case."""
 
     name: str
     display: str
@@ -28,14 +28,14 @@ class RegionEntry:
 
 @dataclass(frozen=True)
 class PathEntry:
-    """A call path as documents have it: indices of its region and of its caller, -1 for roots."""
+    """A call path in a document: indices of its region and its caller (-1: root)."""
 
     region: Whole
     parent: Whole
 
 
 def tree_json(tree: CallTree) -> dict[str, Any]:
-    """Return "regions" and "callpaths" of a document; call paths also have their label, for people."""
+    """Return "regions" and "callpaths" of a document; call paths also contain their label."""
     return {
         "regions": [
             {"name": r.name, "display": r.display, "kind": r.kind.name.lower(), "file": r.file, "line": r.line}
@@ -49,7 +49,7 @@ def tree_json(tree: CallTree) -> dict[str, Any]:
 
 
 def tree_of(regions: Sequence[RegionEntry], callpaths: Sequence[PathEntry], source: object) -> CallTree:
-    """Return the call tree of a document. Raises FormatError naming `source` if it is none."""
+    """Return the call tree of a document. Raises FormatError with `source` if it is invalid."""
     for own in regions:
         if own.kind.upper() not in RegionKind.__members__:
             raise FormatError(source, f"region kind {own.kind!r} is unknown")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generates, compiles and links libquipu_mpi.so for one MPI."""
+"""Generate, compile and link libquipu_mpi.so for one MPI."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def build(
 ) -> Path:
     """Generate and build the library in this folder, with its sources and a build.json; return its path.
 
-    Functions that mpi.h declares and the MPI library does not have are left out (some mpi.h promise too much).
+    Functions that mpi.h declares but the MPI library does not contain are left out.
     """
     functions = read_prototypes(clang, installation.compile_flags)
     operations = operations_of(load_table())
@@ -72,7 +72,7 @@ def build(
 def _command(
     installation: MpiInstallation, folder: Path, sources: Sources, runtime_parts: tuple[Path, Path], clang: str
 ) -> list[str]:
-    """How the library is compiled and linked, in one step."""
+    """Return the command that compiles and links the library in one step."""
     include, runtime = runtime_parts
     return [
         clang,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs, libraries and object files (ELF): their sections, and the libraries that they need.
+"""Read programs, libraries and object files (ELF): their sections, and the libraries that they need.
 
 Source: System V Application Binary Interface, chapters 4 (object files) and 5 (dynamic section); elf.h. Every launch
-reads the measured program, so this module imports little.
+uses this module to read the measured program, so the module imports little.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quipu.modeling.limits import current
 COMPRESSED = 0x800
 """SHF_COMPRESSED, a flag of a section."""
 NEEDED, RPATH, RUNPATH = 1, 15, 29
-"""DT_NEEDED, DT_RPATH and DT_RUNPATH: entries of the dynamic section that are texts."""
+"""DT_NEEDED, DT_RPATH and DT_RUNPATH: the entries of the dynamic section whose values are strings."""
 ALLOCATED = 0x2
 """SHF_ALLOC, a flag of a section: it is loaded."""
 NOTE, EMPTY = 7, 8
@@ -33,13 +33,13 @@ _SHOFF, _SHENTSIZE, _SHNUM, _SHSTRNDX = 5, 10, 11, 12
 
 
 class NoElf(ValueError):
-    """A file is no ELF file, or it is damaged."""
+    """A file is not an ELF file, or it is damaged."""
 
 
 class Section(NamedTuple):
-    """A section: name, type and flags as in elf.h; address where it is loaded; offset and size in the file, in bytes.
+    """A section: name, type and flags as in elf.h; load address; offset and size in the file, in bytes.
 
-    link: the index of the section that it refers to, such as the texts of a table of symbols.
+    link: the index of the section that it refers to, such as the string table of a symbol table.
     """
 
     name: str
@@ -52,10 +52,10 @@ class Section(NamedTuple):
 
 
 class ElfFile:
-    """An ELF file that is open for reading in binary mode. Every method raises NoElf for damage, OSError."""
+    """An ELF file that is open for reading in binary mode. Every method raises NoElf for a damaged file, OSError."""
 
     def __init__(self, file: BinaryIO) -> None:
-        """Read the header. Raises NoElf if there is none."""
+        """Read the header. Raises NoElf if the file has no ELF header."""
         self._file = file
         self._size = file.seek(0, os.SEEK_END)
         ident = self._read(0, _IDENTIFICATION)
@@ -77,10 +77,10 @@ class ElfFile:
             raise NoElf("its table of sections ends behind the file")
 
     def sections(self) -> Iterator[Section]:
-        """Yield all sections in their order, the empty one at index 0 included."""
+        """Yield all sections in file order, including the empty section at index 0."""
         names = self.data(self._raw(self._names)) if self._count else b""
         for index in range(self._count):
-            current().check_time()  # a header may claim billions of them
+            current().check_time()  # a damaged header may give billions of sections
             section = self._raw(index)
             yield section._replace(name=text_at(names, int(section.name)))
 
@@ -89,18 +89,18 @@ class ElfFile:
         return next((section for section in self.sections() if section.name == name), None)
 
     def data(self, section: Section) -> bytes:
-        """Return the bytes of a section as the file has them (which may be compressed); count them as read."""
+        """Return the bytes of a section as stored in the file (possibly compressed); count them as read."""
         if section.type == EMPTY:
             return b""
         current().spend(section.size)
         return self._read(section.offset, section.size)
 
     def linked(self, section: Section) -> bytes:
-        """Return the bytes of the section that this one refers to."""
+        """Return the bytes of the section that this section refers to."""
         return self.data(self._raw(section.link))
 
     def dynamic(self) -> Iterator[tuple[int, str]]:
-        """Yield the entries of the dynamic section that are texts: NEEDED, RPATH or RUNPATH, and the text."""
+        """Yield the entries of the dynamic section with a string: NEEDED, RPATH or RUNPATH, and the string."""
         entry = struct.Struct(self._order + _ENTRY[self._class])
         for section in self.sections():
             if section.type == _DYNAMIC:
@@ -110,7 +110,7 @@ class ElfFile:
                         yield tag, text_at(texts, value)
 
     def _raw(self, index: int) -> Section:
-        """Return a section whose name is still the place of its name."""
+        """Return a section whose name field is still the offset of the name in the string table."""
         if index and index >= self._count:
             raise NoElf("it names a section that it does not have")
         fields = self._unpack(_SECTION, self._first + index * self._step)
@@ -131,5 +131,5 @@ class ElfFile:
 
 
 def text_at(texts: bytes, at: int) -> str:
-    """Return the text that begins at a place of a table of texts; empty if the place is outside."""
+    """Return the string at an offset of a string table; empty if the offset is outside."""
     return texts[at : texts.find(b"\0", at)].decode("utf-8", "replace") if at < len(texts) else ""

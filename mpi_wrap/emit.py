@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate the C text of the wrapper of one C function of MPI.
 
-The row of the operation in the table determines the accounting. The generated text calls functions that are written by
-hand and declared in native/quipu_mpi.h.
+The row of the operation in the table determines the accounting. The generated text calls the functions that
+native/quipu_mpi.h declares.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .table import Operation
 from .waiting import Statements
 
 GROUP_OF = {"comm": "quipu_mpi_group_of", "win": "quipu_mpi_group_of_win", "file": "quipu_mpi_group_of_file"}
-# Calls at the begin and the end of MPI, by the values of the columns `begins` and `ends`.
+# Calls at the beginning and the end of MPI, by the values of the columns `begins` and `ends`.
 BEFORE_END = {
     "job": ["quipu_mpi_report_partners();", "quipu_flush();"],
     "mpi": ["quipu_mpi_report_partners();", "quipu_mpi_end_probes();", "quipu_mpi_reduce_at_end();"],
@@ -46,15 +46,15 @@ _LOCAL = re.compile(
 
 
 def types_in_c(name: str) -> str:
-    """A datatype, or an array of them, as a `struct quipu_mpi_types`."""
+    """Return a datatype, or an array of datatypes, as a `struct quipu_mpi_types`."""
     return f"(struct quipu_mpi_types){{.{'each' if name.endswith('types') else 'all'} = {name}}}"
 
 
 def wrapper(function: Function, operation: Operation | None, *, simulated: bool = False) -> str:
-    """The wrapper of one function; without an operation it has visits and time only.
+    """Return the wrapper of one function; without an operation it only measures visits and time.
 
-    simulated: for SMPI, whose functions cannot be hidden behind ours (native/tables.c), so that the wrapper has
-    another name and calls the function itself; it keeps simulated time.
+    simulated: the wrapper is for SMPI and uses simulated time. A library cannot replace functions of SMPI by name
+    (native/tables.c), so the wrapper has another name and calls the function of SMPI.
 
     Raises MeasurementError if mpi.h declares another number of arguments than the table.
     """
@@ -110,7 +110,7 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
 
 
 def window_waits(function: Function, names: Sequence[str]) -> Statements:
-    """What separates waiting under SMPI where all processes of a window wait for each other (MPI_Win_fence)."""
+    """Return the text that separates waiting under SMPI if all processes of a window wait for each other."""
     known = operation_of(function.name)
     windows = [name for name, own in zip(names, function.parameters, strict=True) if own.type.strip() == "MPI_Win"]
     waits = known is not None and known.waits_for == "all" and len(windows) == 1
@@ -118,23 +118,23 @@ def window_waits(function: Function, names: Sequence[str]) -> Statements:
 
 
 def c_function(signature: str, lines: Sequence[str]) -> str:
-    """The text of a function."""
+    """Return the text of a function."""
     body = "\n".join(f"    {line}" for line in lines)
     return f"{signature} {{\n{body}\n}}\n"
 
 
 def is_exchange_of_equals(operation: Operation) -> bool:
-    """Whether all wait for all in a call that sends and receives as many elements of a datatype: MPI_Allreduce."""
+    """Return whether all ranks wait for all, and each sends and receives the same number of elements: MPI_Allreduce."""
     if operation.sent is None or operation.received is None or operation.waits_for != "all":
         return False
     return {operation.sent.c(types_in_c), operation.received.c(types_in_c)} == {ELEMENTS}
 
 
 def usual_call(call: str, other: str, region_name: str) -> list[str]:
-    """Statements of a wrapper in which the most frequent case comes first, and is short (call.h).
+    """Return the statements of a wrapper with a short path for the most frequent case (call.h).
 
-    `other` is the call of the wrapper for all cases. It takes the place of this one on the stack, so that both have
-    the same address (quipu_mpi_outermost).
+    `other` is the call of the wrapper for all cases. It is a tail call: both wrappers have the same address on the
+    stack (quipu_mpi_outermost).
     """
     return [
         f"const struct quipu_link *link = quipu_mpi_usual_link(&{region_name}, comm, datatype);",
@@ -173,27 +173,27 @@ def begin_and_end(function: str, arguments: Sequence[str]) -> Statements:
 
 
 def handle_ends(function: str) -> list[str]:
-    """What is done first in a function that frees a communicator or window, also where an MPI library calls it."""
+    """Return the first statements of a function that frees a communicator or window, also for calls of MPI itself."""
     return ["quipu_mpi_handle_ends();"] if function in ENDS_OF_HANDLES else []
 
 
 def replacement(function: str) -> str:
-    """The wrapper of a function that is put in its place in the tables of a program."""
+    """Return the name of the wrapper that replaces a function in the tables of a program."""
     return f"quipu_{function}"
 
 
 def following(function: str) -> str:
-    """The variable that says what a wrapper calls: MPI, or the wrapper of another library (native/chain.c)."""
+    """Return the variable with the function that a wrapper calls: of MPI or of another library (native/chain.c)."""
     return f"following_{function}"
 
 
 def own_name(function: str) -> str:
-    """The wrapper of a function by a name that no other library can define."""
+    """Return a name for the wrapper of a function that no other library defines."""
     return f"own_{function}"
 
 
 def region(function: str) -> str:
-    """The variable that describes the region of a function, shared by its bindings; not visible outside."""
+    """Return the static variable with the region of a function, which its language bindings share."""
     return f"quipu_mpi_region_{function[4:]}"
 
 
@@ -210,15 +210,15 @@ def argument_names(function: Function, operation: Operation | None) -> tuple[str
 
 
 def waits_in_call(operation: Operation) -> bool:
-    """Whether the function itself returns the status with the received bytes."""
+    """Return whether the function itself returns the status with the received bytes."""
     return operation.received_from_status and "status" in operation.arguments
 
 
 def transfer(operation: Operation, types: Types, *, simulated: bool = False, result: str = "result") -> Statements:
-    """Accounting of an operation that moves data, or that posts or makes a request that will.
+    """Return the accounting of an operation that moves data, or starts or creates a request that moves data.
 
-    The text uses the operation's arguments by their names in the table, `request` and `status` as pointers, and
-    `call.node`; `types` says how a binding writes datatypes.
+    The text uses the operation's arguments with their names in the table, `request` and `status` as pointers, and
+    `call.node`; `types` writes datatypes in the language binding.
     """
     waits_around = waiting.simulated_transfer(operation) if simulated else waiting.transfer(operation, result)
     parts = Statements(after=waits_around.after)
@@ -268,7 +268,7 @@ def transfer(operation: Operation, types: Types, *, simulated: bool = False, res
 def _posted(operation: Operation, members: list[str], peer: str, types: Types) -> list[str]:
     """Return statements that store a request, which is counted at its completion.
 
-    members: initializers of `struct quipu_mpi_request` that are known already.
+    members: further initializers of `struct quipu_mpi_request`.
     """
     if operation.received_from_status and operation.room is not None:
         members += [".from_status = !QUIPU_MPI_LACKS_STATUS || !to_peer", f".received = {operation.room.c(types)}"]
@@ -286,7 +286,7 @@ def _posted(operation: Operation, members: list[str], peer: str, types: Types) -
 
 
 def completion(completes: Completes, operation: Operation, *, simulated: bool = False) -> Statements:
-    """Accounting of a function that completes, starts or frees requests."""
+    """Return the accounting of a function that completes, starts or frees requests."""
     arguments = operation.arguments
     if completes == "start":
         before = waiting.simulated_start("1", "request") if simulated else []

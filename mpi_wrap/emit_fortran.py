@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text of one wrapper of a Fortran procedure of MPI.
+"""Generate the C text of the wrapper of one Fortran procedure of MPI.
 
-Needed where the Fortran library does not go through the C functions: Open MPI's calls PMPI_ functions, so C
-wrappers never see its calls (for MPICH's see native/tables.c). A wrapper passes the Fortran arguments on as they
-are, to the profiling procedure of the same binding; what it counts is read from copies converted to C.
+Fortran wrappers are needed if the Fortran library does not call the C functions: that of Open MPI calls PMPI_
+functions, which bypass the C wrappers (for MPICH see native/tables.c). A wrapper passes the Fortran arguments unchanged
+to the PMPI procedure of the same binding, and converts copies to C for counting.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HANDLES = {
     "MPI_File": "File",
 }
 NUMBERS = ("int", "MPI_Count", "MPI_Aint", "MPI_Offset")
-# C arguments that the Fortran procedure does not have.
+# Numbers of C arguments that the Fortran procedure does not have.
 NOT_IN_FORTRAN = {"MPI_Init": 2, "MPI_Init_thread": 2}
 
 
@@ -39,7 +39,7 @@ def types_in_fortran(name: str) -> str:
 
 @dataclass(frozen=True)
 class FortranBinding:
-    """How one binding names its procedures: mpi_send_ for mpif.h and `use mpi`, mpi_send_f08_ for `use mpi_f08`."""
+    """The names of procedures in a binding: mpi_send_ for mpif.h and `use mpi`, mpi_send_f08_ for `use mpi_f08`."""
 
     name: str
     suffix: str
@@ -51,9 +51,9 @@ def bindings_of(family: str) -> tuple[FortranBinding, ...]:
 
 
 def fortran_wrapper(function: Function, operation: Operation | None, binding: FortranBinding) -> str:
-    """The wrapper of one procedure; without an operation it has visits and time only.
+    """Return the wrapper of one procedure; without an operation it only measures visits and time.
 
-    The error code may be absent (mpi_f08). Each character argument has a length behind the others.
+    The error code may be absent (mpi_f08). The lengths of character arguments follow after all other arguments.
     """
     parameters = function.parameters[NOT_IN_FORTRAN.get(function.name, 0) :]
     names = operation.arguments if operation is not None else tuple(f"{i}" for i in range(len(parameters)))
@@ -66,7 +66,7 @@ def fortran_wrapper(function: Function, operation: Operation | None, binding: Fo
     parts = _accounting(function, operation)
     if function.name in GRIDS:
         arguments = [names[0], f"*(const int *)f_{names[1]}", *(f"(const int *)f_{name}" for name in names[2:])]
-    else:  # the only argument that is asked for there is a session
+    else:  # these procedures have no communicator, only a session
         arguments = [f"&(MPI_Session){{PMPI_Session_f2c(*(const MPI_Fint *)f_{name})}}" for name in names]
     around = begin_and_end(function.name, arguments)
     success = [*around.success, *parts.success]
@@ -119,7 +119,7 @@ def _accounting(function: Function, operation: Operation | None) -> Statements:
 
 
 def _conversion(type_: str, name: str) -> str | None:
-    """The C copy of a Fortran argument; None for what is converted elsewhere."""
+    """Return the C copy of a Fortran argument; None for arguments that are converted elsewhere."""
     if type_ in NUMBERS:
         return f"const {type_} {name} = *(const {type_} *)f_{name};"
     if type_ in HANDLES:
@@ -134,7 +134,7 @@ def _conversion(type_: str, name: str) -> str | None:
 
 
 def _completion(operation: Operation, completes: Completes) -> Statements:
-    """Accounting of a procedure that completes, starts or frees requests."""
+    """Return the accounting of a procedure that completes, starts or frees requests."""
     arguments = operation.arguments
     if completes == "start":
         return Statements(success=["quipu_mpi_started(PMPI_Request_f2c(*(const MPI_Fint *)f_request), call.node);"])

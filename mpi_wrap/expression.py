@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check expressions of the table of operations as Python syntax, and write them as C.
+"""Parse expressions of the table of operations as Python syntax, check them, and write them as C.
 
 The grammar is in operations.toml. Arguments are C values with their names in the table. Wrappers of Fortran procedures
 convert the arguments first, except datatypes (`Types`).
@@ -43,7 +43,7 @@ class Expression:
     tree: ast.expr
 
     def c(self, types: Types) -> str:
-        """C text of the expression; `group` is the struct quipu_mpi_group of the operation."""
+        """Return the C text of the expression; `group` is the struct quipu_mpi_group of the operation."""
         return _render(self.tree, types)
 
 
@@ -104,7 +104,7 @@ def _call_problem(name: str, operands: list[ast.expr], arguments: frozenset[str]
 
 
 def _render(node: ast.expr, types: Types) -> str:
-    """C text of a checked node."""
+    """Return the C text of a checked node."""
     match node:
         case ast.Constant(value=value):
             return str(value)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generated sources of the PMPI library: wrappers for every function of an mpi.h, and what that mpi.h has.
+"""Generate the sources of the PMPI library: wrappers for all functions of an mpi.h, and macros for optional functions.
 
-Nothing that comes out of here is checked in; quipu.mpi_wrap.library builds it, `python -m quipu.mpi_wrap source`
-prints it.
+The generated sources are not in the repository. quipu.mpi_wrap.library builds them; `python -m quipu.mpi_wrap source`
+prints them.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from .table import Operation
 
 WRAPPERS = "wrappers.c"
 AT_HAND = "mpi_at_hand.h"
-# Functions that hand-written parts use if mpi.h has them.
+# Functions that the sources in native/ use if mpi.h declares them.
 OPTIONAL = ("MPI_Type_size_x", "MPI_Get_elements_x", "MPI_Dist_graph_neighbors_count", "MPI_Session_init")
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Text of the generated files, by file name; and the functions of the table that they count."""
+    """The text of the generated files by file name, and the functions of the table that they count."""
 
     files: Mapping[str, str]
     counted: tuple[str, ...]
 
 
 def generate(functions: Iterable[Function], operations: Mapping[str, Operation], family: str) -> Sources:
-    """Wrappers for `functions` of an MPI of this family, counting those that the table has.
+    """Return wrappers for `functions` of an MPI of this family; those in the table are counted.
 
     Raises MeasurementError if a function has other arguments than the table says.
     """
@@ -57,7 +57,7 @@ def generate(functions: Iterable[Function], operations: Mapping[str, Operation],
 
 
 def _replacements(names: Iterable[str], *, simulated: bool) -> str:
-    """The table through which the wrappers come into what does not ask for them (native/tables.c, native/chain.c)."""
+    """Return the table of wrappers for objects that do not call them by name (native/tables.c, native/chain.c)."""
     names = tuple(names)
     if simulated:
         aliases, rows = "", [f'{{"{name}", (const void *){replacement(name)}, NULL}}' for name in names]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which MPI an mpicc or an mpirun belongs to, and how programs are compiled and linked for it."""
+"""Find the MPI of an mpicc or mpirun, and the options that compile and link programs for it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .remembered import remembered
 OPEN_MPI, MPICH, INTEL, MVAPICH, SMPI = "Open MPI", "MPICH", "Intel MPI", "MVAPICH", "SMPI"
 UNKNOWN = "unknown"
 LIBRARY = "libquipu_mpi.so"
-"""What the PMPI library of an MPI is called."""
+"""File name of the PMPI library of an MPI."""
 QUESTION_SECONDS = 30
 
-# Options of compiler wrappers that print how they compile and link; the first pair that works is used.
+# Options with which compiler wrappers print their compile flags and link flags; the first pair that works is used.
 QUESTIONS = (
     ("--showme:compile", "--showme:link"),
     ("-compile_info", "-link_info"),
@@ -34,7 +34,7 @@ QUESTIONS = (
 
 @dataclass(frozen=True)
 class MpiInstallation:
-    """An MPI as its compiler wrapper describes it. `family` is one of the constants above."""
+    """The description of an MPI that its compiler wrapper gives. `family` is one of the constants above."""
 
     mpicc: Path
     family: str
@@ -44,18 +44,18 @@ class MpiInstallation:
 
     @property
     def interface(self) -> str | None:
-        """The family whose binary interface it has: that of MPICH for those made from it; None if not known."""
+        """The family with the same binary interface: MPICH also for MPIs derived from MPICH; None if unknown."""
         return MPICH if self.family in (INTEL, MVAPICH) else None if self.family == UNKNOWN else self.family
 
     def __str__(self) -> str:
-        """Family and version, as a person writes it."""
+        """Return family and version for messages."""
         return f"{self.family} {self.version}".strip()
 
 
 def describe_mpicc(mpicc: str | None = None, *, clang: str = "clang-19") -> MpiInstallation:
-    """The MPI of a compiler wrapper; without one, of $QUIPU_MPICC or the first `mpicc` in PATH.
+    """Return the MPI of a compiler wrapper (default: $QUIPU_MPICC, or the first `mpicc` in PATH).
 
-    Raises EnvironmentProblem if it is missing, MeasurementError if it is no compiler wrapper of an MPI.
+    Raises EnvironmentProblem if the wrapper is missing, MeasurementError if it is no compiler wrapper of an MPI.
     """
     name = mpicc or os.environ.get("QUIPU_MPICC") or "mpicc"
     found = shutil.which(name)
@@ -79,7 +79,7 @@ def _describe(found: str, clang: str) -> tuple[tuple[str, str, tuple[str, ...], 
     compile_flags, link_flags = _compile_flags(compiling), _link_flags(linking)
     header = run_clang(clang, [*compile_flags, "-E", "-dD"], INCLUDE)
     family, version = _identify(header)
-    if family == SMPI:  # what it includes first turns malloc and exit of programs into its own
+    if family == SMPI:  # its mpi.h replaces malloc and exit by macros
         compile_flags = tuple(_without(compile_flags, "-include"))
         version = (_ask(found, "-version") or "").removeprefix("SimGrid version").strip()
     data = Path(found).parents[1] / "share" / "openmpi" / "mpicc-wrapper-data.txt"
@@ -88,7 +88,7 @@ def _describe(found: str, clang: str) -> tuple[tuple[str, str, tuple[str, ...], 
 
 
 def _ask(program: str, question: str) -> str | None:
-    """What the program prints for this option, None if it fails."""
+    """Return the output of the program for this option, None if it fails."""
     try:
         result = subprocess.run(
             [program, question], capture_output=True, text=True, timeout=QUESTION_SECONDS, check=False
@@ -117,7 +117,7 @@ def _link_flags(answer: str) -> tuple[str, ...]:
 def _pick(
     words: Sequence[str], prefixes: tuple[str, ...], with_value: tuple[str, ...], *, pick_libraries: bool = False
 ) -> list[str]:
-    """The flags with one of these prefixes; values of `-I dir` and the like are kept with their flag."""
+    """Return the flags with one of these prefixes; a separate value, such as in `-I dir`, stays with its flag."""
     picked: list[str] = []
     position = 0
     while position < len(words):
@@ -132,12 +132,12 @@ def _pick(
 
 
 def _without(words: Sequence[str], option: str) -> list[str]:
-    """The words without this option and its value."""
+    """Return the words without this option and its value."""
     return [word for i, word in enumerate(words) if word != option and (i == 0 or words[i - 1] != option)]
 
 
 def _identify(macros: str) -> tuple[str, str]:
-    """Family and version from the macros of mpi.h."""
+    """Return family and version from the macros of mpi.h."""
     defined: Mapping[str, str] = {
         parts[1]: parts[2].strip('"') if len(parts) > 2 else ""
         for line in macros.splitlines()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libquipu_mpi.so for the MPI at hand: built on first use, then found in a cache.
+"""Build libquipu_mpi.so for an MPI on first use, and find it in a cache afterwards.
 
 The cache is ${XDG_CACHE_HOME:-~/.cache}/quipu/mpi. Each build has a folder whose name ends with a hash over all
-that went into it: the preprocessed mpi.h, the table, the sources, flags, compiler and runtime. A folder appears
-complete or not at all, so several processes may build at once.
+inputs: the preprocessed mpi.h, the table, the sources, flags, compiler and runtime. A finished folder is renamed to
+its final name in one step, so several processes may build at once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def mpi_library(
     clang: str = "clang-19",
     verbose: bool = False,
 ) -> Path:
-    """Path of the PMPI library for the MPI of this mpicc (default: $QUIPU_MPICC, or `mpicc` in PATH).
+    """Return the path of the PMPI library for the MPI of this mpicc (default: $QUIPU_MPICC, or `mpicc` in PATH).
 
     runtime_include: folder of quipu.h; runtime_lib: libquipu.so. Default: the files of the
     installation ($QUIPU_HOME, else this Python environment). Builds the library if it is not in the
@@ -69,7 +69,7 @@ def mpi_library(
             continue
         try:
             print(f"quipu: building the MPI library for {installation} (once) ...", file=sys.stderr, flush=True)
-            from .build import build  # only here: other launches need neither the table nor the generator
+            from .build import build  # not at the top: only a build needs the table and the generator
 
             build(installation, scratch, runtime_include=include, runtime_lib=runtime, clang=clang)
             _publish(scratch, cache / name)
@@ -82,7 +82,10 @@ def mpi_library(
 
 
 def runtime_files(include: Path | None = None, library: Path | None = None) -> tuple[Path, Path]:
-    """Folder of quipu.h and path of libquipu.so: as given, else of the installation. Raises EnvironmentProblem."""
+    """Return the folder of quipu.h and the path of libquipu.so: the arguments, else those of the installation.
+
+    Raises EnvironmentProblem if they are missing.
+    """
     native = prefix() / NATIVE
     include = include or native / "include"
     library = library or native / RUNTIME
@@ -96,7 +99,7 @@ def runtime_files(include: Path | None = None, library: Path | None = None) -> t
 
 
 def _folder_name(installation: MpiInstallation, include: Path, runtime: Path, clang: str) -> str:
-    """Return the name of the folder of a build, as it was if nothing has changed that it is made from."""
+    """Return the folder name of a build; it is stored in the cache while all inputs are unchanged."""
     parts = (
         str(installation),
         *installation.compile_flags,
@@ -109,7 +112,7 @@ def _folder_name(installation: MpiInstallation, include: Path, runtime: Path, cl
 
 
 def _new_folder_name(installation: MpiInstallation, include: Path, runtime: Path, clang: str) -> tuple[str, list[Path]]:
-    """Return the name of the folder of a build, and the files that it depends on."""
+    """Compute the folder name of a build; return it with the files that it depends on."""
     from quipu.modeling.mpi_operations import __file__ as operations
 
     from .build import COMPILE, HAND_WRITTEN
@@ -129,12 +132,12 @@ def _new_folder_name(installation: MpiInstallation, include: Path, runtime: Path
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     label = re.sub(r"[^a-z0-9.]+", "-", str(installation).lower()).strip("-")
     name = f"{label}-{digest.hexdigest()[:16]}"
-    # Folders of sources change when a file comes or goes.
+    # The modification time of a source folder changes when a file is added or removed.
     return name, [*source_files(header), *program_files(clang), *sources, Path(__file__).parent, include]
 
 
 def _caches() -> Iterator[Path]:
-    """Folders that may hold builds: the user's cache, else a private folder for temporary files."""
+    """Yield the folders for builds: the user's cache, else a private folder for temporary files."""
     cache = user_cache()
     if cache is not None:
         yield cache / "mpi"
@@ -147,10 +150,10 @@ def _caches() -> Iterator[Path]:
 
 
 def _stranger(*paths: Path) -> Path | None:
-    """Return the first path that someone else than this user or root may change, or their content; None: all are safe.
+    """Return the first path that users other than this user and root may replace or modify; None if all are safe.
 
-    Whoever may write the library, or exchange the folder that it is in, decides what is preloaded into programs. A path
-    that is not there is safe. A folder of this user that his group may write, as a umask of 002 makes it, is closed.
+    A user with write access to the library or its folder could preload other code into programs. A missing path is
+    safe. If the group may write to a folder of this user (umask 002), this access is removed.
     """
     for path in paths:
         try:
@@ -163,7 +166,7 @@ def _stranger(*paths: Path) -> Path | None:
             continue
         except OSError:
             return path
-        # In a folder with the sticky bit, as /tmp, others cannot exchange what is not theirs.
+        # In a folder with the sticky bit, such as /tmp, users cannot replace files of other users.
         closed = not status.st_mode & 0o022 or stat.S_ISLNK(status.st_mode) or status.st_mode & stat.S_ISVTX
         if not closed or not (mine or status.st_uid == 0):
             return path
@@ -171,7 +174,7 @@ def _stranger(*paths: Path) -> Path | None:
 
 
 def _publish(scratch: Path, final: Path) -> None:
-    """Rename the finished folder into place; if another process was faster, its build serves as well."""
+    """Rename the finished folder to its final name; if another process was faster, use the folder of that process."""
     scratch.chmod(0o755)
     (scratch / LIBRARY).chmod(0o755)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which MPI a program was linked with."""
+"""Find the MPI that a program was linked with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quipu.modeling.errors import FormatError
 from .elf import NEEDED, ElfFile, NoElf
 from .installation import MPICH, OPEN_MPI, SMPI
 
-# Names of libraries. libmpi.so.12 is that of MPICH and all that share its binary interface (Intel MPI, MVAPICH, Cray).
+# Names of libraries. libmpi.so.12 belongs to MPICH and all MPIs with its binary interface (Intel MPI, MVAPICH, Cray).
 _LIBRARIES = (
     (re.compile(r"libmpi\.so\.[2-9]\d$"), OPEN_MPI),
     (re.compile(r"libmpi(ch|_cray|_gnu.*|_intel.*)?\.so\.12$"), MPICH),
@@ -20,25 +20,25 @@ _LIBRARIES = (
 
 
 def mpi_of_program(program: Path) -> str | None:
-    """The binary interface of the MPI that a program asks for itself: OPEN_MPI, MPICH or SMPI.
+    """Return the binary interface of the MPI that a program is linked with directly: OPEN_MPI, MPICH or SMPI.
 
-    None for scripts, interpreters, and programs that link MPI statically or through another library.
+    Returns None for scripts, interpreters, and programs that link MPI statically or through another library.
     """
     needed = needed_libraries(program)
     return next((family for name in needed for pattern, family in _LIBRARIES if pattern.match(name)), None)
 
 
 def needed_libraries(program: Path) -> list[str]:
-    """Return the names of the libraries that a program asks for itself; none if it is a script or cannot be read."""
+    """Return the libraries that a program is linked with directly; none if it is a script or cannot be read."""
     try:
         with program.open("rb") as file:
             return [text for tag, text in ElfFile(file).dynamic() if tag == NEEDED]
     except (OSError, NoElf, FormatError):
-        return []  # no program, or a damaged one: starting it will show
+        return []  # no program, or a damaged one: starting it will give the error
 
 
 def is_elf(program: Path) -> bool:
-    """Whether a file is a compiled program or library."""
+    """Return whether a file is a compiled program or library."""
     try:
         with program.open("rb") as file:
             ElfFile(file)
@@ -48,7 +48,7 @@ def is_elf(program: Path) -> bool:
 
 
 def is_instrumented(program: Path) -> bool:
-    """Whether a program has sections that Quipu's compiler pass wrote: false for scripts and shells."""
+    """Return whether a program has sections that Quipu's compiler pass wrote: false for scripts and shells."""
     try:
         with program.open("rb") as file:
             return any(section.name.startswith(".quipu.") for section in ElfFile(file).sections())

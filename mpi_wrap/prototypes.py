@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The prototypes of an mpi.h, as clang sees them.
+"""Read the prototypes of an mpi.h with clang.
 
-The abstract syntax tree that clang prints as JSON is robust against macros, attributes and the style of a
-particular mpi.h: Open MPI, MPICH and SimGrid SMPI need no special cases here.
+Clang prints its abstract syntax tree as JSON. The tree does not depend on macros, attributes and the style of an
+mpi.h: Open MPI, MPICH and SimGrid SMPI need no special cases here.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ CONVERSION = re.compile(r"_(c|f|f08)2(c|f|f08)$")  # of handles and statuses bet
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: C type as clang writes it, and the name in mpi.h (may be empty)."""
+    """A parameter: C type as printed by clang, and the name in mpi.h (may be empty)."""
 
     type: str
     name: str
 
     def declare(self, name: str) -> str:
-        """C declaration of a parameter of this type with that name."""
+        """Return the C declaration of a parameter of this type with that name."""
         if "(*)" in self.type:
             return self.type.replace("(*)", f"(*{name})", 1)
         return f"{self.type}{'' if self.type.endswith('*') else ' '}{name}"
@@ -39,14 +39,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Function:
-    """A function that mpi.h declares and that has a PMPI_ twin."""
+    """A function that mpi.h declares and that also exists with the prefix PMPI_."""
 
     name: str
     parameters: tuple[Parameter, ...]
 
 
 def run_clang(clang: str, arguments: Sequence[str], source: str) -> str:
-    """Output of clang for `source` on its standard input.
+    """Return the output of clang for `source` on its standard input.
 
     Raises EnvironmentProblem if clang is missing, MeasurementError if it rejects the source.
     """
@@ -63,21 +63,21 @@ def run_clang(clang: str, arguments: Sequence[str], source: str) -> str:
 
 
 def source_files(preprocessed: str) -> list[Path]:
-    """Return the files that a preprocessed source was read from, as its line markers name them."""
+    """Return the files that a preprocessed source was read from, according to its line markers."""
     return [Path(name) for name in dict.fromkeys(_MARKER.findall(preprocessed)) if not name.startswith("<")]
 
 
 def program_files(program: str) -> list[Path]:
-    """Return the file of a program, if it is there."""
+    """Return the file of a program as a list; empty if it is missing."""
     found = shutil.which(program)
     return [] if found is None else [Path(found)]
 
 
 def read_prototypes(clang: str, flags: Sequence[str]) -> tuple[Function, ...]:
-    """The functions of the mpi.h that these compiler flags find which can be wrapped, by name.
+    """Return the functions of mpi.h that can be wrapped, sorted by name; `flags` are compiler flags that find mpi.h.
 
-    Left out: functions without a PMPI_ twin, with a variable number of arguments (MPI_Pcontrol), conversions of
-    handles, and what does not return an error code (MPI_Wtime): they move no data and cost next to nothing.
+    Left out are functions without a PMPI_ form or with a variable number of arguments (MPI_Pcontrol), conversions of
+    handles, and functions that do not return an error code (MPI_Wtime). They move no data and take almost no time.
     """
     dump = run_clang(clang, [*flags, "-w", "-fsyntax-only", "-Xclang", "-ast-dump=json"], INCLUDE)
     try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of compilers, kept from one launch to the next while the files that they depend on are the same.
+"""Store answers of compilers between launches, valid while the files that they depend on are unchanged.
 
-An answer is a JSON file in the user's cache. Asking again costs a launch a fifth of a second of processor time.
+An answer is a JSON file in the user's cache. Without the cache, a launch takes 0.2 s longer.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from quipu.modeling.prefix import user_cache
 _VARIABLES = re.compile(
     r"(PATH|.*_PATH|CPATH|(I_)?MPI_.*|(O|P)MPI_.*|OPAL_.*|PMIX_.*|PRTE_.*|MPICH_.*|MV2_.*|SMPI_.*|QUIPU_(CC|HOME|MPICC))"
 )
-"""Variables that choose a compiler, or say what it prints."""
+"""Environment variables that select a compiler or change its output."""
 
 
 def remembered(kind: str, question: Sequence[str], ask: Callable[[], tuple[Any, Iterable[Path]]]) -> Any:
-    """Return the answer to a question (as JSON gives it back): that of an earlier launch, else what `ask` returns.
+    """Return the stored answer to a question of an earlier launch, else call `ask` and store its answer.
 
-    ask: returns the answer and the files that it depends on. Size, time or place of one of these files being another,
-    or a variable of the environment that chooses compilers, the question is asked again. Where nothing can be written,
-    it is asked each time. What `ask` raises is raised.
+    The answer is a value as read from JSON. `ask` returns the answer and the files that it depends on. It is called
+    again if the size, the time or the path of one of these files has changed, or an environment variable that selects
+    compilers. It is called each time if the cache is not writable. Exceptions of `ask` are passed on.
     """
     cache = user_cache()
     if cache is None:
@@ -51,7 +51,7 @@ def remembered(kind: str, question: Sequence[str], ask: Callable[[], tuple[Any, 
 
 
 def _state(file: str | Path) -> list[int]:
-    """Return what changes when a file does: size, time of the last change, number; -1 if it is not there."""
+    """Return size, modification time and inode number of a file, which show changes; -1 if the file is missing."""
     try:
         status = Path(file).stat()
     except OSError:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of MPI operations (operations.toml), checked, with what the wrappers count.
+"""Read and check the table of MPI operations (operations.toml), with the amounts that the wrappers count.
 
-`load_table` gives the rows; `operations_of` expands them into the functions that mpi.h may declare: alike
-functions, nonblocking and persistent forms, large-count twins.
+`load_table` returns the rows. `operations_of` expands them into the functions that mpi.h may declare: functions with
+the same rule, nonblocking and persistent forms, and forms with large counts (MPI_Send_c).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .expression import Expression, parse
 
 TABLE = mpi_operations.table_path()
 
-# The keys whose values are one of a few texts.
+# Keys with a fixed set of values.
 CHOICES = {
     "kind": get_args(mpi_operations.Kind),
     "completes": get_args(mpi_operations.Completes),
@@ -31,7 +31,7 @@ FORMS = ("nonblocking", "persistent")
 COUNTED = frozenset({"arguments", "forms", "sent", "received", "room", "to", "from"})
 KEYS = COUNTED | frozenset(CHOICES) | {"alike", "convention", "model"}
 STATUS = "status"
-# Names of variables in generated wrappers.
+# Names of variables in generated wrappers, which arguments must not have.
 RESERVED = frozenset(
     {"result", "call", "region", "group", "sent", "received", "to_peer", "from_peer", "completion", "own_status", "i"}
 )
@@ -39,10 +39,10 @@ RESERVED = frozenset(
 
 @dataclass(frozen=True)
 class Operation(mpi_operations.MpiOperation):
-    """One MPI function of the table, with what its wrapper counts.
+    """One MPI function of the table, with the amounts that its wrapper counts.
 
-    `received_from_status` says that the status of the completed operation gives the received bytes; `received`
-    is then None, and `room` may say how much fits into the buffer.
+    `received_from_status`: the status of the completed operation gives the received bytes. `received` is then None,
+    and `room` is the size of the receive buffer, if known.
     """
 
     sent: Expression | None = None
@@ -55,23 +55,23 @@ class Operation(mpi_operations.MpiOperation):
 
     @property
     def group_argument(self) -> str | None:
-        """The argument that names the processes that take part: comm, win or file."""
+        """The argument with the participating processes: comm, win or file."""
         return next((name for name in ("comm", "win", "file") if name in self.arguments), None)
 
     @property
     def counts_messages(self) -> bool:
-        """Whether a direction with an expression is one message, however many bytes it has."""
+        """Whether each direction with an expression counts as one message, for any number of bytes."""
         return self.kind in ("point-to-point", "one-sided") or (self.kind == "persistent" and self.to_or_from)
 
     @property
     def to_or_from(self) -> bool:
-        """Whether a peer is named."""
+        """Whether the operation has an argument with the rank of a peer."""
         return self.to is not None or self.source is not None
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the file: the operation that it names, and the others that follow the same rule."""
+    """One row of the file: an operation, and further operations that follow the same rule."""
 
     operation: Operation
     alike: tuple[str, ...]
@@ -85,7 +85,7 @@ class Row:
 
 
 def load_table(path: Path = TABLE) -> tuple[Row, ...]:
-    """Read the table. Raises FormatError with the line of the row at fault."""
+    """Read the table. Raises FormatError with the line of the wrong row."""
     data = mpi_operations.read_rows(path)
     lines = {line.strip(): number for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)}
     rows = tuple(_row(name, entry, path, lines.get(f"[{name}]", 1)) for name, entry in data.items())
@@ -99,7 +99,7 @@ def load_table(path: Path = TABLE) -> tuple[Row, ...]:
 
 
 def operations_of(rows: Iterable[Row]) -> Mapping[str, Operation]:
-    """Every function of the table that is counted, by name, in all forms and with large-count twins."""
+    """Return all counted functions of the table by name, in all forms, also those with large counts."""
     found: dict[str, Operation] = {}
     for row in rows:
         if row.operation.kind != "uncounted":
@@ -144,7 +144,7 @@ def _row(name: str, entry: object, path: Path, line: int) -> Row:
 
 
 def _check_keys(name: str, entry: Mapping[str, object], path: Path, line: int) -> None:
-    """Raise FormatError for an unknown key, one that the kind needs or does not have, or a value that is no choice."""
+    """Raise FormatError for an unknown key, a key that is missing or not allowed for the kind, or a wrong value."""
     if unknown := sorted(set(entry) - KEYS):
         raise FormatError(path, f"{name}: unknown key {unknown[0]!r}", line)
     for key, choices in CHOICES.items():

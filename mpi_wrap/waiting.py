@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How wrappers separate waiting from transfer: C text around the call of MPI (native/wait.c, native/wait_smpi.c).
+"""Generate the C text around the call of MPI that separates waiting from transfer.
 
-The text uses the operation's arguments by their names in the table, and `call.node`.
+The functions that it calls are in native/wait.c and native/wait_smpi.c. The text uses the operation's arguments with
+their names in the table, and `call.node`.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ BEGIN = "const uint64_t wait_begin = quipu_mpi_wait_begin(&call, {awaited});"
 END = "const uint64_t wait_end = quipu_mpi_wait_end(&call);"
 NOW = "const uint64_t wait_begin = quipu_ticks();"
 
-# Operations of a whole communicator, and how SMPI calls whom they wait for.
+# Collective operations by the ranks that they wait for, and the names of these kinds in native/wait_smpi.c.
 COLLECTIVE = {"all": "AWAITS_ALL", "root": "AWAITS_ROOT", "leaves": "ROOT_AWAITS"}
 TIMED = ("sender", "receiver", "peers", "buffer", "message", "requests")
 
 
 @dataclass
 class Statements:
-    """Lines of C before a call, after it, and after it if it succeeded."""
+    """Lines of C before a call, after it, and after it only if it succeeded."""
 
     before: list[str] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
@@ -29,17 +30,17 @@ class Statements:
 
 
 def transfer(operation: Operation, result: str = "result") -> Statements:
-    """Text around an operation that moves data; `sent` and `received` are its bytes where it succeeded."""
+    """Return the text around an operation that moves data; `sent` and `received` are its bytes if it succeeded."""
     return Statements(before(operation), after(operation, result), success(operation))
 
 
 def is_timed(operation: Operation) -> bool:
-    """Whether the call itself is timed: BEGIN goes right before it, END right after it."""
+    """Return whether the call itself is timed, with BEGIN right before it and END right after it."""
     return operation.waits_for in TIMED
 
 
 def before(operation: Operation) -> list[str]:
-    """Statements before the call."""
+    """Return the statements before the call."""
     if operation.waits_for in COLLECTIVE:
         return ["quipu_mpi_before_collective(call.node, comm);"]
     lines = []
@@ -51,7 +52,7 @@ def before(operation: Operation) -> list[str]:
 
 
 def success(operation: Operation) -> list[str]:
-    """Statements after a call that moved data and succeeded; `sent` and `received` are its bytes."""
+    """Return the statements after a call that moved data and succeeded; `sent` and `received` are its bytes."""
     if operation.waits_for == "sender":
         return ["quipu_mpi_after_receive(call.node, awaited, wait_begin, wait_end, received);"]
     if is_timed(operation):
@@ -60,21 +61,21 @@ def success(operation: Operation) -> list[str]:
 
 
 def completed(operation: Operation, completion: str) -> list[str]:
-    """Statements after a call that completes requests; `completion` is the variable that collects them."""
+    """Return the statements after a call that completes requests; the variable `completion` collects the requests."""
     if not is_timed(operation):
         return []
     return [f"quipu_mpi_wait_between(call.node, wait_begin, wait_end, {completion}.bytes);"]
 
 
 def after(operation: Operation, result: str = "result") -> list[str]:
-    """Statements right after the call, whether it succeeded or not; `result` is the C text of its error code."""
+    """Return the statements right after the call, successful or not; `result` is the C text of its error code."""
     if operation.waits_for in COLLECTIVE:
         return [f"quipu_mpi_after_collective(comm, {result});"]
     return [END] if is_timed(operation) else []
 
 
 def simulated_transfer(operation: Operation) -> Statements:
-    """Text around an operation that moves data or posts or makes a request, under SMPI."""
+    """Return the text for SMPI around an operation that moves data, or that starts or creates a request."""
     arguments = operation.arguments
     if operation.waits_for in COLLECTIVE:
         root, awaited = "root" if "root" in arguments else "-1", COLLECTIVE[operation.waits_for]
@@ -108,7 +109,7 @@ def simulated_transfer(operation: Operation) -> Statements:
 
 
 def simulated_window(window: str) -> Statements:
-    """Text around a function in which all processes of a window wait for each other, under SMPI."""
+    """Return the text for SMPI around a function in which all processes of a window wait for each other."""
     return Statements(
         [NOW, f"quipu_mpi_arrive_at_window({window});"],
         [f"quipu_mpi_depart_from_window(call.node, {window}, wait_begin);"],
@@ -116,12 +117,12 @@ def simulated_window(window: str) -> Statements:
 
 
 def simulated_start(count: str, requests: str) -> list[str]:
-    """Statements before a function that starts requests, under SMPI."""
+    """Return the statements for SMPI before a function that starts requests."""
     return [f"quipu_mpi_messages_started({count}, {requests});"]
 
 
 def simulated_completion(operation: Operation, count: str, requests: str) -> Statements:
-    """Text around a function that completes requests, under SMPI."""
+    """Return the text for SMPI around a function that completes requests."""
     begin = "wait_begin" if is_timed(operation) else "0"
     return Statements(
         [

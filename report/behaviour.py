@@ -19,7 +19,7 @@ Places = Mapping[tuple[tuple[str, ...], str], int]
 
 
 def change_rows(places: Places, observed: Mapping[str, Sequence[Behaviour]]) -> list[ChangeRow]:
-    """Return the changes of behaviour of the (path, metric) pairs of `places`, which maps them to call paths."""
+    """Return the changes of behaviour of the (path, metric) pairs in `places`, which maps them to call paths."""
     rows = []
     for (path, metric), node in places.items():
         change = observed[metric][node].change if metric in observed else None
@@ -31,7 +31,7 @@ def change_rows(places: Places, observed: Mapping[str, Sequence[Behaviour]]) -> 
 
 
 def noise_rows(places: Places, observed: Mapping[str, Sequence[Behaviour]], experiment: Experiment) -> list[NoiseRow]:
-    """Return the noise of the (path, metric) pairs of `places`; effort has none."""
+    """Return the noise of the (path, metric) pairs in `places`; effort has no noise."""
     rows = []
     for (path, metric), node in places.items():
         deviation = observed[metric][node].deviation if metric in observed else None
@@ -80,11 +80,12 @@ def unrepeated(observed: Mapping[str, Sequence[Behaviour]]) -> list[str]:
 
 
 def behaviour_data(experiment: Experiment, observed: Mapping[str, Sequence[Behaviour]]) -> dict[str, Any]:
-    """Return the data of the report: "noise" and "changes".
+    """Return "noise" and "changes" of the data of the report.
 
-    noise: per cost metric "levels" (quantiles 0, 5, 25, 50, 75, 95 and 100 % of the noise levels of the program, empty
-    without repetitions), "mean" of them, "count", and "paths": [path, range, quantiles of the deviations at 5 and 95 %,
-    worst, the point of the worst as text, warning]. changes: "path", "metric", "parameter", "last", "first", models.
+    - noise: by cost metric, "levels" (quantiles 0, 5, 25, 50, 75, 95 and 100 % of the noise levels of the program;
+      empty without repetitions), their "mean" and "count", and "paths": [path, range, 5 and 95 % quantiles of the
+      deviations, worst deviation, its point as text, warning].
+    - changes: "path", "metric", "parameter", "last", "first", models.
     """
     noise: dict[str, Any] = {}
     changes: list[tuple[int, str, Change]] = []

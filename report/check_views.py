@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a check of expectations gives, for every kind of output."""
+"""Results of a check of expectations, for every kind of output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .json_views import SCHEMA
 
 @dataclass(frozen=True)
 class Cause:
-    """Where something changed or grows: a text for people and a place in the source; line 0: unknown."""
+    """The cause of a change or growth: a text and a source location; line 0: unknown."""
 
     text: str
     file: str = ""
@@ -23,11 +23,12 @@ class Cause:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Whether one rule holds for one call path.
+    """The result of one rule for one call path.
 
-    rule: what is expected, in words; name: that of the rule, if the user gave one. path: the call path as text, or the
-    pattern that nothing fits. message: what was found. file, line: of the region, "" and 0 if unknown. causes: what
-    changed, functions and lines, the largest first. kind: what sort of rule it is.
+    - rule: the expectation as text. name: the name of the rule, if the user gave one. kind: the kind of rule.
+    - path: the call path as text, or the pattern without a match.
+    - message: the measured result. file, line: of the region, "" and 0 if unknown.
+    - causes: changed functions and lines, the largest change first.
     """
 
     rule: str
@@ -43,7 +44,7 @@ class CheckResult:
 
     @property
     def held(self) -> bool:
-        """Whether it holds."""
+        """Whether the rule holds."""
         return self.state is State.HELD
 
     @property
@@ -53,7 +54,7 @@ class CheckResult:
 
 
 def summary(results: Sequence[CheckResult]) -> str:
-    """Return how many rules hold, as a sentence."""
+    """Return a sentence with the number of rules that hold."""
     counts = {state: sum(one.state is state for one in results) for state in State}
     parts = [f"{count} {state.value}" for state, count in counts.items() if count or state is State.HELD]
     return f"{len(results)} expectation{'' if len(results) == 1 else 's'}: {', '.join(parts)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends how much to whom: the communication matrix of a run, in blocks of ranks where there are many."""
+"""Views of the communication matrix of a run, by rank or by blocks of ranks if there are many."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .json_views import document_json
 from .measured_run import Rank
 
 MOST_BLOCKS = 64
-_MOST_CELLS = 20_000  # of all configurations together, in a page
+_MOST_CELLS = 20_000  # largest number of cells of all configurations in a page
 _MOST_PAIRS = 10
 _MOST_DISTANCES = 6
 
 
 class Pairs(Protocol):
-    """Bytes and messages from rank to rank, shape (pairs,), each pair once; a rank of -1 is not known."""
+    """Bytes and messages from rank to rank, shape (pairs,), each pair once; -1 is an unknown rank."""
 
     @property
     def sender(self) -> IntArray: ...  # noqa: D102
@@ -44,12 +44,15 @@ class PairRow:
 
 @dataclass(frozen=True, eq=False)
 class CommunicationView:
-    """The matrix of a run. ranks_per_block: ranks of one row; 1 if every rank has a separate row.
+    """The communication matrix of a run.
 
-    bytes, messages: int64 of shape (blocks, blocks), row: sender. unknown: bytes to or from ranks that are not known.
-    partners: fewest, mean and most ranks that a rank sends to. distances: receiver minus sender, and its share of all
-    bytes (of messages if these are empty), largest first. within_nodes: share of the bytes that stays on a node; None
-    if it is not known where ranks are. busiest: the largest share of a rank in what is sent over that of the mean rank.
+    - ranks_per_block: ranks per row; 1 if every rank has a separate row.
+    - bytes, messages: int64 of shape (blocks, blocks); rows are senders.
+    - unknown: bytes to or from unknown ranks.
+    - partners: minimum, mean and maximum number of ranks that a rank sends to.
+    - distances: receiver minus sender, and its share of all bytes (of messages if all are empty), largest first.
+    - within_nodes: share of the bytes between ranks of the same node; None if the nodes are unknown.
+    - busiest: ratio of the largest amount sent by a rank to the mean over ranks.
     """
 
     ranks: int
@@ -69,7 +72,7 @@ class CommunicationView:
 def communication_view(
     pairs: Pairs, ranks: int, records: Sequence[Rank] = (), most_blocks: int = MOST_BLOCKS
 ) -> CommunicationView:
-    """Return what the views show; records: where the ranks were. ranks: how many the run had."""
+    """Return the data of the views. records: the node of each rank. ranks: number of ranks of the run."""
     known = (pairs.sender >= 0) & (pairs.receiver >= 0)
     sender, receiver, size, messages = (
         column[known] for column in (pairs.sender, pairs.receiver, pairs.bytes, pairs.messages)
@@ -120,7 +123,7 @@ def _within_nodes(sender: IntArray, receiver: IntArray, weight: IntArray, hosts:
 
 
 def communication_json(title: str, view: CommunicationView, pairs: Pairs) -> dict[str, Any]:
-    """Return all pairs, and what the head of the view says. title: the run."""
+    """Return all pairs, and the facts in the head of the view. title: the run."""
     columns = (getattr(pairs, name).tolist() for name in ("sender", "receiver", "bytes", "messages"))
     return document_json(
         "communication",
@@ -140,9 +143,10 @@ def communication_json(title: str, view: CommunicationView, pairs: Pairs) -> dic
 def communication_data(
     matrices: Mapping[tuple[float, ...], tuple[Pairs, int]], points: FloatArray
 ) -> list[dict[str, Any]]:
-    """Return matrices for the page, coarser if there are many.
+    """Return matrices for the page, with larger blocks if there are many.
 
-    matrices: point → pairs, ranks of one of its runs; points: (configurations, parameters), which the page numbers.
+    matrices: by point, the pairs and the number of ranks of one run. points: shape (configurations, parameters); the
+    page refers to their indices.
     """
     places = {tuple(point): at for at, point in enumerate(points.tolist())}
     found = {places[point]: matrix for point, matrix in matrices.items() if point in places}

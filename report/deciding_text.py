@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formulas of counts that disagree at a point, and the run that decides, in words."""
+"""Texts about formulas of counts that differ at a point, and the run that shows which one holds."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .short_label import short_label
 from .text import percent, quantity
 
 COUNTS = ("instructions", "blocks", "visits", "bytes_sent", "messages_sent")
-"""Counts that predictions of time rest on."""
+"""Counts on which predictions of time depend."""
 
 
 def deciding_notes(counts: CountModels | None, point: Mapping[str, float], metrics: Iterable[str]) -> list[str]:
-    """Return what decides between the formulas of counts that disagree at a point; none if they agree.
+    """Return a note about formulas of counts that differ at a point, and the run that decides; empty if they agree.
 
-    Of several metrics, that whose formulas are apart most.
+    The note is about the metric with the largest difference.
     """
     found = furthest(counts, point, metrics)
     if counts is None or found is None:
@@ -39,7 +39,10 @@ def deciding_notes(counts: CountModels | None, point: Mapping[str, float], metri
 def furthest(
     counts: CountModels | None, point: Mapping[str, float], metrics: Iterable[str]
 ) -> tuple[str, Deciding] | None:
-    """Return the metric whose formulas are apart most at a point, and what decides; None if all agree."""
+    """Return the metric with the largest difference between its formulas at a point, and the deciding run.
+
+    None if all formulas agree.
+    """
     if counts is None:
         return None
     found = ((metric, counts.deciding(point, metric)) for metric in metrics if metric in counts.metrics)
@@ -58,7 +61,7 @@ def deciding_run(counts: CountModels, point: Sequence[float]) -> str:
 def counting_json(counts: CountModels | None, point: Mapping[str, float]) -> dict[str, Any] | None:
     """Return the count-only run that decides between formulas at a point: "metric", "path", "point", "work", "command".
 
-    work: as a share of that at the point. None if all formulas agree, or if no run decides.
+    work: relative to the work at the point. None if all formulas agree, or if no run decides.
     """
     found = furthest(counts, point, COUNTS)
     if counts is None or found is None or found[1].point is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between two runs or experiments, for every kind of output."""
+"""Differences between two runs or experiments, for every kind of output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .views import steps
 
 @dataclass(frozen=True)
 class LineRow:
-    """A source line whose effort differs, mean over ranks. line: after, 0 if it is gone; old_line: before, 0 if new."""
+    """A source line whose effort differs, mean over ranks. line: new number, 0 if removed; old_line: 0 if added."""
 
     function: str
     file: str
@@ -29,10 +29,10 @@ class LineRow:
 
 @dataclass(frozen=True)
 class EffortRow:
-    """An effort metric of a call path that differs, with the source lines behind it.
+    """An effort metric of a call path that differs, with the source lines that cause the difference.
 
-    growth_before, growth_after: models on both sides, where enough was measured; empty if they are the same. weight:
-    the change as part of the whole program, on the side where that is more.
+    growth_before, growth_after: models of both sides, if enough was measured; empty if they are equal. weight: the
+    change as a share of the whole program, the larger share of both sides.
     """
 
     difference: EffortDifference
@@ -45,10 +45,9 @@ class EffortRow:
 
 @dataclass(frozen=True, eq=False)
 class DifferenceView:
-    """Two sides: their names, what is common, and what differs; effort exactly, times with how sure that is.
+    """A comparison of two sides: names, common facts, exact differences of effort, and tested differences of time.
 
-    quality: of both measurements, in one line each. equal: metrics of effort that were compared and are the same
-    everywhere.
+    quality: of both measurements, one line each. equal: effort metrics that are equal for all call paths.
     """
 
     before: str
@@ -69,7 +68,7 @@ class DifferenceView:
         return next((one for one in self.times if one.path < 0), None)
 
     def is_start_or_end(self, path: int) -> bool:
-        """Whether a call path is of the start or the end of MPI, which is no part of the program."""
+        """Return whether a call path belongs to the start or the end of MPI, which is not part of the program."""
         return path >= 0 and bool(self.tree.start_and_end[path])
 
     def label(self, path: int) -> tuple[str, ...]:
@@ -78,7 +77,7 @@ class DifferenceView:
 
 
 def difference_json(view: DifferenceView) -> dict[str, Any]:
-    """Return what differs: "before", "after", "configurations" (how many), "quality" (one line for each side),
+    """Return the differences: "before", "after", "configurations" (number), "quality" (one line for each side),
     "metrics", "same_effort", "effort", "times".
 
     Each of "effort": "id", "parent", "depth", "path", "region", "start_and_end" as `quipu show --json` has them,
@@ -139,7 +138,7 @@ def _time(view: DifferenceView, one: TimeDifference) -> dict[str, Any]:
 
 
 def by_path(rows: Sequence[EffortRow]) -> list[list[EffortRow]]:
-    """Return the rows of each call path, the call path with the largest part of the program that changed first."""
+    """Return the rows of each call path; the call path with the largest change relative to the program is first."""
     groups: dict[int, list[EffortRow]] = {}
     for row in rows:
         groups.setdefault(row.difference.path, []).append(row)

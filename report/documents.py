@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents of `--json`, as documents.toml lists them: as data for their reference, and as one JSON Schema."""
+"""The documents of `--json` from documents.toml: as data for the reference, and as one JSON Schema."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SIMPLE: Mapping[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Key:
-    """One key of a document or part; type: as written in documents.toml, without the marks of the other two."""
+    """One key of a document or part. type: as in documents.toml, without the marks for the other two fields."""
 
     name: str
     type: str
@@ -33,7 +33,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Document:
-    """A document (version ≥ 1, `what` it is) or a part of documents (version 0)."""
+    """A document (version ≥ 1) or a part of documents (version 0). what: its description."""
 
     name: str
     keys: tuple[Key, ...]
@@ -52,7 +52,7 @@ def documents() -> tuple[Document, ...]:
 
 @cache
 def parts() -> tuple[Document, ...]:
-    """Return what several documents are made of; a part has the keys of the one that it extends, too."""
+    """Return the parts of documents; a part includes the keys of the part that it extends."""
     table = _table()["parts"]
     return tuple(Document(name, tuple(_part_keys(name, table))) for name in table)
 
@@ -110,7 +110,7 @@ def _keys(content: Mapping[str, Any], besides: tuple[str, ...]) -> Iterator[Key]
 
 
 def _object(keys: tuple[Key, ...]) -> dict[str, Any]:
-    """Return the schema of an object; other keys may be added to it."""
+    """Return the schema of an object, which may also contain other keys."""
     return {
         "type": "object",
         "properties": {key.name: {**_of_type(key.type, key.nullable), "description": key.text} for key in keys},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efficiencies of an experiment as rows for every kind of output: the program, call paths, what loses the time."""
+"""Efficiencies of an experiment as rows for every kind of output: the program, call paths, causes of losses."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .views import steps
 from .waiting_views import named, waiting_json, worth_a_line
 
 GOOD, POOR = 0.8, 0.6
-"""From the first on an efficiency is good (as POP says), below the second it is poor."""
-_MOST_COLUMNS = 8  # of the page
+"""An efficiency of at least the first number is good (as in POP), below the second number it is poor."""
+_MOST_COLUMNS = 8  # largest number of columns in the page
 _MOST_LOSSES = 4
-_WORTH = 0.01  # parts of the elapsed time that are worth an item
+_WORTH = 0.01  # least share of the elapsed time for an entry
 _OF_HYBRID = {
     **dict.fromkeys(("serialization", "transfer"), "mpi_communication"),
     "work_balance": "mpi_load_balance",
 }
-_INSIDE_HYBRID = ("load_balance", "communication")  # of all threads, which those of MPI and OpenMP multiply to
+_INSIDE_HYBRID = ("load_balance", "communication")  # factors of all threads: products of the factors of MPI and OpenMP
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +59,8 @@ class EfficiencyColumn:
 class EfficiencyView:
     """The efficiencies of an experiment.
 
-    columns: one per configuration, then predicted ones. repetitions: every run. losses, waiting: what call paths lose
-    in the last measured configuration, and what its ranks wait for; None where single ranks are not known.
+    columns: one per configuration, then predicted ones. repetitions: every run. losses, waiting: losses of call paths
+    and causes of waiting in the last measured configuration; None if single ranks are unknown.
     """
 
     title: str
@@ -80,7 +80,7 @@ class EfficiencyView:
 
 @dataclass(frozen=True)
 class FactorRow:
-    """One factor in a table: how deep it is in the hierarchy, its title, and (value, low, high) of each column."""
+    """One factor in a table: its depth in the hierarchy, its title, and (value, low, high) of each column."""
 
     name: str
     title: str
@@ -89,9 +89,9 @@ class FactorRow:
 
 
 def factor_rows(columns: Sequence[EfficiencyColumn], scope: int = -1) -> list[FactorRow]:
-    """Return the factors of a scope that any column has, each above those that it is made of. Scope -1: the program.
+    """Return the factors of a scope in any column, each above its own factors. Scope -1: the program.
 
-    Without several configurations to compare there is no computation scalability.
+    Computation scalability is missing if there are no configurations to compare.
     """
     hybrid = any("mpi_parallel" in column.factors.values for column in columns)
     moved = _OF_HYBRID if hybrid else {}
@@ -125,7 +125,7 @@ def scopes_that_fit(tree: CallTree, pattern: str) -> list[int]:
 
 
 def efficiency_notes(columns: Sequence[EfficiencyColumn]) -> list[str]:
-    """Return what could not be determined, and how to get it."""
+    """Return notes on factors that were not determined, and how to measure them."""
     notes = []
     if any(column.factors.missing for column in columns):
         notes.append(NOT_SEPARATED())
@@ -138,7 +138,7 @@ def efficiency_notes(columns: Sequence[EfficiencyColumn]) -> list[str]:
 
 
 def scaling_fact(columns: Sequence[EfficiencyColumn]) -> list[tuple[str, str]]:
-    """Return which scaling the configurations have, and relative to which run; empty if none can be compared."""
+    """Return the kind of scaling of the configurations, and the reference run; empty if none can be compared."""
     found = [column for column in columns if column.scaling != "none"]
     if not found:
         return []
@@ -183,13 +183,12 @@ def efficiency_json(view: EfficiencyView) -> dict[str, Any]:
 
 
 def efficiency_data(view: EfficiencyView | None) -> dict[str, Any] | None:
-    """Return the efficiencies for the page: "headings" and "rows" of a table, what loses most time ("lost"), and
-    what ranks wait for ("waits").
+    """Return the efficiencies for the page: "headings" and "rows" of a table, the largest losses ("lost"), and causes
+    of waiting ("waits").
 
-    None where all runs have one processor, or there is no view.
-
-    rows: "title", "depth", "values", one for each heading. lost: null where single ranks are not known; "at", "share"
-    of the elapsed time, "slowest" (null for one rank), "paths": "path", "share", "most": the factor it loses most of.
+    The result is None if all runs have one processor, or there is no view. rows: "title", "depth", "values" (one for
+    each heading). lost: null if single ranks are unknown; otherwise "at", "share" of the elapsed time, "slowest" (null
+    for one rank), "paths" with "path", "share", and "most" (the factor with the largest loss).
     """
     if view is None or all(column.ranks * column.threads == 1 for column in view.columns):
         return None
@@ -225,7 +224,7 @@ def efficiency_data(view: EfficiencyView | None) -> dict[str, Any] | None:
 
 
 def _waits(found: RootCauses) -> list[dict[str, Any]]:
-    """Return what waits for the page: "path", "seconds", and "causes": "path", "rank", "share", and why."""
+    """Return operations with waiting for the page: "path", "seconds", and "causes": "path", "rank", "share", reason."""
     return [
         {
             "path": cause.path,
@@ -246,7 +245,7 @@ def _waits(found: RootCauses) -> list[dict[str, Any]]:
 
 
 def loss_parts(losses: Losses, path: int) -> dict[str, float | int | None]:
-    """Return the seconds that a call path loses, by the factor that they are a loss of, and together."""
+    """Return the seconds that a call path loses, by factor and in total."""
     parts = (losses.load_balance, losses.communication, losses.threads, losses.computation, losses.total)
     names = ("load_balance", "communication", "threads", "computation", "total")
     return {name: json_number(float(part[path])) for name, part in zip(names, parts, strict=True)}
@@ -278,6 +277,6 @@ def _factors_json(factors: Factors, scope: int) -> dict[str, Any]:
 
 
 def reference_text(run: RunTimes) -> str:
-    """Return the run that others are compared with, as text: its configuration and processors."""
+    """Return the reference run as text: its configuration and processors."""
     place = point_text(tuple(run.point), run.point.values())
     return f"{place} ({counted(run.processors, 'processor', 'processors')})"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of matplotlib, which is there with `pip install 'quipu[plots]'`, without its global state."""
+"""Figures of matplotlib (`pip install 'quipu[plots]'`) without its global state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quipu.modeling.printable import one_line
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Ratio of values from which an axis is logarithmic.
+# An axis is logarithmic if the ratio of its values is at least this number.
 GEOMETRIC = 8.0
 
 
@@ -24,7 +24,7 @@ def new_figure(width: float, height: float) -> Figure:
         raise EnvironmentProblem("plots need matplotlib: pip install 'quipu[plots]'") from error
 
     class ShownFigure(Figure):
-        """Without the global state of pyplot, IPython would show the name of the class."""
+        """A figure that IPython shows as an image; without pyplot it would show the name of the class."""
 
         def _repr_png_(self) -> bytes:
             content = BytesIO()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the iterations of a phase change during a run."""
+"""Views of the iterations of a phase in the course of a run."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ class Iterations(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class IterationsView:
-    """One phase. first, last, iterations: of each span, int64 of shape (spans,), in the order of the run.
+    """One phase. Spans are in the order of the run.
 
-    mean, max: by metric, float64 of shape (spans,): of one iteration, over the ranks; NaN where it is not known.
+    first, last, iterations: of each span, int64 of shape (spans,). mean, max: by metric, float64 of shape (spans,), of
+    one iteration, over the ranks; NaN if unknown.
     """
 
     phase: str
@@ -54,7 +55,7 @@ class IterationsView:
     max: dict[str, FloatArray]
 
     def changes(self) -> dict[str, float]:
-        """Return, by metric, how many times the last quarter of the iterations has what the first quarter has."""
+        """Return the ratio of the last quarter of the iterations to the first quarter, by metric."""
         quarter = max(1, self.iterations.size // _QUARTERS)
         found = {}
         for metric, values in self.mean.items():
@@ -64,7 +65,7 @@ class IterationsView:
         return found
 
     def grouped(self, most: int) -> IterationsView:
-        """Return the same in at most so many spans; each span combines adjacent iterations."""
+        """Return the phase with at most `most` spans; each span combines adjacent iterations."""
         size = -(-self.iterations.size // most)
         starts = np.arange(0, self.iterations.size, size)
         ends = np.append(starts[1:], self.iterations.size) - 1
@@ -85,9 +86,9 @@ def _ends(quarter: int) -> tuple[slice, slice]:
 
 
 def iterations_view(table: Iterations, phase: str, metrics: Sequence[str] = ()) -> IterationsView:
-    """Return one phase of a run. metrics: which ones; all that are not zero by default.
+    """Return one phase of a run. metrics: default: all that are not zero.
 
-    Raises UsageError for a phase or a metric that the run does not have.
+    Raises UsageError for a phase or a metric that the run does not contain.
     """
     phases = list(dict.fromkeys(table.phase))
     if phase not in phases:

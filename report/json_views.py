@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The JSON views of the command line (`--json`): plain dictionaries with stable keys.
 
-documents.toml lists them all with their keys, and every output is checked against it. Every view has "format" (which
-view) and "schema" (its version). Numbers that were not measured are null. Call paths are numbered from 0, parents
-before children; "path" is the list of displayed region names from the root.
+documents.toml lists all views with their keys; tests check every output against it. Every view has "format" (its name)
+and "schema" (its version). Unmeasured numbers are null. Call paths are numbered from 0, parents before children; "path"
+is the list of display names of the regions from the root.
 
 Inclusive values, totals, shares and rankings describe the program without the start and the end of MPI. The start and
 the end are marked, or have separate members (schema 2).
@@ -38,11 +38,11 @@ _SCOPES: tuple[Scope, ...] = ("inclusive", "exclusive")
 def show_json(view: TreeView, options: TreeOptions) -> dict[str, Any]:
     """Return a call tree: "title", "facts", "notes", "samples", "over", "oversubscribed", "metrics", "call_paths".
 
-    "oversubscribed": whether it was measured with more ranks than processors. Each call path: "id", "parent" (null for
-    roots), "depth", "path", "region", "start_and_end" (whether it is part of that), and "values": per metric and scope
-    ("inclusive", "exclusive") "value", "min", "mean", "max", "imbalance", and with `options.spread` "samples",
-    the list over ranks or repetitions. Of a run that has statistics over ranks only, inclusive values have "value"
-    only, and there are no "samples". `options.metrics`, `scope`, `depth` and `top` limit what is listed.
+    "oversubscribed": measured with more ranks than processors. Each call path has "id", "parent" (null for roots),
+    "depth", "path", "region", "start_and_end" (part of the start or the end of MPI), and "values". For each metric and
+    scope ("inclusive", "exclusive") these are "value", "min", "mean", "max", "imbalance", and with `options.spread`
+    "samples", the list over ranks or repetitions. For a run with statistics only, inclusive values have only "value",
+    and there are no "samples". `options.metrics`, `scope`, `depth` and `top` limit the list.
     """
     names = options.metrics or tuple(sorted(view.values))
     scopes = (options.scope,) if options.scope else _SCOPES
@@ -58,7 +58,7 @@ def show_json(view: TreeView, options: TreeOptions) -> dict[str, Any]:
         values: dict[str, dict[str, Any]] = {name: {} for name in names}
         for (name, scope), spread in found.items():
             words: tuple[str, ...] = ("value", "min", "mean", "max", "imbalance")
-            if view.spread is not None and scope == "inclusive":  # only sums are known of what adds up
+            if view.spread is not None and scope == "inclusive":  # only sums are known without single samples
                 words = ("value",)
             entry: dict[str, Any] = {word: json_number(float(getattr(spread, word)[node])) for word in words}
             if options.spread and view.spread is None:
@@ -102,14 +102,14 @@ def metric_json(metric: Metric) -> dict[str, Any]:
 
 
 def json_number(value: float) -> float | int | None:
-    """Return a JSON number: integers as such, null for what is not finite."""
+    """Return a JSON number: integers without a fraction, null for a number that is not finite."""
     if not math.isfinite(value):
         return None
     return int(value) if value == round(value) and abs(value) < 2**53 else value
 
 
 def _entry(row: object, keys: str) -> dict[str, Any]:
-    """Return attributes of a row in this order; `key=attribute` where they have another name there."""
+    """Return attributes of a row in this order. keys: names, or `key=attribute` if the attribute has another name."""
     pairs = (word.partition("=") for word in keys.split())
     return {key: _value(getattr(row, name or key)) for key, _, name in pairs}
 
@@ -123,19 +123,20 @@ def _value(value: Any) -> Any:
 
 
 def document_json(name: str, title: str, **content: Any) -> dict[str, Any]:
-    """Return a document of documents.toml with its format and the version of these views."""
+    """Return a document of documents.toml with its format and schema version."""
     return {"format": f"quipu-{name}", "schema": SCHEMA, "title": title, **content}
 
 
 def ranking_json(title: str, point: dict[str, float], view: RankingView, quality: str = "") -> dict[str, Any]:
     """Return a ranking: "title", "quality" (of the measurement, one line), "metric", "point", "extrapolation" (of any
-    row), "beyond", "notes", "ranking".
+    row), "beyond", "notes", "ranking", "program", "one_run", "start_and_end".
 
-    Each entry: "path" (list of region names), "value", "low", "high", "share", "formula", "basis", "extrapolation",
-    "beyond" (parameter → how many times the point is beyond what was measured, empty within), "oversubscribed" (it
-    rests on runs with more ranks than processors). "program": the sum over the program, null if the metric does not add
-    up; "one_run": the least and the most that nine of ten runs take, null if it is not known; "start_and_end": entries
-    of the start and the end of MPI, which are no part of it, first their sum.
+    - Each entry of "ranking": "path" (list of region names), "value", "low", "high", "share", "formula", "basis",
+      "extrapolation", "beyond" (ratio of the point to the measured range by parameter, empty inside of it),
+      "oversubscribed" (the model depends on runs with more ranks than processors).
+    - "program": the sum over the program, null if the metric is not additive.
+    - "one_run": the interval that contains nine of ten runs, null if unknown.
+    - "start_and_end": entries of the start and the end of MPI, which are not part of the program; first their sum.
     """
     return document_json(
         "predict",
@@ -158,8 +159,8 @@ def search_json(title: str, search: Search, budget: Budget, counting: dict[str, 
 
     "counting": the count-only run that comes first (`deciding_text.counting_json`), null if none is needed.
 
-    Each suggestion: "point", "repetition", "core_hours", "gain" (the share by which the variance of the prediction is
-    expected to shrink; null if the strategy does not know), "reason".
+    Each suggestion: "point", "repetition", "core_hours", "gain" (expected relative reduction of the variance of the
+    prediction; null if the strategy does not compute it), "reason".
     """
     return document_json(
         "suggest",
@@ -195,9 +196,9 @@ def _factors(beyond: Mapping[str, float]) -> dict[str, Any]:
 def models_json(title: str, rows: Sequence[ModelRow]) -> dict[str, Any]:
     """Return models: "title" and "models".
 
-    Each: "path" (list of region names), "metric", "text", "smape" (percent), "basis", "note", "oversubscribed" (it
-    rests on runs with more ranks than processors), "start_and_end" (the call path is part of that), and "model": the
-    terms as in a file of models, null if there is none.
+    Each model: "path" (list of region names), "metric", "text", "smape" (percent), "basis", "note", "oversubscribed"
+    (it depends on runs with more ranks than processors), "start_and_end" (the call path is part of the start or the end
+    of MPI), and "model": the terms as in a file of models, null if there is none.
     """
     from quipu.modeling.pmnf.model.serialize import to_json
 
@@ -210,16 +211,18 @@ def diagnosis_json(title: str, diagnosis: Diagnosis, quality: str = "") -> dict[
     """Return a diagnosis: "title", "quality" (of the measurement, one line), "point", "predicted", "total",
     "start_and_end", "beyond", "notes" and "findings".
 
-    "predicted": seconds of the program, as `ranking_json` has them; "total": the same from effort alone, without
-    waiting and slowdown; "oversubscribed_share": which part of it is predicted from runs with more ranks than
-    processors; "without_effort": which part is of call paths without effort, of which nothing can be found. "beyond":
-    as in `ranking_json`. The largest loss comes first.
+    - "predicted": seconds of the program, as in `ranking_json`. "total": seconds from effort alone, without waiting and
+      slowdown.
+    - "oversubscribed_share": share of the total that is predicted from runs with more ranks than processors.
+    - "without_effort": share of the total in call paths without effort, which can have no finding.
+    - "beyond": as in `ranking_json`.
+    - "findings": the largest loss first.
 
     Each finding: "id" (of the call path), "label", "cause" ("waiting", "contention", "cache effects"), "parameter",
     "growth", "predicted" and "lost" in seconds at the point, "slowdown_measured", "slowdown", "significance",
     "wait_share" (null if it was not measured), "effort", "basis", "evidence".
 
-    "others": what models of time have beyond effort without a finding: "id", "label", "predicted", "lost", "basis".
+    "others": time beyond effort without a finding: "id", "label", "predicted", "lost", "basis".
     """
     keys = (
         "id=path label cause parameter growth predicted lost slowdown_measured slowdown significance wait_share effort "
@@ -251,9 +254,9 @@ def files_json(findings: Sequence[FileFinding]) -> list[dict[str, Any]]:
 
 
 def filter_json(title: str, point: dict[str, float], selection: RegionSelection) -> dict[str, Any]:
-    """Return what a filter keeps and drops: "title", "point", "total", "start_and_end" (seconds), "regions".
+    """Return the content of a filter: "title", "point", "total", "start_and_end" (seconds), "regions".
 
-    Each region: "region" (linker name), "kept", "share" (of the program, which takes "total"), "visits", "overhead"
+    Each region: "region" (linker name), "kept", "share" (of "total", the time of the program), "visits", "overhead"
     (seconds), "reason".
     """
     regions = [
@@ -266,7 +269,7 @@ def filter_json(title: str, point: dict[str, float], selection: RegionSelection)
 
 
 def checks_json(checks: Sequence[Check]) -> dict[str, Any]:
-    """Return the checks of this machine: "ok" (nothing that is needed is missing) and "checks".
+    """Return the checks of this machine: "ok" (no required component is missing) and "checks".
 
     Each check: "name", "state" ("ok", "warning", "missing"), "found", "needed_for", "remedy".
     """
@@ -276,15 +279,16 @@ def checks_json(checks: Sequence[Check]) -> dict[str, Any]:
 
 
 def changes_json(rows: Sequence[ChangeRow]) -> dict[str, Any]:
-    """Return "changes": where behaviour changes. Each: "path", "metric", "between", "below" and "above" as text."""
+    """Return "changes" of behaviour. Each has "path", "metric", "between", "below" and "above" as text."""
     return {"changes": [_entry(row, "path metric between below above") for row in rows]}
 
 
 def noise_json(rows: Sequence[NoiseRow]) -> dict[str, Any]:
-    """Return "noise": each "path", "metric", and fractions of the mean of a configuration.
+    """Return "noise". Each entry has "path", "metric", and numbers relative to the mean of a configuration:
 
     "range" (median over configurations of largest - smallest), "low" and "high" (5 and 95 % quantiles of the
-    deviations), "worst" (the largest absolute one), "at" (where), "warning"; null where there are no repetitions.
+    deviations), "worst" (the largest absolute deviation), "at" (its point), "warning". They are null without
+    repetitions.
     """
     return {"noise": [_entry(row, "path metric range=level low high worst at=place warning") for row in rows]}
 
@@ -292,8 +296,8 @@ def noise_json(rows: Sequence[NoiseRow]) -> dict[str, Any]:
 def loops_json(title: str, metric: str, rows: Sequence[LoopRow], point: Mapping[str, float] | None) -> dict[str, Any]:
     """Return the loops of an experiment: "title", "metric", "point" and "loops".
 
-    Each: "path", "place" (file:line), "depth" (loops around it), "share" (of the metric at the point; without one at
-    the largest values measured), "executions" (a formula, all ranks together), "exact" (it reproduces all runs); with a
+    Each loop: "path", "place" (file:line), "depth" (enclosing loops), "share" (of the metric at the point, or at the
+    largest measured values), "executions" (formula for all ranks together), "exact" (it reproduces all runs). With a
     point also "value", "low" and "high" (predicted executions and their 90 % interval).
     """
     keys = "path place depth share executions exact" + " value low high" * (point is not None)
@@ -304,7 +308,7 @@ def loops_json(title: str, metric: str, rows: Sequence[LoopRow], point: Mapping[
 def source_json(source: SourceListing, pattern: str | None, inlined: bool = False) -> dict[str, Any]:
     """Return "lines": for each call path and source line "callpath", "function", "name", "file", "line", "values".
 
-    "call_paths": those that lines name, as in `quipu show --json`. pattern: as in `source_view`, or as in
+    "call_paths": the call paths of these lines, as in `quipu show --json`. pattern: as in `source_view` or
     `inlined_view`.
     """
     lines = []

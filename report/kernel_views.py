@@ -18,12 +18,12 @@ from .roofline_views import DrawnRoofline, drawn, roofline_json
 from .text import percent, point_text, quantity
 
 SCHEMA = 1
-_LEAST = 5e-4  # share of the program that a row is worth in a terminal
+_LEAST = 5e-4  # least share of the program for a row in a terminal
 
 
 @dataclass(frozen=True)
 class KernelRow:
-    """One kernel, or operations of MPI that are modeled together; seconds of a rank."""
+    """One kernel, or MPI operations that are modeled together. Times are seconds of a rank."""
 
     name: str
     kind: str
@@ -42,7 +42,7 @@ class KernelRow:
 
 @dataclass(frozen=True)
 class KernelPanel:
-    """The kernels at a point as the report shows them: `place` is the point as text."""
+    """The kernels at a point for the report. place: the point as text."""
 
     place: str
     facts: tuple[tuple[str, str], ...]
@@ -52,7 +52,7 @@ class KernelPanel:
 
 
 def kernel_panel(model: ProgramModel, prediction: ProgramPrediction, found: Roofline | None = None) -> KernelPanel:
-    """Return what the report shows of kernels at a point. found: their roofline there."""
+    """Return the kernels at a point for the report. found: their roofline at this point."""
     facts = kernel_facts(model, prediction)
     rows = shown(kernel_rows(model, prediction), False)
     notes, picture = kernel_notes(model, prediction.point), None if found is None else drawn(found)
@@ -133,7 +133,7 @@ def kernel_facts(model: ProgramModel, prediction: ProgramPrediction) -> list[tup
 
 
 def kernel_notes(model: ProgramModel, point: Mapping[str, float]) -> list[str]:
-    """Return what a reader must know."""
+    """Return notes on the models of kernels."""
     return [*beyond_notes(model.parameters, point, model.ranges), *model.notes]
 
 
@@ -143,7 +143,7 @@ def shown(rows: list[KernelRow], everything: bool) -> list[KernelRow]:
 
 
 def kernels_json(model: ProgramModel, prediction: ProgramPrediction, found: Roofline | None = None) -> dict[str, Any]:
-    """Return kernels at a point as JSON data; times in seconds of a rank, null where unknown. found: their roofline."""
+    """Return kernels at a point as JSON data. Times are seconds of a rank, null if unknown. found: their roofline."""
     return {
         "format": "quipu-kernels",
         "schema": SCHEMA,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of call paths and how often they are executed: what `quipu model --loops` shows."""
+"""Loops of call paths and their execution counts, for `quipu model --loops`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from .views import steps
 
 @dataclass(frozen=True)
 class LoopRow:
-    """A loop, or the blocks of a function that none is around.
+    """A loop, or the blocks of a function outside of all loops.
 
-    path: call path; place: file and line where it does most; depth: loops around it; share: of the metric of the
-    program at a point; executions: all ranks together, as a formula; exact: it reproduces all runs. value, low, high:
-    predicted executions at the point and their 90 % interval.
+    - path: call path. place: file and line with most of its effort. depth: number of enclosing loops.
+    - share: share of the metric of the program at a point.
+    - executions: formula for all ranks together. exact: whether it reproduces all runs.
+    - value, low, high: predicted executions at the point, and their 90 % interval.
     """
 
     path: tuple[str, ...]
@@ -36,11 +37,10 @@ class LoopRow:
 def loop_rows(
     analysis: Analysis, metric: str, paths: Collection[int] | None, at: Mapping[str, float] | None = None
 ) -> list[LoopRow]:
-    """Return the loops with most of a metric first; paths: of which call paths, None: of all.
+    """Return loops in descending order of a metric.
 
-    at: the point of shares and predictions; None: the largest values measured.
-
-    Empty if the measurements contain no loops, or the loops have none of the metric.
+    paths: call paths to consider, None: all. at: the point of shares and predictions, None: the largest measured
+    values. The result is empty if the measurements contain no loops, or the loops have none of the metric.
     """
     counts = analysis.counts
     if not isinstance(counts, CountModels) or not counts.loops(metric):

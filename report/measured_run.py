@@ -16,7 +16,7 @@ from quipu.modeling.measurement_quality import RunQuality
 
 
 class Metadata(Protocol):
-    """How a run came to be, and how it ended."""
+    """Metadata of a run."""
 
     @property
     def parameters(self) -> Mapping[str, float]: ...
@@ -98,7 +98,7 @@ class RankStatistics(Protocol):
 
 
 class SourceLine(Protocol):
-    """A line of source text, in the function that a person wrote it in; `name` is its linker name."""
+    """A source line and the function that contains it in the source; `name` is the linker name of the function."""
 
     @property
     def function(self) -> str: ...
@@ -124,7 +124,7 @@ class SourceEffort(Protocol):
 
 
 class MeasuredRun(Protocol):
-    """One run; `values` is None if only its statistics are known."""
+    """One run; `values` is None if only statistics are known."""
 
     @property
     def path(self) -> Path: ...
@@ -143,7 +143,7 @@ class MeasuredRun(Protocol):
 
 
 class CostlyPath(Protocol):
-    """Call paths that measuring dominates for the same reason: see agent/merge/overhead.py."""
+    """Call paths that overhead dominates for the same reason; see agent/merge/overhead.py."""
 
     @property
     def path(self) -> int: ...

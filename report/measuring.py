@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What measuring a run cost, in words: for the head of its views."""
+"""Texts about the overhead of a run, for the head of its views."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _UNTIMED = (
 
 
 def measuring_facts(costs: Mapping[str, float], by_effort: bool = False) -> list[tuple[str, str]]:
-    """Return what measuring cost, all ranks and threads together; nothing if the run does not know it.
+    """Return the overhead of all ranks and threads; empty if the run did not record it.
 
-    costs: sums over the run by name, as its metadata have them. by_effort: the time of the run is simulated by effort.
+    costs: sums over the run by name, from its metadata. by_effort: whether the time of the run is simulated by effort.
     """
     if "total" not in costs:
         return []
@@ -55,7 +55,7 @@ def _since(costs: Mapping[str, float]) -> str:
 
 
 def measuring_notes(tree: CallTree, entries: Sequence[CostlyPath]) -> list[str]:
-    """Return warnings about call paths that measuring dominates, and how to leave out what causes it."""
+    """Return warnings about call paths that overhead dominates, and how to exclude its causes."""
     notes = [_note(tree, entry) for entry in entries[:_MOST_NOTES]]
     if len(entries) > _MOST_NOTES:
         notes.append(

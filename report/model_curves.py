@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves of models over a parameter, with their intervals and what was measured: what plots draw."""
+"""Curves of models over a parameter, with their intervals and measured values, for plots."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .figures import GEOMETRIC
 from .short_label import short_label
 from .text import point_text
 
-_PLACES = 65  # where a curve is computed
+_PLACES = 65  # number of points of a curve
 _PARTS = ("value", "lower", "upper")
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A model: values and 90 % interval at the places of `Curves.x`, and means that were measured at `known`."""
+    """A model: values and 90 % interval at the positions `Curves.x`, and measured means at the positions `known`."""
 
     label: str
     values: FloatArray
@@ -34,17 +34,17 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """Models of one metric over one parameter; beyond `measured` they extrapolate."""
+    """Models of one metric over one parameter, which extrapolate outside of `measured`."""
 
     x: FloatArray
     measured: float
     curves: tuple[Curve, ...]
     labels: tuple[str, str, str]
-    """Of the axes x and y, and the title: the values of the other parameters."""
+    """Labels of the axes x and y, and the title: the values of the other parameters."""
 
     @property
     def logarithmic(self) -> tuple[bool, bool]:
-        """Whether the axes x and y span so much that they are logarithmic."""
+        """Whether the axes x and y are logarithmic, because their values have a large ratio."""
         values = np.concatenate([array for one in self.curves for array in (one.values, one.means)])
         return _spans(self.x), bool(values.size) and _spans(values)
 
@@ -63,7 +63,7 @@ def model_curves(
     inclusive: bool,
     experiment: Experiment | None,
 ) -> Curves:
-    """Return the curves that `plot_models` draws, which says what the arguments are and what is raised."""
+    """Return the curves of `plot_models`, which documents the arguments and errors."""
     point = _point(analysis, metric, parameter, at or {})
     column = analysis.parameters.index(parameter)
     low, high = analysis.ranges_of(metric)[column]
@@ -99,7 +99,7 @@ def _point(analysis: Analysis, metric: str, parameter: str, at: Mapping[str, flo
 def _chosen(
     analysis: Analysis, metric: str, inclusive: bool, paths: int | Sequence[int], end: FloatArray
 ) -> list[tuple[int, Model]]:
-    """Return call paths that have models, with these: those asked for, or so many of the largest at the end."""
+    """Return call paths and their models: the requested ones, or a number of call paths with the largest values."""
     entries = analysis.models(metric, inclusive)
     wanted = range(len(entries)) if isinstance(paths, int) else paths
     if wrong := [path for path in wanted if not 0 <= path < len(entries)]:
@@ -116,7 +116,7 @@ def _chosen(
 def _measured(
     experiment: Experiment, metric: str, inclusive: bool, path: int, point: FloatArray, column: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return where a metric was measured at this point but for the parameter `column`, and the medians there."""
+    """Return the values of the parameter `column` at which a metric was measured at this point, and the medians."""
     experiment.metric(metric)
     others = np.arange(len(point)) != column
     here = np.all(experiment.points[:, others] == point[others], axis=1)

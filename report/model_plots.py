@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of models over a parameter, for notebooks: of matplotlib, and of plotly (`pip install 'quipu[plots]'`)."""
+"""Plots of models over a parameter for notebooks, with matplotlib or plotly (`pip install 'quipu[plots]'`)."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ def plot_models(
 ) -> Figure:
     """Return a figure of the models of a metric over a parameter, with their 90 % intervals.
 
-    at: values of the other parameters; the largest measured ones if they are not given. until: where the parameter
-    ends, beyond what was measured if it is larger; curves are dashed there. paths: call paths, or how many of those
-    that are largest at the end. experiment: its means over repetitions become points, where they are at `at`.
+    - at: values of the other parameters; default: the largest measured values.
+    - until: the largest value of the parameter. Curves are dashed beyond the measured range.
+    - paths: call paths, or the number of call paths with the largest values at `until`.
+    - experiment: its means over repetitions at `at` are drawn as points.
 
     Raises ModelingError for an unknown metric or parameter, or without any model to plot, EnvironmentProblem without
     matplotlib.
@@ -77,9 +78,10 @@ def plot_models_interactive(
     inclusive: bool = False,
     experiment: Experiment | None = None,
 ) -> Any:
-    """Return the same as a `plotly.graph_objects.Figure`, which shows values under the pointer and hides call paths.
+    """Return the plot of `plot_models` as a `plotly.graph_objects.Figure`.
 
-    Arguments and errors are those of `plot_models`; EnvironmentProblem without plotly.
+    The figure shows values under the pointer, and the reader can hide call paths. The arguments and errors are the same
+    as of `plot_models`. Raises EnvironmentProblem without plotly.
     """
     try:
         from plotly import graph_objects

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of an experiment, rankings at a point, and what a filter keeps: rows and facts for every kind of output."""
+"""Models of an experiment, rankings at a point, and contents of filters: rows and facts for every kind of output."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _FIRST = ("time", "blocks", "bytes_sent")
 
 
 def metrics_of(analysis: Analysis, chosen: Sequence[str]) -> tuple[str, ...]:
-    """Return the metrics that were chosen; if none, those that most want to see."""
+    """Return the chosen metrics, or default metrics if none is chosen."""
     first = tuple(name for name in _FIRST if name in analysis.exclusive)
     return tuple(chosen) or first or tuple(sorted(analysis.exclusive))
 
@@ -69,12 +69,10 @@ def model_rows(
     observed: Mapping[str, Sequence[Behaviour]],
     chosen: Sequence[int] | None = None,
 ) -> tuple[list[tuple[int, ModelRow]], int]:
-    """Return call paths with their models in the order of the tree, and how many models were left out as empty.
+    """Return call paths with their models in the order of the tree, and the number of omitted empty models.
 
-    The rows of the start and the end of MPI come last.
-
-    glob: call paths or names of regions. everything: also models that are 0, and what has no model. chosen: call paths,
-    in their order, instead of all.
+    The rows of the start and the end of MPI come last. glob: pattern of call paths or names of regions. everything:
+    include models that are 0 and call paths without a model. chosen: show these call paths in this order.
     """
     entries = {name: analysis.models(name, inclusive) for name in metrics}
     rows: list[tuple[int, ModelRow]] = []
@@ -102,7 +100,7 @@ def model_rows(
 
 
 def largest_paths(analysis: Analysis, metric: str, inclusive: bool, glob: str | None) -> list[int]:
-    """Return the call paths of the program that have any of a metric at the largest values measured, largest first."""
+    """Return the call paths with the metric at the largest measured values of the parameters, largest first."""
     point = {name: high for name, (_, high) in zip(analysis.parameters, analysis.ranges_of(metric), strict=True)}
     ranking = evaluate(analysis, point, metric).ranking(inclusive)
     return [one.path for one in ranking if one.value > 0 and _fits(analysis, one.path, glob)]
@@ -114,7 +112,7 @@ def paths_that_fit(analysis: Analysis, glob: str) -> set[int]:
 
 
 def _fits(analysis: Analysis, path: int, glob: str | None) -> bool:
-    """Whether a call path, or the name of its region, is what was asked for."""
+    """Return whether a call path, or the name of its region, matches a pattern (None: all)."""
     return glob is None or matches(glob, analysis.tree.label(path)) or matches(glob, analysis.tree.name(path))
 
 
@@ -143,11 +141,12 @@ def model_facts(analysis: Analysis, inclusive: bool) -> list[tuple[str, str]]:
 class RankingView:
     """A ranking of call paths at a point.
 
-    program: the sum over all call paths, None of a metric that does not add up. start_and_end: the start and the end of
-    MPI, which are no part of the program; first their sum, if there is one. beyond: how many times the point is beyond
-    the measured range, by parameter. left_out: lines on what is not in the ranking. one_run: the least and most that
-    nine of ten runs take, None if it is not known. all_oversubscribed: all models of time rest on oversubscribed runs,
-    and a note says so once.
+    - program: the sum over all call paths; None for a metric that is not additive.
+    - start_and_end: the start and the end of MPI, which are not part of the program; first their sum, if there is one.
+    - beyond: ratio of the point to the measured range, by parameter.
+    - left_out: lines about call paths that the ranking does not contain.
+    - one_run: the interval that contains nine of ten runs; None if unknown.
+    - all_oversubscribed: whether all models of time depend on oversubscribed runs; one note reports this.
     """
 
     metric: Metric
@@ -165,7 +164,7 @@ class RankingView:
 def ranking_view(
     analysis: Analysis, experiment: Experiment | None, point: dict[str, float], metric: str, inclusive: bool, top: int
 ) -> RankingView:
-    """Return the `top` call paths by their predicted value at a point; `experiment`: for changes of behaviour."""
+    """Return the `top` call paths by their predicted value at a point. experiment: used for changes of behaviour."""
     evaluation = evaluate(analysis, point, metric)
     ranking = evaluation.ranking(inclusive)
     known = [entry for entry in ranking if not math.isnan(entry.value)]
@@ -178,7 +177,7 @@ def ranking_view(
         ("metric", f"{metric}, {scope}, {values_text(analysis.over_ranks, analysis.metrics)}"),
     ]
     program = None
-    if evaluation.metric.over_locations == "sum":  # maxima of call paths have no sum
+    if evaluation.metric.over_locations == "sum":  # maxima of call paths are not additive
         total, shared = evaluation.total, evaluation.oversubscribed_share
         ends = (total.lower, total.upper, evaluation.beyond)
         program = RankedRow(("program",), total.value, 1.0, "", *ends, "sum", shared > 0)
@@ -228,7 +227,7 @@ def ranking_view(
 
 
 def outside_notes(analysis: Analysis, experiment: Experiment) -> list[str]:
-    """Return a note if measured times are outside of the intervals of the models; none if no more than chance."""
+    """Return a note if more measured times are outside of the intervals of the models than expected by chance."""
     found = outside_of_band(analysis, experiment)
     if found is None:
         return []
@@ -246,7 +245,7 @@ def outside_notes(analysis: Analysis, experiment: Experiment) -> list[str]:
 def _left_out(
     analysis: Analysis, evaluation: Evaluation, further: int, nothing: int, inclusive: bool
 ) -> tuple[str, ...]:
-    """Return lines on what is not in a ranking: so many `further` call paths, and such that take `nothing`."""
+    """Return lines about omitted call paths. further: number of further ones. nothing: number of those that are 0."""
     metric, result = evaluation.metric.name, []
     if further:
         result.append(f"{counted(further, 'further call path is', 'further call paths are')} not shown (--top)")
@@ -277,7 +276,7 @@ def _with_interval(row: RankedRow, unit: str) -> str:
 
 
 def diagnosis_facts(place: str, diagnosis: Diagnosis) -> list[tuple[str, str]]:
-    """Return (label, text) pairs for the head of a diagnosis; place: the point as text."""
+    """Return (label, text) pairs for the head of a diagnosis. place: the point as text."""
     program = f"{quantity(diagnosis.predicted, 's')}, as quipu predict has it"
     if diagnosis.not_in_models > 0:
         program += f"; {quantity(diagnosis.not_in_models, 's')} more are lost by findings that no model of time has"
@@ -319,7 +318,7 @@ def beyond_notes(
 
 
 def slowest_rank_notes(analysis: Analysis) -> list[str]:
-    """Return a note on the measured point where the slowest rank takes most beyond the mean; none if nowhere much."""
+    """Return a note on the point with the largest ratio of the slowest rank to the mean; empty if it is small."""
     if analysis.slowest_rank is None:
         return []
     text = slowest_rank_text(analysis.parameters, analysis.slowest_rank, analysis.over_ranks)
@@ -335,7 +334,7 @@ def oversubscription_notes(analysis: Analysis) -> list[str]:
 
 
 def _all_oversubscribed(analysis: Analysis) -> bool:
-    """Whether all models of time rest on runs with more ranks than processors."""
+    """Return whether all models of time depend on runs with more ranks than processors."""
     times = [entry for entry in analysis.exclusive.get("time", ()) if isinstance(entry.model, Model)]
     return bool(times) and all(entry.oversubscribed for entry in times)
 
@@ -343,7 +342,7 @@ def _all_oversubscribed(analysis: Analysis) -> bool:
 def _changes(
     analysis: Analysis, experiment: Experiment, metric: str, point: dict[str, float], paths: Sequence[int]
 ) -> list[str]:
-    """Return what call paths whose behaviour changes are predicted to take by the model of their range."""
+    """Return predictions from the model of the range of the point, for call paths whose behaviour changes."""
     notes = []
     observed = behaviour(experiment, analysis, [metric])[metric]
     for path in paths:
@@ -356,7 +355,7 @@ def _changes(
 def filter_comments(
     analysis: Analysis, selection: RegionSelection, point: dict[str, float], threshold: float
 ) -> list[str]:
-    """Return what the head of a filter file says: two lines, and one each on what else a reader must know."""
+    """Return the comment lines for the head of a filter file: two lines, and one for each further note."""
     place = point_text(analysis.parameters, point.values())
     comments = [
         f"{analysis.name} at {place}: regions with at least {percent(threshold)} of the time",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What whole nodes used while a program ran: energy, and bytes between processors and memory.
+"""Energy and memory traffic of whole nodes while a program ran.
 
-Work of others on the nodes is in it. A part may contain another one: the package contains its cores.
+The values include other programs on the nodes. A counter may include another one: the package includes its cores.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def node_totals(run: Metadata) -> dict[str, float]:
 
 
 def node_use(runs: Sequence[Metadata]) -> list[str]:
-    """Return the means of the runs that know them, as texts such as `energy package 12.3 J`."""
+    """Return the means over the runs with node counters, as texts such as `energy package 12.3 J`."""
     values: dict[str, list[float]] = {}
     for run in runs:
         for name, value in node_totals(run).items():

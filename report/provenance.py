@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where measurements come from, as facts for people: program, machine, dates."""
+"""Facts about the origin of measurements: program, machine, dates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_HOSTS = 4
 
 
 def provenance(runs: Sequence[Metadata]) -> list[tuple[str, str]]:
-    """Return (label, text) facts about the runs of an experiment; what is not known is left out."""
+    """Return (label, text) facts about the runs of an experiment, without unknown facts."""
     launchers = [f"{run.launcher.get('family', '')} {run.launcher.get('version', '')}" for run in runs]
     added = [f"{name}={value}" for run in runs for name, value in run.environment_added.items()]
     facts = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rank takes how long: times of the heaviest call paths by rank, in blocks of ranks where there are many."""
+"""Times of the longest call paths by rank, or by blocks of ranks if there are many."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from .communication_views import MOST_BLOCKS
 from .json_views import json_number
 
 _MOST_PATHS = 24
-_MOST_CELLS = 20_000  # of all configurations together, in a page
+_MOST_CELLS = 20_000  # largest number of cells of all configurations in a page
 
 
 def rank_data(times: Mapping[tuple[float, ...], FloatArray], points: FloatArray) -> list[dict[str, Any]]:
-    """Return times by rank for the page, those of most ranks if there are too many configurations.
+    """Return times by rank for the page; if there are too many configurations, only the ones with most ranks.
 
-    times: point → exclusive seconds of one of its runs, shape (call paths, ranks), without what is no part of the
-    program; points: (configurations, parameters), which the page numbers. Of each configuration: "ranks"; "step",
-    ranks per block; "paths", those with most time, the heaviest first; "cells", mean seconds of the ranks of a block,
-    of each path; "imbalance" of each path, (max − mean) / max · n / (n − 1) over all ranks.
+    times: by point, the exclusive seconds of one run, shape (call paths, ranks), 0 outside of the program. points:
+    shape (configurations, parameters); the page refers to their indices.
+
+    Keys of each configuration: "ranks"; "step" (ranks per block); "paths" (the longest first); "cells" (mean seconds of
+    the ranks of a block, for each path); "imbalance" of each path: (max − mean) / max · n / (n − 1) over all ranks.
     """
     places = {tuple(point): at for at, point in enumerate(points.tolist())}
     found = {places[point]: seconds for point, seconds in times.items() if point in places and seconds.shape[1] > 1}

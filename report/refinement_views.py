@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iterations of a refinement of what is instrumented, as the report shows them."""
+"""Iterations of a refinement, for the report."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from .text import uncertain_percent
 
 @dataclass(frozen=True)
 class RefinementRow:
-    """One iteration: regions in its filter, of them those that ran, and those that came in and went out with it.
+    """One iteration: the regions in its filter, the executed ones among them, and the added and removed regions.
 
-    overhead, start_and_end (of the recording, not in the overhead) and predicted: share of the processor time without
-    instrumentation; coverage: share of the exclusive time of the reference run; None where it is not known. within:
-    whether the overhead is within the budget, None if the runs are too noisy to know. seconds: building, running and
-    deciding. error: by how much the overhead may be off.
+    - overhead, start_and_end (of the recording, not contained in overhead), predicted: shares of the processor time
+      without instrumentation. error: error of the overhead.
+    - coverage: share of the exclusive time of the reference run; None if unknown.
+    - within: whether the overhead is within the budget; None if the runs are too noisy to decide.
+    - seconds: time for building, running and analyzing.
     """
 
     number: int
@@ -35,13 +36,13 @@ class RefinementRow:
 
     @property
     def overhead_text(self) -> str:
-        """The overhead, or its error if these runs do not resolve it."""
+        """The overhead, or its error if the overhead is smaller than it."""
         return uncertain_percent(self.overhead, self.error)
 
 
 @dataclass(frozen=True)
 class RefinementPanel:
-    """All iterations; `budget` is the overhead that measuring may have, None if it was not kept."""
+    """All iterations. budget: the largest allowed overhead, None if it was not stored."""
 
     place: str
     budget: float | None
@@ -62,7 +63,7 @@ class RefinementPanel:
 
 
 def refinement_data(panel: RefinementPanel | None) -> dict[str, Any] | None:
-    """Return what the plots of a refinement need, for the data of the page."""
+    """Return the data of the plots of a refinement."""
     if panel is None:
         return None
     names = ("number", "marked", "executed", "overhead", "predicted", "coverage")

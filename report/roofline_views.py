@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The roofline of kernels as the report draws it, and as JSON data."""
+"""The roofline of kernels as a drawing for the report, and as JSON data."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .text import number, percent, quantity
 
 WIDTH, HEIGHT = 640.0, 320.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 14.0, 12.0, 40.0
-_MOST_KERNELS = 9  # as many colours as stacked parts have
+_MOST_KERNELS = 9  # the number of colours of stacked parts
 _NOT_FROM_MEMORY = (
     "of all loads and stores: caches serve most, so that kernels may be above the roofs of the memory "
     "(quipu run --counters cachegrind counts what comes from memory)"
 )
-_ROOM = 2.0  # times beyond the outermost kernels
+_ROOM = 2.0  # margin of the axes beyond the outermost kernels, as a factor
 
 
 @dataclass(frozen=True)
 class DrawnKernel:
-    """A kernel: its colour, where it is at the target and where it was measured, and what it is."""
+    """A kernel: its colour, its positions at the target and at the measured points, and its description."""
 
     colour: int
     name: str
@@ -38,7 +38,7 @@ class DrawnKernel:
 
 @dataclass(frozen=True)
 class DrawnRoofline:
-    """Ticks (place, text), roofs (path, place of the text, text, whether it ends there) and kernels, as drawn."""
+    """A drawing: ticks (position, text), roofs (path, position of the text, text, text alignment) and kernels."""
 
     size: tuple[float, float, float, float, float, float]
     across: tuple[tuple[float, str], ...]
@@ -119,7 +119,7 @@ def _text(spot: Spot, found: Roofline) -> str:
 
 
 def _decades(low: float, high: float) -> Iterator[float]:
-    """Yield powers of ten within a range; where these are few, also twice and five times them."""
+    """Yield the powers of ten in a range; if these are few, also twice and five times the powers."""
     steps = (1.0,) if high / low >= 1e3 else (1.0, 2.0, 5.0)
     for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
         for step in steps:
@@ -128,7 +128,7 @@ def _decades(low: float, high: float) -> Iterator[float]:
 
 
 def roofline_json(found: Roofline) -> dict[str, Any]:
-    """Return a roofline as JSON data: of a rank, bytes, seconds, and what the ceilings allow."""
+    """Return a roofline as JSON data: bytes and seconds of a rank, and the ceilings."""
     return {
         "flops_per_second": json_number(found.ceilings.flops) if found.ceilings.flops else None,
         "bytes_per_second": {name: json_number(value) for name, value in found.ceilings.bandwidths.items()},

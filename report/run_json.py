@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What measuring did, for `--json`; the keys are those of documents.toml."""
+"""The JSON documents of measured and planned runs; documents.toml defines the keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .node_use import node_totals
 
 
 def runs_json(experiment: Path, runs: Sequence[MeasuredRun], error: str | None = None) -> dict[str, Any]:
-    """Return runs in order; error: why the last one did not end well."""
+    """Return runs in order. error: why the last run failed."""
     return document_json("runs", str(experiment), runs=[_run(run) for run in runs], error=error)
 
 
@@ -42,7 +42,7 @@ def task_json(
     error: str,
     counts: bool = False,
 ) -> dict[str, Any]:
-    """Return a run of a campaign, whose archive is not read: what only the archive knows is null."""
+    """Return a run of a campaign without reading its archive; facts from the archive are null."""
     return {
         "path": None if path is None else str(path),
         "parameters": _numbers(parameters),

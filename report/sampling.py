@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What counted in a run, and how well, in words: for the head of its views."""
+"""Facts about the counter source of a run and its samples, for the head of views."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _MOST_FUNCTIONS = 12
 
 
 def counter_facts(counters: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the source of the counters and its samples; nothing for a run that counted effort alone.
+    """Return the source of the counters and its samples; empty for a run that only counted effort.
 
-    counters: of the metadata of a run.
+    counters: from the metadata of a run.
     """
     rate = counters.get("samples_per_second")
     if not isinstance(rate, int | float) or not rate > 0:

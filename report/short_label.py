@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call paths within sentences and legends: shortened as tables shorten them."""
+"""Short call paths for sentences and legends, shortened like in tables."""
 
 from __future__ import annotations
 

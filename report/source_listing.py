@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of the effort of a run by the source lines and functions that it came from."""
+"""Views of the effort of a run by source lines and functions."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from .text import near
 from .views import Over
 
 _FIRST = ("instructions", "flops", "bytes_loaded", "bytes_stored")
-_LEAST = 0.01  # share of the run from which functions and call paths are shown if none is asked for
-_NEAR = 4  # lines between two others that are shown with them
+_LEAST = 0.01  # least share of the run for functions and call paths that are shown by default
+_NEAR = 4  # a gap of at most this number of lines between two lines is shown, too
 _LARGEST_SOURCE = 1 << 24
 _NO_LINE = "(no source line)"
 
 
 class SourceListing:
-    """The effort of source lines of one run, over its ranks; `metrics` are its columns."""
+    """The effort of source lines of one run, combined over its ranks. metrics: its columns."""
 
     def __init__(self, run: MeasuredRun, effort: SourceEffort | None, over: Over, metrics: Sequence[str]) -> None:
-        """Raises UsageError if a run has no effort of source lines, or not of these metrics."""
+        """Read the effort of source lines. Raises UsageError if the run has none, or not of these metrics."""
         if over == "max":
             raise UsageError("--over-ranks max: source lines are kept for all ranks together; choose mean or sum")
         if effort is None:
@@ -58,13 +58,13 @@ class SourceListing:
         return sums
 
     def exclusive(self) -> FloatArray:
-        """Return what call paths have altogether, shape (call paths, metrics)."""
+        """Return the sums of call paths, shape (call paths, metrics)."""
         found = self.run.statistics
         kind = "mean" if self.over == "mean" else "sum"
         return np.stack([np.nan_to_num(getattr(found[metric.name], kind)) for metric in self.metrics], axis=1)
 
     def rows(self, pattern: str | None, inlined: bool) -> Iterator[tuple[int, SourceLine, list[float]]]:
-        """Return call path, source line and values of all rows that fit, as `source_view` or `inlined_view` say."""
+        """Yield call path, source line and values of all rows that match (see `source_view`, `inlined_view`)."""
         chosen = set(_paths(self, pattern, self.exclusive()[:, 0])) if inlined and pattern is not None else None
         entries = zip(self.effort.callpath.tolist(), self.effort.line.tolist(), self.values.tolist(), strict=True)
         for path, number, values in entries:
@@ -74,11 +74,11 @@ class SourceListing:
 
 
 def source_view(source: SourceListing, pattern: str | None) -> tuple[SourceView, list[str]]:
-    """Return annotated functions, those with most of the first metric first, and notes.
+    """Return annotated functions in descending order of the first metric, and notes.
 
-    pattern: of functions (whole, without parameters, without template arguments, without scopes, or linker names) or of
-    files (names, paths, paths below the current folder); without it functions with less than 1 % of the run are left
-    out.
+    pattern: of functions (whole name, or without parameters, template arguments or scopes, or linker name), or of files
+    (name, path, path relative to the current folder). Without a pattern, functions with less than 1 % of the run are
+    left out.
     """
     lines = source.effort.lines
     names: dict[tuple[str, str], list[int]] = {}
@@ -123,7 +123,7 @@ def _fits(pattern: str, line: SourceLine) -> bool:
 
 
 def _share(values: FloatArray, total: float) -> float:
-    """Return the part of a total that the first of the values is."""
+    """Return the share of the first value in a total."""
     return float(values[0]) / total if total > 0 else 0.0
 
 
@@ -143,7 +143,7 @@ def _listing(counted: dict[int, FloatArray], text: Sequence[str], total: float) 
 
 
 class _SourceTexts:
-    """Texts of source files, as far as they are there and not younger than the run."""
+    """Texts of source files that exist and were not modified after the run."""
 
     def __init__(self, started: str) -> None:
         try:
@@ -154,13 +154,13 @@ class _SourceTexts:
         self.of = cache(self._read)
 
     def _read(self, file: str) -> list[str]:
-        """Return the lines of a file; none, with a note, if they cannot be read."""
+        """Return the lines of a file; empty, with a note, if they cannot be read."""
         path = Path(file)
         try:
             if not path.is_absolute() or not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
                 self.notes += [f"{near(file)}: the source is not there"] if file else []
                 return []
-            if self._started < path.stat().st_mtime <= time.time():  # not if the clock was set back since
+            if self._started < path.stat().st_mtime <= time.time():  # a later time: the clock was set back
                 self.notes.append(f"{near(file)} was changed after the run: its text may not fit the numbers")
             return path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError as error:
@@ -169,10 +169,10 @@ class _SourceTexts:
 
 
 def inlined_view(source: SourceListing, pattern: str | None) -> SourceView:
-    """Return call paths with the source functions that their own effort came from, as far as it is 1 % of the run.
+    """Return call paths with at least 1 % of the run, and the source functions that cause their exclusive effort.
 
-    pattern: of call paths (`main->solve`) or of the name of their region, whole or without scopes and arguments; those
-    are shown however small, but for those that have nothing of any metric shown.
+    pattern: of call paths (`main->solve`) or of the name of their region, whole or without scopes and arguments. Call
+    paths that match a pattern are shown even if they are small, unless all shown metrics are 0.
     """
     tree, effort = source.run.tree, source.effort
     functions: dict[tuple[str, str], int] = {}
@@ -205,7 +205,7 @@ def _row(function: str, file: str, values: FloatArray, whole: FloatArray) -> Lis
 
 
 def _without_small(rows: list[ListedRow], keep: ListedRow | None, whole: FloatArray) -> tuple[ListedRow, ...]:
-    """Return the rows with those below 1 % as one, if there are several; the row `keep` stays."""
+    """Return the rows, with several rows below 1 % combined to one; the row `keep` stays separate."""
     small = [row for row in rows if row.share < _LEAST and row is not keep]
     if len(small) < 2:
         return tuple(rows)

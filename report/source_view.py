@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the views of source lines show: effort of lines and of inlined functions, made from one run."""
+"""Data of the views of source lines: effort of lines and of inlined functions of one run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from quipu.modeling.experiment import Metric
 class ListedRow:
     """A line of a source function, or a source function in a call path.
 
-    name: of the line its number, "?" if it has none, empty where lines were left out. text: the source, or where the
-    function is. values: one per metric; None: no effort, for context. share: of the first metric, of the whole run for
-    a line, of the call path for a function.
+    - name: the number of a line, "?" if it has none, empty for omitted lines.
+    - text: the source text of a line, or the location of a function.
+    - values: one per metric; None: a line without effort, shown as context.
+    - share: of the first metric, relative to the whole run (for a line) or the call path (for a function).
     """
 
     name: str
@@ -25,9 +26,9 @@ class ListedRow:
 
 @dataclass(frozen=True)
 class Listing:
-    """A source function with its lines, or a call path with the source functions that its own effort came from.
+    """A source function with its lines, or a call path with the source functions that cause its exclusive effort.
 
-    place: the file of the function. values: altogether; share: of the whole run, of the first metric.
+    place: the file of the function. values: sums. share: of the whole run, for the first metric.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class SourceView:
-    """Effort of a run by source lines, or by call paths and source functions; `metrics` are the columns."""
+    """Effort of a run by source lines, or by call paths and source functions. metrics: the columns."""
 
     metrics: tuple[Metric, ...]
     listings: tuple[Listing, ...]

@@ -30,9 +30,9 @@ def draw_effects(
     beyond: Sequence[Beyond] = (),
     growth: Sequence[ErrorAt] = (),
 ) -> None:
-    """Draw the main effect of each parameter as a factor on the time, and what else is given.
+    """Draw the main effect of each parameter as a factor on the time, and the optional parts.
 
-    tried: models by size and error. beyond: dashed, what the model says beyond the measured values, with its interval.
+    tried: models by size and error. beyond: predictions beyond the measured values, dashed, with their interval.
     growth: errors by number of rows.
 
     Raises UsageError for a file of another kind, EnvironmentProblem without matplotlib, OSError.

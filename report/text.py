@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and paths as text for people, in every view; report/html/templates/text.js gives the same digits in pages."""
+"""Numbers and paths as text, for all views; report/html/templates/text.js gives the same digits in pages."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def quality_fact(quality: str) -> list[tuple[str, str]]:
-    """Return the fact about the quality of a measurement, which every head begins with; nothing if it is not known."""
+    """Return the fact about the quality of a measurement for the head of a view; empty if unknown."""
     return [("quality", quality)] if quality else []
 
 
 def interval_text(low: float | None, high: float | None, unit: str) -> str:
-    """Return the interval of a predicted value; that it is not determined where the interval holds anything."""
+    """Return the interval of a predicted value as text, or "not determined" for an unlimited interval."""
     ends = [end for end in (low, high) if end is not None]
     if high is not None and low is not None and 0.0 < OPEN * low < high:
         return OPEN_INTERVAL
@@ -66,7 +66,7 @@ def core_hours(hours: float) -> str:
 
 
 def _three(value: float) -> str:
-    """Three significant digits without an exponent where that is short."""
+    """Return three significant digits, without an exponent if this is short."""
     magnitude = abs(value)
     if magnitude < 1e-3:
         return f"{value:.1e}" if value else "0"
@@ -79,22 +79,22 @@ def percent(fraction: float, decimals: int = 1) -> str:
 
 
 def uncertain_percent(fraction: float, error: float) -> str:
-    """Return a fraction as percent; if it is within its error of 0, that alone: `0 ±3.1%`."""
+    """Return a fraction as percent; `0 ±3.1%` if it is smaller than its error."""
     return percent(fraction) if abs(fraction) > error or not error else f"0 ±{percent(error)}"
 
 
 def factor(value: float) -> str:
-    """Return by how much something grows: `1.5×`, `4096×`, `1.23e+07×`."""
+    """Return a growth factor as text: `1.5×`, `4096×`, `1.23e+07×`."""
     return f"{value:.0f}×" if 999.5 <= value < 1e6 else f"{value:.3g}×"
 
 
 def beyond_text(beyond: Mapping[str, float]) -> str:
-    """Return how many times something is beyond the measured range, by parameter: `p 512×, n 4×`; empty within."""
+    """Return the ratios to the measured range by parameter: `p 512×, n 4×`; empty inside of the range."""
     return ", ".join(f"{name} {factor(x)}" for name, x in beyond.items())
 
 
 def number(value: float) -> str:
-    """Return a parameter value: integers without a point, others with up to six digits."""
+    """Return a parameter value as text: integers without a point, others with up to six digits."""
     return str(int(value)) if value == round(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
@@ -105,16 +105,16 @@ def point_text(parameters: Sequence[str], values: Iterable[float]) -> str:
 
 
 def values_text(over: str, metrics: Collection[str]) -> str:
-    """Return what values are: how ranks are combined, and which time it is where ranks have several threads."""
+    """Return a text about values: how ranks are combined, and the kind of time if ranks have several threads."""
     threads = "; time is wall time, thread_time the sum over threads" if "thread_time" in metrics else ""
     return f"{over} over ranks{threads}"
 
 
 def slowest_rank_text(parameters: Sequence[str], slowest: SlowestRank, over: str) -> str:
-    """Return the time of the slowest rank of a configuration relative to the mean; over: how views combine ranks.
+    """Return the time of the slowest rank of a configuration relative to the mean. over: how views combine ranks.
 
-    `54.1 ms at p=32, n=192, 8.55× the mean over ranks: the run takes as long (--over-ranks max)`; a range of both
-    numbers where only statistics over ranks are known.
+    Example: `54.1 ms at p=32, n=192, 8.55× the mean over ranks: the run takes as long (--over-ranks max)`. Both numbers
+    are ranges if only statistics over ranks are known.
     """
     seconds, times = quantity(slowest.high, "s"), factor(slowest.ratio)
     if slowest.low < slowest.high:
@@ -126,15 +126,15 @@ def slowest_rank_text(parameters: Sequence[str], slowest: SlowestRank, over: str
 
 
 def ranges_text(parameters: Sequence[str], ranges: Iterable[tuple[float, float]]) -> str:
-    """Return between which values parameters were measured: `p = 1 to 16, n = 32 to 160`."""
+    """Return the measured ranges of parameters: `p = 1 to 16, n = 32 to 160`."""
     pairs = zip(parameters, ranges, strict=True)
     return ", ".join(f"{name} = {number(low)} to {number(high)}" for name, (low, high) in pairs) or "no parameters"
 
 
 def points_text(parameters: Sequence[str], points: Sequence[Sequence[float]]) -> str:
-    """Return measured points in short, their number and the values of every parameter.
+    """Return the number of measured points and the values of every parameter.
 
-    Such as `10 configurations: p = 4, 8; n = 16, 24, 32, 48, 64`.
+    Example: `10 configurations: p = 4, 8; n = 16, 24, 32, 48, 64`.
     """
     count = f"{len(points)} configuration{'' if len(points) == 1 else 's'}"
     columns = (sorted({float(point[at]) for point in points}) for at in range(len(parameters)))
@@ -152,17 +152,17 @@ def path_text(path: Sequence[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time span as people say it: `40 s`, `12 min`, `3.5 h`."""
+    """Return a duration: `40 s`, `12 min`, `3.5 h`."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def near(path: str | Path) -> str:
-    """Return a path relative to the current folder if it is below it, else as it is."""
+    """Return a path relative to the current folder if it is below it, otherwise unchanged."""
     whole = Path(path)
     try:
         here = Path.cwd()
-    except FileNotFoundError:  # the program that was measured may have removed it
+    except FileNotFoundError:  # the measured program may have removed the current folder
         return str(path)
     return str(whole.relative_to(here)) if whole.is_absolute() and whole.is_relative_to(here) else str(path)

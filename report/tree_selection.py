@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which metrics and call paths of a call tree are shown."""
+"""Select the metrics and call paths of a call tree to show."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _FIRST_OF_COUNTS = ("blocks", "visits", "bytes_sent", "bytes_received")
 
 
 def default_metrics(view: TreeView) -> tuple[str, ...]:
-    """Return the metrics shown when none is asked for: the well-known ones that are not zero everywhere.
+    """Return the default metrics: the usual ones that are not zero everywhere.
 
-    The first one orders call paths: time, or the work where no time was measured.
+    The first one orders call paths: time, or work if no time was measured.
     """
     first = _FIRST if "time" in view.values else _FIRST_OF_COUNTS
     present = [name for name in first if name in view.values and bool(np.any(np.nan_to_num(view.values[name])))]
@@ -23,7 +23,7 @@ def default_metrics(view: TreeView) -> tuple[str, ...]:
 
 
 def largest_with_callers(view: TreeView, options: TreeOptions) -> NDArray[np.bool_]:
-    """Return the call paths that `options.top` leaves, shape (call paths,): those with most, and their callers."""
+    """Return which call paths `options.top` selects, shape (call paths,): the largest ones and their callers."""
     tree = view.tree
     if options.top is None:
         return np.ones(len(tree), dtype=np.bool_)

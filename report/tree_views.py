@@ -22,7 +22,7 @@ from .views import REPETITIONS, ConfigurationRow, Over, RunView, Statistics, Tre
 
 
 def run_view(run: MeasuredRun, reported: str = "") -> RunView:
-    """Return the outcome of a run, without the problems that the message `reported` names already."""
+    """Return the outcome of a run, without problems that the message `reported` already contains."""
     metadata = run.metadata
     return RunView(
         name=near(run.path),
@@ -43,9 +43,9 @@ def run_view(run: MeasuredRun, reported: str = "") -> RunView:
 def run_tree_view(
     run: MeasuredRun, over: Over, costly: Sequence[CostlyPath] = (), slowest: SlowestRank | None = None
 ) -> TreeView:
-    """Return the call tree of a run: over ranks if it has their values, else of the statistics.
+    """Return the call tree of a run, from the values of the ranks if available, otherwise from the statistics.
 
-    costly: call paths that measuring dominates, slowest: a rank that takes much longer than the mean, for the notes.
+    costly (call paths that overhead dominates) and slowest (a rank much slower than the mean) are for the notes.
     """
     if run.values is None:
         values = {name: _from_statistics(run, name, over).reshape(-1, 1) for name in run.metrics}
@@ -76,7 +76,7 @@ def _slowest(parameters: Sequence[str], slowest: SlowestRank | None, over: Over)
 
 
 def _spread(run: MeasuredRun, over: Over) -> dict[str, Statistics]:
-    """Return the statistics over ranks of an archive that has no more than those."""
+    """Return the statistics over ranks of an archive without values of single ranks."""
     ranks = np.full(len(run.tree), max(run.metadata.ranks, 2))
     return {
         name: Statistics(_from_statistics(run, name, over), of.min, of.mean, of.max, imbalance(of.mean, of.max, ranks))
@@ -92,9 +92,9 @@ def _from_statistics(run: MeasuredRun, name: str, over: Over) -> FloatArray:
 
 
 def per_rank(values: RankValues, metric: Metric, paths: int) -> FloatArray:
-    """Return one metric per call path and rank, threads combined as the metric says; shape (paths, ranks).
+    """Return one metric per call path and rank, with threads combined by `over_locations`; shape (paths, ranks).
 
-    A rank that does not reach a call path has 0 there.
+    The value is 0 for a rank that does not reach a call path.
     """
     ranks, column = np.unique(values.rank, return_inverse=True)
     dense = np.zeros((paths, ranks.size))
@@ -133,9 +133,8 @@ def run_facts(run: MeasuredRun, over: Over) -> tuple[tuple[str, str], ...]:
 def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView:
     """Return the call tree of one configuration of an experiment, over its repetitions.
 
-    at: parameter values that choose it; those not given take the last configuration that fits, with time if there is
-    one. Raises UsageError if
-    no configuration fits.
+    at: parameter values that select the configuration; of several matching ones, the last one (with time, if possible)
+    is used. Raises UsageError if no configuration matches.
     """
     where = _configuration(experiment, at)
     values, largest = (
@@ -173,7 +172,7 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
 
 
 def _samples(column: FloatArray) -> FloatArray:
-    """Return the repetitions that were measured, shape (call paths, repetitions)."""
+    """Return the measured repetitions, shape (call paths, repetitions)."""
     return column[:, np.count_nonzero(~np.isnan(column), axis=0) > 0]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the views of a run or an experiment show: small frozen data, made by the command line or a notebook."""
+"""Data types of the views of a run or an experiment, for the command line and notebooks."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ def steps(tree: CallTree, node: int) -> tuple[str, ...]:
 class TreeView:
     """Values of call paths over samples: the ranks of one run, or the repetitions of one configuration.
 
-    values:  per metric exclusive values, shape (call paths, samples); NaN: not measured.
-    samples: what the second axis is, as a word for people ("ranks", "repetitions").
-    over:    how samples become one value.
+    values:  exclusive values by metric, shape (call paths, samples); NaN: not measured.
+    samples: name of the second axis ("ranks", "repetitions").
+    over:    how samples are combined to one value.
     facts:   (label, text) pairs for the head of the view.
-    spread:  per metric statistics over samples of exclusive values, where those of the single samples were not kept.
-    oversubscribed: it was measured with more ranks than processors, so that times contain waiting for one.
-    largest: per metric inclusive values, shape (call paths, samples), that are no sums of `values` (maxima over ranks).
+    spread:  by metric, statistics of exclusive values over samples, if the values of single samples are unknown.
+    oversubscribed: measured with more ranks than processors, so that times contain waiting for a processor.
+    largest: by metric, inclusive values of shape (call paths, samples) that are not sums of `values` (maxima over
+             ranks).
     """
 
     title: str
@@ -59,7 +60,7 @@ class TreeView:
     largest: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def metric(self, name: str) -> Metric:
-        """Return a metric that has values, or raise ModelingError that lists the names there are."""
+        """Return a metric that has values. Raises ModelingError with the existing names otherwise."""
         if name not in self.values:
             known = ", ".join(sorted(self.values)) or "none"
             raise ModelingError(NOT_MEASURED(subject=self.title, metric=name, known=known))
@@ -81,7 +82,7 @@ class TreeView:
 class Statistics:
     """Statistics over samples, each of shape (call paths,); NaN where nothing was measured.
 
-    imbalance: (max - mean) / max * n / (n - 1), 0 for perfect balance and 1 if one of n samples has everything.
+    imbalance: (max - mean) / max * n / (n - 1); 0 for perfect balance, 1 if one of n samples has the whole value.
     """
 
     value: FloatArray
@@ -97,7 +98,7 @@ def statistics(values: FloatArray, over: OverSamples) -> Statistics:
     some = count > 0
     nothing = np.full(values.shape[0], np.nan)
     low, high, total = (nothing.copy() for _ in range(3))
-    if some.any():  # there may be no samples at all, and numpy has no minimum of nothing
+    if some.any():  # numpy has no minimum of an empty array
         low[some] = np.nanmin(values[some], axis=1)
         high[some] = np.nanmax(values[some], axis=1)
     total[some] = np.nansum(values[some], axis=1)
@@ -107,7 +108,7 @@ def statistics(values: FloatArray, over: OverSamples) -> Statistics:
 
 
 def imbalance(mean: FloatArray, high: FloatArray, count: IntArray) -> FloatArray:
-    """Return the imbalance of so many samples with this mean and maximum, as `Statistics` has it."""
+    """Return the imbalance (see `Statistics`) of `count` samples with this mean and maximum."""
     result = np.where(np.isnan(high), np.nan, 0.0)
     several = (count > 1) & (high > 0)
     result[several] = (high[several] - mean[several]) / high[several] * count[several] / (count[several] - 1)
@@ -116,16 +117,16 @@ def imbalance(mean: FloatArray, high: FloatArray, count: IntArray) -> FloatArray
 
 @dataclass(frozen=True)
 class TreeOptions:
-    """What of a call tree is shown.
+    """The selection and order of call paths and metrics in a view of a call tree.
 
-    metrics: names in the order of columns; empty: time, visits, blocks and bytes as far as they are not zero.
-    scope:   inclusive, exclusive, or None: inclusive and exclusive for cost, exclusive visits, inclusive effort.
-    depth:   levels below the roots that are shown; None: all.
-    sort:    metric that orders siblings (largest first); None: the first column.
-    spread:  min, mean, max over the samples and the imbalance in place of one value; of the first metric if none
-             is asked for.
-    top:     how many call paths are shown, those with most of the first column's metric without what they call; their
-             callers are shown, too. None: all.
+    metrics: names in the order of columns; empty: time, visits, blocks and bytes, if not zero.
+    scope:   inclusive, exclusive, or None: both for costs, exclusive visits, inclusive effort.
+    depth:   number of levels below the roots; None: all.
+    sort:    the metric that orders siblings (largest first); None: the metric of the first column.
+    spread:  show minimum, mean, maximum and imbalance over the samples instead of one value (without `metrics`, only
+             for the first metric).
+    top:     show only this number of call paths, with the largest exclusive values of the first column, and their
+             callers; None: all.
     """
 
     metrics: tuple[str, ...] = ()
@@ -140,9 +141,12 @@ class TreeOptions:
 class ModelRow:
     """A model of one metric of one call path, as text.
 
-    path: displayed region names from the root. error: SMAPE of the fit in percent, NaN if it has none. basis: what
-    the model rests on. notes: what a reader must know, or why there is no model. oversubscribed: it rests on runs with
-    more ranks than processors. start_and_end: the call path is the start or the end of MPI, no part of the program.
+    - path: display names of the regions from the root.
+    - error: SMAPE of the fit in percent, NaN if it has none.
+    - basis: the data or models from which the model was made.
+    - notes: notes on the model, or why there is no model.
+    - oversubscribed: the model depends on runs with more ranks than processors.
+    - start_and_end: the call path is the start or the end of MPI, which is not part of the program.
     """
 
     path: tuple[str, ...]
@@ -163,7 +167,7 @@ class ModelRow:
 
 @dataclass(frozen=True)
 class ChangeRow:
-    """Where a metric of a call path changes its behaviour: between which values, and the models on both sides."""
+    """A change of behaviour of a metric of a call path: the values before and after it, and both models."""
 
     path: tuple[str, ...]
     metric: str
@@ -193,11 +197,12 @@ class NoiseRow:
 
 @dataclass(frozen=True)
 class RankedRow:
-    """A call path in a ranking at a point: predicted value and interval in the metric's unit, share of the program.
+    """A call path in a ranking at a point: predicted value and interval (unit of the metric), share of the program.
 
-    path: displayed region names from the root. beyond: how many times the point is beyond what the model was made from,
-    by parameter. oversubscribed: the model rests on runs with more ranks than processors. share: NaN for the start and
-    the end of MPI, which are no part of the program.
+    - path: display names of the regions from the root.
+    - beyond: ratio of the point to the measured range of the model, by parameter.
+    - oversubscribed: the model depends on runs with more ranks than processors.
+    - share: NaN for the start and the end of MPI, which are not part of the program.
     """
 
     path: tuple[str, ...]
@@ -212,12 +217,12 @@ class RankedRow:
 
     @property
     def extrapolation(self) -> bool:
-        """Whether the point is beyond what the model was made from."""
+        """Whether the point is beyond the measured range of the model."""
         return bool(self.beyond)
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the call path has none of the metric, such as time of an inlined function that only has counts."""
+        """Whether the value is 0, such as the time of an inlined function that only has counts."""
         return self.value == self.low == self.high == 0
 
 
@@ -225,9 +230,10 @@ class RankedRow:
 class ConfigurationRow:
     """A measured configuration: total of a metric over the program, and its relative spread over repetitions.
 
-    spread: (largest - smallest) / mean, NaN of a single repetition. start_and_end: the same metric of the start and the
-    end of MPI, mean over repetitions. oversubscribed: it had more ranks than processors. counts_only: its runs kept no
-    time, and the total of time is NaN.
+    - spread: (largest - smallest) / mean; NaN for a single repetition.
+    - start_and_end: the metric of the start and the end of MPI, mean over repetitions.
+    - oversubscribed: it had more ranks than processors.
+    - counts_only: its runs have no times, and the total of time is NaN.
     """
 
     point: tuple[float, ...]
@@ -242,9 +248,9 @@ class ConfigurationRow:
 
 @dataclass(frozen=True)
 class Check:
-    """Something that Quipu needs or can use, whether it is there, what for, and the command that installs it.
+    """A component that Quipu needs or can use: its state, its purpose, and the command that installs it.
 
-    state "warning": missing, but most of Quipu works without it.
+    state "warning": missing, but only some functions need it.
     """
 
     name: str
@@ -256,7 +262,7 @@ class Check:
 
 @dataclass(frozen=True)
 class RunView:
-    """The outcome of one run. `problems` and `node_use`, what whole nodes used: texts for a person."""
+    """The outcome of one run. problems: texts. node_use: texts about energy and memory traffic of whole nodes."""
 
     name: str
     ranks: int
@@ -270,11 +276,11 @@ class RunView:
 
 @dataclass(frozen=True)
 class PlacedModel:
-    """A model of the exclusive values of one metric of one call path; None with the `reason` why there is none.
+    """A model of the exclusive values of one metric of one call path, or None and the `reason` why there is none.
 
-    basis: what it was fitted to, in words. prior: its form without coefficients, if that comes from effort.
-    oversubscribed: that were runs with more ranks than processors. lower: the model from effort alone, where time grows
-    beyond it.
+    - basis: text about the data of the fit. prior: its form without coefficients, if it follows from effort.
+    - oversubscribed: the fit uses runs with more ranks than processors.
+    - lower: the model from effort alone, if time grows faster than effort.
     """
 
     path: int
@@ -289,9 +295,10 @@ class PlacedModel:
 
 @dataclass(frozen=True)
 class CampaignStep:
-    """A moment of a campaign: runs done of all, the run that begins or ended, and how.
+    """The progress of a campaign: finished and total runs, and the run that has begun or ended.
 
-    outcome: empty when the run begins. seconds: how long it took. left: estimated seconds to the end of the campaign.
+    outcome: empty at the begin of the run. seconds: duration of the run. left: estimated seconds to the end of the
+    campaign.
     """
 
     done: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks and threads wait for, and which call path of which rank causes it, for every kind of output."""
+"""Waiting of ranks and threads, and the call paths and ranks that cause it, for every kind of output."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .json_views import json_number
 from .text import path_text, percent, quantity
 from .views import steps
 
-WORTH = 0.01  # parts of the elapsed time from which on waiting is worth a line
-_MATTERS = 0.1  # parts of the waiting from which on a cause is named
-_MOST_NAMED = 3  # causes in a line
+WORTH = 0.01  # least share of the elapsed time for waiting to be listed
+_MATTERS = 0.1  # least share of the waiting for a cause to be named
+_MOST_NAMED = 3  # largest number of causes in a line
 NO_LATE_RANK = "(no rank in particular)"
-"""Ranks work in turn, as in a pipeline, or another one is late each time."""
+"""Text for causes without a late rank: ranks work in turn like in a pipeline, or the late rank changes each time."""
 _WHY = {True: "more work", False: "slower", None: ""}
 
 
 def waiting_rows(tree: CallTree, found: RootCauses, top: int) -> list[tuple[str, str, str, str, str, str]]:
-    """Return a row for each operation that waits, the longest waiting first, and below it one for each cause.
+    """Return a row for each operation with waiting, the longest waiting first, and below it one for each cause.
 
-    Call path, time, part of the elapsed time, rank, why it is late, and where it is in the source.
+    Columns: call path, time, share of the elapsed time, rank, reason of the delay, source location.
     """
     rows = []
     for cause in worth_a_line(found)[:top]:
@@ -38,17 +38,17 @@ def waiting_rows(tree: CallTree, found: RootCauses, top: int) -> list[tuple[str,
 
 
 def worth_a_line(found: RootCauses) -> list[Cause]:
-    """Return the causes of waiting that takes a part of the time, the longest waiting first."""
+    """Return the causes of waiting with at least the share `WORTH` of the time, the longest waiting first."""
     return [cause for cause in found.causes if cause.waiting >= WORTH * found.elapsed]
 
 
 def named(cause: Cause) -> list[Charge]:
-    """Return the causes that are worth a name, the largest first."""
+    """Return the main causes, the largest first."""
     return [charge for charge in cause.charges if charge.seconds >= _MATTERS * cause.waiting][:_MOST_NAMED]
 
 
 def waiting_json(tree: CallTree, found: RootCauses | None) -> list[dict[str, Any]]:
-    """Return what waits and why, for documents: all operations, the longest waiting first."""
+    """Return the operations with waiting and their causes for JSON documents, the longest waiting first."""
     if found is None:
         return []
     return [
@@ -77,12 +77,12 @@ def waiting_json(tree: CallTree, found: RootCauses | None) -> list[dict[str, Any
 
 
 def why(charge: Charge) -> str:
-    """Return why the late one is later than those that wait: slower at the same work, for example."""
+    """Return why the late rank is late compared with the waiting ranks, for example slower for the same work."""
     return "not running" if charge.not_running else _WHY[charge.more_work]
 
 
 def place_of(tree: CallTree, path: int) -> str:
-    """Return the file and the line of a call path; empty if they are not known."""
+    """Return the file and the line of a call path; empty if unknown."""
     region = tree.region_of(path)
     return f"{region.file.rsplit('/', 1)[-1]}:{region.line}" if region.file else ""
 

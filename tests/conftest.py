@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How all tests use Hypothesis, what they build on first use, and which of them may run beside each other.
+"""Configure Hypothesis, build fixtures on first use, and select the tests that may run in parallel.
 
-Hypothesis: the same examples in every run, however slow or busy the machine is; `pytest --hypothesis-profile=explore`
-tries others.
+Hypothesis uses the same examples in every run, independently of the speed of the machine;
+`pytest --hypothesis-profile=explore` uses other examples.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ settings.register_profile("explore", settings.get_profile("steady"), derandomize
 settings.load_profile("steady")
 
 TESTS = Path(__file__).parent
-# Where Quipu keeps the PMPI library of each MPI and modules of flang: built once for all tests, under a name that is a
-# hash over all that goes into them.
+# Cache for the PMPI library of each MPI and for modules of flang. They are built once for all tests; their names
+# contain a hash over all their inputs.
 os.environ.setdefault("XDG_CACHE_HOME", str(TESTS.parent / "build" / "cache"))
-# Ranks of one host exchange messages through shared memory: Open MPI 5 prints errors where TCP reaches no interface.
-# Without TCP, libfabric (ofi) would take its place: MPI_Finalize takes a second then.
+# Ranks of one host exchange messages through shared memory. With TCP, Open MPI 5 prints errors if an interface is
+# unreachable. With libfabric (ofi), MPI_Finalize takes a second.
 os.environ.setdefault("OMPI_MCA_btl", "^tcp,ofi")
-# Tests start thousands of commands, which would compile their modules each time where none may be kept.
+# Tests start thousands of commands. Without stored bytecode, each of them would compile its modules again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.path.insert(0, str(TESTS / "examples"))
-# Most tests of these start several ranks, which want all cores: one after the other, in one of the workers.
+# Most tests in these folders start several ranks, which need all cores. They run one after the other in one worker.
 OF_RANKS = (
     "tests/mpi/",
     "tests/chain/",
@@ -47,9 +47,9 @@ OF_SLURM = "tests/agent/campaign/test_slurm.py"
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With pytest-xdist, one worker runs the tests that start ranks, beginning with them; the others share the rest.
+    """With pytest-xdist, run all tests that start ranks in one worker, first; the other workers share the other tests.
 
-    Those of Slurm, which mostly wait for it, are together too: they share one cluster.
+    The tests of Slurm, which mostly wait, also run in one worker, because they share one cluster.
     """
     from xdist.scheduler import LoadScopeScheduling
 

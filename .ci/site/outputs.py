@@ -30,8 +30,8 @@ _SOMETIMES = (
     "note: slowest rank",
     "note: this run had more ranks or threads",
     "note: this configuration had more ranks or threads",
-    "note: this run was made while others",
-    "note: this configuration was made while others",
+    "note: this run ran while other",
+    "note: this configuration ran while other",
 )
 """Begins of notes that depend on what else the machine does."""
 _OF_LOAD = ("[loaded-run]", "[loaded-machine]", "[slowest-rank]", "[deviating-run]")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Represent one run as data types, and store it in files: Parquet tables, run.json, checksums."""
+"""Data types of one run, and their files: Parquet tables, run.json, checksums."""

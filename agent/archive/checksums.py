@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checksums of the files of a run archive, in the format of sha256sum: `sha256sum -c SHA256SUMS` checks them, too."""
+"""Checksums of the files of a run archive, in the format of `sha256sum -c SHA256SUMS`."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _TABLES = (
     *("classes", "places", "source"),  # the last one in archives of older versions
 )
 _FILES = ("run.json", *(f"{name}.parquet" for name in _TABLES))
-"""What archives have, or can have."""
+"""All possible files of an archive."""
 
 
 def write_checksums(folder: Path) -> None:
-    """Write the checksums of all files in a folder and wait until they are on the disk. Raises OSError."""
+    """Write the checksums of all files in a folder, and wait until they are on the disk. Raises OSError."""
     files = sorted(path for path in folder.iterdir() if path.name != NAME)
     (folder / NAME).write_text("".join(f"{_sum(path)}  {path.name}\n" for path in files), encoding="ascii")
     fsync(folder / NAME)
 
 
 def check_files(folder: Path, names: Iterable[str]) -> None:
-    """Raise FormatError that names the first of these files that is not as it was written.
+    """Raise FormatError with the path of the first of these files whose checksum is wrong.
 
-    An archive without checksums is not checked. A list that was cut off, which lacks a file of an archive, is damaged
-    itself, whatever is read. Files that are missing, or no regular ones, are left to their readers.
+    An archive without checksums is not checked. A list of checksums without a file of the archive is truncated and is
+    an error. The readers of the files report missing files and files that are not regular.
     """
     sums = _sums(folder / NAME)
     if sums is None:
@@ -62,12 +62,12 @@ def check_files(folder: Path, names: Iterable[str]) -> None:
 
 
 def is_archive(folder: Path) -> bool:
-    """Whether a folder is a run archive: it has run.json, or its checksums say that it had. Raises FormatError."""
+    """Return whether a folder is a run archive: it or its list of checksums contains run.json. Raises FormatError."""
     return (folder / _FILES[0]).is_file() or _FILES[0] in (_sums(folder / NAME) or ())
 
 
 def is_there(path: Path) -> bool:
-    """Whether an archive has a file that not all have. Raises FormatError if its checksums say that it had it."""
+    """Return whether an archive has an optional file. Raises FormatError if only the list of checksums contains it."""
     if path.exists():
         return True
     if path.name in (_sums(path.parent / NAME) or ()):
@@ -94,5 +94,5 @@ def _sums(path: Path) -> dict[str, str] | None:
 
 def _sum(path: Path) -> str:
     with path.open("rb") as file, reading(path) as cost:
-        cost.spend(os.fstat(file.fileno()).st_size)  # not of memory, but of time
+        cost.spend(os.fstat(file.fileno()).st_size)  # reading the file costs time, but no memory
         return hashlib.file_digest(file, "sha256").hexdigest()

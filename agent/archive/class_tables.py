@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of count classes of a run archive: how often they were executed, and what they do at which lines."""
+"""The tables of count classes in a run archive: their execution counts, and their effort at each source line."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LINES = "source.parquet"
 """Effort of source lines, in archives of older versions."""
 
 _TEXTS = ("function", "name", "file")
-_SEPARATOR = "\n"  # between names of functions, which have none
+_SEPARATOR = "\n"  # separates names of functions, which contain no line ends
 _NO_CLASS = -1
 
 
 def write_classes(folder: Path, counts: ClassCounts) -> None:
-    """Write the tables of an archive that is being made. Raises OSError."""
+    """Write the tables into the folder of an unfinished archive. Raises OSError."""
     write_table(
         folder / COUNTS,
         {
@@ -99,7 +99,7 @@ def read_classes(archive: Path, metadata: RunMetadata, tree: CallTree) -> ClassC
 
 
 def read_source(archive: Path, metadata: RunMetadata, tree: CallTree) -> SourceEffort | None:
-    """Read the effort of source lines of a run archive; None if it has none, or no places of its count classes.
+    """Read the effort of source lines of a run archive; None if it contains none, or no source lines of its classes.
 
     Raises FormatError as `read_archive` does.
     """
@@ -122,7 +122,7 @@ def read_source(archive: Path, metadata: RunMetadata, tree: CallTree) -> SourceE
 
 
 def source_metrics(metrics: Iterable[Metric]) -> list[str]:
-    """Return the names of the metrics of a run that source lines have; runs of older versions have fewer."""
+    """Return the names of the metrics that are known for source lines; runs of older versions have fewer."""
     names = [metric.name for metric in metrics]
     first = names.index("blocks") if "blocks" in names else len(names)
     others = METRICS.keys() - set(BY_PASS)

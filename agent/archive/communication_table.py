@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of a run archive that says which rank sent how much to which."""
+"""The table of the communication matrix in a run archive: messages and bytes between each pair of ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLUMNS = {"sender": "int32", "receiver": "int32", "bytes": "int64", "messages"
 
 
 def write_communication(folder: Path, matrix: CommunicationMatrix) -> None:
-    """Write the table of an archive that is being made. Raises OSError."""
+    """Write the table into the folder of an unfinished archive. Raises OSError."""
     write_table(folder / FILE, {name: (kind, getattr(matrix, name)) for name, kind in _COLUMNS.items()})
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of a run archive that says how long ranks waited because of which call path of which rank and thread."""
+"""The table of delays in a run archive: waiting time by operation, and by the call path and thread that caused it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ _COLUMNS = {"operation": "int32", "cause": "int32", "rank": "int32", "thread": "
 
 
 def write_delays(folder: Path, table: DelayTable) -> None:
-    """Write the table of an archive that is being made. Raises OSError."""
+    """Write the table into the folder of an unfinished archive. Raises OSError."""
     write_table(folder / FILE, {name: (kind, getattr(table, name)) for name, kind in _COLUMNS.items()})
 
 
 def read_delays(archive: Path, paths: int) -> DelayTable | None:
-    """Read the delays of a run archive with so many call paths; None without. Raises FormatError as `read_archive`."""
+    """Read the delays of a run archive; None if it has none. Raises FormatError as `read_archive` does.
+
+    paths: number of call paths of the archive.
+    """
     path = archive / FILE
     if not is_there(path):
         return None

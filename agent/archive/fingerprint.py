@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fingerprint of a run: what was measured, and how. All runs of an experiment have the same."""
+"""The fingerprint of a run: the program, machine and options. It is equal for all runs of an experiment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TITLES = {"template": "command"}
 
 @dataclass(frozen=True)
 class ProgramIdentity:
-    """A program or a shared library that was measured. digest: of its code and data; compiler: as its file says."""
+    """A measured program or shared library. digest: hash of its code and data. compiler: as recorded in its file."""
 
     path: str
     digest: str
@@ -24,10 +24,10 @@ class ProgramIdentity:
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What identifies a run.
+    """The conditions of a run.
 
-    facts: by name: the command without numbers, the template of a campaign, measuring options, machine, MPI.
-    programs: by file name, as far as they were found.
+    facts: by name; the command without numbers, the command template of a campaign, measuring options, machine, MPI.
+    programs: the identified programs and libraries by file name.
     """
 
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -35,14 +35,14 @@ class Fingerprint:
 
 
 def without_numbers(words: Iterable[str]) -> str:
-    """Return a command without its numbers and {parameters}: equal for all configurations of an experiment."""
+    """Return a command without numbers and {parameters}; it is equal for all configurations of an experiment."""
     return " ".join(_NUMBER.sub("#", word) for word in words)
 
 
 def differences(one: Fingerprint | None, other: Fingerprint | None) -> list[str]:
-    """Return in words how two fingerprints differ; empty if they do not, as far as both know.
+    """Return descriptions of the differences between two fingerprints.
 
-    A fact or a program that only one of them has says nothing: there may be one program for each problem size.
+    A fact or a program that only one of them contains is no difference: each problem size may have its own program.
     """
     if one is None or other is None:
         return []
@@ -59,7 +59,10 @@ def differences(one: Fingerprint | None, other: Fingerprint | None) -> list[str]
 
 
 def groups(runs: Sequence[Run], fingerprints: Sequence[Fingerprint | None]) -> list[list[Run]]:
-    """Return the runs in groups of equal fingerprints, in order of their first members. Unknown ones fit anywhere."""
+    """Return the runs in groups of equal fingerprints, in order of their first members.
+
+    A run without a fingerprint belongs to the first group.
+    """
     found: list[tuple[Fingerprint | None, list[Run]]] = []
     for run, fingerprint in zip(runs, fingerprints, strict=True):
         for place, (known, members) in enumerate(found):

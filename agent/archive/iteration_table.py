@@ -23,7 +23,7 @@ _COLUMNS = {
 
 
 def write_iterations(folder: Path, table: IterationTable) -> None:
-    """Write the table of an archive that is being made. Raises OSError."""
+    """Write the table into the folder of an unfinished archive. Raises OSError."""
     write_table(folder / FILE, {name: (kind, getattr(table, name)) for name, kind in _COLUMNS.items()})
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a run besides its numbers."""
+"""Metadata of a run: parameters, command, exit code, nodes, quality."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from quipu.modeling.measurement_quality import RunQuality
 from .fingerprint import Fingerprint
 
 RESERVED = frozenset({"callpath", "rank", "thread"})
-"""Names of the other columns, which no metric may have."""
+"""Names of the key columns, which metrics must not use."""
 
 
 OTHERS_MATTER = 0.25
-"""Processors that others use from which on times count as disturbed: services of an idle system use less.
+"""Times count as disturbed if other programs use more than this number of processors; an idle system uses less.
 
 benchmarks/quality_thresholds.py measures false alarms and misses with half and twice this number.
 """
@@ -30,7 +30,7 @@ Bytes = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 
 
 class NodeFacts(TypedDict, total=False):
-    """What a node agent wrote of its host, as far as anything reads it; other keys may be there."""
+    """The facts of a node agent about its node that are used here; there may be other keys."""
 
     host: str
     ended: bool
@@ -45,7 +45,7 @@ class NodeFacts(TypedDict, total=False):
 
 
 class LauncherFacts(TypedDict, total=False):
-    """What is known of a launcher, as far as anything reads it; other keys may be there."""
+    """The facts about a launcher that are used here; there may be other keys."""
 
     family: str
     version: str
@@ -53,18 +53,20 @@ class LauncherFacts(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class RunMetadata:
-    """One repetition of one configuration: what was started, how it ended, and its problems.
+    """Metadata of one repetition of one configuration.
 
-    seconds and exit_code are None while they are not known (the launching process itself was killed).
-    processor_seconds: of the launched processes, as far as the launcher waited for them.
-    exit_code is negative if a signal ended the launched process, as in `subprocess`.
-    overhead: what measuring cost, see overhead.totals. rank_columns: the archive has the
-    values of every rank, and not their statistics alone. grid: the extents of the process grid, as declared, or as
-    the program made it. periodic: in which of its dimensions the first rank and the last are neighbours; empty if the
-    program does not say. counters: which source counted what the processor did ("source"), and how; "clock_hz": what
-    time was counted in, if that was the time stamp counter. fingerprint: what was measured and how, None in archives
-    of earlier versions. threads: of a rank, so many ran at once; 1 in archives of earlier versions. counts_only: effort
-    and communication were measured, and no time (`quipu run --counts`).
+    - seconds, exit_code: None if the launching process was killed. exit_code is negative if a signal ended the launched
+      process, as in `subprocess`.
+    - processor_seconds: processor time of the launched processes that the launcher waited for.
+    - overhead: see overhead.totals.
+    - rank_columns: whether the archive contains the values of each rank; otherwise only statistics over the ranks.
+    - grid: extents of the process grid, declared by the user or created by the program. periodic: for each dimension,
+      whether the first and the last rank are neighbours; empty if unknown.
+    - counters: the source of the hardware counters ("source") and its settings; "clock_hz": frequency of the time stamp
+      counter (Hz), if it measured the times.
+    - fingerprint: the conditions of the run; None in archives of earlier versions.
+    - threads: largest number of concurrent threads of a rank; 1 in archives of earlier versions.
+    - counts_only: only effort and communication were measured, without times (`quipu run --counts`).
     """
 
     parameters: Mapping[str, Number] = field(default_factory=dict)
@@ -93,26 +95,26 @@ class RunMetadata:
 
     @property
     def complete(self) -> bool:
-        """Whether the run ended well and every rank is in it."""
+        """Whether the run ended without an error and contains every rank."""
         return self.exit_code == 0 and not self.partial
 
     @property
     def oversubscribed(self) -> bool:
-        """Whether ranks and threads shared processors, so that times contain waiting. Simulated time does not."""
+        """Whether ranks and threads shared processors, so that times contain waiting; False for simulated time."""
         if self.counts_only or self.launcher.get("family") == "smpi":
             return False
         return any(self._needed(node) > _processors(node) for node in self.nodes)
 
     def _needed(self, node: Mapping[str, Any]) -> int:
-        """Return how many processors the ranks of a node and their threads need to run at once."""
+        """Return the number of processors for running all ranks of a node and their threads at the same time."""
         return len(node.get("ranks") or ()) * self.threads
 
     @property
     def others(self) -> float | None:
-        """How many processors others used on average on the busiest node, as far as is known.
+        """The mean number of processors that other programs used on the busiest node; None if unknown.
 
-        Of the host of the launch all is known: the load without what the launched processes used. Of other nodes it is
-        what was used beyond one processor for each rank.
+        On the host of the launch this is the load minus the processor time of the launched processes. On other nodes
+        it is the load minus one processor per rank.
         """
         measured = self.launcher.get("others")
         found = [float(measured)] if isinstance(measured, int | float) and measured >= 0 else []
@@ -124,9 +126,9 @@ class RunMetadata:
 
     @property
     def loaded(self) -> bool:
-        """Whether others used processors that the ranks needed, so that times contain waiting for one.
+        """Whether other programs used processors that the ranks needed, so that times contain waiting for a processor.
 
-        Simulated time does not: SimGrid reads the processor time of the simulating thread.
+        Always False for simulated time: SimGrid reads the processor time of the simulating thread.
         """
         others = self.others
         if self.counts_only or others is None or others < OTHERS_MATTER or self.launcher.get("family") == "smpi":
@@ -135,7 +137,7 @@ class RunMetadata:
 
     @property
     def processors(self) -> tuple[int, int] | None:
-        """How many processors ranks and threads could use at once, and how many there were on these nodes, if known."""
+        """The number of processors that ranks and threads could use, and the number on these nodes; None if unknown."""
         known = [(self._needed(node), _processors(node)) for node in self.nodes]
         if not known or any(math.isinf(available) for _, available in known):
             return None
@@ -143,20 +145,21 @@ class RunMetadata:
 
     @property
     def quality(self) -> RunQuality:
-        """What disturbed the run, as far as is known."""
+        """The known disturbances of the run."""
         simulated = self.ranks if self.launcher.get("family") == "smpi" else 0
         disturbed = self.others, self.oversubscribed, self.loaded
         return RunQuality(self.processors, *disturbed, simulated, self.simulated_by_effort, self.threads)
 
     @property
     def simulated_by_effort(self) -> bool:
-        """Whether computation took simulated time by its effort, whatever it took here, measuring included."""
+        """Whether simulated computation took the time of its effort, independent of its real duration and overhead."""
         return self.launcher.get("compute") == "effort"
 
 
 def _load_beyond(needed: int, node: Mapping[str, Any]) -> list[float]:
-    """Return how many processors of a node were used beyond the needed ones; nothing if it was not sampled twice."""
-    samples = [sample for sample in node.get("samples") or () if isinstance(sample, dict)][1:]  # the first has no span
+    """Return the number of processors used on a node minus the needed ones; empty with fewer than two samples."""
+    # The first sample has no interval before it.
+    samples = [sample for sample in node.get("samples") or () if isinstance(sample, dict)][1:]
     percents = [sample.get("cpu_percent") for sample in samples]
     known = [float(percent) for percent in percents if isinstance(percent, int | float)]
     cpus = node.get("cpus")
@@ -166,7 +169,7 @@ def _load_beyond(needed: int, node: Mapping[str, Any]) -> list[float]:
 
 
 def _processors(node: Mapping[str, Any]) -> float:
-    """Return how many processors the ranks of a node could use: those they were bound to, if that is known of all."""
+    """Return the number of processors that the ranks of a node could use: the bound ones if known for all ranks."""
     bound = [rank.get("bound") for rank in node.get("ranks") or ()]
     allowed = {cpu for own in bound for cpu in own or ()}
     return min(len(allowed) if all(bound) and bound else math.inf, node.get("cpus") or math.inf)
@@ -175,7 +178,7 @@ def _processors(node: Mapping[str, Any]) -> float:
 def configuration_name(parameters: Mapping[str, float]) -> str:
     """Return the name of a configuration as in folder names: "p=4,n=100000"; "run" if there are no parameters.
 
-    Raises MeasurementError if a parameter is called as none may be: what else would the path lead to?
+    Raises MeasurementError for an invalid name of a parameter, because the name becomes part of a path.
     """
     if strange := [name for name in parameters if not is_parameter(name)]:
         raise MeasurementError(f"{strange[0]!r} is no name of a parameter: letters, digits and _ only")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of a Parquet file: what each says that it unpacks to, which its footer need not have added up rightly.
+"""The uncompressed size of a Parquet file according to the headers of its pages; its footer may be wrong.
 
-Their headers are structures of Thrift's compact protocol (https://github.com/apache/parquet-format, parquet.thrift).
+The headers are structures of Thrift's compact protocol (https://github.com/apache/parquet-format, parquet.thrift).
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from quipu.modeling.limits import Reading
 
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 _INTEGERS = frozenset((_I16, _I32, _I64))
-# Fields of a page's header, and of the headers in it of each kind: data, dictionary, data of version 2.
+# Numbers of fields in a page header: uncompressed size, compressed size, and the headers of data pages, dictionary
+# pages and data pages of version 2. For each of these three: the number of its field with the encoding.
 _UNPACKED, _PACKED, _KINDS = 2, 3, {5: 2, 7: 2, 8: 4}
-# PLAIN, PLAIN_DICTIONARY, RLE, BIT_PACKED, RLE_DICTIONARY: what other encodings unpack to is not said anywhere.
+# PLAIN, PLAIN_DICTIONARY, RLE, BIT_PACKED, RLE_DICTIONARY: for other encodings the header does not give the size.
 _ENCODINGS = frozenset((0, 2, 3, 4, 8))
 _LONGEST_HEADER = 1 << 16
 _DEEPEST = 8
 
 
 def count_pages(file: BinaryIO, metadata: Any, columns: Collection[str], cost: Reading) -> None:
-    """Count what the pages of some columns unpack to as a cost. Raises ValueError for what no reader should unpack.
+    """Add the uncompressed size of the pages of some columns to a cost.
 
-    metadata: the footer, as pyarrow has it.
+    metadata: the footer as read by pyarrow. Raises ValueError for a page that is not safe to decompress.
     """
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
@@ -53,14 +54,14 @@ def _count_column(file: BinaryIO, begin: int, end: int, cost: Reading) -> None:
 
 
 class _Header:
-    """A structure at the beginning of some bytes; `place` is where it ends. Too few bytes are an IndexError."""
+    """A Thrift structure at the beginning of some bytes. place: its end. Raises IndexError if bytes are missing."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.place = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """Return the fields by number: integers, structures; of other types None."""
+        """Return the fields by number: integers and structures; None for fields of other types."""
         if depth > _DEEPEST:
             raise ValueError("nested too deep")
         fields: dict[int, Any] = {}

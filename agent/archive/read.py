@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading run archives, with distrust: a folder of Parquet tables and run.json."""
+"""Read run archives (a folder of Parquet tables and run.json), with checks of all content."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ _TABLES = [f"{name}.parquet" for name in ("sketches", "regions", "callpaths", "v
 
 
 def read_archive(path: Path | str, values: bool = True) -> RunArchive:
-    """Read a run archive; without `values` only tree and statistics (that the values are there is checked).
+    """Read a run archive; without `values` only the tree and the statistics.
 
-    Of a run of many ranks only the statistics were kept: `values` is None then, and statistics have sketches.
-
-    Raises FormatError naming the file at fault: missing, truncated, foreign, damaged (it does not fit its checksum) or
-    of another schema version.
+    The archive of a run with many ranks contains only statistics: then `values` is None, and the statistics have
+    sketches. Raises FormatError with the path of a file that is missing, truncated, damaged (wrong checksum), of
+    another program or of another schema version.
     """
     path = Path(path)
     if not is_archive(path):
@@ -49,7 +48,7 @@ def read_archive(path: Path | str, values: bool = True) -> RunArchive:
 
 
 def read_metric(archive: RunArchive, name: str) -> RunValues:
-    """Return the values of one metric of an archive that was read without values and has those of each rank.
+    """Read the values of one metric of each rank, for an archive that was read without values.
 
     Raises FormatError if they are damaged.
     """
@@ -60,7 +59,7 @@ def read_metric(archive: RunArchive, name: str) -> RunValues:
 
 
 def read_metadata(path: Path) -> RunMetadata:
-    """Read run.json of an archive alone."""
+    """Read only the run.json of an archive."""
     is_there(path / "run.json")
     check_files(path, ["run.json"])
     return from_json(path / "run.json", read_json(path / "run.json"))
@@ -89,7 +88,7 @@ def _read_tree(path: Path) -> CallTree:
     except ModelingError as error:
         raise FormatError(path / "callpaths.parquet", str(error)) from error
     with reading(path / "callpaths.parquet") as cost:
-        cost.check_depth(int(tree.depth.max(initial=0)))  # names of call paths take the square of it
+        cost.check_depth(int(tree.depth.max(initial=0)))  # the names of nested call paths need memory of order depth²
     return tree
 
 

@@ -40,10 +40,13 @@ class RunValues:
 class RankStatistics:
     """One metric over the ranks of a run, per call path; every array has shape (call paths,).
 
-    Threads of a rank are combined first. A rank without the call path counts as 0; `ranks` says how many have it.
-    A rank whose value is unknown (NaN) is left out. std is that of the population. min_rank and max_rank are the
-    lowest ranks that have the smallest and the largest value, -1 where nothing is known. sketches: the distribution
-    over the ranks; None when an archive was read that has the values of all ranks instead.
+    The threads of a rank are combined first. A rank without the call path counts as 0. A rank with an unknown value
+    (NaN) is left out.
+
+    - ranks: the number of ranks with the call path.
+    - std: standard deviation of the population.
+    - min_rank, max_rank: the lowest ranks with the smallest and the largest value; -1 if no value is known.
+    - sketches: the distribution over the ranks; None if the archive contains the values of all ranks.
     """
 
     ranks: IntArray
@@ -57,9 +60,10 @@ class RankStatistics:
     sketches: Sketches | None = None
 
     def quantile(self, q: float) -> FloatArray:
-        """Return the q-quantile over the ranks, shape (call paths,); NaN where nothing is known.
+        """Return the q-quantile over the ranks, shape (call paths,); NaN where no value is known.
 
-        Right to 2^(level - 5) of the value, level being that of the sketch. Raises ModelingError without sketches.
+        The relative error is at most 2^(level - 5), with the level of the sketch. Raises ModelingError if there are no
+        sketches.
         """
         if self.sketches is None:
             raise ModelingError("this run has the values of all ranks: take the quantile of those")
@@ -68,9 +72,9 @@ class RankStatistics:
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A line of source text in the function that a person wrote it in, also where it was inlined into another.
+    """A source line and the function that contains it in the source, even if it was inlined into another function.
 
-    function: for people; name: its linker name; line: 0 if unknown.
+    function: display name. name: linker name. line: 0 if unknown.
     """
 
     function: str
@@ -81,9 +85,9 @@ class SourceLine:
 
 @dataclass(frozen=True, eq=False)
 class SourceEffort:
-    """Effort of source lines, exclusive per call path, ranks and threads added up.
+    """Exclusive effort of source lines by call path, summed over ranks and threads.
 
-    callpath, line (index into `lines`): int64 of shape (rows,), sorted, each pair once; metrics: name → int64 (rows,).
+    callpath, line (index into `lines`): int64 of shape (rows,), sorted, each pair once. metrics: name → int64 (rows,).
     """
 
     callpath: IntArray
@@ -94,10 +98,10 @@ class SourceEffort:
 
 @dataclass(frozen=True)
 class CountClass:
-    """Blocks of one function that its flow graph executes equally often: the body of a loop, a way of a branch.
+    """Blocks of one function that are always executed equally often, such as the body of a loop or a side of a branch.
 
-    within: index of the class around it, -1: none; depth: loops of the function around it; calls: linker names of the
-    functions that its blocks call, in order.
+    within: index of the enclosing class, -1: none. depth: number of enclosing loops in the function. calls: linker
+    names of the functions that the blocks call, in order.
     """
 
     within: int
@@ -107,13 +111,14 @@ class CountClass:
 
 @dataclass(frozen=True, eq=False)
 class ClassCounts:
-    """How often each class was executed on each call path, and what one execution does.
+    """Execution counts of each class on each call path, and the effort of one execution.
 
-    callpath, number (index into `classes`), total (over ranks and threads), lowest and highest (of a rank): int64 of
-    shape (rows,), sorted by call path and class, each pair once. A rank without the call path has executed it 0 times.
-    place_class (index into `classes`), place_line (index into `lines`): int64 of shape (places,), sorted by class;
-    effort: name of a metric → int64 (places,), what one execution of the class does at that line. A call path does
-    total × effort, added up, modulo 2^64.
+    - callpath, number (index into `classes`), total (sum over ranks and threads), lowest and highest (over ranks):
+      int64 of shape (rows,), sorted by call path and class, each pair once. A rank without the call path counts as 0.
+    - place_class (index into `classes`), place_line (index into `lines`): int64 of shape (places,), sorted by class.
+    - effort: name of a metric → int64 (places,): the effort of one execution of the class at this line.
+
+    The effort of a call path is the sum of total × effort, modulo 2^64.
     """
 
     callpath: IntArray
@@ -151,11 +156,11 @@ class ClassCounts:
 
 @dataclass(frozen=True, eq=False)
 class CommunicationMatrix:
-    """What ranks sent to each other in messages, and put to and got from each other in one-sided operations.
+    """Messages and one-sided transfers between ranks, without collective operations.
 
-    sender, receiver (ranks, or -1: a rank of another MPI_COMM_WORLD, or one beyond those that a rank keeps apart),
-    bytes, messages: int64 of shape (pairs,), sorted by sender and receiver, each pair once. Collective operations are
-    left out.
+    sender, receiver, bytes, messages: int64 of shape (pairs,), sorted by sender and receiver, each pair once. A sender
+    or receiver of -1 is a rank of another MPI_COMM_WORLD, or one of the partners beyond the limit that a rank records
+    separately.
     """
 
     sender: IntArray
@@ -168,9 +173,12 @@ class CommunicationMatrix:
 class IterationTable:
     """Iterations of phases that the program marked: one row per phase, span of iterations and metric.
 
-    first, last: the numbers of the first and the last iteration of the span, as the program gave them. iterations: how
-    many of them a rank had at most. ranks: how many had any. mean, max: of one iteration, over the ranks (seconds, or
-    the unit of the metric); inclusive. All have shape (rows,); spans of a phase are in the order of the run.
+    All arrays have shape (rows,); the spans of a phase are in the order of the run.
+
+    - first, last: numbers of the first and the last iteration of the span, as given by the program.
+    - iterations: the largest number of iterations of a rank in the span.
+    - ranks: the number of ranks with iterations in the span.
+    - mean, max: inclusive value of one iteration, over the ranks (seconds, or the unit of the metric).
     """
 
     phase: list[str]
@@ -185,11 +193,15 @@ class IterationTable:
 
 @dataclass(frozen=True, eq=False)
 class DelayTable:
-    """How long others waited in an operation because of a call path of a thread, summed over those that waited.
+    """Waiting time in an operation that a call path of a late rank or thread caused, summed over all that waited.
 
-    The others are ranks in operations of MPI, and threads of the rank in barriers of OpenMP. operation, cause (call
-    paths; cause -1: no cause was found), rank and thread (the late one), seconds: shape (rows,), sorted, each
-    operation, cause, rank and thread once. Waiting that was not accounted is left out.
+    Ranks wait in MPI operations; threads of a rank wait in OpenMP barriers. All arrays have shape (rows,) and are
+    sorted; each combination of operation, cause, rank and thread occurs once. Waiting without an attributed cause is
+    not contained.
+
+    - operation: the call path in which others waited. cause: the call path of the late thread, -1 if none was found.
+    - rank, thread: the late thread.
+    - seconds: waiting time.
     """
 
     operation: IntArray
@@ -201,7 +213,7 @@ class DelayTable:
 
 @dataclass(frozen=True)
 class RankRecord:
-    """One process of a run. state: "ended", "flushed", "running" (killed before its end) or "no profile"."""
+    """One rank of a run. state: "ended", "flushed", "running" (killed before its end) or "no profile"."""
 
     rank: int
     host: str = ""
@@ -215,11 +227,11 @@ class RankRecord:
 
 @dataclass(frozen=True, eq=False)
 class RunArchive:
-    """One run, read or about to be written.
+    """One run, either read from an archive or to be written.
 
-    values: None if only the statistics were asked for, or if the archive has no more (`metadata.rank_columns`).
-    classes, communication, iterations, delays: about to be written; `read_classes`, `read_communication`,
-    `read_iterations` and `read_delays` read them.
+    values: None if only the statistics were read, or if the archive contains no values (`metadata.rank_columns`).
+    classes, communication, iterations, delays: only for writing; `read_classes`, `read_communication`,
+    `read_iterations` and `read_delays` read these tables.
     """
 
     metadata: RunMetadata
@@ -239,10 +251,10 @@ class RunArchive:
         return {metric.name: metric for metric in self.metadata.metrics}
 
     def frame(self, *metrics: str) -> pandas.DataFrame:
-        """Return exclusive values of these metrics, or of all, as columns, indexed by call path, rank and thread.
+        """Return a table of exclusive values with one column per metric (default: all metrics).
 
-        Call paths are `tree.unique_labels`; rows are the combinations that occur. Raises ModelingError for an unknown
-        metric and for a run that has statistics only, EnvironmentProblem without pandas.
+        The index is call path, rank and thread, with the call paths from `tree.unique_labels`. Raises ModelingError for
+        an unknown metric and for a run with statistics only, EnvironmentProblem without pandas.
         """
         if self.values is None:
             raise ModelingError(f"{self.path} has statistics over ranks only: take statistics_frame(METRIC)")

@@ -25,7 +25,7 @@ _METRIC = tuple(entry.name for entry in fields(Metric))
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is kept as it is but for these types."""
+    """The fields of run.json that need a conversion of types."""
 
     launcher: LauncherFacts = field(default_factory=LauncherFacts)
     nodes: tuple[NodeFacts, ...] = ()
@@ -39,7 +39,7 @@ def to_json(metadata: RunMetadata, format_name: str = RUN_FORMAT) -> dict[str, A
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file; FormatError if it is something else or beyond the limits."""
+    """Return the JSON object in a file. Raises FormatError if it is not a JSON object or exceeds the limits."""
     with reading_file(path) as raw:
         check_document(raw)
         try:
@@ -52,15 +52,15 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, content: Mapping[str, Any], durable: bool = False) -> None:
-    """Write a JSON file as `write_text` does."""
+    """Write a JSON file with `write_text`."""
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n", durable)
 
 
 def write_text(path: Path, text: str, durable: bool = False) -> None:
-    """Write a text file by atomic replacement, so that no reader ever sees half of it.
+    """Write a text file by atomic replacement, so that no reader sees an incomplete file.
 
-    Bytes of file names that are no UTF-8 (os.fsdecode) are written as escapes of JSON, and read as they were.
-    durable: also wait until it is on the disk.
+    Bytes of file names that are not UTF-8 (os.fsdecode) are written as JSON escapes and restored by the reader.
+    durable: also wait until the file is on the disk.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -76,7 +76,7 @@ def write_text(path: Path, text: str, durable: bool = False) -> None:
 
 
 def from_json(path: Path, content: Mapping[str, Any], format_name: str = RUN_FORMAT) -> RunMetadata:
-    """Return the metadata in a JSON object read from `path`; FormatError names the key at fault."""
+    """Return the metadata in a JSON object read from `path`. Raises FormatError with the name of a wrong key."""
     if content.get("format") != format_name:
         raise FormatError(path, f'is not a file of this kind: "format" should be "{format_name}"')
     if content.get("schema") != SCHEMA:
@@ -99,5 +99,5 @@ def from_json(path: Path, content: Mapping[str, Any], format_name: str = RUN_FOR
 
 
 def keeps_no_time(metrics: Collection[Metric]) -> bool:
-    """Whether these are the metrics of a run that kept no time."""
+    """Return whether these are the metrics of a run without times."""
     return bool(metrics) and all(metric.name != "time" for metric in metrics)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantiles of many distributions at once, from histograms that were joined (mpi_wrap/native/reduction/cells.c).
+"""Quantiles of many distributions at once, from merged histograms (mpi_wrap/native/reduction/cells.c).
 
-A bucket is the leading bits of the double: value bits >> (47 + level), so 32 buckets per power of two at level 0. With
-more than `MOST_BUCKETS` buckets in use, a distribution goes up a level: neighbouring pairs join. The level at the end
-is the lowest one that has room for all values, whatever the order of joining: I. Epicoco et al., "UDDSketch: accurate
-tracking of quantiles in data streams", IEEE Access 8 (2020), section III, with bits in place of logarithms.
+The bucket of a value is the leading bits of the double: bits >> (47 + level), which gives 32 buckets per power of two
+at level 0. If a distribution uses more than `MOST_BUCKETS` buckets, its level increases by one and each pair of
+neighbouring buckets is merged. The final level is the lowest one with space for all values, and does not depend on the
+order of merging. Source: I. Epicoco et al., "UDDSketch: accurate tracking of quantiles in data streams", IEEE Access 8
+(2020), section III, with leading bits instead of logarithms.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class Sketches:
         return int(self.level.size)
 
     def quantile(self, q: float, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Return the q-quantile (0 <= q <= 1) of every cell, linear within a bucket; NaN for empty cells.
+        """Return the q-quantile (0 <= q <= 1) of each cell, linearly interpolated in a bucket; NaN for empty cells.
 
-        low, high: smallest and largest value of every cell, which the result never leaves.
+        low, high: smallest and largest value of each cell; the result is clipped to them.
         """
         starts = np.searchsorted(self.cell, np.arange(self.cells + 1))
         cumulative = np.concatenate(([0], np.cumsum(self.count)))

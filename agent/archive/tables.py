@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet tables of run archives: written durably, read with distrust."""
+"""Parquet tables of run archives: durable writing, and reading with checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TYPES = {
     "float64": pa.float64(),
     "str": pa.string(),
 }
-# Memory for a row: its value in the table, and as the readers take it (int64, float64, a place in a list).
+# Bytes of memory per row: the value in the table, and its copy for the reader (int64, float64, or an index).
 _BYTES = {"int8": 9, "int32": 12, "int64": 16, "float64": 16, "str": 20}
 REMEDY = "restore it from a copy, merge the raw folder again if it still exists, or measure again"
 
@@ -37,13 +37,13 @@ def write_table(path: Path, columns: Mapping[str, tuple[str, Column]]) -> None:
     Raises OSError, and ValueError for a number that the type of its column cannot hold.
     """
     arrays = [_array(kind, values) for kind, values in columns.values()]
-    with path.open("wb") as file:  # names of paths may be no text, which Arrow's own would have to be
+    with path.open("wb") as file:  # Arrow opens only paths that are valid UTF-8
         pq.write_table(pa.Table.from_arrays(arrays, [*columns]), file, compression="zstd", write_page_checksum=True)
     fsync(path)
 
 
 def _array(kind: str, values: Column) -> Any:
-    """Return a column, without `pa.array` and `pa.table`, which import pandas (a quarter of a second) if they can."""
+    """Return a column without `pa.array` and `pa.table`, which import pandas if it is installed (0.25 s)."""
     if kind == "str":
         texts = [str(text).encode() for text in values]
         ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
@@ -69,12 +69,12 @@ def fsync(path: Path) -> None:
 
 
 class TableReader:
-    """One Parquet table of an archive, with checks before use. Every defect is a FormatError naming the file."""
+    """One Parquet table of an archive, with checks before use. Raises FormatError with the path for each defect."""
 
     def __init__(self, path: Path, columns: Mapping[str, str], content: bool = True) -> None:
         """Open the table and check that it has these columns (name → type name) without nulls.
 
-        Without `content` only its end is read, which a truncated file does not have; the table seems empty then.
+        Without `content` only the footer is read, which detects a truncated file; the table then appears empty.
         """
         self.path = path
         texts = [name for name, kind in columns.items() if kind == "str"]
@@ -83,9 +83,8 @@ class TableReader:
             with (
                 open(path, "rb", opener=without_waiting) as raw,
                 reading(path, size) as cost,
-                # a text that many rows have is held once
-                # `use_threads` and `pre_buffer`: a thread of Arrow that still lets go of its part of `raw` when the
-                # interpreter ends aborts the process.
+                # read_dictionary: store repeated texts once. No threads and no pre_buffer: a thread of Arrow that still
+                # releases its part of `raw` at the end of the interpreter aborts the process.
                 pq.ParquetFile(raw, read_dictionary=texts, page_checksum_verification=True, pre_buffer=False) as file,
             ):
                 self._check_types(file.schema_arrow, columns)
@@ -132,7 +131,7 @@ class TableReader:
         return self._numbers(name, np.float64)
 
     def _numbers(self, name: str, dtype: Any) -> NDArray[Any]:
-        """Return a column of numbers, without `to_numpy`, which imports pandas (a quarter of a second) if it can."""
+        """Return a column of numbers without `to_numpy`, which imports pandas if it is installed (0.25 s)."""
         return concatenated(map(np.from_dlpack, self._table.column(name).chunks), dtype)
 
     def texts(self, name: str) -> list[str]:

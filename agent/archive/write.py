@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing run archives: one appears under its name only when it is complete on disk, and is never overwritten."""
+"""Write run archives. An archive gets its name only when it is complete on disk, and is never overwritten."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from .run_json import to_json, write_json
 from .tables import Column, concatenated, fsync, write_table
 
 _NAMED = 40
-"""Characters of the run's name in that of its temporary folder: with all of them it would be longer than the run's."""
+"""Characters of the name of the run that its temporary folder repeats; more could exceed the longest possible name."""
 
 
 def write_archive(archive: RunArchive, folder: Path) -> RunArchive:
-    """Write a run into an experiment folder under the next free repetition number and return it as stored.
+    """Write a run into an experiment folder with the next free repetition number, and return the stored run.
 
-    The name is `p=4,n=100000.r1`; numbers are tried from `metadata.repetition` on. The folder gets its name by
-    rename, when everything in it is on the disk: two runs at once never overwrite each other, and half an archive
-    is never seen. Raises OSError, and then leaves nothing behind; what a killed process left is removed by the next
-    that writes here.
+    The name is `p=4,n=100000.r1`, with the first free number from `metadata.repetition` on. The function writes a
+    temporary folder and renames it when all files are on the disk. Concurrent runs therefore never overwrite each
+    other, and no reader sees an incomplete archive. Raises OSError after removing the temporary folder. The next writer
+    removes the temporary folder of a killed process.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with writing(folder):
@@ -136,7 +136,7 @@ def _write_tables(archive: RunArchive, folder: Path) -> None:
 
 
 def _sketch_table(names: list[str], statistics: list[RankStatistics]) -> dict[str, tuple[str, Column]]:
-    """Return one row per call path, metric and bucket in use."""
+    """Return a table with one row per call path, metric and used bucket."""
     known = [(name, entry.sketches) for name, entry in zip(names, statistics, strict=True) if entry.sketches]
     pieces: dict[str, list[IntArray]] = {
         "callpath": [sketches.cell for _, sketches in known],

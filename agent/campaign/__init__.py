@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measuring: one repetition of one configuration, and all of an experiment that a file declares."""
+"""Measure one repetition of one configuration, or all runs of an experiment that a file declares."""

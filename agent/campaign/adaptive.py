@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns that choose their runs: measure, model, and measure what the prediction at a target needs most."""
+"""Campaigns that choose their runs: measure, model, and then measure the runs that most improve a prediction."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from .task import Progress, Task
 
 
 def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task]]:
-    """Yield the runs that the campaign's search chooses, until the budget is spent or the prediction gets no better.
+    """Yield batches of runs that the search chooses, until the budget is used or the prediction no longer improves.
 
-    What is on the disk counts, so that a campaign that was stopped goes on. Each batch must have been run before the
-    next is asked for. Decisions are noted. Raises MeasurementError if no point of the campaign fulfils the constraints,
-    ModelingError for a target or a budget that do not fit.
+    Runs on the disk count, so that a stopped campaign continues. The caller must make the runs of a batch before it
+    requests the next one. Decisions are reported as notes. Raises MeasurementError if no point of the campaign fulfils
+    the constraints, and ModelingError for an invalid target or budget.
     """
     plan = campaign.search
     if plan is None:
@@ -68,7 +68,7 @@ def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task
         if not found.suggestions:
             progress.note(_conclusion(found, "nothing more fits the budget"))
             return
-        if plan.patience and np.isfinite(found.suggestions[0].gain):  # the lines of the parameters are measured
+        if plan.patience and np.isfinite(found.suggestions[0].gain):  # the initial lines of the parameters are complete
             uncertainty = uncertainty_of(found.state)
             if patience.look(uncertainty, found.suggestions):
                 batches = "1 batch" if patience.count == 1 else f"{patience.count} batches"

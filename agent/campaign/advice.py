@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which further numbers of processes a campaign should measure to distinguish the extents of the process grid."""
+"""Suggest numbers of processes with which a campaign can distinguish the extents of the process grid."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .file import Campaign
 
 
 def advice(campaign: Campaign, directory: Path | None = None) -> str:
-    """Return what to measure in addition to the points of a campaign; empty if nothing, or if the grid is not known.
+    """Return a text with numbers of processes to add to a campaign; empty if none are necessary or the grid is unknown.
 
-    The grid is that which the campaign declares, or else that which the complete runs in `directory` made.
+    The grid is declared by the campaign, or recorded in the complete runs in `directory`.
     """
     grid = campaign.grid if directory is None else _made(campaign, directory)
     if grid is None:

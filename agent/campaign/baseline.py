@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program without instrumentation: what its runs take at each point of a campaign."""
+"""The baseline of a campaign: the times of the program without instrumentation at each point."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .repetition import LaunchOptions, launch_plan
 from .task import Progress
 
 Plain = Callable[[Sequence[str], Mapping[str, str], float | None, Path], Ending]
-"""Runs a command without instrumentation: with variables, a time limit and a working folder, as `run_process` does."""
+"""A function that runs a command without instrumentation: environment variables, time limit and working folder."""
 
 
 @dataclass(frozen=True)
 class Times:
     """The shortest run at a point: elapsed seconds, and processor seconds of all its processes.
 
-    gap: by how much the second shortest takes longer, in processor seconds; None with one repetition.
+    gap: difference to the second shortest run (processor seconds); None with one repetition.
     """
 
     seconds: float
@@ -40,7 +40,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What the program takes without us, by the name of the configuration. spent: seconds for all of it."""
+    """Times of the program without instrumentation, by the name of the configuration. spent: seconds of all runs."""
 
     times: Mapping[str, Times]
     spent: float
@@ -67,10 +67,10 @@ def measure_baseline(
     file: str,
     plain: Plain,
 ) -> Baseline:
-    """Run what of the baseline is not in this file of the campaign's folder yet, and return all of it.
+    """Make the runs of the baseline that are not in this file of the campaign folder; return the whole baseline.
 
-    builds: the program must be built without instrumentation first, if anything is missing. Raises MeasurementError
-    if a run fails, or the program has instrumentation after that build.
+    builds: if runs are missing, first build the program without instrumentation. Raises MeasurementError if a run
+    fails, or the program contains instrumentation after this build.
     """
     path = campaign.directory / file
     found = typed(read_json(path), _Document, path) if path.exists() else _Document({}, 0.0, repetitions)

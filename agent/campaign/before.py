@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a measurement worthless, as far as it is known before the program starts."""
+"""Warnings before the start of a program about conditions that make a measurement useless."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .launch_options import LaunchOptions
 
 _OPENMP = ("libomp.", "libgomp.", "libiomp5.")
 _WINDOW = 0.1
-"""Seconds over which the load is observed: ten ticks of the kernel's clock for each processor."""
+"""Seconds for which the load is observed: ten ticks of the kernel clock for each processor."""
 
 
 def load_now(seconds: float = _WINDOW) -> float:
-    """Return how many processors of this machine are in use, observed for so many seconds."""
+    """Return the mean number of used processors of this machine, observed for this number of seconds."""
     before, all_before = processor_ticks()
     time.sleep(seconds)
     after, all_after = processor_ticks()
@@ -34,16 +34,16 @@ def load_now(seconds: float = _WINDOW) -> float:
 
 
 def threads_of(plan: LaunchPlan, environment: Mapping[str, str]) -> int:
-    """Return how many threads OMP_NUM_THREADS gives each rank; 1 if it says nothing, or no program has OpenMP."""
+    """Return the threads per rank from OMP_NUM_THREADS; 1 if it is not set, or no program uses OpenMP."""
     threads = whole_number(environment.get("OMP_NUM_THREADS", "").split(",")[0], 9)
     has_openmp = any(name.startswith(_OPENMP) for program in plan.programs for name in needed_libraries(program))
     return max(threads or 1, 1) if has_openmp else 1
 
 
 def warnings_before(plan: LaunchPlan, options: LaunchOptions, load: float | None = None) -> list[str]:
-    """Return what will make the numbers of a launch worthless.
+    """Return warnings about a launch whose measurements will be useless.
 
-    load: how many processors are in use now; None: it does not matter, or is not known.
+    load: number of used processors now; None: irrelevant or unknown.
     """
     found = []
     if nothing := _nothing_measured(plan, options):
@@ -62,7 +62,7 @@ def warnings_before(plan: LaunchPlan, options: LaunchOptions, load: float | None
 
 
 def _nothing_measured(plan: LaunchPlan, options: LaunchOptions) -> str:
-    """Return why no program of a launch will leave a profile; empty if one may."""
+    """Return why no program of a launch will write a profile; empty if a program may write one."""
     if options.python or options.functions or plan.is_mpi or plan.may_launch or not plan.programs:
         return ""
     if any(not is_elf(program) or _is_measured(program) for program in plan.programs):

@@ -19,7 +19,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def build(campaign: Campaign, variables: Mapping[str, str] = _NOTHING) -> float:
-    """Let sh run the campaign's build line with these variables; return the seconds. MeasurementError if it fails."""
+    """Run the build line of a campaign with sh and these variables; return the seconds. Raises MeasurementError."""
     if not campaign.build:
         return 0.0
     of_all_points = {name: value for name, value in campaign.environment.items() if not PLACEHOLDER.search(value)}
@@ -36,7 +36,7 @@ def build(campaign: Campaign, variables: Mapping[str, str] = _NOTHING) -> float:
 
 
 def ended(message: str, ending: Ending) -> MeasurementError:
-    """Return the error of a command that did not end well; its exit code says if we were asked to stop."""
+    """Return the error of a failed command; its exit code shows whether the user interrupted it."""
     failure = MeasurementError(message)
     if ending.stopped_by is not None:
         failure.exit_code = 128 + ending.stopped_by
@@ -44,7 +44,7 @@ def ended(message: str, ending: Ending) -> MeasurementError:
 
 
 def expect_plain(campaign: Campaign, programs: Iterable[Path]) -> None:
-    """Raise MeasurementError if a program that is run has instrumentation after a build without (QUIPU_OFF=1)."""
+    """Raise MeasurementError if a program contains instrumentation after a build without it (QUIPU_OFF=1)."""
     for program in programs:
         if modules(program):
             raise MeasurementError(
@@ -57,4 +57,4 @@ BUILD_ALL = (
     "The line must compile and link the program of the command anew, by the compiler wrappers, each time, "
     'like: build = "make clean && make CC=quipu-mpicc"'
 )
-"""What a refinement needs of a build, for messages."""
+"""The requirement of a refinement for the build command, for messages."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a declared experiment: all points, all repetitions, and go on where an earlier invocation stopped."""
+"""Run a declared experiment: all points and repetitions that earlier invocations have not completed."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ from .same_error import SameError
 from .task import Execution, Outcome, Progress, Silent, Task
 
 LOCK_FILE = ".campaign.lock"
-_TRIES, _PAUSE = 100, 0.01  # s: far longer than a child takes to execute its command
+_TRIES, _PAUSE = 100, 0.01  # number and seconds; together far longer than a child takes to execute its command
 _VARIES = re.compile(r"\d+(\.\d+)?%|\b\d+(?= ranks\b)")
 
 
 @dataclass(frozen=True)
 class CampaignResult:
-    """What an invocation did.
+    """The result of an invocation.
 
-    finished: runs that were on the disk before; not_started: left after a stop; stopped: why, where runs failed alike
-    or a disk is full.
+    finished: runs that were already on the disk. not_started: runs that are left after a stop. stopped: reason of the
+    stop, if several runs failed with the same error or a disk is full.
     """
 
     directory: Path
@@ -63,12 +63,12 @@ class CampaignResult:
 
     @property
     def failed(self) -> tuple[Outcome, ...]:
-        """The runs that did not end well."""
+        """The failed runs."""
         return tuple(one for one in self.outcomes if one.error and not (one.goes_on or one.replaced))
 
     @property
     def complete(self) -> int:
-        """How many runs are complete now."""
+        """The number of complete runs now."""
         return self.finished + sum(not outcome.error for outcome in self.outcomes)
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class CampaignResult:
 
     @property
     def exit_code(self) -> int:
-        """0 if the experiment is complete, 130 (SIGINT) or 143 (SIGTERM) after an interruption, else 1."""
+        """0 if the experiment is complete, 130 (SIGINT) or 143 (SIGTERM) after an interruption, otherwise 1."""
         if self.interrupted:
             return self.outcomes[-1].exit_code if self.outcomes else 130
         return 1 if self.failed or self.not_started else 0
@@ -97,21 +97,21 @@ Choose = Callable[[Campaign, Progress], Iterator[list[Task]]]
 
 @dataclass(frozen=True)
 class Here:
-    """Runs one after the other on this machine (or wherever the launcher of the command puts them)."""
+    """An `Execution` that starts the runs one after the other with the launcher of the command."""
 
     launch: Launch = run
 
     def collect(self, directory: Path) -> None:
-        """Do nothing: who launches runs here takes note of each."""
+        """Do nothing: each run is recorded when it ends."""
 
     def busy(self, directory: Path) -> frozenset[tuple[str, int]]:
-        """Return nothing: who launched runs here holds the lock of the experiment."""
+        """Return an empty set: an invocation with running runs holds the lock of the experiment."""
         return frozenset()
 
     def outcomes(
         self, campaign: Campaign, tasks: Sequence[Task], options: LaunchOptions, progress: Progress
     ) -> Iterator[Outcome]:
-        """Do the runs; yield what becomes of each."""
+        """Execute the runs; yield the outcome of each."""
         for task in tasks:
             progress.started(task)
             yield measured(campaign, task, options, self.launch)
@@ -128,17 +128,20 @@ def run_campaign(
     choose: Choose | None = None,
     keep_old: bool = False,
 ) -> CampaignResult:
-    """Run what of a campaign is not complete on the disk yet; the points of a repetition in ascending order.
+    """Make all runs of a campaign that are not complete on the disk, repetition by repetition, in ascending order.
 
-    Runs that failed or are partial are done again, once per invocation; a failing run does not stop the others unless
-    `stop_on_failure`, but several in a row that fail alike at their start do (`SameError`) unless `keep_going`, and the
-    first one does that fails because a disk is full. Raw folders that an interruption left are merged first. Points
-    with more ranks than processors are named before the first run. execution: how runs are done, None: `Here`. choose:
-    says which runs to do, a batch after the other, instead of all points. keep_old: complete runs count although their
-    program, command or measuring options are not those of now; otherwise they are put aside and done again.
+    First, raw folders of interrupted runs are merged, and a note names points with more ranks than processors. Failed
+    and partial runs are repeated once per invocation. The campaign stops if
 
-    Raises MeasurementError if another campaign works in the folder, the build fails, or the folder holds runs with
-    other parameters; FormatError if there is a run to do and its file of rates or its filter cannot be read;
+    - a run fails and `stop_on_failure` is set,
+    - several runs in a row fail at their start with the same error (`SameError`), unless `keep_going` is set,
+    - a run fails because a disk is full.
+
+    execution: how to execute runs; None: `Here`. choose: chooses batches of runs instead of all points. keep_old: keep
+    complete runs of another program, command or other measuring options; otherwise they are moved away and repeated.
+
+    Raises MeasurementError if another campaign uses the folder, the build fails, or the folder contains runs with other
+    parameters; FormatError if there is a run to make and its file of rates or its filter cannot be read;
     EnvironmentProblem if a part of Quipu is missing.
     """
     progress, execution = progress or Silent(), execution or Here()
@@ -158,13 +161,13 @@ def run_campaign(
             progress.note(text)
         if tasks and how.rates is not None:
             read_rates(how.rates)
-        if campaign.build and (tasks or not keep_old):  # which shows whether complete runs are of this program
+        if campaign.build and (tasks or not keep_old):  # it shows whether complete runs are of the current program
             build(campaign)
         if not keep_old or CountRuns(campaign).plan():
             build_simulated(campaign)
         if not keep_old and put_aside(campaign, how, progress):
             tasks, finished = remaining(campaign, progress)
-        if tasks and how.filter_file is not None:  # which the build may have made
+        if tasks and how.filter_file is not None:  # the build may have created the filter
             read_filter(how.filter_file)
         here = campaign.scheduler is None
         if here and (warning := oversubscription_warning(campaign, sorted({task.point for task in tasks}))):
@@ -176,7 +179,8 @@ def run_campaign(
         if found is not None:
             return found
         if not here:
-            recover(directory, progress, execution.busy(directory))  # what jobs left that ended before their runs
+            # Jobs may have ended before their runs.
+            recover(directory, progress, execution.busy(directory))
         if campaign.grid is None and (text := advice(campaign, directory)):
             progress.note(text)
         return CampaignResult(directory, finished + counting.finished, tuple(doing.outcomes))
@@ -184,7 +188,7 @@ def run_campaign(
 
 @dataclass
 class _Doing:
-    """The runs of an invocation, as they are done, with what became of them."""
+    """The runs of one invocation and their outcomes."""
 
     campaign: Campaign
     execution: Execution
@@ -195,7 +199,7 @@ class _Doing:
     outcomes: list[Outcome] = field(default_factory=list)
 
     def batches(self, batches: Iterable[list[Task]], finished: int, counting: CountRuns) -> CampaignResult | None:
-        """Do the runs with times; return the result if that is the end of the invocation."""
+        """Make the runs with times; return the result if the invocation ends there."""
         alike = SameError()
         for batch in batches:
             self.progress.planned(batch, finished + len(self.outcomes))
@@ -209,8 +213,8 @@ class _Doing:
         return None
 
     def counts(self, finished: int) -> CampaignResult | None:
-        """Do the count-only runs; return the result if that is the end of the invocation."""
-        counting = CountRuns(self.campaign)  # by now it is known what runs with times take
+        """Make the count-only runs; return the result if the invocation ends there."""
+        counting = CountRuns(self.campaign)  # created here, when the costs of runs with times are known
         if text := counting.why_none:
             self.progress.note(text)
         known = finished + counting.finished
@@ -223,7 +227,7 @@ class _Doing:
         return None
 
     def _take(self, outcome: Outcome) -> str:
-        """Keep and show what became of a run; return why all further ones are useless."""
+        """Record and show the outcome of a run; return a reason to stop the campaign, or an empty text."""
         self.outcomes.append(outcome)
         self.progress.ended(outcome)
         return full_disk(outcome.error, (self.campaign.directory, self.campaign.path.parent)) if outcome.error else ""
@@ -237,18 +241,18 @@ class _Doing:
 
 
 def _chosen(campaign: Campaign, progress: Progress, choose: Choose) -> Iterator[list[Task]]:
-    """Yield an empty batch, which waits for jobs that are still at work, and then what is chosen."""
+    """Yield an empty batch, which waits for running jobs, and then the chosen batches."""
     if campaign.scheduler is not None:
         yield []
     yield from choose(campaign, progress)
 
 
 def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progress) -> LaunchOptions:
-    """Return the launch options of the campaign; what the caller gives goes before what the file says."""
+    """Return the launch options of the campaign; options of the caller have priority over the file."""
     said: set[str] = set()
 
     def say_once(text: str) -> None:
-        same = _VARIES.sub("%", text)  # what differs in a share or a number of ranks alone is said once
+        same = _VARIES.sub("%", text)  # notes that differ only in a share or a number of ranks are shown once
         if same not in said:
             said.add(same)
             progress.note(text)
@@ -270,7 +274,7 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
 
 
 def measured(campaign: Campaign, task: Task, options: LaunchOptions, launch: Launch) -> Outcome:
-    """Do one run; return what became of it. Raises EnvironmentProblem."""
+    """Make one run; return its outcome. Raises EnvironmentProblem."""
     began = time.monotonic()
     path, text, interrupted, code = None, "", False, 130
     try:
@@ -288,9 +292,9 @@ def measured(campaign: Campaign, task: Task, options: LaunchOptions, launch: Lau
 
 
 def remaining(campaign: Campaign, progress: Progress) -> tuple[list[Task], int]:
-    """Return the runs that are not complete on the disk, repetition by repetition, and the number of those that are.
+    """Return the runs that are not complete on the disk, repetition by repetition, and the number of complete runs.
 
-    Raises MeasurementError if the folder holds runs with other parameters.
+    Raises MeasurementError if the folder contains runs with other parameters.
     """
     runs, errors = scan_runs(campaign.directory)
     for error in errors:
@@ -318,9 +322,9 @@ def remaining(campaign: Campaign, progress: Progress) -> tuple[list[Task], int]:
 
 
 def _repetitions_left(campaign: Campaign, point: Point, complete: Sequence[RunMetadata]) -> Sequence[int]:
-    """Return the numbers of the repetitions of a point that are to do, beside its complete runs.
+    """Return the numbers of the missing repetitions of a point.
 
-    Where repetitions differ, those that none of the runs was.
+    If repetitions differ, these are the numbers of repetitions without a complete run.
     """
     numbers = range(1, campaign.repetitions + 1)
     if not campaign.repetitions_differ:
@@ -338,11 +342,10 @@ def _repetitions_left(campaign: Campaign, point: Point, complete: Sequence[RunMe
 
 
 def recover(directory: Path, progress: Progress, busy: frozenset[tuple[str, int]] = frozenset()) -> None:
-    """Merge the raw folders that interrupted runs left: to complete runs if all is there, else to partial ones.
+    """Merge the raw folders of interrupted runs, to complete or partial runs.
 
-    busy: host and process of runs that are at work elsewhere; theirs are left alone.
-
-    Raises MeasurementError if processes of such a run still run: they would disturb what is measured next.
+    busy: host and process id of runs that are running elsewhere; their folders are not changed. Raises MeasurementError
+    if processes of an interrupted run are still running, because they would disturb the next measurements.
     """
     for raw in sorted(directory.glob(f"{PREFIX}*")):
         try:
@@ -367,7 +370,7 @@ def recover(directory: Path, progress: Progress, busy: frozenset[tuple[str, int]
 
 
 class _StillRunning(MeasurementError):
-    """Ranks of an earlier run are still at work."""
+    """Ranks of an earlier run are still running."""
 
 
 def _expect_no_rank(raw: Path) -> None:
@@ -383,7 +386,10 @@ def _expect_no_rank(raw: Path) -> None:
 
 
 def _other_campaign(path: Path, descriptor: int) -> str:
-    """Say who holds the lock, as far as its file or the kernel tell: between two writes the file is empty."""
+    """Return a text about the process that holds the lock, from the lock file or from the kernel.
+
+    The file is empty for a short time during a write.
+    """
     holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip() or _holder_by_kernel(descriptor)
     if holder:
         return f"another campaign is at work here ({holder}); wait for it, or end it"
@@ -394,22 +400,22 @@ def _other_campaign(path: Path, descriptor: int) -> str:
 
 
 def _holder_by_kernel(descriptor: int) -> str:
-    """Return the process of this machine that /proc/locks names as the holder of a lock; "" if it names none."""
+    """Return the process id of the holder of a lock from /proc/locks; "" if there is none."""
     file = os.fstat(descriptor)
     place = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"
     try:
         lines = Path("/proc/locks").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
         return ""
-    # 1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF; number 0: of another namespace of processes
+    # Format: "1: FLOCK  ADVISORY  WRITE 4711 fe:01:1234 0 EOF". Process id 0: a process of another namespace.
     found = [fields[4] for line in lines if len(fields := line.split()) > 5 and fields[1:6:4] == ["FLOCK", place]]
     return next((f"process {pid} on {socket.gethostname()}" for pid in found if pid.isdigit() and pid != "0"), "")
 
 
 def _lock(descriptor: int) -> None:
-    """Take a lock, or raise BlockingIOError.
+    """Take a lock, or raise BlockingIOError after several attempts.
 
-    A campaign that is killed while it starts a command leaves the lock to the child until the child executes it.
+    If a campaign is killed while it starts a command, its child holds the lock until it executes the command.
     """
     for tries_left in reversed(range(_TRIES)):
         try:
@@ -425,7 +431,7 @@ def _lock(descriptor: int) -> None:
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Hold the lock of an experiment folder. The kernel frees it when its process ends, however it ends."""
+    """Hold the lock of an experiment folder. The kernel releases it when the process ends, even if it is killed."""
     path = directory / LOCK_FILE
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

@@ -9,13 +9,13 @@ from quipu.modeling.limits import whole_number
 from quipu.modeling.parameter_names import RANK_NAMES, THREAD_NAMES
 
 ONE_OF_RANKS = "QUIPU_ONE_OF_RANKS"
-"""The variable that is 1 where a single process computes what one of the ranks computes."""
+"""Environment variable that is 1 if a single process does the computation of one rank."""
 
 
 def wrong_ranks(parameters: Mapping[str, float], ranks: int | None) -> str:
-    """Return what is wrong with a parameter that is called as the number of ranks; empty if nothing, or if not known.
+    """Return the error of a parameter with a name for the number of ranks; empty if it is correct or unknown.
 
-    ranks: how many processes are launched.
+    ranks: number of launched processes.
     """
     claimed = {name: value for name, value in parameters.items() if name in RANK_NAMES}
     if ranks is None or not claimed or ranks in claimed.values():
@@ -29,7 +29,7 @@ def wrong_ranks(parameters: Mapping[str, float], ranks: int | None) -> str:
 
 
 def wrong_threads(parameters: Mapping[str, float], environment: Mapping[str, str]) -> str:
-    """Return what is wrong with a parameter that is called as the number of threads is; empty if nothing."""
+    """Return the error of a parameter with a name for the number of threads; empty if it is correct."""
     threads = whole_number(environment.get("OMP_NUM_THREADS", ""), 9)
     claimed = {name: value for name, value in parameters.items() if name in THREAD_NAMES}
     if threads is None or not claimed or threads in claimed.values():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declared experiments: the TOML file of a campaign."""
+"""The campaign file: a TOML file that declares an experiment."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from .search import SearchPlan
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-"""A parameter in a command or in the environment."""
+"""A placeholder for a parameter in a command or in the environment."""
 REPETITION = "repetition"
-"""What stands for the number of the repetition there, unless a parameter has this name."""
+"""The placeholder for the number of the repetition, unless a parameter has this name."""
 _TABLES = {"experiment", "parameters", "environment", "search", "grid", "refine", "scheduler", "target", "counts"}
 _GRID = {"parameter", "dimensions", "rule"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform", "compute", "rates"}
@@ -53,16 +53,21 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Campaign:
-    """An experiment as declared: what to run at which points, how often.
+    """A declared experiment: the command, the points and the number of repetitions.
 
-    command: words with {parameter} in them. launcher: starts the command on `ranks` (text with {parameter} in it) of a
-    `platform`, None if the command says how it is launched. rates: a file, by which simulated ranks compute. points: in
-    the order in which they run (ascending, first parameter slowest). directory, filter_file and rates are below the
-    folder of the file; there the build and the programs run, wherever the campaign is started from. build: a line for
-    sh, empty if there is nothing to build. grid: the process grid, if the file declares it. scheduler: how runs become
-    jobs, None: they run here. python, memory, files, offload: what is measured besides. target: the point that is
-    predicted if no other is named, empty if the file declares none; counts: how the count-only runs for it are made.
-    facts: what begins the names of its facts in fingerprints.
+    The build and the programs run in the folder of the file; directory, filter_file and rates are relative to it.
+
+    - command: words that may contain {parameter}.
+    - launcher: starts the command with `ranks` (text that may contain {parameter}) on `platform`; None if the command
+      contains its launcher.
+    - rates: the file with the rates of simulated computation.
+    - points: in the order of execution (ascending, first parameter slowest).
+    - build: a line for sh; empty if there is nothing to build.
+    - grid: the declared process grid, or None.
+    - scheduler: how runs become jobs; None: they run on this machine.
+    - python, memory, files, offload: additional measurements.
+    - target: the default point of predictions; empty if the file declares none. counts: options of its count-only runs.
+    - facts: prefix of the names of its facts in fingerprints.
     """
 
     path: Path
@@ -95,13 +100,13 @@ class Campaign:
 
     @property
     def repetitions_differ(self) -> bool:
-        """Whether the command or the environment has the number of the repetition in it."""
+        """Whether the command or the environment contains the number of the repetition."""
         texts = (*self.command, *self.environment.values())
         return REPETITION not in self.parameters and any(REPETITION in PLACEHOLDER.findall(text) for text in texts)
 
     @property
     def template(self) -> dict[str, str]:
-        """Return what a fingerprint has of the command and the environment, before {parameters} are replaced."""
+        """Return the command and the environment for fingerprints, before {parameters} are replaced."""
         words = (*((self.launcher, self.ranks, str(self.platform or "")) if self.launcher else ()), *self.command)
         return {
             f"{self.facts}template": " ".join(words),
@@ -113,9 +118,9 @@ class Campaign:
         return dict(zip(self.parameters, point, strict=True))
 
     def command_at(self, point: Point, repetition: int = 1) -> tuple[str, ...]:
-        """Return the command of a repetition (from 1) at a point. A value stays one word: there is no shell.
+        """Return the command of a repetition (from 1) at a point. A value never becomes several words.
 
-        Raises FormatError or MeasurementError if the number of ranks there is none.
+        Raises FormatError or MeasurementError if the number of ranks is invalid at this point.
         """
         command = tuple(self._filled(word, point, repetition) for word in self.command)
         if self.launcher is None:
@@ -136,9 +141,9 @@ class Campaign:
 
 
 def read_campaign(path: Path | str) -> Campaign:
-    """Read a campaign file. Raises FormatError naming file, line and key for every mistake.
+    """Read a campaign file. Raises FormatError with file, line and key for every mistake.
 
-    Paths in it, those in commands too, are relative to the folder of the file.
+    All paths in the file are relative to its folder.
 
     [experiment]
     name = "heat"
@@ -146,11 +151,11 @@ def read_campaign(path: Path | str) -> Campaign:
     command = "mpirun -n {p} ./heat {n}"
     directory = "heat-runs"              # the name if not given
     build = "make heat"                  # sh runs it once, optional
-    launcher = "smpi"                    # simulates the command, which is then the program alone; optional, as are
-    ranks = "{p}"                        # its ranks and
-    platform = "cluster.xml"             # the SimGrid platform
-    compute = "effort"                   # simulated computation takes effort times
-    rates = "heat.rates"                 # rates (quipu rates), and not as long as it takes here ("measured")
+    launcher = "smpi"                    # optional: simulate; the command is then only the program and its arguments
+    ranks = "{p}"                        # number of simulated ranks
+    platform = "cluster.xml"             # the SimGrid platform, optional
+    compute = "effort"                   # simulated time is effort times rates; or "measured" on this machine
+    rates = "heat.rates"                 # a file of quipu rates
     timeout = 600                        # seconds for each run, optional
     [parameters]                         # all combinations; or points = [[1, 64], [2, 128]] in [experiment]
     p = [1, 2, 4, 8]
@@ -158,15 +163,15 @@ def read_campaign(path: Path | str) -> Campaign:
     [environment]                        # for the program, optional; {n} is replaced here, too
     OMP_NUM_THREADS = "1"
     SEED = "{repetition}"                # the number of the repetition, from 1; in the command, too
-    [grid]                               # how the program arranges its ranks, if MPI_Cart_create does not; optional
+    [grid]                               # arrangement of ranks if the program does not call MPI_Cart_create; optional
     parameter = "p"
     dimensions = 2
     rule = "balanced"                    # a name of process_grid.RULES
-    [search]                             # measures what a prediction needs instead of all points; see read_search
-    [refine]                             # how `quipu refine` chooses what to instrument; see read_refine
+    [search]                             # choose runs for a prediction instead of all points; see read_search
+    [refine]                             # how `quipu refine` selects regions; see read_refine
     [scheduler]                          # each run is a job of a batch scheduler; see read_scheduler
-    [target]                             # the point that is predicted; adds count-only runs, see read_target
-    [counts]                             # how these are made; see read_counts
+    [target]                             # the point to predict; adds count-only runs, see read_target
+    [counts]                             # options of the count-only runs; see read_counts
 
     Values of a parameter may also be {from = 10, to = 100, step = 10} or {from = 1, to = 64, factor = 2}.
     """
@@ -198,7 +203,7 @@ class _Declaration:
                 raise self.error(key, f"is unknown; [experiment] has {_listed(_SETTINGS)}")
 
     def error(self, key: str, message: str) -> FormatError:
-        """Return the error for a key, with the line where the key stands."""
+        """Return the error for a key, with the line of the key."""
         found = re.search(rf"^[ \t]*+(\[[ \t]*+)?[\"']?{re.escape(key)}[\"']?[ \t]*+(=|\])", self.text, re.MULTILINE)
         line = self.text.count("\n", 0, found.start()) + 1 if found else None
         return FormatError(self.path, f"{key}: {message}", line)
@@ -266,14 +271,14 @@ class _Declaration:
     def search(self, parameters: tuple[str, ...]) -> SearchPlan | None:
         if "search" not in self.content:
             return None
-        from .search import read_search  # models and strategies: not needed to run all points
+        from .search import read_search  # imported here because models and strategies are not needed to run all points
 
         return read_search(self.content["search"], parameters, self.path, self.target(parameters))
 
     def refine(self, parameters: tuple[str, ...]) -> RefinePlan | None:
         if "refine" not in self.content:
             return None
-        from .refine_file import read_refine  # selections: not needed to run all points
+        from .refine_file import read_refine  # imported here because selections are not needed to run all points
 
         return read_refine(self.content["refine"], parameters, self.path)
 
@@ -369,7 +374,7 @@ class _Declaration:
         return tuple(value)
 
     def build(self) -> str:
-        """Return the line for sh; a list of words is one command, whose words sh leaves as they are."""
+        """Return the build line for sh; the words of a list are quoted, so that sh does not change them."""
         value = self.settings.get("build", "")
         if isinstance(value, list):
             return shlex.join(self.words("build"))

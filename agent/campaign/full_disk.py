@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a run failed because a disk is full: the next ones would, too, and write over nothing but their own files."""
+"""Detect runs that failed because a disk is full, so that all further runs would fail, too."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NO_ROOM = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT)))
 
 
 def full_disk(error: str, folders: Iterable[Path]) -> str:
-    """Return what to tell the user if a run failed for lack of room, else "".
+    """Return a message for the user if a run failed because a disk is full, otherwise "".
 
-    error: what the run failed with, which says so if Quipu or its runtime found no room, here or on a node. folders:
-    where the program may have found none, whose own messages nobody knows.
+    error: the error of the run; it contains the reason if Quipu or its runtime could not write. folders: folders to
+    which the program may write, whose free space is checked.
     """
     said = next((text for text in _NO_ROOM if text in error), "")
     full = next((folder for folder in folders if _is_full(folder)), None)

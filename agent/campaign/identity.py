@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fingerprint of a run before its launch, and whether a stored run is what would be measured now."""
+"""The fingerprint of a run before its launch, and the comparison of stored runs with it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ def fingerprint_of(
 ) -> Fingerprint:
     """Return the fingerprint of a launch with its scripts; the merge adds the programs of its processes.
 
-    Simulated ranks are no processes: their program is part of the fingerprint here.
-
-    template: facts of the campaign that the run belongs to. Counts do not depend on the machine or the MPI library, so
-    the fingerprint of a count-only run does not contain these; nor the command, if the ranks are simulated.
+    The program of simulated ranks is added here, because they are not processes. The fingerprint of a count-only run
+    does not contain the machine and the MPI library, on which counts do not depend. With simulated ranks it does not
+    contain the command either. template: facts of the campaign of the run.
     """
     words = list(command)
     folder = options.folder or Path()
@@ -59,9 +58,9 @@ def measuring_facts(options: LaunchOptions) -> dict[str, str]:
 
 
 def outdated(stored: Fingerprint | None, now: Mapping[str, str]) -> list[str]:
-    """Return in words why a stored run is not what would be measured now; empty if it is, or nobody knows.
+    """Return the reasons why a stored run is outdated; empty if it is current, or if this is unknown.
 
-    now: facts of the campaign, without those that only a launch knows. The stored programs are looked at again.
+    now: facts of the campaign that are known without a launch. The files of the stored programs are checked again.
     """
     if stored is None:
         return []
@@ -74,7 +73,7 @@ def outdated(stored: Fingerprint | None, now: Mapping[str, str]) -> list[str]:
 
 @cache
 def machine() -> str:
-    """Return the kind of this machine: its processor, and how many there are."""
+    """Return a text for the kind of this machine: the name and number of its processors."""
     name = ""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a launch is measured."""
+"""Options of a measured launch."""
 
 from __future__ import annotations
 
@@ -20,24 +20,27 @@ WAITS = ("off", "local", "sample", "all")
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    """How to measure.
+    """Options of a measured launch.
 
-    clock: one of `CLOCKS`, None: the best there is; "none" keeps no time (a count-only run). filter_file: Score-P
-    filter honoured at run time. environment: further variables for the program. timeout: seconds. mpi_preload: the MPI
-    library to put before the program (None: the one that fits the launcher, built if need be); mpi=False: none.
-    mpi_wait: one of `WAITS`, how waiting in MPI is separated from transfer (None: $QUIPU_MPI_WAIT, else "local":
-    barriers that nobody asked for could hang a program of which only a part is wrapped).
-    rates: a file of rates, by which simulated ranks compute (None: as long as it takes on this machine).
-    counters: a source of counters, or names of some (`counters.choose`); None: effort alone. machine: whose caches a
-    source simulates (None: this one's). sampling_rate: samples per second of processor time, for sources that sample.
-    functions: sample functions that were not instrumented, too. memory: count allocations. files: count what is read
-    and written. offload: count kernels on devices, and copies to and from them.
-    python: functions of Python programs become regions. mpi_reduce: the ranks reduce their profiles in MPI_Finalize
-    (None: $QUIPU_MPI_REDUCE, else if all ranks run the same program). rank_columns: up to so many ranks the archive has
-    the values of each, above statistics (None: `merge.column_ranks_wanted`).
-    template: facts for the fingerprint of the run of the campaign that it belongs to.
-    warns: say before the start what will make the numbers worthless.
-    folder: the working folder of the program (None: the current one). say: takes one line of text for the user.
+    - clock: one of `CLOCKS`; None: the best available; "none": no times (a count-only run).
+    - filter_file: a Score-P filter that is applied at run time.
+    - environment: further environment variables of the program. timeout: seconds.
+    - mpi: whether to measure MPI. mpi_preload: the MPI library to preload; None: the one for the MPI of the launcher,
+      built if necessary.
+    - mpi_wait: one of `WAITS`, how to separate waiting in MPI from transfer. None: $QUIPU_MPI_WAIT, or "local", because
+      additional barriers could deadlock a program of which only a part is intercepted.
+    - rates: a file of rates for simulated computation; None: simulated computation takes its time on this machine.
+    - counters: a counter source, or names of sources (`counters.choose`); None: only effort.
+    - machine: the machine whose caches a source simulates; None: this machine.
+    - sampling_rate: samples per second of processor time.
+    - functions: also sample functions without instrumentation. memory: count allocations. files: count reading and
+      writing. offload: count kernels on devices and copies. python: functions of Python programs become regions.
+    - mpi_reduce: whether the ranks reduce their profiles in MPI_Finalize. None: $QUIPU_MPI_REDUCE, or if all ranks run
+      the same program.
+    - rank_columns: largest number of ranks whose values the archive contains; None: `merge.column_ranks_wanted`.
+    - template: facts of the campaign for the fingerprint of the run.
+    - warns: warn before the start about conditions that make the measurement useless.
+    - folder: the working folder of the program; None: the current one. say: prints one line for the user.
     """
 
     clock: str | None = None
@@ -66,11 +69,11 @@ class LaunchOptions:
 
     @property
     def counts_only(self) -> bool:
-        """Whether the run counts effort and communication and keeps no time."""
+        """Whether the run counts effort and communication without times."""
         environment = {**os.environ, **self.environment}
         return (self.clock or environment.get("QUIPU_CLOCK", "")) == "none"
 
     @property
     def rank_columns_wanted(self) -> int:
-        """Up to how many ranks the archive has the values of each."""
+        """The largest number of ranks whose values the archive contains."""
         return column_ranks_wanted() if self.rank_columns is None else self.rank_columns

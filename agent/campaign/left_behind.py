@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign leaves in its folder if SIGKILL ends it: builds and plain runs that go on, and files half written.
+"""Remains of a campaign that SIGKILL ended: running builds and plain runs, and incomplete files.
 
-The next campaign there ends and removes them: two builds at once would spoil the program. Measured runs are not
-ended: what they count is merged (`recover`).
+The next campaign in the folder ends these processes and removes these files, because two concurrent builds would damage
+the program. Measured runs are not ended; their profiles are merged (`recover`).
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from ..launch.process import GRACE
 from .task import Progress
 
 AT_WORK = ".at-work"
-"""File in the folder of a campaign while a build or a plain run lasts: the session of its processes."""
+"""File in the folder of a campaign during a build or a plain run; it contains the session of its processes."""
 MARK = "QUIPU_CAMPAIGN"
-"""Variable of these processes: the folder of the campaign."""
+"""Environment variable of these processes: the folder of the campaign."""
 
-_BEGUN = re.compile(r"\.[a-z0-9-]+\.(json|filter)\.\d+")  # as archive.run_json.write_text calls them
+_BEGUN = re.compile(r"\.[a-z0-9-]+\.(json|filter)\.\d+")  # temporary names of archive.run_json.write_text
 
 
 @contextmanager
 def at_work(directory: Path) -> Iterator[Mapping[str, str]]:
-    """Yield variables for processes that must not outlive a campaign in this folder, and note that they may run."""
+    """Yield environment variables for processes that must not outlive the campaign, and record that they may run."""
     path = directory / AT_WORK
     noted = False
-    with suppress(OSError):  # the folder of a build without a campaign, or a full disk
+    with suppress(OSError):  # a build outside of a campaign, or a full disk
         path.write_text(str(os.getsid(0)), encoding="ascii")
         noted = True
     try:
@@ -42,9 +42,10 @@ def at_work(directory: Path) -> Iterator[Mapping[str, str]]:
 
 
 def end_left_behind(directory: Path, progress: Progress) -> None:
-    """End the processes that a killed campaign left behind in this folder, and remove files that it had begun.
+    """End the processes of a killed campaign in this folder, and remove its incomplete files.
 
-    Processes that began a session, such as servers of compilers, stay. Call it with the lock of the folder.
+    Processes that started a separate session, such as compiler servers, continue. The caller must hold the lock of the
+    folder.
     """
     for begun in directory.iterdir():
         if _BEGUN.fullmatch(begun.name):

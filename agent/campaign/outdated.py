@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of an experiment that are not what its campaign measures now: of another program, command or way to measure."""
+"""Outdated runs: runs of another program, command or measuring options than the campaign has now."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_REASONS = 3
 
 
 def put_aside(campaign: Campaign, options: LaunchOptions, progress: Progress) -> int:
-    """Move complete runs that would be measured otherwise now out of the experiment; return how many.
+    """Move outdated complete runs out of the experiment; return their number.
 
     Raises MeasurementError if they cannot be moved.
     """
@@ -49,7 +49,7 @@ def put_aside(campaign: Campaign, options: LaunchOptions, progress: Progress) ->
 
 
 def move_runs(runs: list[StoredRun], place: Path) -> None:
-    """Move runs into a folder within their experiment. Raises MeasurementError if that is not possible."""
+    """Move runs into a folder in their experiment. Raises MeasurementError if that is not possible."""
     try:
         place.mkdir(exist_ok=True)
         for run in runs:

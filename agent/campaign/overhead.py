@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What measuring costs: processor time of recorded runs against the program without instrumentation.
+"""Measure the overhead: processor time of recorded runs compared with the program without instrumentation.
 
-A recorded run takes some milliseconds for its start and end, whatever is selected: the shim, the calibration of clocks
-and hooks, the profile and its sealing. That part is measured by runs in which one region has a hook, and is separated.
+The start and end of a recorded run take some milliseconds, independent of the selected regions: the shim, the
+calibration of clocks and hooks, and the writing of the profile. Runs in which only one region has a hook measure this
+part separately.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from ..merge.experiment import StoredRun
 from .baseline import Baseline, Times
 
 RECORDINGS = 3
-"""Runs for the start and end of recording, at least: the shortest counts."""
+"""Least number of runs for the start and end of recording; the shortest run counts."""
 MATERIAL = 0.1
-"""Processor seconds of the budget per process from which on the start and end of recording do not matter. They took 3
-to 12 ms (docs/design/refine.md), 30 ms when the processors had other work."""
+"""The start and end of recording are ignored if the budget is above this number of processor seconds per process. They
+took 3 to 12 ms (docs/design/refine.md), and 30 ms on a loaded machine."""
 
 
 @dataclass(frozen=True)
 class Overhead:
-    """Shares of the processor time without instrumentation, over all points.
+    """Overhead over all points, as shares of the processor time without instrumentation.
 
-    regions: what measuring took, without start_and_end, which starting and ending the recording took. noise: by how
-    much the sum may be off, as repetitions differ; None with one repetition.
+    regions: overhead of the instrumented regions. start_and_end: overhead of starting and ending the recording. noise:
+    error of their sum, from the differences between repetitions; None with one repetition.
     """
 
     regions: float
@@ -40,10 +41,10 @@ class Overhead:
 
 
 def error_of(overhead: float, noise: float | None) -> float:
-    """Return by how much a measured overhead may be off: as repetitions differ, and as far as it is below 0.
+    """Return the error of a measured overhead: the maximum of `noise` and the amount by which it is below 0.
 
-    Measuring takes no time away: what makes runs with instrumentation faster is of the machine, and as likely makes
-    others slower by as much.
+    The true overhead is never negative. A negative value therefore shows an error of the machine, which can be as large
+    in the other direction.
     """
     return max(noise or 0.0, -overhead)
 
@@ -57,12 +58,12 @@ def within_budget(overhead: float, noise: float | None, budget: float) -> bool |
 
 
 def matters(plain: Times, ranks: int, budget: float) -> bool:
-    """Return whether the start and end of recording can be a notable part of the budget of a run like `plain`."""
+    """Return whether the start and end of recording can be a notable part of the budget of a run with these times."""
     return budget * plain.processor < MATERIAL * ranks
 
 
 def root_of(costs: PathCosts) -> str | None:
-    """Return the linker name of the function below which a program runs, None if no function has a hook."""
+    """Return the linker name of the root function of the program; None if no function has a hook."""
     tree, inclusive = costs.tree, costs.tree.inclusive(costs.time)
     roots = [path for path in range(len(tree)) if tree.parent[path] < 0]
     functions = [path for path in roots if tree.region_of(path).kind is RegionKind.FUNCTION]
@@ -71,9 +72,10 @@ def root_of(costs: PathCosts) -> str | None:
 
 
 def start_and_end(runs: Sequence[StoredRun], plain: Times) -> float:
-    """Return the processor seconds per process that starting and ending the recording takes.
+    """Return the processor seconds per process for starting and ending the recording.
 
-    runs: with a hook in one region; plain: the same point without instrumentation. 0 if repetitions differ by more.
+    runs: runs with a hook in one region. plain: the same point without instrumentation. The result is 0 if it is below
+    the differences between repetitions.
     """
     recorded = _by_point(runs)
     if not recorded:
@@ -86,11 +88,11 @@ def start_and_end(runs: Sequence[StoredRun], plain: Times) -> float:
 def overhead(
     runs: Sequence[StoredRun], baseline: Baseline, per_process: float, after: Baseline | None = None
 ) -> Overhead:
-    """Return what runs cost, the shortest at each point, all points together.
+    """Return the overhead of runs, from the sum over all points of the shortest run.
 
-    per_process: seconds that starting and ending the recording takes. after: the baseline measured again behind the
-    runs; then they are compared with the mean of both, as machines get slower and faster within minutes, and half of
-    the difference is noise. Raises MeasurementError without processor times.
+    per_process: seconds for starting and ending the recording. after: the baseline measured again after the runs; then
+    the runs are compared with the mean of both baselines, and half of the difference counts as noise. The speed of
+    machines changes within minutes. Raises MeasurementError without processor times.
     """
     recorded = {name: times for name, times in _by_point(runs).items() if name in baseline.times}
     sums = [sum(one.times[name].processor for name in recorded) for one in (baseline, after or baseline)]
@@ -104,8 +106,10 @@ def overhead(
 
 
 def _noise(recorded: Mapping[str, list[float]], baseline: Baseline, plain: float, drift: float) -> float | None:
-    """Return how far sums of shortest runs may be off: the gaps to the second shortest, as independent errors, and
-    the drift of the machine."""
+    """Return the error of a sum of shortest runs.
+
+    It is the quadratic sum of the gaps to the second shortest runs, plus the drift of the machine.
+    """
     gaps = [_gap(times) for times in recorded.values() if len(times) > 1]
     gaps += [gap for name in recorded if (gap := baseline.times[name].gap) is not None]
     gaps += [drift] if drift else []

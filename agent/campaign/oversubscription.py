@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which points of a campaign will have more ranks than this machine has processors, before time is spent on them."""
+"""Find the points of a campaign with more ranks than this machine has processors, before the first run."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _MOST_NAMED = 4
 def oversubscription_warning(
     campaign: Campaign, points: Sequence[Point], processors: int | None = None, ask: Ask = version_text
 ) -> str:
-    """Return a warning that times at some points will contain waiting for a processor; empty if they will not.
+    """Return a warning that times at some points will contain waiting for a processor; empty if there are none.
 
-    points: those that are to be measured; the rest as for `oversubscribed_points`.
+    points: the points to measure. For the other arguments see `oversubscribed_points`.
     """
     processors = processors or os.cpu_count() or 1
     oversubscribed = oversubscribed_points(campaign, points, processors, ask)
@@ -42,10 +42,10 @@ def oversubscription_warning(
 def oversubscribed_points(
     campaign: Campaign, points: Sequence[Point], processors: int | None = None, ask: Ask = version_text
 ) -> list[Point]:
-    """Return the points with more ranks here than processors; none if no time is kept, as effort is the same.
+    """Return the points with more ranks than processors on this machine; empty for count-only runs.
 
-    processors: of this machine, as a run notes them. Nothing is started but `LAUNCHER --version`; a point that cannot
-    be planned is left to its run, which says why.
+    processors: number of processors of this machine. The function starts only `LAUNCHER --version`. Points whose launch
+    cannot be planned are not contained; their run reports the error.
     """
     if campaign.clock == "none":
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a search has done enough: its batches make the prediction at the target no better, and promise no more."""
+"""Decide when a search ends: its batches no longer improve the prediction at the target."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from quipu.modeling.design.state import Suggestion
 
 PROGRESS = 0.05
-"""Share by which a batch makes the uncertainty of the prediction at the target smaller, if it makes it better."""
+"""Least relative reduction of the uncertainty of the prediction by a batch that counts as an improvement."""
 
 
 class Patience:
-    """Counts batches that made the prediction at the target no better.
+    """Counts consecutive batches without improvement of the prediction at the target.
 
-    A batch counts if it did not make the standard deviation of the prediction smaller by `PROGRESS`, and the next one
-    is not expected to either; one that did makes the count 0. Batches before the first `look`, such as those of the
-    lines of the parameters, do not count: the models that there are without them know too little to doubt themselves.
+    A batch counts if it did not reduce the standard deviation of the prediction by the share `PROGRESS`, and the next
+    batch is not expected to do so. An improvement resets the count to 0. Batches before the first call of `look`, such
+    as the initial lines of the parameters, do not count, because models without them underestimate their uncertainty.
     """
 
     def __init__(self, most: int) -> None:
@@ -26,10 +26,10 @@ class Patience:
         self.count = 0
 
     def look(self, uncertainty: float, suggestions: Sequence[Suggestion]) -> bool:
-        """Return whether so many batches made it no better.
+        """Return whether the number of batches without improvement has reached the limit.
 
-        uncertainty: standard deviation of the prediction at the target, as a share of it; NaN if not known.
-        suggestions: the next batch, with gains.
+        uncertainty: relative standard deviation of the prediction at the target; NaN if unknown. suggestions: the next
+        batch, with expected gains.
         """
         left = max(1.0 - sum(one.gain for one in suggestions), 0.0)
         if uncertainty <= (1.0 - PROGRESS) * self._last and uncertainty < self._last:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign would do now, and about how long each run takes."""
+"""The runs that a campaign would make now, and their estimated times."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .task import Silent
 
 @dataclass(frozen=True)
 class PlannedRuns:
-    """Runs of one configuration that are to do.
+    """Missing runs of one configuration.
 
-    runs: how many. counts: they are count-only. seconds: of all of them, None if it is not known; at_least: a lower
-    bound.
+    runs: number of runs. counts: whether they are count-only runs. seconds: of all these runs, None if unknown.
+    at_least: whether seconds is a lower bound.
     """
 
     parameters: Mapping[str, float]
@@ -31,7 +31,7 @@ class PlannedRuns:
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs that are to do, in order, and how many are complete; notes: what else there is to know."""
+    """The missing runs in order, the number of complete runs, and notes."""
 
     planned: tuple[PlannedRuns, ...]
     finished: int
@@ -39,17 +39,17 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """The seconds of all runs whose cost is known."""
+        """The sum of the known seconds of all runs."""
         return sum(one.seconds or 0.0 for one in self.planned)
 
     @property
     def unknown(self) -> int:
-        """How many runs have a cost that is not known, or at least what is said."""
+        """The number of runs whose seconds are unknown or a lower bound."""
         return sum(one.runs for one in self.planned if one.seconds is None or one.at_least)
 
 
 def plan_of(campaign: Campaign) -> Plan:
-    """Return the plan of a campaign; nothing is started and nothing is written."""
+    """Return the plan of a campaign, without starting or writing anything."""
     there = campaign.directory.is_dir()
     known = defaultdict[tuple[float, ...], list[float]](list)
     finished, left = 0, dict.fromkeys(campaign.points, campaign.repetitions)

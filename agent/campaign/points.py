@@ -12,15 +12,15 @@ from quipu.modeling.errors import FormatError
 
 Point = tuple[float, ...]
 Mistake = Callable[[str, str], FormatError]
-"""The error for a key of the file and what is wrong with it."""
+"""A function that returns the error for a key of the file and a message."""
 _LARGEST_GRID = 100_000
 
 
 def read_points(given: object, explicit: object, mistake: Mistake) -> tuple[tuple[str, ...], tuple[Point, ...]]:
-    """Return parameters and points in the order in which they run: ascending, first parameter slowest.
+    """Return parameters and points in the order of execution: ascending, first parameter slowest.
 
-    given: the table [parameters], values by name, or a list of names. explicit: `points`, a list of rows; None if all
-    combinations are meant. Raises what `mistake` returns.
+    given: the table [parameters] with values by name, or a list of names. explicit: `points`, a list of rows; None: all
+    combinations. Raises the result of `mistake`.
     """
     if isinstance(given, list) and all(isinstance(name, str) for name in given):
         if explicit is None:
@@ -41,7 +41,7 @@ def read_points(given: object, explicit: object, mistake: Mistake) -> tuple[tupl
 
 
 def _series(name: str, values: object, mistake: Mistake) -> list[float]:
-    """Return the values of a parameter, from a list or a range whose end counts."""
+    """Return the values of a parameter, from a list or a range that includes its end."""
     if isinstance(values, list) and values and all(is_number(value) for value in values):
         return values
     if not isinstance(values, dict):
@@ -62,7 +62,7 @@ def _series(name: str, values: object, mistake: Mistake) -> list[float]:
 
 
 def _listed(names: tuple[str, ...], rows: object, mistake: Mistake) -> tuple[Point, ...]:
-    """Return the points of a list, each once."""
+    """Return the points of a list without duplicates."""
     if not isinstance(rows, list) or not rows:
         raise mistake("points", "should be a list of points, like [[1, 64], [2, 128]]")
     for row in rows:

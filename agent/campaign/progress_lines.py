@@ -11,21 +11,21 @@ from quipu.modeling.printable import counted, printable
 
 from .task import Outcome, Task
 
-_LONG = 5.0  # seconds; longer runs are announced
+_LONG = 5.0  # seconds; the start of longer runs is shown
 
 
 class ProgressLines:
-    """Progress as lines on stderr; errors_only: nothing of what goes well."""
+    """A progress display as lines on stderr. errors_only: do not show successful runs."""
 
     def __init__(self, errors_only: bool = False) -> None:
-        """Nothing is planned yet."""
+        """Start without planned runs."""
         self._errors_only = errors_only
         self._total = self._before = self._done = 0
         self._seconds = 0.0
         self._last: float | None = None
 
     def planned(self, tasks: Sequence[Task], finished: int) -> None:
-        """Say how much is to do."""
+        """Print the number of runs to make."""
         self._total, self._before = len(tasks) + finished, finished
         self._done, self._seconds = 0, 0.0
         if finished and not self._errors_only:
@@ -33,12 +33,12 @@ class ProgressLines:
             _say(f"{finished} of {runs} {'is' if finished == 1 else 'are'} complete already")
 
     def started(self, task: Task) -> None:
-        """Show the run that begins, unless one like it just ended: then that line says enough."""
+        """Print the start of a run, unless a similar run has just ended; then its line is sufficient."""
         if self._last is None or self._last > _LONG:
             self._draw(task.name, "", 0.0)
 
     def ended(self, outcome: Outcome) -> None:
-        """Show how a run ended."""
+        """Print how a run ended."""
         if outcome.goes_on:
             _say(f"error: {outcome.error}")
             return
@@ -47,11 +47,11 @@ class ProgressLines:
         self._last = outcome.seconds
         partial: Literal["partial", "failed"] = "failed" if outcome.archive is None else "partial"
         self._draw(outcome.task.name, partial if outcome.error else "ok", outcome.seconds)
-        if outcome.error and not outcome.interrupted:  # whoever asked to stop knows; the command ends with a line
+        if outcome.error and not outcome.interrupted:  # after an interruption the command prints a line at its end
             _say(f"error: {outcome.error}")
 
     def note(self, text: str) -> None:
-        """Show a note."""
+        """Print a note."""
         if not self._errors_only:
             _say(text)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The [refine] table of a campaign file: how the cycle of build, run and analysis chooses what to instrument."""
+"""The [refine] table of a campaign file: how iterations of build, run and analysis select regions to instrument."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from quipu.modeling.refine.static import SECONDS, THRESHOLDS, Threshold, thresho
 STRATEGIES = ("budget", "filter", "expand", "static")
 FILTERING = ("compile", "run")
 _ITERATIONS = 3
-"""Most iterations if the user says nothing, as in PIRA."""
+"""Default of the largest number of iterations, as in PIRA."""
 
 
 @dataclass(frozen=True)
 class RefinePlan:
-    """How regions are selected from one iteration to the next.
+    """Options for the selection of regions in each iteration.
 
-    at: the target, by parameter; empty: one mean step beyond the measured points, as in PIRA II. overhead: the budget,
-    as a share of the run time. strategy: one of `STRATEGIES`. iterations: at most so many. threshold: the share of
-    the program from which on a region matters. filtering: one of `FILTERING`. program: the binary with the call graph,
-    below the folder of the file; empty if the strategy needs none. statements: see `statement_threshold`; seconds:
-    absolute threshold of the strategies of PIRA.
+    - at: the target, by parameter; empty: one mean step beyond the measured points, as in PIRA II.
+    - overhead: the budget, as a share of the run time.
+    - strategy: one of `STRATEGIES`. iterations: largest number of iterations.
+    - threshold: least share of the program for a region to be selected.
+    - filtering: one of `FILTERING`.
+    - program: the binary with the call graph, relative to the folder of the file; empty if the strategy needs none.
+    - statements: see `statement_threshold`. seconds: absolute threshold of the strategies of PIRA.
     """
 
     at: dict[str, float]
@@ -58,18 +60,18 @@ class _Table:
 
 
 def read_refine(table: object, parameters: Sequence[str], source: object) -> RefinePlan:
-    """Return the content of the table. Raises FormatError that names `source` and the key at fault.
+    """Return the content of the table. Raises FormatError with `source` and the wrong key.
 
     [refine]
-    at = {p = 1024, n = 6000}            # where regions are to matter; optional, as are all others
-    overhead = 0.05                      # of the run time, at most
-    iterations = 3                       # at most
-    threshold = 0.001                    # of the program, from which on a region matters
-    filtering = "compile"                # builds anew for each selection; "run": builds once
-    strategy = "budget"                  # or PIRA's: "filter", "expand", "static", which need
-    program = "app"                      # the binary, for its call graph,
-    statements = "unique-median"         # "median", "maximum" or a number, and
-    seconds = 0.1                        # the inclusive time from which on a function is kept
+    at = {p = 1024, n = 6000}            # the point at which regions are ranked; optional, like all other keys
+    overhead = 0.05                      # largest share of the run time
+    iterations = 3                       # largest number of iterations
+    threshold = 0.001                    # least share of the program for a region to be selected
+    filtering = "compile"                # build again for each selection; "run": build once
+    strategy = "budget"                  # or a strategy of PIRA: "filter", "expand", "static"
+    program = "app"                      # for PIRA: the binary with the call graph
+    statements = "unique-median"         # for PIRA: or "median", "maximum" or a number
+    seconds = 0.1                        # for PIRA: least inclusive time of a function that is kept
     """
     if not isinstance(table, dict):
         raise FormatError(source, "refine: should be a table: [refine]")

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cycle of build, run and analysis that narrows instrumentation down to what matters, within a budget.
+"""Iterations of build, run and analysis that reduce the instrumentation to the relevant regions, within a budget.
 
-The folder of the campaign holds all of it, so that a cycle that was stopped goes on:
+All data are in the folder of the campaign, so that a stopped refinement can continue:
 
-    baseline.json         what the program takes without instrumentation
-    baseline-after-1.json the same again, after an iteration that seemed to take too much
-    reference/            one run of each point with hooks wherever they may be worth it, and
-    reference-inlined/    another, in which functions that compilers inlined have them, too
-    recording/            short runs with a hook in one region: what starting and ending a recorded run takes
-    iteration-1/          the runs of an iteration, an experiment like any other,
-    iteration-1.filter    what it instruments, as Score-P's filter files, and
+    baseline.json         times of the program without instrumentation
+    baseline-after-1.json the baseline measured again, after an iteration with a large overhead
+    reference/            one run of each point with the default instrumentation
+    reference-inlined/    one run of each point in which inlined functions have hooks, too
+    recording/            short runs with a hook in one region: the overhead of start and end of a recorded run
+    iteration-1/          the runs of an iteration, which are an experiment
+    iteration-1.filter    its selection of regions, as a Score-P filter file
     iteration-1.json      its measurements for Extra-P
-    refinement.json       the iterations so far
+    refinement.json       the iterations until now
 """
 
 from __future__ import annotations
@@ -62,17 +62,21 @@ REFERENCE_INLINED = "reference-inlined"
 RECORDING = "recording"
 _ONLY_HOOKS = {"QUIPU_ONLY_SELECTED": "1"}
 _COMPILED = {**_ONLY_HOOKS, "QUIPU_INLINED": "off"}
-"""Functions that are inlined are part of their callers, as in the program without us."""
+"""Inlined functions are part of their callers, like in the program without instrumentation."""
 
 
 @dataclass(frozen=True)
 class Iteration:
-    """One iteration. marked: regions in the filter; executed: of them, those that ran.
+    """One iteration.
 
-    overhead: measured, a share of the processor time without instrumentation, over all points, without start_and_end:
-    what starting and ending the recording took. predicted: before the runs. coverage: of the exclusive time of the
-    reference runs at the target, by instrumented regions. seconds: building, running and deciding. noise: by how much
-    the overhead may be off, as repetitions differ; None with one repetition. Below 0 it is noise itself (`error`).
+    - marked: number of regions in the filter. executed: number of these regions that were executed.
+    - overhead: measured overhead of the regions over all points, as a share of the processor time without
+      instrumentation. start_and_end: the same for starting and ending the recording. predicted: overhead expected
+      before the runs.
+    - coverage: share of the exclusive time of the reference runs at the target in instrumented regions.
+    - seconds: time for building, running and analyzing.
+    - noise: error of the overhead from the differences between repetitions; None with one repetition. See `error` for a
+      negative overhead.
     """
 
     number: int
@@ -91,17 +95,19 @@ class Iteration:
 
     @property
     def error(self) -> float:
-        """By how much the overhead may be off, as far as is known."""
+        """The error of the overhead (see `error_of`)."""
         return error_of(self.overhead, self.noise)
 
 
 @dataclass(frozen=True)
 class Refinement:
-    """The outcome: all iterations, the filter file of the last, and whether it is within budget and stable.
+    """The result: all iterations, the filter file of the last one, and whether it is within the budget and stable.
 
-    within: None if the runs are too noisy to know. recording: processor seconds per process that starting and ending a
-    recorded run takes, None where runs are so long that it does not matter. vanilla: seconds of all runs without
-    instrumentation, at their shortest, once per repetition; seconds: of the cycle.
+    - within: None if the runs are too noisy to decide.
+    - recording: processor seconds per process for starting and ending a recorded run; None if runs are so long that
+      they are negligible.
+    - vanilla: seconds of all runs without instrumentation: the shortest run of each point times the repetitions.
+    - seconds: of the whole refinement.
     """
 
     iterations: tuple[Iteration, ...]
@@ -126,7 +132,7 @@ Done = Callable[[Iteration], None]
 
 @dataclass(frozen=True)
 class Measuring:
-    """How a refinement measures. Tests give figures in place of those of the machine.
+    """The functions with which a refinement measures; tests replace them.
 
     recorded: launches and stores a run. plain: runs the program without instrumentation. clock: elapsed seconds.
     """
@@ -142,10 +148,10 @@ def refine(
     done: Done | None = None,
     measuring: Measuring | None = None,
 ) -> Refinement:
-    """Refine what a campaign instruments until the overhead is within budget and the selection stays, or to the limit.
+    """Repeat iterations until the overhead is within the budget and the selection is stable, or the limit is reached.
 
-    done: learns of each iteration. Raises MeasurementError if the campaign has no [refine] or no build command, or a
-    build or a run fails; FormatError for a program without a call graph if the strategy needs one.
+    done: is called after each iteration. Raises MeasurementError if the campaign has no [refine] or no build command,
+    or if a build or a run fails; FormatError for a program without a call graph if the strategy needs one.
     """
     plan = campaign.refine
     if plan is None:
@@ -175,15 +181,15 @@ class _Cycle:
         known = self.path.exists()
         self.state = typed(read_json(self.path), _State, self.path) if known else _State(0.0, [])
         self.graph: CallGraph | None = None
-        self.built = ""  # which build the program is of now
+        self.built = ""  # the kind of the current build
 
     def run(self, done: Done) -> Refinement:
-        """Go through what is left of the cycle."""
+        """Do the remaining iterations."""
         baseline = self.baseline(BASELINE)
         cheapest = self.cheapest(baseline)
         costs = self.reference()
         if self.plan.filtering == "run":
-            self.recording(cheapest, baseline, costs)  # now: later, it would take the place of the one build
+            self.recording(cheapest, baseline, costs)  # measured now, because later it would need another build
         hook = hook_cost(complete_runs(self.part(REFERENCE)))
         if self.plan.program and self.graph is None:
             self.graph = call_graph(self.campaign.path.parent / self.plan.program)
@@ -240,28 +246,31 @@ class _Cycle:
         )
 
     def spent(self, number: int, measured: Campaign, baseline: Baseline, costs: PathCosts) -> Overhead:
-        """Return what an iteration cost. If it seems too much, start and end of the recording are set apart; if it
-        still does, or seems less than nothing by more than the budget, the machine may have got slower or faster: then
-        the baseline is measured again."""
+        """Return the overhead of an iteration.
+
+        If the overhead is above the budget, the start and end of the recording are measured separately. If it is still
+        above the budget, or negative by more than the budget, the speed of the machine may have changed. Then the
+        baseline is measured again.
+        """
         runs, cheapest, budget = complete_runs(measured.directory), self.cheapest(baseline), self.plan.overhead
         per_process = self.recording(cheapest, baseline, costs, measures=False)
         found = overhead(runs, baseline, per_process or 0.0)
         if found.regions > budget and per_process is None:
             per_process = self.recording(cheapest, baseline, costs)
             found = overhead(runs, baseline, per_process or 0.0)
-        if abs(found.regions) <= budget or self.plan.filtering == "run":  # which builds once
+        if abs(found.regions) <= budget or self.plan.filtering == "run":  # "run" builds only once
             return found
         self.built = "baseline"
         after = self.baseline(f"baseline-after-{number}.json")
         return overhead(runs, baseline, per_process or 0.0, after)
 
     def baseline(self, file: str) -> Baseline:
-        """Return what the program takes without instrumentation, after running what this file does not have yet."""
+        """Return the baseline in this file, after making its missing runs."""
         repetitions, plain = self.campaign.repetitions, self.measuring.plain
         return measure_baseline(self.campaign, repetitions, self.progress, True, file, plain)
 
     def part(self, name: str) -> Path:
-        """Return the folder of a part of the cycle."""
+        """Return the folder of a part of the refinement."""
         return self.campaign.directory / name
 
     def filter_file(self, number: int) -> Path:
@@ -269,19 +278,19 @@ class _Cycle:
         return self.part(f"iteration-{number}.filter")
 
     def iteration(self, number: int, filter_file: Path | None = None) -> Campaign:
-        """Return the campaign of an iteration: it has a separate folder, and is built already."""
+        """Return the campaign of an iteration, with a separate folder and without a build command."""
         part = self.part(f"iteration-{number}")
         return replace(
             self.campaign, directory=part, build="", filter_file=filter_file, search=None, refine=None, target={}
         )
 
     def cheapest(self, baseline: Baseline) -> Point:
-        """Return the point whose runs take least."""
+        """Return the point with the shortest runs."""
         names = {configuration_name(self.campaign.values(point)): point for point in self.campaign.points}
         return names[min(baseline.times, key=lambda name: baseline.times[name].seconds)]
 
     def reference(self) -> PathCosts:
-        """Return what regions take at all points together, with hooks wherever they may be worth it."""
+        """Return the costs of regions, summed over all points, from runs with the default instrumentation."""
         points = tuple(self.campaign.points)
         costs = reference(self.runs_of(REFERENCE, _COMPILED, points))
         if self.plan.strategy != "budget":
@@ -290,9 +299,9 @@ class _Cycle:
         return with_inlined(costs, reference(runs), hook_cost(runs), self.plan)
 
     def recording(self, cheapest: Point, baseline: Baseline, costs: PathCosts, measures: bool = True) -> float | None:
-        """Return the processor seconds per process that starting and ending the recording takes.
+        """Return the processor seconds per process for starting and ending the recording.
 
-        None if they do not matter; without measures, also if they have not been measured.
+        None if they are negligible; without `measures` also if they have not been measured.
         """
         plain = baseline.times[configuration_name(self.campaign.values(cheapest))]
         ranks = complete_runs(self.part(REFERENCE))[0].metadata.ranks
@@ -309,7 +318,7 @@ class _Cycle:
         return start_and_end(self.runs_of(RECORDING, variables, (cheapest,), RECORDINGS), plain)
 
     def runs_in(self, name: str) -> list[StoredRun]:
-        """Return the runs in this folder, none if there is no folder."""
+        """Return the runs in this folder; empty if the folder does not exist."""
         folder = self.part(name)
         return complete_runs(folder) if folder.is_dir() else []
 
@@ -350,11 +359,11 @@ class _Cycle:
         return measured
 
     def measured(self, some: Campaign) -> None:
-        """Run what is not complete of a part of the cycle. Raises MeasurementError if a run fails."""
+        """Make the missing runs of a part of the refinement. Raises MeasurementError if a run fails."""
         _expect_complete(run_campaign(some, self.progress, execution=Here(self.measuring.recorded)))
 
     def expect_selected(self, chosen: Chosen, measured: Campaign) -> None:
-        """Raise MeasurementError if the runs of an iteration mostly entered functions that it does not instrument."""
+        """Raise MeasurementError if most functions entered in the runs are not selected by the iteration."""
         unknown = executed(measured) - chosen.names
         others = {name for name in unknown if function_of_construct(name) not in chosen.names}
         if len(others) > len(chosen.names):
@@ -370,19 +379,19 @@ class _Cycle:
         self.build(f"iteration {number}", variables)
 
     def build(self, kind: str, variables: dict[str, str]) -> None:
-        """Build the program, unless it is of this kind already."""
+        """Build the program, unless the current build has this kind."""
         if self.built != kind:
             self.progress.note(f"building: {kind}")
             build(self.campaign, variables)
             self.built = kind
 
     def save(self) -> None:
-        """Keep what was done."""
+        """Store the iterations."""
         write_json(self.path, {**asdict(self.state), "budget": self.plan.overhead})
 
 
 def read_refinement(folder: Path) -> tuple[tuple[Iteration, ...], float | None]:
-    """Return the iterations of a refinement so far, and its budget if it was kept. Raises FormatError without any."""
+    """Return the iterations of a refinement, and its budget if stored. Raises FormatError without iterations."""
     path = folder / STATE
     if not path.is_file():
         raise FormatError(folder, f"has no {STATE}: give the folder that quipu refine wrote")
@@ -393,15 +402,15 @@ def read_refinement(folder: Path) -> tuple[tuple[Iteration, ...], float | None]:
 
 
 def filter_names(folder: Path, number: int) -> frozenset[str] | None:
-    """Return the names of the regions that an iteration instruments, None if its filter file is gone."""
+    """Return the names of the regions that an iteration instruments; None if its filter file does not exist."""
     path = folder / f"iteration-{number}.filter"
     return _names_in(path) if path.is_file() else None
 
 
 def _adjusted(hook: HookCost, entry: Iteration) -> HookCost:
-    """Return what a visit costs by what an iteration measured, if that was more than predicted.
+    """Return the cost of a visit, increased if an iteration measured a larger overhead than predicted.
 
-    What visits cannot explain, because hardly any were predicted, is noise or the start of processes.
+    The increase is limited (`_EXPLAINED`): overhead without visits is noise or the start of processes.
     """
     if not entry.predicted or not entry.predicted < entry.overhead < _EXPLAINED * entry.predicted:
         return hook
@@ -410,14 +419,14 @@ def _adjusted(hook: HookCost, entry: Iteration) -> HookCost:
 
 
 def _minor(costs: PathCosts, following: Chosen, chosen: Chosen) -> bool:
-    """Whether a selection only leaves out regions that explain nothing: no reason for a further iteration."""
+    """Return whether a selection only removes negligible regions, so that no further iteration is necessary."""
     return following.names <= chosen.names and coverage_of(costs, chosen.names - following.names) < _MINOR
 
 
 _EXPLAINED = 10
-"""How many times what was predicted visits can have cost, with what they take from caches and predictors."""
+"""Largest ratio of measured to predicted overhead that visits can explain, with effects on caches and predictors."""
 _MINOR = 0.01
-"""Part of the program that is not worth another build and series of runs."""
+"""Share of the program below which a change of the selection does not need another iteration."""
 
 
 def _names_in(path: Path) -> frozenset[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launch a program so that it is measured, and merge what its ranks counted: one repetition of one configuration."""
+"""Measure one repetition of one configuration: launch the program, and merge the profiles of its ranks."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ _COUNTING, _PROFILES = "count.sh", "profile-*.quipu"
 
 
 class RunFailed(MeasurementError):
-    """The program did not end well; what it had counted is in `archive`, marked partial (None: it left nothing)."""
+    """The program failed. archive: its measurements, marked partial; None: there are none."""
 
     def __init__(self, message: str, ending: Ending, archive: RunArchive | None = None) -> None:
-        """Keep the ending; the exit code is the program's, 128 + N after signal N, which we or the program got."""
+        """Store the ending. The exit code is the exit code of the program, or 128 + N after signal N."""
         super().__init__(message)
         self.archive = archive
         self.ending = ending
@@ -75,12 +75,16 @@ def run(
 ) -> RunArchive:
     """Launch `command`, wait for its end, and store the run in `experiment_dir` under the next free repetition number.
 
-    repetition: the first number to try (None: 1). Output of the program passes through unchanged.
+    repetition: the first number to try (None: 1). The output of the program is not changed.
 
-    Raises MeasurementError before anything is started if a program is missing; RunFailed, with the partial archive, if
-    the program exits non-zero or is killed or some rank did not count to its end; RunInterrupted if we were asked to
-    stop; MeasurementError if no process left a profile or the archive cannot be written (the raw folder stays, the
-    message names it).
+    Raises
+
+    - MeasurementError before the start if a program is missing,
+    - RunFailed with the partial archive if the program exits with an error or is killed, or a rank has no complete
+      profile,
+    - RunInterrupted after SIGINT or SIGTERM,
+    - MeasurementError if no process left a profile, or the archive cannot be written; the message names the raw folder,
+      which is kept.
     """
     options = options or LaunchOptions()
     _check(options)
@@ -91,7 +95,7 @@ def run(
     source: CounterSource | None = None
     wanted = Wanted()
     if counters is not None:
-        from ..counters.choose import choose  # only here, as with other imports in functions: runs start often
+        from ..counters.choose import choose  # imported in functions to reduce the start time of runs
 
         source, wanted = choose(counters)
     if options.machine is not None:
@@ -155,7 +159,7 @@ def run(
 
 @contextmanager
 def _kept_if_interrupted(raw: Path, experiment: Path, options: LaunchOptions) -> Iterator[None]:
-    """Say where the profiles are if we are stopped while no program runs that signals are sent on to: in the merge."""
+    """Print the path of the profiles if a signal arrives during the merge, when no program is running."""
     try:
         yield
     except KeyboardInterrupt:
@@ -167,7 +171,7 @@ def _kept_if_interrupted(raw: Path, experiment: Path, options: LaunchOptions) ->
 
 
 def launch_plan(command: Sequence[str], options: LaunchOptions) -> LaunchPlan:
-    """Return what a launch starts, and the variables that its launcher needs here, whether it measures or not."""
+    """Return the plan of a launch: its commands, and the environment variables of its launcher."""
     return _plan(tuple(command), Path(), replace(options, mpi=False, rates=None), None, None, Wanted())[0]
 
 
@@ -201,7 +205,7 @@ def _plan(
     source: CounterSource | None,
     wanted: Wanted,
 ) -> tuple[LaunchPlan, tuple[LaunchPlan, ...]]:
-    """Return the launch, and those of the runs in which a source counts, if it needs some of its own."""
+    """Return the plan of the launch, and the plans of additional runs that a counter source needs."""
     environment = {**os.environ, **options.environment}
     variables = _variables(raw, options, environment)
     sampled = source.variables(wanted) if source is not None else {}
@@ -248,12 +252,12 @@ def _plan(
 
 
 def _variables(raw: Path, options: LaunchOptions, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what every rank finds in its environment, whatever the launcher is."""
+    """Return the environment variables of every rank, for any launcher."""
     variables = {name: value for name, value in environment.items() if name.startswith("QUIPU_")}
-    for name in _OF_ONE_RUN:  # this may be a process of another run
+    for name in _OF_ONE_RUN:  # this process may itself be measured
         variables.pop(name, None)
     variables.update(options.environment)
-    if options.template:  # the points of a campaign have the parameters of its file
+    if options.template:  # a run of a campaign has only the parameters of its file
         variables.setdefault("QUIPU_PARAMETERS", "off")
     variables["QUIPU_DIR"] = str(raw)
     variables["QUIPU_RANK_COLUMNS"] = str(options.rank_columns_wanted)
@@ -273,9 +277,9 @@ def _variables(raw: Path, options: LaunchOptions, environment: Mapping[str, str]
 
 
 def _count_again(plans: Sequence[LaunchPlan], source: CounterSource, options: LaunchOptions, before: Ending) -> Ending:
-    """Run the program again, so that a source can count; return how that ended. before: how it ended without.
+    """Run the program again for a counter source; return how it ended. before: how the first run ended.
 
-    What it writes to standard output, it has written before.
+    Its standard output is discarded, because the first run has already printed it.
     """
     from ..counters.cachegrind import SLOWER
 
@@ -296,9 +300,9 @@ def _count_again(plans: Sequence[LaunchPlan], source: CounterSource, options: La
 
 
 def agent_command(raw: Path) -> str:
-    """Return the command of the node agent as the shim reads it: words at spaces, a backslash quotes one character.
+    """Return the command of the node agent for the shim: words separated by spaces; a backslash quotes one character.
 
-    -I keeps the measured program's working folder and environment out of the agent; -S: it needs no packages.
+    Option -I isolates the agent from the working folder and environment of the program; -S: it needs no packages.
     """
     words = (sys.executable, "-I", "-S", str(NODE_AGENT), str(raw))
     return " ".join(word.replace("\\", "\\\\").replace(" ", "\\ ") for word in words)
@@ -314,7 +318,7 @@ def _launch(plan: LaunchPlan, raw: Path, options: LaunchOptions) -> Ending:
 
 
 def _expect_claims(parameters: Mapping[str, float], plan: LaunchPlan, options: LaunchOptions) -> None:
-    """Raise UsageError if a parameter that is called as the number of ranks or threads is not that of the launch."""
+    """Raise UsageError if a parameter named like the number of ranks or threads differs from the launch."""
     environment = {**os.environ, **options.environment}
     one_of_ranks = plan.ranks == 1 and environment.get(ONE_OF_RANKS) == "1"
     wrong = "" if plan.may_launch or one_of_ranks else wrong_ranks(parameters, plan.ranks)
@@ -323,7 +327,7 @@ def _expect_claims(parameters: Mapping[str, float], plan: LaunchPlan, options: L
 
 
 def _make_raw_folder(raw: Path, experiment: Path, metadata: RunMetadata, plan: LaunchPlan) -> None:
-    """Make the raw folder with the files of a launch. Raises MeasurementError if that is not possible."""
+    """Create the raw folder with the files of a launch. Raises MeasurementError if that is not possible."""
     try:
         raw.mkdir(parents=True)
         write_launch(raw, metadata)
@@ -337,9 +341,9 @@ def _make_raw_folder(raw: Path, experiment: Path, metadata: RunMetadata, plan: L
 
 
 def load_of_others(before: float, ending: Ending, plan: LaunchPlan) -> dict[str, float]:
-    """Return how many processors of this machine others used during a launch, as "others"; {} if it is not known."""
+    """Return {"others": mean number of processors that other programs used during a launch}; {} if unknown."""
     if plan.local_ranks is None and plan.rank_processes:
-        return {}  # ranks of a batch system are no processes of the launch
+        return {}  # ranks started by a batch system are not child processes of the launch
     others = used_by_others(busy_seconds() - before, ending.processor_seconds, ending.seconds)
     return {} if others is None else {"others": round(others, 2)}
 
@@ -369,7 +373,7 @@ def _finish(
             raise MeasurementError(
                 f"{experiment}: its raw folder was removed while the program ran, and with it what was measured"
             ) from error
-        if not any(path.stat().st_size for path in raw.glob(_PROFILES)):  # there was no room for them either
+        if not any(path.stat().st_size for path in raw.glob(_PROFILES)):  # the disk had no space for profiles either
             shutil.rmtree(raw, ignore_errors=True)
             raise MeasurementError(
                 f"{experiment}: {error.strerror or error}: nothing was measured; {advice}"
@@ -393,12 +397,12 @@ def _finish(
 
 
 def _is_python(command: Sequence[str]) -> bool:
-    """Whether a launch command names an interpreter or a script of Python."""
+    """Return whether a launch command contains a Python interpreter or script."""
     return any(Path(word).name.startswith("python") or word.endswith(".py") for word in command)
 
 
 def _why_unmeasured(of_python: bool) -> str:
-    """Return why a program likely left no profile. of_python: it is one whose functions were not asked for."""
+    """Return the likely reason for a missing profile. of_python: a Python program whose functions were not measured."""
     if of_python:
         return "Functions of Python are measured with --python"
     return (
@@ -408,7 +412,7 @@ def _why_unmeasured(of_python: bool) -> str:
 
 
 def _nothing_measured(raw: Path, ending: Ending, trouble: str, likely: str) -> MeasurementError:
-    """Return the error for a run without any profile. likely: why that is."""
+    """Return the error for a run without any profile. likely: the likely reason."""
     started = len(read_raw_folder(raw).rank_files)
     if ending.stopped_by is not None:
         shutil.rmtree(raw, ignore_errors=True)
@@ -417,7 +421,7 @@ def _nothing_measured(raw: Path, ending: Ending, trouble: str, likely: str) -> M
         shutil.rmtree(raw, ignore_errors=True)
         why = trouble or "the launcher ended"
         return RunFailed(NO_RANK_STARTED(why=why), ending)
-    nobody = "its process left no profile" if started == 1 else f"none of its {started} processes left a profile"
+    missing = "its process left no profile" if started == 1 else f"none of its {started} processes left a profile"
     ended = trouble or "the program ended well"
-    message = NO_PROFILE(ended=ended, nobody=nobody, likely=likely, folder=raw)
+    message = NO_PROFILE(ended=ended, missing=missing, cause=likely, folder=raw)
     return RunFailed(message, ending) if trouble else MeasurementError(message)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When runs fail one after the other with the same error at their start, so that the rest would, too."""
+"""Detect several runs in a row that fail at their start with the same error, so that all others would fail, too."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from collections.abc import Sequence
 from .task import Outcome, Task
 
 _LEAST = 5  # runs in a row
-_START = 60.0  # seconds; what fails later did not fail at its start
-# What differs between two runs that fail alike: files and their folders, how many ranks there were, and processes.
+_START = 60.0  # seconds; a later failure is not at the start
+# Parts of a message that may differ for the same error: paths, numbers of ranks, and process ids.
 _OWN = re.compile(r"\S*/\S*|\b\d+(?= (?:processes|ranks)\b)|\bprocess(?:es)? \d+(?:, \d+)*")
 
 
 class SameError:
-    """Counts runs that failed in a row with the same error.
+    """Counts runs in a row that failed with the same error.
 
-    That one value of a parameter cannot be run says nothing about the others: the runs must have two values of each
-    parameter that varies.
+    The failed runs must have at least two values of each varying parameter, because an error for one value does not
+    mean that other values fail.
     """
 
     def __init__(self) -> None:
-        """No run has failed."""
+        """Start without failed runs."""
         self._failed: list[Outcome] = []
 
     def look(self, outcome: Outcome, tasks: Sequence[Task]) -> str:
-        """Take what became of a run; return what to tell the user if the rest is not worth a try, else "".
+        """Record the outcome of a run; return a message if the other runs would fail, too, otherwise "".
 
-        tasks: all that are to be done, with that run.
+        tasks: all runs to make, including this one.
         """
         if not outcome.error or outcome.seconds > _START:
             self._failed = []
@@ -50,6 +50,6 @@ def _kind(outcome: Outcome) -> str:
 
 
 def _varying(tasks: Sequence[Task]) -> set[str]:
-    """Return the parameters that have several values."""
+    """Return the parameters with several values."""
     names = tasks[0].parameters if tasks else ()
     return {name for name in names if len({task.parameters[name] for task in tasks}) > 1}

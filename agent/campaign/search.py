@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The [search] table of a campaign file: measure what a prediction needs, and not all points."""
+"""The [search] table of a campaign file: choose runs for a prediction, instead of all points."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from quipu.modeling.documents import Positive, typed
 from quipu.modeling.errors import FormatError, ModelingError
 
 _PATIENCE = 3
-"""λ of the termination criterion (Ritter et al., section III): batches without an improvement until a search ends."""
+"""λ of the termination criterion (Ritter et al., section III): batches without improvement that end a search."""
 
 
 @dataclass(frozen=True)
 class SearchPlan:
     """How the runs of a campaign are chosen.
 
-    target: the point to be predicted, by parameter. strategy: a name of `STRATEGIES`. batch: runs between two times
-    that models are made. constraints: see `Constraint`. ranks: the parameter that is the number of ranks, or "1";
-    empty: found by itself. patience: the search ends after so many batches that made the
-    prediction no better; 0: never.
+    - target: the point to predict, by parameter.
+    - strategy: a name in `STRATEGIES`. batch: number of runs before the models are fitted again.
+    - constraints: see `Constraint`.
+    - ranks: the parameter that is the number of ranks, or "1"; empty: detected automatically.
+    - patience: number of batches without improvement of the prediction that end the search; 0: no limit.
     """
 
     target: dict[str, float]
@@ -54,18 +55,18 @@ _KEYS = {"target", "budget", "strategy", "batch", "constraints", "ranks", "patie
 def read_search(
     table: object, parameters: Sequence[str], source: object, declared: Mapping[str, float] | None = None
 ) -> SearchPlan:
-    """Return the content of the table. Raises FormatError that names `source` and the key at fault.
+    """Return the content of the table. Raises FormatError with `source` and the wrong key.
 
     declared: the table [target] of the file.
 
     [search]
-    target = {p = 1024, n = 6000}        # the point that is to be predicted; not where the file has a table [target]
-    budget = "10%"                       # of all points with all repetitions; or core hours: 2.5
-    strategy = "posterior"               # optional, as are the following
-    batch = 4                            # runs between two models
+    target = {p = 1024, n = 6000}        # the point to predict; not allowed if the file has a table [target]
+    budget = "10%"                       # of the cost of all points and repetitions; or core hours: 2.5
+    strategy = "posterior"               # optional, like all following keys
+    batch = 4                            # runs before the models are fitted again
     constraints = ["is_cube(p)", "n % 10 == 0"]
-    ranks = "p"                          # which parameter is the number of ranks; "1" if there is none
-    patience = 3                         # ends after 3 batches that made the prediction no better; 0: at the budget
+    ranks = "p"                          # the parameter that is the number of ranks; "1" if there is none
+    patience = 3                         # end after 3 batches without improvement; 0: only at the end of the budget
     """
     if not isinstance(table, dict):
         raise FormatError(source, "search: should be a table: [search]")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the next iteration of a refinement instruments, by the strategies of the [refine] table."""
+"""Select the regions of the next iteration of a refinement, with the strategies of the [refine] table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .refine_file import RefinePlan
 
 @dataclass(frozen=True)
 class Chosen:
-    """What to instrument: linker names, with predicted overhead and coverage as shares (None: not known)."""
+    """A selection: linker names of regions, with predicted overhead and coverage as shares (None: unknown)."""
 
     names: frozenset[str]
     overhead: float | None = None
@@ -43,7 +43,7 @@ class Chosen:
 
 
 def reference(runs: Sequence[StoredRun]) -> PathCosts:
-    """Return what regions take in several runs together, in all ranks, without what measuring took."""
+    """Return the costs of regions, summed over several runs and all ranks, without overhead."""
     of_runs = [_of_run(stored) for stored in runs]
     tree, places = unify_trees([costs.tree for costs in of_runs])
     time, visits = np.zeros(len(tree)), np.zeros(len(tree))
@@ -54,7 +54,7 @@ def reference(runs: Sequence[StoredRun]) -> PathCosts:
 
 
 def _of_run(stored: StoredRun) -> PathCosts:
-    """Return what regions take in one run, per rank, without what measuring took."""
+    """Return the costs of regions in one run, per rank, without overhead."""
     archive = read_archive(stored.path)
     if "time" not in archive.statistics or "visits" not in archive.statistics:
         raise MeasurementError(f"{stored.path}: has no time and visits, by which regions are selected")
@@ -72,10 +72,10 @@ def _of_run(stored: StoredRun) -> PathCosts:
 
 
 def with_inlined(costs: PathCosts, timed: PathCosts, hook: HookCost, plan: RefinePlan) -> PathCosts:
-    """Return what regions take where inlined functions that are worth measuring are regions, too.
+    """Return the costs of regions, with separate regions for inlined functions that are worth measuring.
 
-    costs: of a run in which inlined functions are part of their callers; timed: of one in which they have time. What
-    is inlined and not worth it is part of its callers: the same code, in the program as it is without us.
+    costs: of a run in which inlined functions are part of their callers. timed: of a run in which inlined functions are
+    regions. All other inlined functions stay part of their callers, like in the program without instrumentation.
     """
     compiled = {region.name for region in costs.tree.regions}
     while True:
@@ -89,7 +89,7 @@ def with_inlined(costs: PathCosts, timed: PathCosts, hook: HookCost, plan: Refin
 
 
 def hook_cost(runs: list[StoredRun]) -> HookCost:
-    """Return what an enter and exit took in these runs, on the mean: each process measures it at its start."""
+    """Return the mean cost of an enter and exit in these runs, which each process measures at its start."""
     known = [run.metadata.overhead for run in runs if run.metadata.overhead.get("pair", 0.0) > 0]
     if not known:
         raise MeasurementError("no run says what an enter and exit of a region cost: measure with time")
@@ -99,12 +99,12 @@ def hook_cost(runs: list[StoredRun]) -> HookCost:
 
 
 def cost_in_times(runs: list[StoredRun]) -> HookCost:
-    """Return what an enter and exit added to the times of these runs: nothing where time is simulated by effort."""
+    """Return the time that an enter and exit added to these runs; 0 for time simulated by effort."""
     return HookCost(0.0) if all(run.metadata.simulated_by_effort for run in runs) else hook_cost(runs)
 
 
 def first_selection(plan: RefinePlan, costs: PathCosts | None, hook: HookCost, graph: CallGraph | None) -> Chosen:
-    """Return the first selection: from the reference runs, or from the call graph alone with a strategy of PIRA."""
+    """Return the first selection, from the reference runs, or only from the call graph with a strategy of PIRA."""
     if plan.strategy == "budget":
         assert costs is not None
         return _chosen(select_within(costs, hook, plan.overhead, plan.threshold))
@@ -113,7 +113,7 @@ def first_selection(plan: RefinePlan, costs: PathCosts | None, hook: HookCost, g
 
 
 def target_of(plan: RefinePlan, campaign: Campaign) -> dict[str, float]:
-    """Return the point at which regions are to matter."""
+    """Return the point at which regions are ranked."""
     return (
         plan.at
         or dict(campaign.target)
@@ -124,13 +124,13 @@ def target_of(plan: RefinePlan, campaign: Campaign) -> dict[str, float]:
 def next_selection(
     plan: RefinePlan, campaign: Campaign, measured: Campaign, before: Chosen, hook: HookCost, graph: CallGraph | None
 ) -> Chosen:
-    """Return what to instrument after an iteration, of what it measured. hook: what a visit really costs by now."""
+    """Return the selection after an iteration, from its measurements. hook: current estimate of the cost of a visit."""
     if plan.strategy == "static":
         return before
     analysis = analyze(load_experiment(measured.directory).of_time)
     target = target_of(plan, campaign)
     if plan.strategy == "budget":
-        # The overhead is small by now, so that nothing is subtracted.
+        # The overhead of this iteration is small, so it is not subtracted.
         found = _chosen(select_within(costs_at(analysis, target, HookCost(0.0)), hook, plan.overhead, plan.threshold))
         return Chosen(found.names & before.names, found.overhead, found.coverage, found.selection)
     assert graph is not None
@@ -145,13 +145,13 @@ def _chosen(selection: RegionSelection) -> Chosen:
 
 
 def coverage_of(costs: PathCosts, names: frozenset[str]) -> float:
-    """Return the part of a run's exclusive time that regions with these names explain, with those always measured."""
+    """Return the share of the exclusive time in regions with these names and in regions that are always measured."""
     explained = sum(time for number, (time, _) in costs.of_regions.items() if costs.tree.regions[number].name in names)
     return (explained + costs.always_measured) / costs.total if costs.total > 0 else 0.0
 
 
 def complete_runs(folder: Path) -> list[StoredRun]:
-    """Return the runs of an experiment that counted to their end."""
+    """Return the complete runs of an experiment."""
     return [run for run in scan_runs(folder)[0] if run.metadata.complete]
 
 

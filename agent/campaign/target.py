@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables [target] and [counts] of a campaign file: which point is predicted, and the count-only runs for it."""
+"""The tables [target] and [counts] of a campaign file: the point to predict, and its count-only runs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _Value = Annotated[float, msgspec.Meta(gt=0, le=1e300)]
 
 @dataclass(frozen=True)
 class CountsPlan:
-    """How the count-only runs of a campaign are made.
+    """Options of the count-only runs of a campaign.
 
-    budget: seconds that all of them may take, None: as long as they need. command: the program built for SimGrid SMPI
-    with its arguments, empty if there is none. build: a line for sh that builds it.
+    budget: largest number of seconds of all runs together, None: no limit. command: the program built for SimGrid SMPI
+    and its arguments; empty if there is none. build: a line for sh that builds it.
     """
 
     budget: float | None = None
@@ -40,7 +40,7 @@ class _Table:
 
 
 def read_target(table: object, parameters: Sequence[str], source: object) -> dict[str, float]:
-    """Return the point that a campaign is to predict. Raises FormatError that names `source` and the key at fault.
+    """Return the point that a campaign predicts. Raises FormatError with `source` and the wrong key.
 
     [target]
     p = 512
@@ -55,13 +55,13 @@ def read_target(table: object, parameters: Sequence[str], source: object) -> dic
 
 
 def read_counts(table: object, command: Sequence[str], source: object) -> CountsPlan:
-    """Return the content of the table. Raises FormatError that names `source` and the key at fault.
+    """Return the content of the table. Raises FormatError with `source` and the wrong key.
 
-    command: that of the experiment.
+    command: the command of the experiment.
 
     [counts]                             # all optional
-    budget = "15min"                     # that all count-only runs may take; or seconds
-    launcher = "smpi"                    # simulated ranks, where they are cheaper than processes. Both or none:
+    budget = "15min"                     # time limit of all count-only runs together; or seconds
+    launcher = "smpi"                    # simulate ranks if this is cheaper; requires command
     command = "./heat-smpi {n}"          # the program built for SimGrid, with its arguments
     build = "make smpi"                  # a line for sh that builds it
     """

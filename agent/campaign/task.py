@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run that a campaign has to do, what became of it, and who wants to know."""
+"""The runs of a campaign (tasks), their outcomes, and the interfaces of progress displays and executions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .repetition import LaunchOptions
 
 @dataclass(frozen=True)
 class Task:
-    """One run to do: a point, and which repetition of it in this experiment it will be (from 1).
+    """One run to make: a point, and the number of its repetition in this experiment (from 1).
 
-    counts: it is a count-only run.
+    counts: whether it is a count-only run.
     """
 
     point: Point
@@ -28,11 +28,11 @@ class Task:
 
     @property
     def name(self) -> str:
-        """The task as a person reads it: "p=4,n=100000 (repetition 2)", or "(counts)"."""
+        """A text for the user: "p=4,n=100000 (repetition 2)", or "(counts)"."""
         return f"{configuration_name(self.parameters)} ({'counts' if self.counts else f'repetition {self.repetition}'})"
 
     def options(self, campaign: Campaign, given: LaunchOptions) -> LaunchOptions:
-        """Return how to measure it: as the campaign says for its point, after what is given for all of them."""
+        """Return the launch options of the task: `given` options of all tasks, and the options of its point."""
         environment = {**campaign.environment_at(self.point, self.repetition), **given.environment}
         how = replace(given, template=campaign.template, environment=environment)
         return replace(how, clock="none", rates=None) if self.counts else how
@@ -40,10 +40,12 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a task: its archive, or the error.
+    """The result of a task: its archive, or the error.
 
-    interrupted: the user stopped it. goes_on: only the campaign was stopped, and the run goes on as a job. replaced: it
-    failed, and a run of a larger size takes its place. exit_code: of an interruption, 130 by SIGINT and 143 by SIGTERM.
+    - interrupted: the user stopped the run.
+    - goes_on: only the campaign was stopped, and the run continues as a job.
+    - replaced: the run failed and is replaced by a run of a larger size.
+    - exit_code: after an interruption 130 (SIGINT) or 143 (SIGTERM).
     """
 
     task: Task
@@ -57,23 +59,23 @@ class Outcome:
 
 
 class Progress(Protocol):
-    """Learns what happens; the command line draws it."""
+    """Receives the events of a campaign; the command line displays them."""
 
     def planned(self, tasks: Sequence[Task], finished: int) -> None:
-        """These runs are to do, and so many are on the disk already."""
+        """Receive the runs to make, and the number of runs that are already on the disk."""
 
     def started(self, task: Task) -> None:
-        """A run begins, or its job is submitted."""
+        """Receive the start of a run, or the submission of its job."""
 
     def ended(self, outcome: Outcome) -> None:
-        """A run ended, well or not."""
+        """Receive the end of a run, successful or not."""
 
     def note(self, text: str) -> None:
-        """Something that the user should know."""
+        """Receive a note for the user."""
 
 
 class Silent:
-    """Progress that nobody watches."""
+    """A progress display that shows nothing."""
 
     def planned(self, tasks: Sequence[Task], finished: int) -> None:
         """Do nothing."""
@@ -89,15 +91,15 @@ class Silent:
 
 
 class Execution(Protocol):
-    """How runs are done: here one after the other, or as jobs."""
+    """A way to execute runs: on this machine one after the other, or as jobs."""
 
     def collect(self, directory: Path) -> None:
-        """Take note of runs of earlier invocations that ended well: they count as those on the disk."""
+        """Collect the successful runs of earlier invocations, so that they count as finished."""
 
     def busy(self, directory: Path) -> frozenset[tuple[str, int]]:
-        """Return host and process of runs of earlier invocations that are still at work below an experiment."""
+        """Return host and process id of runs of earlier invocations that are still running in an experiment."""
 
     def outcomes(
         self, campaign: Campaign, tasks: Sequence[Task], options: LaunchOptions, progress: Progress
     ) -> Iterator[Outcome]:
-        """Do these runs, and those that earlier invocations left at work; yield what becomes of each."""
+        """Execute these runs, and yield the outcome of each, also of runs that earlier invocations started."""

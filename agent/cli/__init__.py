@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: one file per command; main.py puts them together and turns errors into messages."""
+"""The command line: one file per command; main.py combines them and prints errors as messages."""

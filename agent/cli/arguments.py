@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How click reads numbers and paths of all commands: as documents have numbers, and no path that has no name."""
+"""Stricter reading of numbers and paths on the command line: plain decimal numbers only, and no empty paths."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 
 def make_strict(command: Any) -> None:
-    """Let a command and those below it refuse numbers that documents have not, and empty paths.
+    """Let a command and its subcommands refuse empty paths and numbers that are not in the form of JSON or TOML.
 
-    int() and float() read more, see `number_of`; an empty path would be the working folder.
+    int() and float() accept more forms, see `number_of`. An empty path would mean the working folder.
     """
     for below in getattr(command, "commands", {}).values():
         make_strict(below)
@@ -27,7 +27,7 @@ def make_strict(command: Any) -> None:
 
 
 def _reading(kind: Any, is_good: Callable[[str], bool], fault: str) -> Callable[[Any, Any, Any], Any]:
-    """Return what reads a value as the type does, unless it is a text that is not good."""
+    """Return a conversion like that of the type `kind` which refuses texts for which `is_good` is false."""
     usual = kind.convert
 
     def convert(value: Any, parameter: Any, context: Any) -> Any:

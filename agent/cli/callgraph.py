@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu callgraph`: who may call whom in a program, before inlining."""
+"""`quipu callgraph`: the static call graph of a program, before inlining."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def command(
         [], "--library", metavar="FILE", help="A shared library that the program loads with dlopen."
     ),
     runs: Path = typer.Option(
-        None, "--runs", metavar="EXPERIMENT", help="Runs; calls that they have seen become certain."
+        None, "--runs", metavar="EXPERIMENT", help="Measured runs: calls that were observed are marked as certain."
     ),
-    metacg: bool = typer.Option(False, "--metacg", help="Write the file format 2.0 of MetaCG."),
-    dot: bool = typer.Option(False, "--dot", help="Write Graphviz, of what main may reach."),
+    metacg: bool = typer.Option(False, "--metacg", help="Write MetaCG format 2.0."),
+    dot: bool = typer.Option(False, "--dot", help="Write Graphviz; only functions that main can reach."),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Write a file instead of stdout."),
 ) -> None:
     """Show the call graph of a program that was built with the Quipu compiler wrappers, as JSON.
 
-    It has the functions of the source, inlined or not, of the program and of the shared libraries it is linked to, with
-    statements, loops, and calls. Virtual calls and calls through pointers lead to all functions that their type allows.
+    It contains the functions of the program and of its shared libraries, inlined or not, with their statements, loops
+    and calls. A virtual call or a call through a pointer leads to all functions that its type allows.
 
-    LLVM IR of any compiler is read, too: bitcode (.bc), text (.ll), folders and archives of them.
+    The input can also be LLVM IR of any compiler: bitcode (.bc), text (.ll), folders and archives of them.
 
     \b
     Example: quipu callgraph ./heat --dot -o heat.dot
@@ -68,7 +68,7 @@ def command(
 
 
 def _is_call_graph(text: str) -> bool:
-    """Whether a text is what this command writes, in any of its formats."""
+    """Return whether a text is an output of this command, in any of its formats."""
     return text.startswith(("digraph calls {", '{\n "format": "quipu-callgraph"')) or (
         text.startswith('{\n "_CG"') and '"name": "Quipu"' in text[-200:]
     )

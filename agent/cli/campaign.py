@@ -22,25 +22,29 @@ if TYPE_CHECKING:
 
 def command(
     *,
-    file: Path = typer.Argument(..., metavar="FILE.toml", help="The declared experiment."),
+    file: Path = typer.Argument(
+        ..., metavar="FILE.toml", help="The campaign file: a TOML file that declares an experiment."
+    ),
     stop_on_error: bool = typer.Option(False, "--stop-on-error", help="Stop at the first run that fails."),
     keep_going: bool = typer.Option(
-        False, "--keep-going", help="Go on where runs in a row fail at their start with the same error."
+        False, "--keep-going", help="Continue if several runs in a row fail at their start with the same error."
     ),
     keep_old: bool = typer.Option(
         False, "--keep-old", help="Keep runs of another build, command or machine instead of measuring them again."
     ),
-    cancel: bool = typer.Option(False, "--cancel", help="Cancel the jobs that it left with a scheduler, and end."),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Show the runs that are to do and what they cost; run none."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
+    cancel: bool = typer.Option(False, "--cancel", help="Cancel the submitted jobs of this campaign, and exit."),
+    dry_run: bool = typer.Option(
+        False, "--dry-run", help="Show the missing runs and their cost, without running them."
+    ),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only errors."),
     as_json: bool = typer.Option(
-        False, "--json", help="Print JSON about the runs at the end; what programs print goes to stderr."
+        False, "--json", help="Print JSON about the runs at the end; the output of programs goes to stderr."
     ),
 ) -> None:
-    """Run all points of a declared experiment, as often as it says.
+    """Run all points of an experiment that a file declares, with the declared number of repetitions.
 
-    Repeat the command after an interruption: runs that are complete are kept and not done again, unless the program,
-    its build, the command or the machine has changed.
+    After an interruption, repeat the command. It keeps complete runs, unless the program, its build, the command or
+    the machine has changed.
 
     \b
     Example: quipu campaign heat.toml
@@ -53,11 +57,11 @@ def command(
         p = [1, 2, 4, 8]
         n = [32, 48, 64, 96, 128]
     \b
-    With a table [search] only those points are run that the prediction of a target needs:
+    With a table [search] it runs only the points that improve the prediction of a target:
         [search]
         target = {p = 64, n = 512}
         budget = "10%"
-    With a table [target] effort and communication are also counted with up to as many ranks as the target has:
+    With a table [target] it also makes count-only runs, with up to the number of ranks of the target:
         [target]
         p = 512
         n = 4000
@@ -143,10 +147,10 @@ def _plan_json(campaign: Campaign, plan: Plan) -> dict[str, object]:
 
 
 class Noting:
-    """Progress that another draws, and whose notes are kept."""
+    """A progress display that also keeps the notes."""
 
     def __init__(self, drawn: Progress) -> None:
-        """There are no notes yet."""
+        """Begin without notes; `drawn` shows the progress."""
         self.planned, self.started, self.ended = drawn.planned, drawn.started, drawn.ended
         self._drawn = drawn
         self.notes: list[str] = []

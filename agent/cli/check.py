@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu check`: whether the effort of a program is what is expected of it."""
+"""`quipu check`: compare the effort of a program with expectations and with a baseline."""
 
 from __future__ import annotations
 
@@ -21,30 +21,35 @@ if TYPE_CHECKING:
     from ..compare.sides import Side
 
 NOT_HELD = 3
-"""Exit code if an expectation does not hold: not 1, which is bad input, nor 2, which is wrong usage."""
+"""Exit code if an expectation does not hold (1: bad input, 2: wrong usage)."""
 
 
 def command(
     *,
-    expectations: Path = typer.Argument(..., metavar="FILE", help="What is expected: a TOML file."),
+    expectations: Path = typer.Argument(..., metavar="FILE", help="The expectations: a TOML file."),
     experiment: Path | None = typer.Argument(
-        None, metavar="[EXPERIMENT]", help="What is checked. Default: the one that FILE names."
+        None, metavar="[EXPERIMENT]", help="The experiment to check. Default: the one that FILE names."
     ),
     baseline: Path | None = typer.Option(
-        None, "--baseline", metavar="FILE", help="Compare with this baseline or experiment, not with that of FILE."
+        None,
+        "--baseline",
+        metavar="FILE",
+        help="Compare with this baseline or experiment instead of the one that FILE names.",
     ),
     update_baseline: bool = typer.Option(
-        False, "--update-baseline", help="Write the effort of EXPERIMENT to the baseline that FILE names, and end."
+        False, "--update-baseline", help="Write the effort of EXPERIMENT to the baseline that FILE names, and exit."
     ),
-    junit: Path | None = typer.Option(None, "--junit", metavar="FILE", help="Write the results as JUnit XML, too."),
-    sarif: Path | None = typer.Option(None, "--sarif", metavar="FILE", help="Write what fails as SARIF 2.1.0, too."),
-    every: bool = typer.Option(False, "--all", help="Show what holds, too."),
+    junit: Path | None = typer.Option(None, "--junit", metavar="FILE", help="Also write the results as JUnit XML."),
+    sarif: Path | None = typer.Option(
+        None, "--sarif", metavar="FILE", help="Also write failed expectations as SARIF 2.1.0."
+    ),
+    every: bool = typer.Option(False, "--all", help="Also show expectations that hold."),
     over_ranks: str = OVER_RANKS_OPTION,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Check that effort grows as expected, stays below bounds, and is what it was in a baseline.
+    """Check that effort grows as expected, stays below bounds, and equals a baseline.
 
-    The exit code is 3 if an expectation does not hold, or cannot be decided.
+    The exit code is 3 if an expectation does not hold or cannot be decided.
 
     \b
     Example: quipu check expectations.toml --sarif quipu.sarif
@@ -90,9 +95,10 @@ def command(
 def results_of(
     expectations: Path, experiment: Path | None, baseline: Path | None, over: Over = "mean"
 ) -> list[CheckResult]:
-    """Return the results of a file of expectations; experiment, baseline: others than the file names.
+    """Return the results of the expectations in a file.
 
-    Raises UsageError if there is none, and what reading files raises.
+    experiment, baseline: used instead of the ones that the file names; None: the ones of the file. Raises UsageError
+    if neither names an experiment, and the errors of reading files.
     """
     from ..compare.expectations_file import read_expectations
 
@@ -119,7 +125,7 @@ def _checked(file: ExpectationsFile, side: Side, baseline: Path | None) -> list[
 
 
 def _is_there(path: Path | None) -> bool:
-    """A baseline that no rule needs only says what changed."""
+    """Return whether the baseline exists. It is optional if no rule needs it."""
     return path is not None and path.exists()
 
 
@@ -129,7 +135,7 @@ def _write_baseline(file: ExpectationsFile, side: Side, baseline: Path | None) -
     place = baseline or file.baseline
     if place is None:
         raise UsageError(f"{file.path} names no baseline: write baseline = FILE in it, or give --baseline FILE")
-    # a line for each part: short, and yet a difference of two versions can be read
+    # One line per part, so that a diff of two versions is readable.
     parts = [f"{json_text(name)}: {json_text(part)}" for name, part in to_baseline(side).items()]
     text = "{" + ",\n ".join(parts) + "}\n"
     write_own(place, text, is_text_of_baseline, "baseline", None, [file.path])

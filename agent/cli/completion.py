@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu completion`: the script by which a shell completes commands and options."""
+"""`quipu completion`: print the script with which a shell completes commands and options."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ _SHELLS = ("bash", "zsh", "fish")
 
 def command(
     *,
-    shell: str = typer.Argument(
-        ..., metavar="bash|zsh|fish", autocompletion=names_of(_SHELLS), help="The shell that gets the script."
-    ),
+    shell: str = typer.Argument(..., metavar="bash|zsh|fish", autocompletion=names_of(_SHELLS), help="The shell."),
 ) -> None:
     """Print the script that lets a shell complete commands and options with Tab.
 

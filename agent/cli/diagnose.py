@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu diagnose`: where time grows faster than effort, and what that will cost."""
+"""`quipu diagnose`: call paths whose time grows faster than their effort, and the loss at a larger scale."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from .output import layout, own_file, say, show, show_json
 
 if TYPE_CHECKING:
     from quipu.modeling.diagnosis import Diagnosis
+    from quipu.modeling.experiment import Experiment
 
 
 def command(
     *,
     experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment: a folder, or a file of Extra-P."),
     at: list[str] = typer.Option(
-        [], "--at", metavar="NAME=NUMBER,...", help="The scale that counts (default: 16 times the measured ranks)."
+        [], "--at", metavar="NAME=NUMBER,...", help="The scale to predict (default: 16 times the measured ranks)."
     ),
-    output: Path | None = typer.Option(None, "--output", "-o", metavar="FILE", help="Write an HTML page, too."),
+    output: Path | None = typer.Option(None, "--output", "-o", metavar="FILE", help="Also write an HTML page."),
     top: int = typer.Option(20, "--top", min=1, metavar="N", help="Show the first N findings."),
     over_ranks: str = OVER_RANKS_OF_SUMS,
-    force: bool = typer.Option(False, "--force", help="Write over a file that is no diagnosis."),
+    force: bool = typer.Option(False, "--force", help="Overwrite a file that is not a diagnosis."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Say what will hurt at a larger scale: call paths whose time grows faster than their work and their messages.
+    """Find what limits a larger scale: call paths whose time grows faster than their work and their messages.
 
     \b
     Example: quipu diagnose heat --at p=65536,n=64
     """
-    from quipu.modeling.diagnosis import diagnose, scale_of
-    from quipu.modeling.priors.rank_parameters import rank_parameters
+    from quipu.modeling.diagnosis import diagnose
     from quipu.report.html import html_diagnosis
     from quipu.report.json_views import diagnosis_json, files_json
     from quipu.report.model_views import diagnosis_facts, extrapolation_notes, slowest_rank_notes
@@ -52,13 +52,7 @@ def command(
     if output is not None:
         write = own_file(output, lambda old: "quipu-diagnosis" in old, "diagnosis", force, [experiment])
     data = load(experiment, over_ranks_of(over_ranks)).of_time
-    at = or_target(at, experiment)
-    if at:
-        target = point_of("--at", at, data.parameters, ranks=rank_parameters(data))
-    else:
-        if "p" not in data.parameters:
-            raise UsageError("--at: say which scale counts, such as " + ",".join(f"{x}=1e6" for x in data.parameters))
-        target = dict(zip(data.parameters, scale_of(data, {}), strict=True))
+    target = _target(data, or_target(at, experiment))
     analysis = analyze_once(data)
     found = diagnose(data, analysis, target)
     waits = waiting_of_largest(experiment, data)
@@ -87,8 +81,28 @@ def command(
         say(f"{len(found.findings) - top} further findings are not shown (--top)")
 
 
+def _target(data: Experiment, at: list[str]) -> dict[str, float]:
+    """Return the scale of the diagnosis. Raises UsageError if there are no parameters, or if `at` is necessary."""
+    from quipu.modeling.diagnosis import scale_of
+    from quipu.modeling.priors.rank_parameters import rank_parameters
+
+    if not data.parameters:
+        raise UsageError(
+            "diagnose compares runs at several scales, and this experiment has no parameters: measure several values "
+            "of a parameter (quipu run --param), or use quipu efficiency for one run"
+        )
+    if at:
+        return point_of("--at", at, data.parameters, ranks=rank_parameters(data))
+    if "p" not in data.parameters:
+        raise UsageError("--at: give the scale to predict, such as " + ",".join(f"{x}=1e6" for x in data.parameters))
+    return dict(zip(data.parameters, scale_of(data, {}), strict=True))
+
+
 def _why_nothing(found: Diagnosis, others: bool) -> str:
-    """Return why there are no findings; empty if what is shown says it. others: models have more than effort."""
+    """Return why there are no findings; empty if the shown tables explain it.
+
+    others: whether the table of time beyond effort is shown.
+    """
     if found.without_effort >= 1.0:
-        return "there is no effort that growth of time could be compared with"
+        return "no effort was measured, so the growth of time cannot be compared with it"
     return "" if others else "no call path takes longer per effort as a parameter grows"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu diff`: what differs between two runs or experiments."""
+"""`quipu diff`: compare two runs or experiments."""
 
 from __future__ import annotations
 
@@ -15,23 +15,27 @@ from .output import layout, show, show_json
 def command(
     *,
     before: Path = typer.Argument(..., metavar="A", help="A run, an experiment or a baseline."),
-    after: Path = typer.Argument(..., metavar="B", help="Another one: of another commit, compiler or machine."),
+    after: Path = typer.Argument(
+        ..., metavar="B", help="The run, experiment or baseline to compare with A: another commit, compiler or machine."
+    ),
     metric: list[str] = typer.Option(
         [],
         "--metric",
         "-m",
         metavar="NAME",
         autocompletion=metric_names,
-        help="What to compare; repeat or separate by commas. Default: all.",
+        help="Metrics to compare; repeat or separate by commas. Default: all.",
     ),
-    inclusive: bool = typer.Option(False, "--inclusive/--exclusive", help="Sums over what a call path calls."),
+    inclusive: bool = typer.Option(
+        False, "--inclusive/--exclusive", help="Values with or without the call paths below."
+    ),
     top: int = typer.Option(
         30, "--top", min=1, metavar="N", help="Show the first N differences of effort, and of time."
     ),
     over_ranks: str = OVER_RANKS_OPTION,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Compare two runs or experiments by call path and source line: effort exactly, time by a test of significance.
+    """Compare two runs or experiments by call path and source line: effort exactly, time with a significance test.
 
     \b
     Example: quipu diff heat.gcc heat.clang

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu doctor`: what is installed, what is missing, and the command that installs or repairs it."""
+"""`quipu doctor`: list installed and missing components, and the command that installs each missing one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .output import layout, say, show, show_json
 def command(
     *,
     folder: Path = typer.Option(
-        Path(), "--output", "-o", metavar="DIR", help="Where experiments are to be stored: its disk is looked at."
+        Path(), "--output", "-o", metavar="DIR", help="The folder for experiments: the command checks its disk."
     ),
     prepare: bool = typer.Option(
         False, "--prepare", help="Build what the first run with the default MPI would build, and check nothing."
@@ -23,13 +23,13 @@ def command(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Say what is installed, what is missing, and the command that installs or repairs it.
+    """List installed and missing components, with the command that installs or repairs each of them.
 
-    The exit code is 1 if something is missing that Quipu cannot do without.
+    The exit code is 1 if a required component is missing.
 
     \b
     Example: quipu doctor
-             quipu doctor --prepare    # after an installation, so that the first run starts at once
+             quipu doctor --prepare    # build what the first run would build
              gcc -c -I"$(quipu doctor --headers)" app.c    # a program that marks regions
     """
     if headers:

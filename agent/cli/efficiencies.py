@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The efficiencies of an experiment, measured and predicted, as a view."""
+"""Views of the efficiencies of an experiment, measured and predicted."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _TIMES = ("time", "thread_time", "wait_time")
 def efficiency_view(
     source: Path, target: Mapping[str, float] | None = None, scaling: str = "auto", ideal_network: Path | None = None
 ) -> EfficiencyView:
-    """Return the efficiencies of an experiment or a run, and with a target those that models predict there.
+    """Return the measured efficiencies of an experiment or a run; with a target also the predicted ones.
 
-    Raises FormatError for measurements of other tools, MeasurementError if no run kept time.
+    Raises FormatError for measurements of other tools, MeasurementError if no run contains times.
     """
     if is_of_others(source):
         raise FormatError(source, "has no times of ranks: efficiencies need run archives of quipu run")
@@ -58,7 +58,7 @@ def efficiency_view(
 def measured_view(
     experiment: Experiment, stored: Sequence[StoredRun], scaling: str = "auto", ideal_network: Path | None = None
 ) -> EfficiencyView | None:
-    """Return the measured efficiencies of the runs of an experiment; None if no run kept time."""
+    """Return the measured efficiencies of the runs of an experiment; None if no run contains times."""
     runs = efficiency_times(stored, experiment.tree)
     if not runs:
         return None
@@ -79,7 +79,7 @@ def measured_view(
 
 
 def waiting_of_largest(source: Path, experiment: Experiment) -> tuple[RunTimes, RootCauses] | None:
-    """Return what the run of median time with most ranks waited for; None where single ranks are not known."""
+    """Return the causes of waiting in the run with most ranks and median time; None if single ranks are not known."""
     if is_of_others(source):
         return None
     stored = [run for run in find_runs(source) if run.metadata.complete and not run.metadata.counts_only]
@@ -97,7 +97,7 @@ def _place(run: RunTimes) -> Place:
 
 
 def _representatives(runs: Sequence[RunTimes]) -> list[RunTimes]:
-    """Return the run of median elapsed time of each configuration, those of most processors last."""
+    """Return the run of median elapsed time of each configuration, in ascending order of processors."""
     alike: dict[Place, list[RunTimes]] = {}
     for run in runs:
         alike.setdefault(_place(run), []).append(run)
@@ -133,7 +133,7 @@ def _predicted(
     target: Mapping[str, float],
     wanted: str,
 ) -> tuple[EfficiencyColumn, list[str]]:
-    """Return the efficiencies that models predict at a point, and notes on how far it is beyond the measurements.
+    """Return the predicted efficiencies at a point, and notes if the point is beyond the measured range.
 
     Raises MeasurementError if single ranks are not known.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu efficiency`: what a program makes of its processors, and what loses the rest."""
+"""`quipu efficiency`: how well a program uses its processors, and the causes of the losses."""
 
 from __future__ import annotations
 
@@ -19,19 +19,25 @@ def command(
         [], "--at", metavar="NAME=NUMBER,...", help="Also predict the efficiencies at this point."
     ),
     path: str = typer.Option(
-        None, "--path", metavar="PATTERN", help="Of these functions or call paths instead of the program."
+        None,
+        "--path",
+        metavar="PATTERN",
+        help="Show the efficiencies of these functions or call paths instead of the program.",
     ),
     scaling: str = typer.Option(
-        "auto", "--scaling", metavar="KIND", help="strong, weak, or auto: weak if all work grows with the processors."
+        "auto",
+        "--scaling",
+        metavar="KIND",
+        help="strong, weak, or auto (weak if the total work grows with the processors).",
     ),
     ideal_network: Path = typer.Option(
-        None, "--ideal-network", metavar="RUNS", help="The same configurations, simulated on an ideal network."
+        None, "--ideal-network", metavar="RUNS", help="Runs of the same configurations, simulated on an ideal network."
     ),
     top: int = typer.Option(10, "--top", min=1, metavar="N", help="Show the first N call paths."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     as_csv: bool = typer.Option(False, "--csv", help="Print a table in the layout of TALP (DLB)."),
 ) -> None:
-    """Show the efficiency hierarchy of the POP methodology, and the call paths that lose the time.
+    """Show the efficiency hierarchy of the POP methodology, and the call paths that cause the losses.
 
     \b
     Example: quipu efficiency heat --at p=1024,n=1e6

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program `quipu`: signals end it with one line and without a traceback, also while the command line is loaded."""
+"""The program `quipu`. A signal ends it with one line and no traceback, even while Python imports the command line."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _SAID = {signal.SIGINT: b"quipu: error: interrupted\n", signal.SIGTERM: b"quipu:
 
 
 def _end(number: int, _: object) -> None:
-    """End without raising: a module that is being imported could handle an exception as an error of its own."""
+    """End the process without an exception, because a module that is being imported could catch one."""
     os.write(2, _SAID[signal.Signals(number)])
     os._exit(128 + number)
 
 
 def main() -> None:
-    """Load the command line and run it."""
+    """Import the command line and run it."""
     ours = [number for number, usual in _USUAL.items() if signal.getsignal(number) is usual]  # else it is ignored
     for number in ours:
         signal.signal(number, _end)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu explain`: what a message means, and what to do."""
+"""`quipu explain`: print the meaning of a message and what to do."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ def _codes(incomplete: str) -> list[str]:
 def command(
     *,
     code: str = typer.Argument(
-        None, metavar="CODE", help="What a message ends with, in brackets. [default: list all]", autocompletion=_codes
+        None,
+        metavar="CODE",
+        help="The code in brackets at the end of a message. [default: list all]",
+        autocompletion=_codes,
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Say what a note, a warning or an error means, and what to do.
+    """Explain a note, a warning or an error: its meaning, and what to do.
 
     \b
     Example: quipu explain far-beyond

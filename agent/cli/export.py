@@ -18,7 +18,7 @@ from .output import say, show_json, write_own
 
 THICKET = "thicket"
 _EXPERIMENTS = {"extrap-json": ".json", "extrap-jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
-# How an export of this kind begins, or all of it: over such another may be written.
+# Patterns of the begin of each kind of export: files that match may be overwritten.
 _TABLES = {
     "csv": re.compile(r'"callpath",(?:"[^"\n]*",)*"repetition"'),
     "parquet": re.compile(r"PAR1.*quipu\.export", re.DOTALL),
@@ -27,7 +27,7 @@ _OWN = re.compile(r'\s*\{"param(eter)?s": ')
 
 
 def _formats(incomplete: str) -> list[str]:
-    """Return the formats that a shell offers for the begin of a word."""
+    """Return the names of formats that begin with `incomplete`, for completion in a shell."""
     return [name for name in (*_EXPERIMENTS, THICKET, *STACKS) if name.startswith(incomplete)]
 
 
@@ -47,7 +47,7 @@ def command(
     ),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Default: the name of the experiment."),
     inclusive: bool = typer.Option(
-        None, "--inclusive/--exclusive", help="For Extra-P: sums over what a call path calls."
+        None, "--inclusive/--exclusive", help="For Extra-P: values with or without the call paths below."
     ),
     metric: list[str] = typer.Option(
         [],
@@ -55,14 +55,19 @@ def command(
         "-m",
         metavar="NAME",
         autocompletion=metric_names,
-        help="Of a call tree; repeat or separate by commas. Default: not zero.",
+        help="Metrics of a call tree; repeat or separate by commas. Default: all that are not zero.",
     ),
     at: list[str] = typer.Option(
-        [], "--at", metavar="NAME=NUMBER,...", help="Whose call tree, of an experiment; default: the last one."
+        [],
+        "--at",
+        metavar="NAME=NUMBER,...",
+        help="The configuration of an experiment whose call tree is exported; default: the last one.",
     ),
-    ranks: bool = typer.Option(False, "--ranks", help="Ranks of a run apart: speedscope, chrome-trace, caliper."),
+    ranks: bool = typer.Option(
+        False, "--ranks", help="Export each rank separately (speedscope, chrome-trace, caliper)."
+    ),
     over_ranks: str = OVER_RANKS_OPTION,
-    force: bool = typer.Option(False, "--force", help="Write over a file that is no export."),
+    force: bool = typer.Option(False, "--force", help="Overwrite a file that is not an export."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON about the file."),
 ) -> None:
     """Write an experiment, or the call tree of a run or configuration, to a file that another tool reads.
@@ -115,7 +120,7 @@ def _export(
 
 
 def _given(metric: list[str], at: list[str], ranks: bool, inclusive: bool | None = None) -> str:
-    """Return the options that were given, as text."""
+    """Return the names of the given options, as text for a message."""
     options = (
         ("--metric", metric),
         ("--at", at),

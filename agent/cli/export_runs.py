@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `quipu export` writes for Thicket: a file of Caliper for each run of an experiment."""
+"""The export for Thicket: a folder with one Caliper file for each run of an experiment."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .output import require_no_source, require_own, write_together
 
 
 def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool) -> Exported:
-    """Write a folder of files, named by parameters and repetition, and remove the files of runs that no longer exist.
+    """Write a folder of files named by parameters and repetition, and remove the files of runs that no longer exist.
 
-    Raises UsageError for a folder that holds anything but such files, unless with `force`: measurements of Caliper are
-    named alike. Where one of them cannot be written none appears, and none is removed.
+    Raises UsageError if the folder contains other files and `force` is not set, because measurements of Caliper have
+    similar names. If one file cannot be written, the folder is not changed.
     """
     from quipu.report.formats.stacks import is_of_quipu, run_text
 
@@ -74,7 +74,7 @@ def _without_others(folder: Path, name: str, written: Iterable[Path]) -> int:
 
 
 def _write(folder: Path, texts: Mapping[Path, str | bytes], force: bool) -> None:
-    """Write the files of a folder, which is made if it is not there: all or none."""
+    """Write all files of a folder, or none; create the folder if necessary."""
     from quipu.report.formats.stacks import is_of_quipu
 
     made = not folder.is_dir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `quipu export` writes for viewers of profiles: the call tree of a run, or of one configuration."""
+"""The export for profile viewers: the call tree of a run, or of one configuration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SUFFIXES = {
     "hatchet": ".hatchet.json",
     "caliper": ".cali",
 }
-# How a file of each format begins, or all of it: over such another may be written. Files of Caliper: `is_of_quipu`.
+# Patterns of the begin of each format: files that match may be overwritten. For files of Caliper see `is_of_quipu`.
 _OWN = {
     "folded": re.compile(r"(?:[^\n]+ [0-9]+\n)+\Z"),
     "speedscope": re.compile(r'\{"exporter": "quipu"'),
@@ -36,7 +36,7 @@ _OWN = {
 }
 _OF_ONE_METRIC = ("folded", "chrome-trace")
 _OF_RANKS = ("speedscope", "chrome-trace", "caliper")
-_UNROUNDED = ("hatchet", "caliper")  # which take any metric, whether it adds up or not
+_UNROUNDED = ("hatchet", "caliper")  # formats of any metric; the others need sums of integers
 
 
 def export_stacks(
@@ -89,7 +89,7 @@ def _is_own(chosen: str, old: str) -> bool:
 
 
 def _view(source: Path, at: Sequence[str], ranks: bool, over_ranks: str) -> tuple[str, TreeView, list[str]]:
-    """Return a name, the call tree, and the names of its samples if ranks are to be kept apart."""
+    """Return a name, the call tree, and the names of its samples (one per rank if `ranks`, else empty)."""
     from quipu.report.tree_views import experiment_view, run_tree_view
 
     over = over_ranks_of(over_ranks)

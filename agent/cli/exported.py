@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `quipu export` wrote."""
+"""The result of `quipu export`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Exported:
-    """A file for another tool. name: of what was exported; notes: what the file cannot say; content: what is in it."""
+    """A file for another tool.
+
+    name: the name of the exported experiment or run. notes: information that the format cannot represent. content: a
+    description of the content.
+    """
 
     name: str
     file: Path
@@ -23,7 +27,7 @@ class Exported:
 
 
 def oversubscribed_note(data: Experiment) -> list[str]:
-    """Return a note on the configurations with more ranks than processors, which no format of an experiment marks."""
+    """Return a note on configurations with more ranks than processors, which no export format can mark."""
     from quipu.report.text import points_text
 
     if data.dedicated.all():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu facts`: the functions of a program, as the compiler left them."""
+"""`quipu facts`: the functions of a program after the optimizations of the compiler."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def command(
 ) -> None:
     """Show the functions of a program that was built with the Quipu compiler wrappers.
 
-    Sizes are those of the compiler's intermediate code after inlining; a function that is a region is measured on
-    its own, and the work of the others counts for their callers.
+    Sizes are sizes of the compiler's intermediate code after inlining. A function that is a region is measured
+    separately; the work of any other function is part of its callers.
 
-    LLVM IR of any compiler is read, too: bitcode (.bc), text (.ll), folders and archives of them. Sizes are as in the
-    file then, and the loops of each function are shown.
+    The input can also be LLVM IR of any compiler: bitcode (.bc), text (.ll), folders and archives of them. Then sizes
+    are the sizes in these files, and the loops of each function are shown.
 
     \b
     Example: quipu facts ./heat --top 20

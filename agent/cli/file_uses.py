@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an experiment uses files, for `quipu diagnose`."""
+"""Uses of files that do not scale, for `quipu diagnose`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu filter`: which regions to instrument, as a Score-P filter file and in other forms."""
+"""`quipu filter`: select the regions to instrument, and write them as a Score-P filter file or in another format."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ _TOOLS = ("quipu", "scorep")
 
 @dataclass(frozen=True)
 class _Selected:
-    """Regions to keep. comments: for the head of the filter; lines: how they were chosen; show: prints it as a view.
+    """Regions to keep.
 
-    dropped: other regions.
+    comments: lines for the head of the filter file. lines: a description of the selection. show: prints the selection
+    as a view. dropped: the regions that are not kept.
     """
 
     names: list[str]
@@ -45,7 +46,7 @@ def command(
     experiment: Path = typer.Argument(
         None, metavar="[EXPERIMENT]", help="An experiment, profiles of Score-P, or a file of models."
     ),
-    at: list[str] = typer.Option([], "--at", metavar="NAME=NUMBER,...", help="Where regions are to matter."),
+    at: list[str] = typer.Option([], "--at", metavar="NAME=NUMBER,...", help="The point at which regions are ranked."),
     output: Path = typer.Option(
         None, "--output", "-o", metavar="FILE", help="The file to write. [default: score-p.filter]"
     ),
@@ -56,10 +57,14 @@ def command(
         help="Keep regions with at least this share of the program, 0 to 1. [default: 0.01; with --overhead 0.001]",
     ),
     overhead: float = typer.Option(
-        None, "--overhead", metavar="SHARE", help="Keep what explains most time with at most this overhead."
+        None, "--overhead", metavar="SHARE", help="Keep the regions that explain most time with at most this overhead."
     ),
     tool: str = typer.Option(
-        "quipu", "--tool", metavar="NAME", autocompletion=names_of(_TOOLS), help="Whose visits cost: quipu or scorep."
+        "quipu",
+        "--tool",
+        metavar="NAME",
+        autocompletion=names_of(_TOOLS),
+        help="The tool whose overhead per visit counts: quipu or scorep.",
     ),
     program: Path = typer.Option(
         None, "--program", metavar="PROGRAM", help="A program built with the wrappers, for its call graph."
@@ -74,20 +79,23 @@ def command(
         None,
         "--imbalance",
         metavar="SHARE",
-        help="Select what ranks of one run share so unevenly (0: alike, 1: one does all), and below.",
+        help=(
+            "Select regions with at least this imbalance over the ranks of one run (0: equal, 1: one rank "
+            "does all), and the regions that they call."
+        ),
     ),
     imbalance_metric: str = typer.Option(
         "percentage",
         "--imbalance-metric",
         metavar="NAME",
-        help="Of --imbalance: percentage, efficiency (max / mean, from 1), variation (deviation / mean).",
+        help="For --imbalance: percentage, efficiency (max / mean, from 1), variation (deviation / mean).",
     ),
     compiler: str = typer.Option(
         "clang",
         "--compiler",
         metavar="NAME",
         autocompletion=names_in("quipu.report.formats.compiler_names", "COMPILERS"),
-        help="Whose linker names: clang or gcc.",
+        help="Write the linker names of clang or gcc.",
     ),
     format_name: str = typer.Option(
         "scorep",
@@ -98,12 +106,12 @@ def command(
         help="scorep, gcc (options; needs --program), names (for CaPI).",
     ),
     over_ranks: str = OVER_RANKS_OPTION,
-    force: bool = typer.Option(False, "--force", help="Write over a file that is no filter file."),
+    force: bool = typer.Option(False, "--force", help="Overwrite a file that is not a filter file."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Write a Score-P filter file that keeps the regions that matter at a point.
 
-    The same file works for the compiler wrappers and at run time (QUIPU_FILTER, quipu run --filter), and for Score-P.
+    The same file works for the compiler wrappers, at run time (QUIPU_FILTER, quipu run --filter), and for Score-P.
 
     \b
     Example: quipu filter heat --at p=1024,n=1e6 --threshold 0.02 -o score-p.filter
@@ -249,7 +257,7 @@ def _modeled(
 
 
 def _show(name: str, point: dict[str, float], selection: RegionSelection, as_json: bool) -> None:
-    """Print what is kept and what is not."""
+    """Print the selected and the rejected regions."""
     from quipu.report.json_views import filter_json
     from quipu.report.terminal import tables
 
@@ -284,7 +292,7 @@ def _within(
 
 
 def _text(chosen: _Selected, compiler: str, format_name: str, program: Path | None) -> tuple[str, list[str]]:
-    """Return the file, and notes on what it cannot say."""
+    """Return the filter file, and notes on the selected regions that its format cannot express."""
     from quipu.report.formats import format_filter
     from quipu.report.formats.exclusion_lists import gcc_options, name_list
 
@@ -335,7 +343,7 @@ def _construct_notes(names: list[str]) -> list[str]:
 
 
 def is_filter(text: str) -> bool:
-    """Whether a text is a filter file with at least one block; comments alone could be anything."""
+    """Return whether a text is a filter file with at least one block; comments alone are not enough."""
     from quipu.report.formats import parse_filter
 
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu generate`: MPI programs with stated complexity."""
+"""`quipu generate`: write MPI programs of known complexity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from quipu.modeling.generator import Choices, Function
 
 STATEMENT = "complexity.json"
-"""What each function of a generated program does."""
+"""The file that states the complexity of each function of a generated program."""
 _MOST_FUNCTIONS, _SHOWN = 10_000, 20
 _LARGEST = {"p": 1e9, "n": 1e12}
 
@@ -26,36 +26,47 @@ _LARGEST = {"p": 1e9, "n": 1e12}
 def command(
     *,
     output: Path = typer.Option(Path("generated"), "--output", "-o", metavar="FOLDER", help="The folder to write."),
-    functions: int = typer.Option(10, "--functions", min=1, max=_MOST_FUNCTIONS, metavar="N", help="How many."),
-    seed: int = typer.Option(0, "--seed", metavar="NUMBER", help="The same seed chooses the same functions."),
+    functions: int = typer.Option(
+        10, "--functions", min=1, max=_MOST_FUNCTIONS, metavar="N", help="Number of functions."
+    ),
+    seed: int = typer.Option(
+        0, "--seed", metavar="NUMBER", help="Seed of the random choice: equal seeds give equal functions."
+    ),
     specification: Path | None = typer.Option(
-        None, "--spec", metavar="FILE", help="A TOML file of functions, in place of chosen ones."
+        None, "--spec", metavar="FILE", help="A TOML file that specifies the functions, instead of a random choice."
     ),
     operations: list[str] = typer.Option(
-        [], "--operation", metavar="NAME,...", help="Choose among these: none, barrier, bcast, allreduce, send_recv …"
+        [],
+        "--operation",
+        metavar="NAME,...",
+        help="Choose from these operations: none, barrier, bcast, allreduce, send_recv …",
     ),
     exponents: list[str] = typer.Option(
-        [], "--exponents", metavar="I,...", help="Choose among these exponents (the set I), such as 1/2,1,3/2."
+        [], "--exponents", metavar="I,...", help="Choose from these exponents (the set I), such as 1/2,1,3/2."
     ),
     logarithms: list[str] = typer.Option(
-        [], "--logarithms", metavar="J,...", help="Choose among these powers of logarithms (the set J), such as 0,1."
+        [], "--logarithms", metavar="J,...", help="Choose from these powers of logarithms (the set J), such as 0,1."
     ),
-    smallest: list[str] = typer.Option(["p=128,n=8000"], "--from", metavar="NAME=NUMBER,...", help="Smallest run."),
-    largest: list[str] = typer.Option(["p=4096,n=48000"], "--to", metavar="NAME=NUMBER,...", help="Largest run."),
+    smallest: list[str] = typer.Option(
+        ["p=128,n=8000"], "--from", metavar="NAME=NUMBER,...", help="p and n of the smallest run."
+    ),
+    largest: list[str] = typer.Option(
+        ["p=4096,n=48000"], "--to", metavar="NAME=NUMBER,...", help="p and n of the largest run."
+    ),
     most_steps: float = typer.Option(
         3e8,
         "--most-steps",
         metavar="NUMBER",
         show_default="3e8",
-        help="Steps of one function in the largest run, at most (2 ns each).",
+        help="Largest number of steps of one function in the largest run (2 ns per step).",
     ),
-    force: bool = typer.Option(False, "--force", help="Write over files that no generator wrote."),
+    force: bool = typer.Option(False, "--force", help="Overwrite files that quipu generate did not write."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Write an MPI program in C++ whose functions compute and communicate as much as stated.
+    """Write an MPI program in C++ whose functions compute and communicate with a given complexity.
 
-    complexity.json in the folder says what each function does; the program verifies its results. docs/generate.md
-    describes specifications and the statement.
+    The file complexity.json in the folder states the complexity of each function. The program verifies its results.
+    docs/generate.md describes the specifications and complexity.json.
 
     \b
     Example: quipu generate --functions 20 --seed 1 -o bench && make -C bench MPICXX=quipu-mpic++
@@ -138,7 +149,7 @@ def _choices(
 
 
 def _range_end(option: str, texts: list[str]) -> dict[str, float]:
-    """Return p and n within the limits of generated programs (main.cpp)."""
+    """Return the largest p and n. Raises UsageError beyond the limits of generated programs (main.cpp)."""
     values = parse_assignments(option, texts)
     for name, most in _LARGEST.items():
         if set(values) != set(_LARGEST) or not 2 <= values[name] <= most or values[name] != int(values[name]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu kernels`: computation, memory and communication of each kernel at a point, and what limits it."""
+"""`quipu kernels`: predict computation, memory and communication time of each kernel, and what limits it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def command(
         None,
         "--machine",
         metavar="FILE",
-        help="Where it was measured: latencies and clock, as quipu machine writes them.",
+        help="The machine of the measurements, as written by quipu machine: latencies and clock frequency.",
     ),
     on: Path = typer.Option(None, "--on", metavar="FILE", help="Predict for this machine instead; needs --machine."),
     processes: str = typer.Option(
@@ -35,23 +35,26 @@ def command(
         help="The parameter that is the problem size of all ranks together. [default: D]",
     ),
     frequency: str = typer.Option(
-        None, "--frequency", metavar="NAME", help="The parameter that is the clock of the cores in Hz, if there is one."
+        None,
+        "--frequency",
+        metavar="NAME",
+        help="The parameter that is the clock frequency of the cores (Hz), if there is one.",
     ),
     share: float = typer.Option(
-        0.05, "--share", metavar="X", help="From which share of the time on a function counts."
+        0.05, "--share", metavar="X", help="Smallest share of the time of a function that is a kernel."
     ),
     method: str = typer.Option(
         "quipu",
         "--method",
         metavar="quipu|paper",
         autocompletion=names_in("quipu.modeling.kernels.growth", "METHODS"),
-        help="Models of Quipu, or APMT's alone.",
+        help="quipu: models of Quipu; paper: only the models of the APMT paper.",
     ),
     over_ranks: str = OVER_RANKS_OPTION,
-    everything: bool = typer.Option(False, "--all", help="Also kernels that take next to no time."),
+    everything: bool = typer.Option(False, "--all", help="Also show kernels with almost no time."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Break the predicted time of a program down by kernels: computing, memory, communication, and what limits each.
+    """Split the predicted time of each kernel into computation, memory and communication, and show what limits it.
 
     \b
     Example: quipu kernels heat --at p=1024 --machine here.json
@@ -115,7 +118,7 @@ def command(
 
 
 def clock_of_runs(experiment: Path) -> float | None:
-    """Return the clock that runs were timed with, Hz; None for files of others, and if it is not known."""
+    """Return the clock frequency of the runs (Hz); None if it is not known or the file is of another tool."""
     from ..load.measurements import is_of_others
     from ..merge.counters import clock_of
     from ..merge.experiment import find_runs

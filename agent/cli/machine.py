@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu machine`: what this machine can do, measured, for models of kernels and for rates."""
+"""`quipu machine`: measure this machine, for models of kernels and for rates."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ def command(
     *,
     output: Path = typer.Option(Path("machine.json"), "--output", "-o", metavar="FILE", help="The file to write."),
     network: str = typer.Option(
-        None, "--network", metavar="LAUNCH", help="Measure the network, too, between ranks started by this launcher."
+        None, "--network", metavar="LAUNCH", help="Also measure the network between ranks that this launcher starts."
     ),
-    mpicc: str = typer.Option("mpicc", "--mpicc", metavar="COMPILER", help="Builds what measures the network."),
-    force: bool = typer.Option(False, "--force", help="Write over a file that describes no machine."),
+    mpicc: str = typer.Option(
+        "mpicc", "--mpicc", metavar="COMPILER", help="The compiler that builds the program for measuring the network."
+    ),
+    force: bool = typer.Option(False, "--force", help="Overwrite a file that does not describe a machine."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only errors."),
 ) -> None:
-    """Measure caches, latencies, bandwidth and clocks of this machine, and its network.
+    """Measure caches, latencies, bandwidth and clock frequencies of this machine, and its network.
 
-    Run it on a machine that does nothing else. It takes about a minute.
+    Run it on a machine without other load. It takes about a minute.
 
     \b
     Example: quipu machine -o here.json
@@ -53,7 +55,7 @@ def command(
 
 
 def _words(launch: str) -> list[str]:
-    """Return the words of a launcher, as a shell would split them; UsageError if there are none."""
+    """Return the words of a launch command, split like in a shell. Raises UsageError if there are none."""
     example = "give a launcher and the number of ranks, such as --network 'mpirun -n 4'"
     try:
         words = shlex.split(launch)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `quipu`: commands, errors as one message each, exit codes.
+"""The command `quipu`: its subcommands, error messages and exit codes.
 
-Exit codes: 0 good; 1 bad input or measurement; 2 wrong usage; 3 an expectation of `quipu check` does not hold; 130
-interrupted; 141 the reader of a pipe went away; 143 ended by SIGTERM;
-for `quipu run` the code of the program if that failed.
+Exit codes: 0 success; 1 bad input or measurement; 2 wrong usage; 3 an expectation of `quipu check` does not hold; 130
+interrupted; 141 the reader of the output pipe has ended; 143 ended by SIGTERM. If the program of `quipu run` fails, its
+exit code is returned.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ GROUPS = {
         "completion": "Print the script of a shell's completion.",
     },
 }
-"""Commands by group, in the order of work: the modules of this folder that are commands, with their summaries."""
+"""Commands by group, in the usual order of use: the module of each command in this folder, and its summary."""
 
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
@@ -93,10 +93,10 @@ READ_EXPERIMENTS = frozenset(
     )
 )
 
-# Typer has its own copy of click since 0.26, and uses the installed one before: the base class is found by name.
+# Typer contains a copy of click since version 0.26, and uses the installed click before: find the base class by name.
 _ClickException = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
-_LONGEST_MESSAGE = 4000  # what is at fault may be a text of any length, the end says what to do
+_LONGEST_MESSAGE = 4000  # characters; a quoted input can have any length, and the end of the message says what to do
 
 _HINTS = {
     errno.ENOSPC: "the disk is full: make room, then repeat the command",
@@ -138,7 +138,10 @@ class _Grouped(TyperGroup):
 
 
 def application(loaded: Collection[str] = COMMANDS.keys()) -> typer.Typer:
-    """Return the command line with all commands: those that are not loaded, to save time, by name and summary only."""
+    """Return the command line with all commands.
+
+    loaded: the commands to import. All others have only a name and a summary, which saves start time.
+    """
     app = typer.Typer(
         name="quipu",
         cls=_Grouped,
@@ -165,7 +168,7 @@ def application(loaded: Collection[str] = COMMANDS.keys()) -> typer.Typer:
 
 
 def _unloaded() -> None:
-    """Stand for a command that was not asked for."""
+    """Represent a command that is not imported."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -178,10 +181,10 @@ def _show_version(wanted: bool) -> None:
 
 def _callback(
     version: bool = typer.Option(
-        False, "--version", help="Show the version and end.", is_eager=True, callback=_show_version
+        False, "--version", help="Show the version and exit.", is_eager=True, callback=_show_version
     ),
 ) -> None:
-    """Take the options before the command."""
+    """Read the options before the command."""
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
@@ -207,15 +210,15 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except MemoryError:
         return _complain("out of memory: use a larger machine, or fewer call paths or ranks at once", 1)
     except Exception as error:
-        if _received:  # a library in C that was being loaded made another error of it
+        if _received:  # a C library that was being imported replaced the KeyboardInterrupt by another error
             return _stopped(_received[0])
         if not isinstance(error, _ClickException):
-            raise  # a defect of Quipu: the traceback is what a bug report needs
+            raise  # a defect of Quipu: a bug report needs the traceback
         return _complain(_usage_message(error), 2)
 
 
 def main() -> None:
-    """Run the command `quipu`; a shell that completes a line sets the variable, and gets its answer."""
+    """Run the command `quipu`, or answer a completion request of a shell (variable _QUIPU_COMPLETE)."""
     _open_standard_streams()
     for number, usual in ((signal.SIGTERM, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
         if signal.getsignal(number) is usual:  # not where the caller ignores it
@@ -229,11 +232,11 @@ def main() -> None:
 
 
 class _Ended(KeyboardInterrupt):
-    """SIGTERM came, from a batch system or kill: files that are half written go away as after Ctrl-C."""
+    """SIGTERM arrived. A KeyboardInterrupt, so that incomplete files are removed like after Ctrl-C."""
 
 
 _received: list[int] = []
-"""Signals that ended us."""
+"""Numbers of the received signals that end the command."""
 
 
 def _end(number: int, _: object) -> None:
@@ -242,17 +245,20 @@ def _end(number: int, _: object) -> None:
 
 
 def _stopped(number: int) -> int:
-    """Say which signal ended the command; return its exit code."""
+    """Print which signal ended the command, and return the exit code."""
     if number == signal.SIGTERM:
         return _complain("ended by SIGTERM (a time limit?): what was complete is kept, repeat the command", 143)
     return _complain("interrupted", 130)
 
 
 def _open_standard_streams() -> None:
-    """Open streams that the caller closed: the next file would have their number, and get what programs print."""
+    """Open the standard streams that the caller closed.
+
+    Otherwise the next opened file would get the number of a stream, and programs would print into it.
+    """
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_RDWR)  # has the lowest free number: that of the stream
+            nowhere = os.open(os.devnull, os.O_RDWR)  # gets the lowest free number: the number of the stream
             os.set_inheritable(nowhere, True)
             setattr(sys, name, os.fdopen(nowhere, "w" if descriptor else "r", encoding="utf-8"))
 
@@ -269,7 +275,7 @@ def _complain(message: str, code: int) -> int:
 
 
 def _quiet_pipe() -> int:
-    """The reader of our output went away: what the interpreter still holds must not raise at its end."""
+    """Return the exit code after the reader of stdout has ended; buffered output must not raise an error at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     return 128 + 13

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu merge`: make run archives from raw folders that were left behind."""
+"""`quipu merge`: make run archives from the raw folders of interrupted runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def command(
     *,
-    folders: list[Path] = typer.Argument(..., metavar="RAW...", help="Raw folders, as error messages name them."),
+    folders: list[Path] = typer.Argument(..., metavar="RAW...", help="Raw folders; error messages name them."),
     output: Path = typer.Option(
         None,
         "--output",
@@ -33,13 +33,13 @@ def command(
     keep: bool = typer.Option(False, "--keep-raw", help="Keep the raw folders."),
     jobs: str = typer.Option("1", "--jobs", "-j", metavar="N|mpi", help=JOBS),
     rank_columns: int = typer.Option(None, "--rank-columns", min=0, metavar="N", help=RANK_COLUMNS),
-    force: bool = typer.Option(False, "--force", help="Merge also a run that seems to be still at work."),
+    force: bool = typer.Option(False, "--force", help="Also merge a run that still seems to be running."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Merge what the processes of a run left behind into a run archive.
+    """Merge the profiles of the processes of a run into a run archive.
 
-    `quipu run` merges automatically. Use this command after a full disk or a kill. Under mpirun --jobs is mpi, and all
-    ranks take part. The archive does not depend on the number of processes.
+    `quipu run` merges automatically. Use this command after a full disk or a kill. Under mpirun, all ranks merge
+    together (--jobs mpi). The archive does not depend on the number of processes.
 
     \b
     Example: quipu merge heat/.raw-p=4-3f2a -o heat
@@ -50,7 +50,7 @@ def command(
     from quipu.report.terminal import run_summary
     from quipu.report.tree_views import run_view
 
-    # several ranks that each merge the same folder would be in each other's way
+    # Under mpirun all ranks must share the work: separate merges of one folder would disturb each other.
     with parallel.jobs("mpi" if parallel.started_by_mpi() else jobs) as workers:
         if workers is None:
             return
@@ -66,9 +66,10 @@ def command(
 def _merge(
     folders: list[Path], output: Path | None, keep: bool, force: bool, workers: Workers, rank_columns: int | None
 ) -> Iterator[RunArchive]:
-    """Merge one folder after the other, so that an error leaves those before it merged and shown.
+    """Merge one folder after the other, so that the folders before an error are merged and shown.
 
-    A folder that a killed merge has merged, but not removed, is removed: its run must not be there twice.
+    A killed merge may have written the archive without removing the raw folder. Such a folder is only removed, so that
+    no run exists twice.
     """
     from ..archive.read import read_archive
     from ..merge.merged import merged_as
@@ -89,7 +90,7 @@ def _merge(
 
 
 def _expect_raw(folder: Path) -> None:
-    """Raise MeasurementError for other folders, such as an experiment, with the raw folders in it."""
+    """Raise MeasurementError if the folder is not a raw folder; the message for an experiment names its raw folders."""
     from ..launch.raw_folder import LAUNCH_FILE
 
     if any(next(folder.glob(left), None) is not None for left in (LAUNCH_FILE, "rank-*.json", "profile-*")):
@@ -110,7 +111,7 @@ def _expect_ended(raw: Path) -> None:
         try:
             rank = read_rank_file(path)
         except FormatError:
-            continue  # the merge will say it
+            continue  # the merge will report it
         if still_runs(rank, raw):
             raise MeasurementError(
                 f"{raw}: rank {rank.rank} (process {rank.pid}) is still at work: wait for it or end it; "

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import typer
 
-HELP = "Allow runs of different programs, commands, ways to measure or machines in one experiment."
+HELP = "Allow runs of different programs, commands, measuring options or machines in one experiment."
 
 
 def with_mixed(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu model`: a model of every metric of every call path."""
+"""`quipu model`: model every metric of every call path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from quipu.modeling.analysis import Analysis
     from quipu.modeling.pmnf.options import Options
 
-# More call paths than this are more than a person reads: then only some are shown if no option says which.
+# With more than _MANY call paths, only _SHOWN are shown by default.
 _MANY, _SHOWN = 60, 30
 _LOOPS = 20
 
@@ -46,35 +46,37 @@ def command(
     path: str = typer.Option(
         None, "--path", metavar="GLOB", help="Only call paths (main->solve->...) or regions that match."
     ),
-    inclusive: bool = typer.Option(False, "--inclusive/--exclusive", help="Sums over what a call path calls."),
+    inclusive: bool = typer.Option(
+        False, "--inclusive/--exclusive", help="Values with or without the call paths below."
+    ),
     over_ranks: str = OVER_RANKS_OF_SUMS,
     top: int = typer.Option(
         None,
         "--top",
         min=1,
         metavar="N",
-        help="Only the N call paths with most of the first metric at the largest values measured, largest first. "
+        help="Only the N call paths with the largest values of the first metric at the largest measured parameters. "
         f"Default: {_SHOWN}, if there are more than {_MANY} call paths.",
     ),
-    everything: bool = typer.Option(False, "--all", help="Also models that are 0, and call paths without a model."),
+    everything: bool = typer.Option(False, "--all", help="Also show models that are 0 and call paths without a model."),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE.json", help="Write all models to a file."),
-    force: bool = typer.Option(False, "--force", help="Write over a file that is no file of models."),
+    force: bool = typer.Option(False, "--force", help="Overwrite a file that is not a file of models."),
     jobs: str = typer.Option("1", "--jobs", "-j", metavar="N|mpi", help=JOBS),
-    noise: bool = typer.Option(False, "--noise", help="Also how far repetitions are from each other."),
+    noise: bool = typer.Option(False, "--noise", help="Also show how much repetitions scatter."),
     loops: bool = typer.Option(
         False,
         "--loops",
-        help="Instead: how often the loops of call paths are executed, those with most of a metric first.",
+        help="Show the execution counts of loops instead of models of metrics, largest first.",
     ),
     at: list[str] = typer.Option(
-        [], "--at", metavar="NAME=NUMBER,...", help="With --loops: how often they are executed at this point."
+        [], "--at", metavar="NAME=NUMBER,...", help="With --loops: show the execution counts at this point."
     ),
     selector: str = typer.Option(
         "evidence",
         "--selector",
         metavar="RULE",
         autocompletion=names_in("quipu.modeling.pmnf.options", "SELECTORS"),
-        help="How hypotheses of cost metrics are chosen: evidence; for comparison smape (cross-validated) or extra-p.",
+        help="How to select models of cost metrics: evidence; for comparison smape (cross-validated) or extra-p.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -188,7 +190,7 @@ def _show_loops(
 
 
 def _say_left_out(hidden: int, further: int) -> None:
-    """Say what is not shown: so many models that are empty, and `further` call paths."""
+    """Print what is not shown: the number of empty models, and of further call paths."""
     if hidden:
         what = counted(hidden, "model that is 0 or could not be made is", "models that are 0 or could not be made are")
         say(f"{what} not shown (--all shows them)")
@@ -203,7 +205,7 @@ def _is_models(old: str) -> bool:
 
 
 def _options(selector: str) -> Options | None:
-    """Return how to model, None for the default."""
+    """Return the options of modeling; None for the default."""
     from quipu.modeling.pmnf.options import SELECTORS, Options
 
     for known in SELECTORS:

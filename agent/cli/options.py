@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several commands share, and how their values are read."""
+"""Options that several commands share, and functions that read their values."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..catalogue import BAD_ASSIGNMENT, NOTHING_FITS
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 COMPLETE = "_QUIPU_COMPLETE"
-"""The variable that is set when a shell asks how a line can go on."""
+"""The environment variable that a shell sets to request completions."""
 
 OVER_RANKS = ("mean", "max", "sum")
-JOBS = "Processes that work: a number of this machine, or mpi for those of the MPI job that mpirun started."
+JOBS = "Number of worker processes on this machine, or mpi for all ranks of the MPI job that runs this command."
 RANK_COLUMNS = (
-    "Up to N ranks the archive has the values of each, above statistics over the ranks. "
+    "Up to N ranks the archive contains the values of each rank; for more ranks, statistics over the ranks. "
     "[default: $QUIPU_RANK_COLUMNS, else 256]"
 )
 
@@ -53,7 +53,7 @@ OVER_RANKS_OF_SUMS = _over_ranks("How ranks combine: mean, max, sum. With max, s
 
 
 def metric_names(incomplete: str) -> list[str]:
-    """Return the metrics that a shell offers for a word such as `ti` or `time,bl`."""
+    """Return the completions of a metric or a list of metrics, such as `ti` or `time,bl`."""
     from quipu.modeling.counters import COUNTERS
     from quipu.modeling.experiment import CRITICAL
     from quipu.modeling.metrics import FURTHER, METRICS
@@ -69,7 +69,7 @@ def metric_names(incomplete: str) -> list[str]:
 def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, float]:
     """Return parameter values from texts such as `p=4` and `p=4,n=1e6`; whole numbers as int.
 
-    Raises UsageError, naming the option and the text, for what is not NAME=NUMBER or repeats a name.
+    Raises UsageError, with the option and the text, if a part is not NAME=NUMBER or a name is repeated.
     """
     from quipu.modeling.documents import is_parameter
 
@@ -88,9 +88,9 @@ def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, float]:
 
 
 def parse_values(option: str, texts: Sequence[str], parameters: Sequence[str]) -> dict[str, list[float]]:
-    """Return lists of values from texts such as `p=1,2,4`, one a parameter.
+    """Return lists of values from texts such as `p=1,2,4`, one text per parameter.
 
-    Raises UsageError, naming the option and the text, for what is not NAME=NUMBER,NUMBER,… or repeats a name.
+    Raises UsageError, with the option and the text, if a text is not NAME=NUMBER,NUMBER,… or a name is repeated.
     """
     values: dict[str, list[float]] = {}
     for text in texts:
@@ -122,10 +122,10 @@ def point_of(
     with_zero: Sequence[str] = (),
     ranks: Collection[str] = (),
 ) -> dict[str, float]:
-    """Return a point with a value for each of `parameters`, or some if `partial`; UsageError says what is wrong.
+    """Return a point with a value for each of `parameters`; with `partial` some may be missing.
 
-    with_zero: parameters that may be 0; others have no logarithms and no negative powers there. ranks: parameters that
-    are the number of ranks, and so whole numbers.
+    with_zero: parameters that may be 0 (all others must be above 0, for logarithms and negative powers). ranks:
+    parameters that are numbers of ranks, and therefore whole numbers. Raises UsageError for a wrong text.
     """
     from ..load.point import checked_point
 
@@ -133,23 +133,23 @@ def point_of(
 
 
 def over_ranks_of(text: str) -> Literal["mean", "max", "sum"]:
-    """Return how ranks are combined, or raise UsageError."""
+    """Return how the values of ranks are combined. Raises UsageError for another text."""
     if text not in OVER_RANKS:
         raise UsageError(f"--over-ranks {text!r}: choose one of {', '.join(OVER_RANKS)}")
     return cast(Literal["mean", "max", "sum"], text)
 
 
 def split_names(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return names given by repeating an option or with commas, each once."""
+    """Return the names in the values of a repeated option, separated by commas, without duplicates."""
     return tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
 
 
 def nothing_fits(path: str) -> ModelingError:
-    """Return the error of a pattern of --path that fits nothing that was measured."""
+    """Return the error for a pattern of --path that matches no call path."""
     return ModelingError(NOTHING_FITS(pattern=path))
 
 
 def example_first(text: str) -> str:
-    """Return the help of a command with its examples before everything else."""
+    """Return the help text of a command with its examples first."""
     paragraphs = text.split("\n\n")
     return "\n\n".join(sorted(paragraphs, key=lambda paragraph: not paragraph.lstrip().startswith("\b\nExample:")))

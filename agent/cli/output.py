@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of commands: views on stdout, messages on stderr, JSON, files that appear whole or not at all."""
+"""Output of commands: views on stdout, messages on stderr, JSON, and files that appear completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _NAMED = 40
-"""Characters of a file's name in that of its temporary one: with all of them it would be longer than names can be."""
+"""Characters of a file name that its temporary file repeats; more could exceed the longest possible file name."""
 
 
 def say(message: str) -> None:
@@ -57,7 +57,7 @@ def show_json(data: Any) -> None:
 
 @contextmanager
 def stdout_for_json(active: bool) -> Iterator[None]:
-    """Keep stdout for JSON, if so asked for: what programs that run meanwhile print goes to stderr."""
+    """While active, send the output of started programs to stderr, so that stdout contains only JSON."""
     if not active:
         yield
         return
@@ -81,7 +81,7 @@ def json_text(data: Any, indent: int | None = None, ascii_only: bool = False) ->
 
 
 def is_document(text: str, format_name: str) -> bool:
-    """Whether a text is a JSON document of Quipu in this format."""
+    """Return whether a text is a JSON document of Quipu in this format."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
@@ -97,9 +97,9 @@ def write_own(
     force: bool | None,
     sources: Iterable[Path | None] = (),
 ) -> None:
-    """Write a file whole, but over another file only if that is of the same kind, as `is_own` says, or with force.
+    """Write a file completely; overwrite an existing file only if `is_own` is true for its text, or with force.
 
-    force: None in a command that has no such option. Raises what `require_own` and `write_whole` raise.
+    force: None in a command without the option --force. Raises the errors of `require_own` and `write_whole`.
     """
     require_own(path, is_own, kind, force, sources)
     write_whole(path, content)
@@ -108,9 +108,9 @@ def write_own(
 def own_file(
     path: Path, is_own: Callable[[str], bool], kind: str, force: bool | None, sources: Iterable[Path | None] = ()
 ) -> Callable[[str | bytes], None]:
-    """Return what writes a file as `write_own` does; what that would refuse is refused now, before long work.
+    """Return a function that writes a file like `write_own`.
 
-    Raises what `require_own` raises.
+    Raises the errors of `require_own` at once, before the command does long work.
     """
     kept = tuple(sources)
     require_own(path, is_own, kind, force, kept)
@@ -120,10 +120,10 @@ def own_file(
 def require_own(
     path: Path, is_own: Callable[[str], bool], kind: str, force: bool | None, sources: Iterable[Path | None] = ()
 ) -> None:
-    """Raise UsageError if `write_own` would refuse to write there: before work that takes long.
+    """Raise UsageError if `write_own` would refuse to write to a path; for use before long work.
 
-    kind: of the file, for people. sources: what the command reads, which it does not replace even with force, nor
-    files in folders of it, unless they are of this kind.
+    kind: the kind of file, for the message. sources: the files and folders that the command reads. A source is never
+    overwritten, even with force; a file in such a folder is overwritten only if it is of the same kind.
     """
     read = [source for source in sources if source is not None]
     require_no_source(path, read)
@@ -161,19 +161,16 @@ def _require_place(path: Path) -> None:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file that appears whole or not at all; folders above it must exist.
+    """Write a file completely or not at all; its folder must exist.
 
-    Raises UsageError if the path is a folder or its folder does not exist, OSError (naming the path) if it cannot
-    be written.
+    Raises UsageError if the path is a folder or its folder does not exist, and OSError with the path if it cannot be
+    written.
     """
     write_together({path: content})
 
 
 def write_together(contents: Mapping[Path, str | bytes]) -> None:
-    """Write files that belong together: each appears whole, and none if one of them cannot be written.
-
-    Raises what `write_whole` raises.
-    """
+    """Write all files completely; if one cannot be written, write none. Raises the errors of `write_whole`."""
     for path in contents:
         _require_place(path)
     ready: list[tuple[Path, Path, Path]] = []
@@ -196,14 +193,14 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
 
 
 def _target(path: Path) -> Path:
-    """Return the file that a link stands for; OSError for links that lead in a circle, and for names too long."""
-    with suppress(FileNotFoundError):  # a new file, or a link that leads nowhere: the file is made there
+    """Return the target of a symbolic link. Raises OSError for a circle of links and for a name that is too long."""
+    with suppress(FileNotFoundError):  # a new file, or a link to a file that does not exist yet
         path.stat()
     return path.resolve()
 
 
 def _beside(target: Path, data: bytes) -> Path:
-    """Write a file next to `target` with the new content and the permissions of `target`, and return it."""
+    """Write a temporary file next to `target` with the new content and the permissions of `target`; return its path."""
     import tempfile  # only here: commands start without it
 
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:_NAMED]}.")
@@ -222,7 +219,7 @@ def _beside(target: Path, data: bytes) -> Path:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Errors of the system name the file that was asked for, and not the temporary one."""
+    """Let system errors name `path` instead of the temporary file."""
     try:
         yield
     except OSError as error:
@@ -230,7 +227,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def _mode(path: Path) -> int:
-    """Return the permissions of the file that is replaced, or the permissions of a new file."""
+    """Return the permissions of the existing file, or the default permissions of a new file."""
     try:
         return path.stat().st_mode & 0o777
     except FileNotFoundError:

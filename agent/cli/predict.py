@@ -10,7 +10,7 @@ import typer
 from .options import OVER_RANKS_OF_SUMS, metric_names, over_ranks_of, point_of
 from .output import layout, say, show, show_json
 
-_LOOPS = 5  # that are shown
+_LOOPS = 5  # number of loops shown
 
 
 def command(
@@ -25,15 +25,22 @@ def command(
     metric: str = typer.Option(
         "time", "--metric", "-m", metavar="NAME", autocompletion=metric_names, help="The metric to predict."
     ),
-    inclusive: bool = typer.Option(False, "--inclusive/--exclusive", help="With what a call path calls, or itself."),
+    inclusive: bool = typer.Option(
+        False, "--inclusive/--exclusive", help="Values with or without the call paths below."
+    ),
     top: int = typer.Option(20, "--top", min=1, metavar="N", help="Show the first N call paths."),
     machine: Path = typer.Option(
-        None, "--machine", metavar="FILE", help="Where it was measured, as quipu machine writes it: times of memory."
+        None,
+        "--machine",
+        metavar="FILE",
+        help=(
+            "The machine of the measurements, as written by quipu machine; it is used for the time of memory accesses."
+        ),
     ),
     over_ranks: str = OVER_RANKS_OF_SUMS,
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Rank call paths by their predicted value at a point that need not have been measured.
+    """Rank call paths by their predicted value at a point, which can be outside of the measurements.
 
     \b
     Example: quipu predict heat --at p=1024,n=1e6 --inclusive --top 10

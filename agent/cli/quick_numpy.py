@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Load numpy without the threads of its linear algebra.
 
-OpenBLAS starts a thread for each processor when it is loaded, which takes more processor time than all of numpy. A run
-uses no linear algebra. The variable is taken back: the measured program may be one that does.
+When OpenBLAS is loaded, it starts a thread for each processor, which takes more processor time than importing numpy.
+`quipu run` uses no linear algebra. The environment variable is restored, because the measured program may use OpenBLAS.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Double quotes inside of an option: names and values that hold a comma or an equals sign, as in `layout="a,b"`."""
+"""Double quotes in the values of options, for names that contain a comma or an equals sign: `layout="a,b"`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 _QUOTED = re.compile(r'(^|[,=])(\s*)"((?:[^"]|"")*)"(?=\s*(?:[,=]|$))')
 _MARK = "\ue000"
-"""Of the private use area of Unicode: around the number of a text in quotes, while the rest is taken apart."""
+"""A character of the private use area of Unicode. It encloses the number of a quoted text while the rest is split."""
 STAND_IN = rf"{_MARK}\d+{_MARK}"
-"""What stands for a text in quotes, as a regular expression."""
+"""The placeholder of a quoted text, as a regular expression."""
 
 
 class Quoted:
-    """A text whose parts in double quotes are set aside; a quote in such a part is written twice.
+    """A text in which placeholders replace the parts in double quotes; a quote inside of a part is written twice.
 
-    text: with what stands for each part instead.
+    text: the text with the placeholders.
     """
 
     def __init__(self, text: str) -> None:
@@ -28,17 +28,20 @@ class Quoted:
         return f"{match[1]}{match[2]}{_MARK}{len(self._parts) - 1}{_MARK}"
 
     def meant(self, piece: str) -> str:
-        """Return what a piece of `text` says: without blanks around it, with the texts in quotes as they are."""
+        """Return a piece of `text` without blanks around it, and with the quoted texts instead of placeholders."""
         return re.sub(STAND_IN, lambda match: self._parts[int(match[0].strip(_MARK))], piece.strip())
 
 
 def names_of(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return names given by repeating an option or with commas, each once; one with a comma stands in double quotes."""
+    """Return the names in the values of a repeated option, separated by commas, without duplicates.
+
+    A name that contains a comma is in double quotes.
+    """
     found = ((quoted, piece) for quoted in map(Quoted, texts) for piece in quoted.text.split(",") if piece.strip())
     return tuple(dict.fromkeys(quoted.meant(piece) for quoted, piece in found))
 
 
 def in_quotes(text: str) -> str:
-    """Return a name or value as an option takes it: in double quotes where it needs them."""
+    """Return a name or value in the form that options accept: in double quotes if necessary."""
     plain = text == text.strip() and not any(mark in text for mark in ',="')
     return text if plain else '"' + text.replace('"', '""') + '"'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu rates`: seconds per unit of effort, for simulations in which computation takes the time of its effort."""
+"""`quipu rates`: fit seconds per unit of effort, for simulations that compute time from effort."""
 
 from __future__ import annotations
 
@@ -31,21 +31,23 @@ _SHOWN = 10
 def command(
     *,
     experiment: Path = typer.Argument(
-        ..., metavar="EXPERIMENT", help="Runs of one rank (or of as few as it needs), or a single run."
+        ..., metavar="EXPERIMENT", help="Runs of one rank (or of the smallest possible number), or a single run."
     ),
     output: Path = typer.Option(Path("quipu.rates"), "--output", "-o", metavar="FILE", help="The file to write."),
     machine: Path = typer.Option(
-        None, "--machine", metavar="FILE", help="Of --on: where it was measured (quipu machine)."
+        None, "--machine", metavar="FILE", help="The machine of the measurements (quipu machine); needs --on."
     ),
-    on: Path = typer.Option(None, "--on", metavar="FILE", help="Rates for this machine instead; needs --machine."),
-    force: bool = typer.Option(False, "--force", help="Write over a file that holds no rates."),
+    on: Path = typer.Option(
+        None, "--on", metavar="FILE", help="Compute rates for this machine instead; needs --machine."
+    ),
+    force: bool = typer.Option(False, "--force", help="Overwrite a file that does not contain rates."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Fit what instructions, flops, loads, stores, bytes and calls of MPI take, per call path, to runs of one rank.
+    """Fit the time of instructions, flops, loads, stores, bytes and MPI calls, per call path, to runs of one rank.
 
-    Measure it alone on a machine like the one that is simulated, at a few of the sizes that a rank will have there.
-    `quipu run --compute effort --rates FILE` simulates with the result. A program that needs several ranks is measured
-    with as few as it needs, each with a processor of its own; then calls of MPI have no rates.
+    Measure one rank on a machine like the simulated one, without other load, with a few problem sizes of a rank.
+    `quipu run --compute effort --rates FILE` simulates with the result. If the program needs several ranks, measure
+    the smallest possible number, with a processor for each rank. MPI calls have no rates then.
 
     \b
     Example: quipu rates one -o heat.rates
@@ -89,9 +91,9 @@ def command(
 
 
 def _used(measured: Experiment, runs: Sequence[StoredRun]) -> tuple[NDArray[np.bool_], bool]:
-    """Return the configurations (C,) that rates are fitted to, and whether several ranks ran there.
+    """Return which configurations are used for the fit (shape (C,)), and whether these have several ranks.
 
-    Those of one rank; if there is none, those whose ranks had a processor each.
+    These are the configurations of one rank. If there are none: the configurations with a processor for each rank.
     """
     import numpy as np
 

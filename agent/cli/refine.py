@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu refine`: build, run and analyze until measuring costs little and shows what matters."""
+"""`quipu refine`: build, run and analyze until the overhead is within the budget."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 def command(
     *,
     file: Path = typer.Argument(..., metavar="FILE.toml", help="A campaign file with a table [refine]."),
-    output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Write the last selection to FILE, too."),
+    output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Also write the last selection to FILE."),
     compiler: str = typer.Option(
         "clang",
         "--compiler",
         metavar="NAME",
         autocompletion=names_in("quipu.report.formats.compiler_names", "COMPILERS"),
-        help="Whose linker names FILE has: clang or gcc (for Score-P with it).",
+        help="Write the linker names of clang or gcc (for Score-P with gcc) to FILE.",
     ),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors and the result."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only errors and the result."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Find what to instrument: build, run and analyze until the overhead is within the budget.
 
-    Begins with runs of the program without instrumentation and one run of each point with the usual one. Each iteration
-    builds the program with a selection, runs all points, and models what it measured. Repeat the command after an
-    interruption: what was done is kept.
+    The command first runs all points without instrumentation, and each point once with the default instrumentation.
+    Each iteration builds the program with a selection of regions, runs all points, and models the measurements. After
+    an interruption, repeat the command: complete steps are kept.
 
     \b
     Example: quipu refine heat.toml
@@ -83,7 +83,7 @@ def command(
 
 
 def _remarks(result: Refinement) -> list[str]:
-    """Return what is apart from the overhead of the regions: start and end of the recording, and noise."""
+    """Return notes on time outside of the overhead of regions: start and end of the recording, and noise."""
     from quipu.report.text import percent, quantity
 
     last, found = result.iterations[-1], []

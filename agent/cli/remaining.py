@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a command still takes: a line on a terminal, from two seconds on, that is gone when the work is done."""
+"""The remaining time of a command: a line on the terminal, shown after two seconds and removed at the end."""
 
 from __future__ import annotations
 
 import sys
 import time
 
-_QUIET = 2.0  # seconds of the command
+_QUIET = 2.0  # seconds without a line
 _EVERY = 0.2  # seconds between two lines
 
 
 class Remaining:
-    """Listens to `quipu.modeling.progress`; writes nothing where stderr is no terminal."""
+    """A listener of `quipu.modeling.progress`; it prints only if stderr is a terminal."""
 
     def __init__(self) -> None:
-        """Begin with no work."""
+        """Begin without work."""
         self._what = ""
         self._began = 0.0
         self._next = time.monotonic() + _QUIET
         self._shown = False
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        """Take note of a step, and show it if the command takes long."""
+        """Record a step; show the remaining time if the command takes long."""
         now = time.monotonic()
         if what != self._what:
             self._what, self._began = what, now

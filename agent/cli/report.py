@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu report`: an experiment and its models as one HTML file."""
+"""`quipu report`: write an experiment and its models as one HTML file."""
 
 from __future__ import annotations
 
@@ -31,25 +31,31 @@ def command(
     experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment: a folder, or a file of Extra-P."),
     output: Path = typer.Option(Path("report.html"), "--output", "-o", metavar="FILE", help="The HTML file to write."),
     at: list[str] = typer.Option(
-        [], "--at", metavar="NAME=NUMBER,...", help="Where ranking and diagnosis start; the report can change it."
+        [],
+        "--at",
+        metavar="NAME=NUMBER,...",
+        help="The initial point of ranking and diagnosis; the reader can change it in the report.",
     ),
     against: Path | None = typer.Option(
         None,
         "--against",
         metavar="B",
-        help="An earlier run, experiment or baseline: the flame graph shows what changed.",
+        help="An earlier run, experiment or baseline: the flame graph shows the differences.",
     ),
     kernels: bool = typer.Option(
-        False, "--kernels", help="Also what limits each kernel, at the target of the diagnosis."
+        False, "--kernels", help="Also show what limits each kernel at the target of the diagnosis."
     ),
     machine: Path | None = typer.Option(
-        None, "--machine", metavar="FILE", help="Of --kernels: where it was measured, as quipu machine writes it."
+        None,
+        "--machine",
+        metavar="FILE",
+        help="For --kernels: the machine of the measurements, as written by quipu machine.",
     ),
     refinement: Path | None = typer.Option(
-        None, "--refinement", metavar="FOLDER", help="What quipu refine wrote: also its iterations."
+        None, "--refinement", metavar="FOLDER", help="A folder of quipu refine: also show its iterations."
     ),
     over_ranks: str = OVER_RANKS_OF_SUMS,
-    force: bool = typer.Option(False, "--force", help="Write over a file that is no report."),
+    force: bool = typer.Option(False, "--force", help="Overwrite a file that is not a report."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON about the file."),
 ) -> None:
     """Write a report: call tree, models, plots, ranking and diagnosis in one HTML file that loads nothing else.
@@ -58,7 +64,7 @@ def command(
     Example: quipu report heat -o heat.html --at p=1024,n=1e6
              quipu report branch.runs --against main.runs -o branch.html
     \b
-    Of the folder of quipu refine, the report has the last iteration, and all of them side by side.
+    For a folder of quipu refine, the report shows the last iteration and compares all iterations.
     """
     from quipu.modeling.behaviour import behaviour
     from quipu.modeling.priors.rank_parameters import rank_parameters
@@ -121,7 +127,7 @@ def command(
 
 
 def _slowdowns(data: Experiment, models: Analysis) -> list[Slowdown]:
-    """Return where time grows faster than effort in the runs that kept time, by call paths of all runs."""
+    """Return the slowdowns in the runs that contain times; their call paths are indexes of the tree of all runs."""
     from quipu.modeling.models import of_time
     from quipu.modeling.priors.slowdown import slowdowns
 
@@ -142,7 +148,7 @@ def _subtitle(data: Experiment) -> str:
 def _communication(
     runs: Sequence[StoredRun], parameters: Sequence[str]
 ) -> dict[tuple[float, ...], tuple[CommunicationMatrix, int]]:
-    """Return the communication matrix of one run per point, with the number of its ranks: it is effort."""
+    """Return the communication matrix of one run per point, and its number of ranks; all repetitions are equal."""
     from ..archive.communication_table import read_communication
 
     found: dict[tuple[float, ...], tuple[CommunicationMatrix, int]] = {}
@@ -155,7 +161,7 @@ def _communication(
 
 
 def _compared(against: Path, data: Experiment, source: Path, over: Over) -> tuple[Experiment, Experiment, list[str]]:
-    """Return the earlier state and the experiment over the same call paths and configurations, and notes."""
+    """Return the earlier experiment and this one with common call paths and configurations, and notes."""
     from ..compare.sides import Side, paired
     from ..load.measurements import load_side
 
@@ -164,7 +170,7 @@ def _compared(against: Path, data: Experiment, source: Path, over: Over) -> tupl
 
 
 def _refinement(folder: Path) -> RefinementPanel:
-    """Return the iterations of a refinement, with what each added to the one before and took from it."""
+    """Return the iterations of a refinement, with the regions that each iteration added and removed."""
     from quipu.report.refinement_views import RefinementPanel, RefinementRow
 
     from ..campaign.refinement import filter_names, read_refinement
@@ -187,7 +193,7 @@ def _refinement(folder: Path) -> RefinementPanel:
 def _kernels(
     source: Path, data: Experiment, analysis: Analysis, target: Mapping[str, float], machine: Path | None
 ) -> KernelPanel:
-    """Return what limits each kernel where the diagnosis looks. Raises ModelingError if too little was measured."""
+    """Return what limits each kernel at the point of the diagnosis. Raises ModelingError if data are missing."""
     from quipu.modeling.diagnosis import scale_of
     from quipu.modeling.kernels.model import model_program
     from quipu.modeling.kernels.roofline import roofline

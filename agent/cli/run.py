@@ -21,19 +21,21 @@ from .quick_numpy import load_numpy
 if TYPE_CHECKING:
     from ..archive.run import RunArchive
 
-# All after the first word that is no option belongs to the program.
+# All words after the first word that is not an option belong to the program.
 CONTEXT = {"allow_interspersed_args": False, "ignore_unknown_options": False}
 
 
 def command(
     *,
-    program: list[str] = typer.Argument(None, metavar="-- COMMAND", help="The launch command, as you would type it."),
+    program: list[str] = typer.Argument(
+        None, metavar="-- COMMAND", help="The launch command, as you type it without Quipu."
+    ),
     param: list[str] = typer.Option(
         [], "--param", "-p", metavar="NAME=NUMBER", help="Parameter of this configuration; repeat for each."
     ),
-    repetitions: int = typer.Option(1, "--rep", "-r", min=1, metavar="N", help="How many times to run."),
+    repetitions: int = typer.Option(1, "--rep", "-r", min=1, metavar="N", help="Number of repetitions."),
     output: Path = typer.Option(
-        Path("quipu-runs"), "--output", "-o", metavar="DIR", help="Experiment folder that gets the run archives."
+        Path("quipu-runs"), "--output", "-o", metavar="DIR", help="Experiment folder for the run archives."
     ),
     filter_file: Path = typer.Option(
         None, "--filter", metavar="FILE", help="Score-P filter file: measure only the regions that it includes."
@@ -41,9 +43,9 @@ def command(
     counts: bool = typer.Option(
         False,
         "--counts",
-        help="Count effort and communication only, and read no clock: with more ranks than processors, too.",
+        help="Count only effort and communication, without times; allows more ranks than processors.",
     ),
-    python: bool = typer.Option(False, "--python", help="Measure the functions of a Python program, too."),
+    python: bool = typer.Option(False, "--python", help="Also measure the functions of a Python program."),
     mpi_wait: str = typer.Option(
         None,
         "--mpi-wait",
@@ -55,22 +57,24 @@ def command(
     reduce: bool = typer.Option(
         None,
         "--mpi-reduce/--no-mpi-reduce",
-        help="Whether ranks reduce their profiles in MPI_Finalize. [default: if all ranks run the same program]",
+        help="Reduce the profiles of the ranks in MPI_Finalize. [default: if all ranks run the same program]",
     ),
     launcher: str = typer.Option(
         None, "--launcher", metavar="smpi", help="Simulate the ranks: the command is the program alone, see -n."
     ),
     ranks: int = typer.Option(None, "--ranks", "-n", min=1, max=2**31 - 1, metavar="N", help="Ranks to simulate."),
     platform: Path = typer.Option(
-        None, "--platform", metavar="FILE", help="SimGrid platform to simulate; without it a cluster of N equal hosts."
+        None, "--platform", metavar="FILE", help="SimGrid platform file. [default: a cluster of N equal hosts]"
     ),
     compute: str = typer.Option(
         "measured",
         "--compute",
         metavar="measured|effort",
-        help="How long simulated computation takes: as on this machine now, or effort times --rates.",
+        help="The duration of simulated computation: measured on this machine, or effort times --rates.",
     ),
-    rates: Path = typer.Option(None, "--rates", metavar="FILE", help="Seconds per effort, as quipu rates writes them."),
+    rates: Path = typer.Option(
+        None, "--rates", metavar="FILE", help="Seconds per unit of effort: a file written by quipu rates."
+    ),
     counters: str = typer.Option(
         None,
         "--counters",
@@ -86,26 +90,28 @@ def command(
         "system describes it]",
     ),
     sampling_rate: int = typer.Option(
-        1000, "--sampling-rate", metavar="HZ", help="Samples per second of processor time, where counters are sampled."
+        1000, "--sampling-rate", metavar="HZ", help="Samples per second of processor time, if counters are sampled."
     ),
     functions: bool = typer.Option(
         False, "--functions", help="Sample functions of programs and libraries that were not built with the wrappers."
     ),
     memory: bool = typer.Option(
-        False, "--memory", help="Count allocations per call path; keep the largest heap and which call paths hold it."
+        False,
+        "--memory",
+        help="Count allocations per call path, and record the largest heap and the call paths that allocated it.",
     ),
     files: bool = typer.Option(
-        False, "--files", help="Count calls and bytes of reading and writing files, per call path and group of files."
+        False, "--files", help="Count read and write calls and bytes per call path and group of files."
     ),
     offload: bool = typer.Option(
         False,
         "--offload",
-        help="Count kernels that are started on GPUs and other devices, and bytes copied to and from them.",
+        help="Count kernels started on GPUs and other devices, and bytes copied to and from them.",
     ),
     timeout: float = typer.Option(None, "--timeout", metavar="SECONDS", help="Stop a run that takes longer."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print only errors."),
     as_json: bool = typer.Option(
-        False, "--json", help="Print JSON about the runs; what the program prints goes to stderr."
+        False, "--json", help="Print JSON about the runs; the output of the program goes to stderr."
     ),
 ) -> None:
     """Run a program under measurement; each repetition becomes one run archive.
@@ -126,7 +132,7 @@ def command(
     if filter_file is not None:
         from quipu.report.formats import read_filter
 
-        read_filter(filter_file)  # an error now, and not in every rank
+        read_filter(filter_file)  # report an error once here instead of in every rank
     if compute not in ("measured", "effort"):
         raise UsageError(f"--compute {compute!r}: choose measured or effort")
     if (compute == "effort") != (rates is not None):
@@ -180,13 +186,13 @@ def command(
 
 
 def _expect_no_times(options: Mapping[str, object]) -> None:
-    """Raise UsageError if one of these options is given, whose results are times or samples."""
+    """Raise UsageError if one of these options is given: a count-only run has no times and no samples."""
     if given := [name for name, value in options.items() if value]:
         raise UsageError(f"{', '.join(given)}: --counts reads no clock; measure this in a run without --counts")
 
 
 def _summarize(archive: RunArchive, reported: str = "") -> None:
-    """Print what a run gave, on stderr: stdout belongs to the program. `reported`: a message that follows."""
+    """Print a summary of a run on stderr; stdout belongs to the program. `reported`: a message that follows."""
     from quipu.report.terminal import console_for, layout_of, run_summary
     from quipu.report.tree_views import run_view
 

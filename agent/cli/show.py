@@ -18,9 +18,9 @@ from .output import layout, say, show, show_json
 if TYPE_CHECKING:
     from quipu.report.views import Over, TreeOptions, TreeView
 
-# More configurations than this are named in one line.
+# More configurations than this are listed in one line instead of a table.
 _MOST_ROWS = 12
-# More call paths than this are more than a person reads: then only some are shown if no option says which.
+# With more than _MANY call paths, only _SHOWN are shown by default.
 _MANY, _SHOWN = 100, 40
 
 
@@ -33,7 +33,7 @@ def command(
         "-m",
         metavar="NAME",
         autocompletion=metric_names,
-        help="Columns; repeat or separate by commas. Default: those not zero.",
+        help="Metrics to show; repeat or separate by commas. Default: all that are not zero.",
     ),
     depth: int = typer.Option(None, "--depth", "-d", min=0, metavar="N", help="Levels below the roots to show."),
     top: int = typer.Option(
@@ -41,15 +41,19 @@ def command(
         "--top",
         min=1,
         metavar="N",
-        help=f"Only the N call paths that have most of the first metric, and callers. Default: {_SHOWN}, "
-        f"if there are more than {_MANY} call paths.",
+        help="Only the N call paths with the largest values of the first metric, and their callers. "
+        f"Default: {_SHOWN}, if there are more than {_MANY} call paths.",
     ),
-    everything: bool = typer.Option(False, "--all", help="All call paths."),
+    everything: bool = typer.Option(False, "--all", help="Show all call paths."),
     sort: str = typer.Option(
         None, "--sort", "-s", metavar="METRIC", autocompletion=metric_names, help="Order siblings by this metric."
     ),
-    exclusive: bool = typer.Option(None, "--exclusive/--inclusive", help="Only exclusive or only inclusive values."),
-    ranks: bool = typer.Option(False, "--ranks", help="Min, mean, max and imbalance over ranks (or repetitions)."),
+    exclusive: bool = typer.Option(
+        None, "--exclusive/--inclusive", help="Show only exclusive or only inclusive values."
+    ),
+    ranks: bool = typer.Option(
+        False, "--ranks", help="Show minimum, mean, maximum and imbalance over ranks (or repetitions)."
+    ),
     over_ranks: str = OVER_RANKS_OPTION,
     at: list[str] = typer.Option(
         [], "--at", metavar="NAME=NUMBER,...", help="Configuration of an experiment; default: the last one."
@@ -57,22 +61,22 @@ def command(
     source: bool = typer.Option(
         False,
         "--source",
-        help="Source lines of one run, for programs built with -g; default: the last run.",
+        help="Show source lines of one run, for programs built with -g; default: the last run.",
     ),
     inlined: bool = typer.Option(
-        False, "--inlined", help="Call paths with the source functions that their effort came from."
+        False, "--inlined", help="Show call paths with the inlined source functions that cause their effort."
     ),
     communication: bool = typer.Option(
-        False, "--communication", help="Which rank of one run sends how much to which; default: the last run."
+        False, "--communication", help="Show the messages and bytes between ranks of one run; default: the last run."
     ),
     iterations: str = typer.Option(
         None,
         "--iterations",
         metavar="NAME",
-        help="Iterations of a phase that the program marks; default: the last run.",
+        help="Show the iterations of a phase that the program marks; default: the last run.",
     ),
     path: str = typer.Option(
-        None, "--path", metavar="PATTERN", help="Of --source: functions or files; of --inlined: call paths."
+        None, "--path", metavar="PATTERN", help="For --source: functions or files; for --inlined: call paths."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -166,7 +170,7 @@ def _run_view(folder: Path, over: Over, per_rank: bool) -> TreeView:
 
 
 def _run_of(folder: Path, at: list[str]) -> Path:
-    """Return the folder itself if it is one run, else the last run in it, or the last one at a configuration."""
+    """Return the folder itself if it is a run; otherwise its last run, or its last run at a configuration."""
     from ..merge.experiment import find_runs
 
     wanted = parse_assignments("--at", at)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu show --iterations NAME`: how time and effort of the iterations of a phase change during a run."""
+"""`quipu show --iterations NAME`: time and effort of the iterations of a phase in the course of a run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu suggest`: which measurements to do next, within a budget."""
+"""`quipu suggest`: suggest the next measurements within a budget."""
 
 from __future__ import annotations
 
@@ -20,48 +20,55 @@ if TYPE_CHECKING:
 
 def command(
     *,
-    experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment: what was measured so far."),
+    experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment with the runs until now."),
     budget: str = typer.Option(
         ...,
         "--budget",
         metavar="HOURS|SHARE%",
-        help="Core hours (2.5), or a share of what all runs of all points cost (10%); what was measured counts.",
+        help="Core hours (2.5), or a share of the cost of all runs at all points (10%); measured runs count, too.",
     ),
     target: list[str] = typer.Option(
         [],
         "--target",
         metavar="NAME=NUMBER,...",
-        help="The point to be predicted. [default: the target of the campaign]",
+        help="The point to predict. [default: the target of the campaign]",
     ),
     values: list[str] = typer.Option(
         [], "--values", metavar="NAME=NUMBER,...", help="Values that a parameter can take. [default: those measured]"
     ),
     constraints: list[str] = typer.Option(
-        [], "--constraint", metavar="EXPRESSION", help="What points must fulfil, such as 'is_cube(p) and n % 10 == 0'."
+        [],
+        "--constraint",
+        metavar="EXPRESSION",
+        help="A condition that points must fulfil, such as 'is_cube(p) and n % 10 == 0'.",
     ),
     strategy: str = typer.Option(
         "posterior",
         "--strategy",
         metavar="NAME",
         autocompletion=names_in("quipu.modeling.design", "STRATEGIES"),
-        help="How to choose, one of those above.",
+        help="The strategy, see above.",
     ),
-    batch: int = typer.Option(4, "--batch", min=1, metavar="N", help="Suggest so many runs."),
+    batch: int = typer.Option(4, "--batch", min=1, metavar="N", help="Number of runs to suggest."),
     repetitions: int | None = typer.Option(
-        None, "--repetitions", min=1, metavar="N", help="Most runs of one point: 4, or 1 of simulations by effort."
+        None,
+        "--repetitions",
+        min=1,
+        metavar="N",
+        help="Largest number of runs of one point. Default: 4, or 1 for simulations by effort.",
     ),
     ranks: str = typer.Option("", "--ranks", metavar="NAME", help="The parameter that is the number of ranks, or 1."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Suggest the runs that make the prediction at a target better, within a budget of core hours.
+    """Suggest the runs that improve the prediction at a target, within a budget of core hours.
 
-    The default strategy, posterior, takes the runs that most reduce the variance of the predicted time at the target
-    for what they cost: coefficients of the models and the choice between near-best models count. The others are
-    cpf, cpf2 (cheapest points first with 4 or 2 repetitions), gpr, hybrid, bayes (Gaussian processes), single, random,
-    grid and full.
+    The default strategy, posterior, selects the runs with the largest reduction of the variance of the predicted time
+    per core hour. The variance contains uncertain coefficients and the choice between similarly probable models. The
+    other strategies are cpf, cpf2 (cheapest points first with 4 or 2 repetitions), gpr, hybrid, bayes (Gaussian
+    processes), single, random, grid and full.
 
-    Counts come first: where several formulas fit the counts of all runs and disagree at the target, a note names the
-    run that decides. It only counts (quipu run --counts), so it may use fewer processors than ranks.
+    If several formulas fit the counts of all runs and differ at the target, a note names the run that shows which one
+    holds. This run only counts (quipu run --counts), so it can use fewer processors than ranks.
 
     \b
     Example: quipu suggest heat --budget 10% --target p=1024,n=6000 --values p=1,2,4,8,16 --values n=100,200,400,800
@@ -119,7 +126,7 @@ def command(
 
 
 def _facts(quality: str, found: Search, limit: Budget, point: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Return the target, and what was spent of the budget and for what, as lines of the head."""
+    """Return the lines of the head: the target, and how much of the budget the suggested runs use."""
     from quipu.modeling.printable import counted
     from quipu.report.text import core_hours, number, percent, quality_fact
 
@@ -142,7 +149,7 @@ def _facts(quality: str, found: Search, limit: Budget, point: Mapping[str, float
 
 @contextmanager
 def _as_options() -> Iterator[None]:
-    """Raise UsageError for arguments that modeling refuses: its messages begin with the name of the option."""
+    """Turn errors of modeling about arguments into UsageError; their messages begin with the name of the option."""
     from quipu.modeling.errors import ArgumentError, UsageError
 
     try:
@@ -152,7 +159,7 @@ def _as_options() -> Iterator[None]:
 
 
 def _say_budget(found: Search, limit: Budget) -> None:
-    """Say why nothing fits a budget, and which budget has a run more."""
+    """Print why no run fits the budget, and the smallest budget with a further run."""
     from quipu.report.text import core_hours
 
     used, allowed = core_hours(found.spent), core_hours(limit.hours(found.whole))
@@ -166,7 +173,10 @@ def _say_budget(found: Search, limit: Budget) -> None:
 
 
 def _more_values(known: Sequence[float]) -> list[float]:
-    """Return the values of a parameter, and what comes next: as far as the last is from the one before, if whole."""
+    """Return the values of a parameter and one further value that continues the last step.
+
+    The further value is a whole number if the known values are.
+    """
     values = sorted(set(known))
     last = values[-1]
     ratio = last / values[-2] if len(values) > 1 else 2.0

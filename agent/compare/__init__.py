@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two states of a program side by side: differences, baselines, and what is expected of its effort."""
+"""Compare two states of a program: differences, baselines, and expectations about its effort."""

@@ -2,9 +2,11 @@
 """Baselines: the effort of an experiment in one JSON file, small enough for the repository of the sources.
 
 {"format": "quipu-baseline", "schema": 1, "name", "parameters", "points", "over_ranks", "metrics", "regions",
-"callpaths", "values", "lines"}. "values": per metric one entry per call path, null if it is 0 everywhere, else one per
-configuration: a number, [least, most] where repetitions differ, null where it was not measured. "lines": by
-configuration the effort of source lines.
+"callpaths", "values", "lines"}.
+
+"values" contains for each metric one entry per call path: null if it is 0 everywhere, otherwise one element per
+configuration. An element is a number, [minimum, maximum] if repetitions differ, or null if not measured. "lines"
+contains the effort of source lines by configuration.
 """
 
 from __future__ import annotations
@@ -118,7 +120,7 @@ class _Document:
 
 
 def is_baseline(path: Path) -> bool:
-    """Whether a file says that it is a baseline. Raises FormatError if it cannot be read."""
+    """Return whether a file is a baseline according to its format field. Raises FormatError if it cannot be read."""
     try:
         with path.open("rb") as file:
             return is_text_of_baseline(file.read(200).decode("utf-8", "replace"))
@@ -127,12 +129,12 @@ def is_baseline(path: Path) -> bool:
 
 
 def is_text_of_baseline(text: str) -> bool:
-    """Whether a text begins as a baseline does."""
+    """Return whether a text begins like a baseline."""
     return _BEGINNING.match(text) is not None
 
 
 def from_baseline(data: Mapping[str, Any], source: Path) -> Side:
-    """Return the side that `to_baseline` wrote. Raises FormatError naming `source` and what is wrong in it."""
+    """Return the side from the data of `to_baseline`. Raises FormatError with `source` and the reason."""
     if data.get("format") != FORMAT:
         raise FormatError(source, f'no baseline: "format" is {data.get("format")!r}, not "{FORMAT}"')
     if data.get("schema") != SCHEMA:
@@ -163,7 +165,7 @@ def from_baseline(data: Mapping[str, Any], source: Path) -> Side:
 
 
 def _values(entry: list[_Value] | None, configurations: int, source: Path, metric: str) -> FloatArray:
-    """Return least and most value of each configuration, shape (configurations, 2)."""
+    """Return the minimum and maximum of each configuration, shape (configurations, 2)."""
     if entry is None:
         return np.zeros((configurations, 2))
     pairs = [[math.nan] * 2 if one is None else one if isinstance(one, list) else [one, one] for one in entry]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which functions and source lines are behind a difference, or behind a growth."""
+"""Find the functions and source lines that cause a difference or a growth."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME = 48
 
 
 class PairLines:
-    """The source lines of both sides of a pair at one configuration: which of a call path changed."""
+    """The source lines of both sides of a pair at one configuration."""
 
     def __init__(self, pair: Pair, configuration: int) -> None:
         points = pair.points[configuration]
@@ -68,7 +68,7 @@ class PairLines:
 
 
 def changed(pair: Pair, outcome: Outcome, inclusive: bool) -> tuple[Cause, ...]:
-    """Return which functions below a call path, and which of their lines, differ most from the baseline."""
+    """Return the functions below a call path, and their lines, that differ most from the baseline."""
     metric = outcome.expectation.metric
     old, new = (mean_over_repetitions(side.values[metric]) for side in (pair.before, pair.after))
     nodes = _below(pair.after.tree, outcome.path) if inclusive else (outcome.path,)
@@ -96,7 +96,7 @@ def changed(pair: Pair, outcome: Outcome, inclusive: bool) -> tuple[Cause, ...]:
 
 
 def carried(outcome: Outcome, analysis: Analysis, side: Side, inclusive: bool) -> tuple[Cause, ...]:
-    """Return which functions below a call path grow the fastest, and the lines that have most of their effort."""
+    """Return the functions below a call path that grow fastest, and the lines with most of their effort."""
     metric = outcome.expectation.metric
     tree, entries = analysis.tree, analysis.models(metric)
     nodes = _below(tree, outcome.path) if inclusive else (outcome.path,)
@@ -149,14 +149,14 @@ def _below(tree: CallTree, path: int) -> tuple[int, ...]:
 
 
 def _place(name: str, file: str, line: int) -> str:
-    """Return a function and where it is as text, long names in short."""
+    """Return a function and its source location as text, with long names shortened."""
     name = shorten(name, _NAME)
     where = Path(file).name + (f":{line}" if line else "") if file else ""
     return f"{name} ({where})" if where else name
 
 
 def _line(function: Function, change: LineChange) -> str:
-    """Return the place of a line that changed; where it was if it is gone or moved."""
+    """Return the location of a changed line; its old location if the line was removed or moved."""
     if not change.line:
         return f"{_place(function.display, function.file, change.old_line)}, which is gone"
     moved = f", line {change.old_line} before" if change.old_line not in (0, change.line) else ""

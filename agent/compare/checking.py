@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what a file expects of an experiment, and of a baseline."""
+"""Check the expectations of a file against an experiment and a baseline."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from .sides import Pair, Side, paired
 
 
 def check(file: ExpectationsFile, side: Side, baseline: Side | None) -> list[CheckResult]:
-    """Return one result for each expectation and each call path that it is of, in the order of the file.
+    """Return one result for each expectation and each of its call paths, in the order of the file.
 
-    Raises FormatError for what the file cannot expect of this experiment, UsageError if it compares with a baseline and
-    there is none, MeasurementError if experiment and baseline have no configuration in common.
+    Raises FormatError for an expectation that is not possible for this experiment, UsageError if a baseline is needed
+    and missing, MeasurementError if experiment and baseline have no common configuration.
     """
     if file.needs_baseline and baseline is None:
         raise UsageError(f"{file.path}: a rule compares with the baseline: name one in it, baseline = FILE")
@@ -43,7 +43,7 @@ def check(file: ExpectationsFile, side: Side, baseline: Side | None) -> list[Che
 
 
 def _results(file: ExpectationsFile, checker: _Checker, one: Expectation) -> list[CheckResult]:
-    """Return the outcomes of one expectation; FormatError names the file whose bound has no value somewhere."""
+    """Return the results of one expectation. Raises FormatError with the file if a bound has no value at a point."""
     try:
         return list(checker.results(one))
     except ModelingError as error:
@@ -61,7 +61,7 @@ class _Checker:
             self.analysis = analyze(data.only({*modeled, "visits"}))
 
     def results(self, one: Expectation) -> Iterator[CheckResult]:
-        """Return the outcome for each call path that fits; one failure if none does."""
+        """Yield the result for each matching call path; one failure if no call path matches."""
         data = self._data(one)
         paths = matching(data.tree, one.pattern)
         if not paths:
@@ -108,7 +108,7 @@ class _Checker:
             causes = carried(outcome, self.analysis, self.side, inclusive)
         if self.pair is None or one.metric not in self.pair.before.values:
             return causes
-        if one.baseline is None:  # the pair has call paths of its own
+        if one.baseline is None:  # a pair with a baseline has another tree
             path = next(
                 node
                 for node in range(len(self.pair.after.tree))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between two sides: effort with its lines and growth, and times."""
+"""The differences between two sides: effort with its source lines and growth, and times."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .sides import Pair, Side, paired
 
 
 def difference_view(before: Side, after: Side, metrics: Sequence[str] = (), inclusive: bool = False) -> DifferenceView:
-    """Return what differs; metrics: those to compare, all that both sides have if none is named.
+    """Return the differences. metrics: the metrics to compare; empty: all metrics of both sides.
 
-    Raises UsageError for metrics that one side does not have, and what `paired` raises.
+    Raises UsageError for a metric that one side does not have, and the errors of `paired`.
     """
     pair = paired(before, after)
     old, new = pair.before, pair.after
@@ -71,13 +71,13 @@ def _titled(side: Side) -> str:
 
 
 def _builds(before: Side, after: Side) -> list[str]:
-    """Return a note on what the fingerprints of both sides have to do with the differences; none if not known."""
+    """Return a note on the differences between the fingerprints of both sides; none if they are unknown."""
     if None in (before.fingerprint, after.fingerprint):
         return []
     found = differences(before.fingerprint, after.fingerprint)
     if not found:
         return ["both were measured alike: the same program, command, way to measure and machine"]
-    return [f"not measured alike: {'; '.join(found)}"]
+    return [f"measured under different conditions: {'; '.join(found)}"]
 
 
 def _rows(pair: Pair, found: Sequence[EffortDifference], inclusive: bool) -> tuple[EffortRow, ...]:
@@ -100,7 +100,7 @@ def _rows(pair: Pair, found: Sequence[EffortDifference], inclusive: bool) -> tup
 
 
 def _weight(pair: Pair, one: EffortDifference) -> float:
-    """Return a change as part of the whole program at that configuration, on the side where that is more."""
+    """Return a change as a share of the whole program at this configuration, the larger share of both sides."""
     totals = []
     for side in (pair.before, pair.after):
         values = side.values[one.metric][:, one.at]
@@ -110,7 +110,7 @@ def _weight(pair: Pair, one: EffortDifference) -> float:
 
 
 def _growth(pair: Pair, metrics: Sequence[str]) -> dict[tuple[int, str], tuple[str, str]]:
-    """Return the models before and after by call path and metric; none where too few values were measured."""
+    """Return the models before and after by call path and metric, if enough values were measured."""
     points = pair.after.points
     if max((np.unique(column).size for column in points.T), default=0) < LEAST_VALUES:
         return {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of what is expected of a program's effort: TOML, one [[expect]] table per rule."""
+"""The file of expectations about the effort of a program: TOML, one [[expect]] table per rule."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ class _File:
 
 @dataclass(frozen=True)
 class ExpectationsFile:
-    """What a file expects. experiment, baseline: paths below the folder of the file; None if it does not say.
+    """The content of a file of expectations.
 
-    lines: where each rule begins; None if that is not known.
+    experiment, baseline: paths relative to the folder of the file; None if not given. lines: first line of each rule;
+    None if unknown.
     """
 
     path: Path
@@ -61,9 +62,9 @@ class ExpectationsFile:
         return any(rule.baseline is not None for rule in self.rules)
 
     def expectations(self, parameters: Sequence[str], metrics: dict[str, Metric]) -> Iterator[Expectation]:
-        """Return every rule for every metric that it names.
+        """Return the expectations of every rule for each of its metrics.
 
-        Raises FormatError for growths and bounds that are not understood, and for metrics that were not measured.
+        Raises FormatError for invalid growths and bounds, and for metrics that were not measured.
         """
         for number, rule in enumerate(self.rules, start=1):
             where, line = f"expect {number} ({rule.path})", self.lines[number - 1]
@@ -82,10 +83,10 @@ class ExpectationsFile:
 
 
 def read_expectations(path: Path) -> ExpectationsFile:
-    """Read a file of expectations. Raises FormatError that names the file and the line or key at fault.
+    """Read a file of expectations. Raises FormatError with the file and the wrong line or key.
 
-    experiment = "heat.runs"             # what is checked, if the command line does not say
-    baseline = "heat.baseline.json"      # quipu check --update-baseline writes it; or an experiment
+    experiment = "heat.runs"             # the experiment to check; the command line has priority
+    baseline = "heat.baseline.json"      # written by quipu check --update-baseline; or an experiment
     [[expect]]
     path = "solve"                       # pattern of call paths (main->solve) or of regions
     metric = "blocks"                    # or a list; blocks if not given
@@ -93,9 +94,9 @@ def read_expectations(path: Path) -> ExpectationsFile:
     grows = "n*log2(n)"                  # leading exponents of all parameters: here not with p
     [[expect]]
     path = "exchange"
-    grows_at_most = {n = "n^2"}          # of n alone, and slower is as good
+    grows_at_most = {n = "n^2"}          # only the exponent of n; slower growth is allowed
     metric = "bytes_sent"
-    tolerance = 0.1                      # of exponents; relative, of values
+    tolerance = 0.1                      # absolute for exponents, relative for values
     at_most = "48*n^2 + 100"             # at every configuration; a sum of products, or a number
     baseline = "same"                    # or "at_most"
     """
@@ -114,13 +115,13 @@ def read_expectations(path: Path) -> ExpectationsFile:
 
 
 def _lines(content: bytes, count: int) -> tuple[int | None, ...]:
-    """Return the lines of the tables [[expect]]; None for all if they are written otherwise, such as in a list."""
+    """Return the lines of the tables [[expect]]; None for all if the rules have another form, such as a list."""
     found = [number for number, text in enumerate(content.splitlines(), start=1) if _HEADER.match(text)]
     return tuple(found) if len(found) == count else (None,) * count
 
 
 def _rule(path: Path, table: object, number: int, line: int | None) -> _Rule:
-    """Return a rule of the file; number: from 1. Raises FormatError that names it, by its path where that is known."""
+    """Return a rule of the file. number: from 1. Raises FormatError with its path, or its number."""
     where = f"expect {number}"
     known = set(_Rule.__dataclass_fields__)
     if not isinstance(table, dict):
@@ -146,7 +147,7 @@ def _below(path: Path, name: str | None) -> Path | None:
 
 
 def _expectations(rule: _Rule, metric: str, parameters: Sequence[str]) -> Iterator[Expectation]:
-    """Return one expectation for each thing that a rule says of a metric. Raises ModelingError."""
+    """Yield one expectation for each condition of a rule on a metric. Raises ModelingError."""
     scope: Scope = rule.scope
     for text, at_most in ((rule.grows, False), (rule.grows_at_most, True)):
         if text is not None:

@@ -27,7 +27,7 @@ Point = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Function:
-    """A source function in a call path: linker names from the root, its own name for people, its linker name, file."""
+    """A source function in a call path: linker names from the root, display name, linker name, file."""
 
     path: Key
     display: str
@@ -37,7 +37,7 @@ class Function:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Effort of the source lines at one configuration, mean over ranks: per function one value of each metric."""
+    """Effort of the source lines at one configuration, mean over ranks, grouped by function."""
 
     metrics: tuple[str, ...]
     functions: Mapping[Function, LineEffort]
@@ -45,14 +45,14 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class RunLines:
-    """The effort of the source lines of one run, as it was kept. keys: of the call paths that it has."""
+    """The stored effort of the source lines of one run. keys: keys of its call paths."""
 
     keys: Mapping[int, Key]
     ranks: int
     effort: SourceEffort
 
     def lines(self) -> Lines:
-        """Return it per function."""
+        """Return the effort grouped by function."""
         metrics = tuple(self.effort.metrics)
         values = np.stack([self.effort.metrics[name] for name in metrics], axis=1) / max(1, self.ranks)
         found: dict[Function, dict[int, tuple[float, ...]]] = defaultdict(dict)
@@ -65,7 +65,7 @@ class RunLines:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """What is compared. folder: of its runs, None if they are not there; kept: source lines by configuration."""
+    """One side of a comparison. folder: of its runs, None if there is none. kept: source lines by configuration."""
 
     title: str
     experiment: Experiment
@@ -74,14 +74,14 @@ class Side:
 
     @cached_property
     def fingerprint(self) -> Fingerprint | None:
-        """What the runs have in common that identifies them; None if it is not known, or differs (--mixed)."""
+        """The common fingerprint of the runs; None if it is unknown or differs between runs (--mixed)."""
         if self.folder is None:
             return None
         known = [run.metadata.fingerprint for run in find_runs(self.folder) if run.metadata.complete]
         return known[0] if known and len(groups(known, known)) == 1 else None
 
     def run_lines(self, point: Point) -> RunLines | None:
-        """Return the effort of source lines at a configuration, None if no complete run has it."""
+        """Return the effort of source lines at a configuration, None if no complete run contains it."""
         if self.folder is None:
             return self.kept.get(point)
         names = self.experiment.parameters
@@ -97,10 +97,10 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two sides over the same call paths and the same configurations, and what a reader must know of that.
+    """Two sides with common call paths and configurations.
 
-    before, after: both trees are the same object. points: per configuration the one of each side. old_names: names of
-    regions after by those before, where they differ.
+    before, after: share one tree object. points: for each configuration its point on each side. old_names: for renamed
+    regions, the old name by the new name.
     """
 
     before: Experiment
@@ -114,7 +114,8 @@ class Pair:
 def paired(before: Side, after: Side) -> Pair:
     """Return two sides over all call paths of both, at the configurations that both have.
 
-    Regions are the same if their linker names are, else if their displayed names are: other compilers mangle otherwise.
+    Regions are the same if their linker names are equal, or else their display names, because compilers mangle names
+    differently.
     Raises UsageError if the parameters differ, MeasurementError if there is no common configuration.
     """
     old, new = before.experiment, after.experiment
@@ -156,7 +157,7 @@ def paired(before: Side, after: Side) -> Pair:
 
 
 def _renamed(old: CallTree, new: CallTree) -> dict[str, str]:
-    """Return linker names before → after of regions that only their displayed names say to be the same."""
+    """Return the linker names before → after of regions with equal display names but different linker names."""
     mine, theirs = ({region.name: region for region in tree.regions} for tree in (old, new))
     gone = _by_display([region for name, region in mine.items() if name not in theirs])
     come = _by_display([region for name, region in theirs.items() if name not in mine])
@@ -171,7 +172,7 @@ def _by_display(regions: list[Region]) -> dict[str, Region]:
 def _onto(
     experiment: Experiment, tree: CallTree, paths: IntArray, places: list[int], like: Experiment, points: FloatArray
 ) -> Experiment:
-    """Return an experiment over the call paths of another tree; those that it does not have were not reached: 0."""
+    """Return an experiment with the call paths of another tree; the values of missing call paths are 0."""
 
     def moved(measured: dict[str, FloatArray]) -> dict[str, FloatArray]:
         found = {}

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of processors per call path: where they come from, and how they get into a run."""
+"""Sources of processor counters, and their attribution to the call paths of a run."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which call path the cost of a chain of functions belongs to.
+"""Attribute the cost of a chain of functions to a call path.
 
-A chain goes from the function that spent it to its callers. Functions that are no region (of the system's libraries,
-say) count with the region that called them, as their time does. MPI is called as MPI_Send or PMPI_Send, and what
-happens within an operation is part of it. A chain that was cut off at some depth belongs to the one call path that
-ends so.
+A chain contains the function with the cost, its caller, and so on. The cost of a function that is not a region (for
+example of a system library) belongs to the region that called it, like its time. Functions inside of an MPI operation
+(MPI_Send or PMPI_Send) belong to the operation. A chain that was truncated belongs to the call path with the same end,
+if there is only one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class CallPaths:
         self._known: dict[tuple[str, ...], int] = {}
 
     def find(self, chain: Sequence[str]) -> int:
-        """Return the call path of a chain of functions, innermost first; -1 if none of them is a region."""
+        """Return the call path of a chain of functions, innermost first; -1 if the chain contains no region."""
         regions = self._regions_of(chain)
         if not regions:
             return -1
@@ -42,7 +42,7 @@ class CallPaths:
         for function in chain:
             name = self._region(function)
             if name in self._mpi:
-                found = [name]  # all that is deeper is part of the operation
+                found = [name]  # deeper functions are part of the operation
             elif name:
                 found.append(name)
         return tuple(found)
@@ -54,7 +54,7 @@ class CallPaths:
         return plain if plain in self._regions else ""
 
     def _search(self, regions: tuple[str, ...]) -> int:
-        """Return the call path that agrees with most of the chain; regions that were inlined are not in the chain."""
+        """Return the call path that agrees with the longest part of the chain; inlined regions are not in the chain."""
         best, best_score = -1, (-1, 0)
         for path in self._endings[regions[0]]:
             score = (self._agreement(path, regions), -int(self._tree.depth[path]))
@@ -74,7 +74,7 @@ class CallPaths:
 def attributed(
     tree: CallTree, costs: Iterable[tuple[Sequence[str], Sequence[int]]], events: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return costs per call path (call paths, events), and what belongs to none of them (events,)."""
+    """Return the costs of call paths, shape (call paths, events), and the remaining costs, shape (events,)."""
     paths = CallPaths(tree)
     result = np.zeros((len(tree), events), dtype=np.int64)
     outside = np.zeros(events, dtype=np.int64)
@@ -88,7 +88,7 @@ def attributed(
 
 
 def inlined(tree: CallTree, seen: Set[str]) -> list[str]:
-    """Return the functions of a tree that are none in the program: compilers inlined them into their callers."""
+    """Return the functions of a tree that do not exist in the program, because the compiler inlined them."""
     functions = {tree.region_of(path) for path in range(len(tree))}
     return sorted(one.display for one in functions if one.kind is RegionKind.FUNCTION and one.name not in seen)
 
@@ -96,7 +96,8 @@ def inlined(tree: CallTree, seen: Set[str]) -> list[str]:
 def levels_of(costs: NDArray[np.int64], events: Sequence[str]) -> Mapping[str, NDArray[np.int64]]:
     """Return counters by metric from columns (…, events) of callgrind: Ir, Dr, Dw, D1mr, D1mw, DLmr, DLmw.
 
-    What misses the first level and hits the last one is a hit of the last: valgrind simulates two levels.
+    Valgrind simulates two levels: an access that misses the first level and does not miss the last one is a hit of the
+    last level.
     """
     column = {name: costs[..., place] for place, name in enumerate(events)}
     nothing = np.zeros_like(costs[..., 0])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of simulated caches: the ranks run once more, under valgrind. For machines that count nothing themselves.
+"""Counters of simulated caches, for machines without hardware counters: an additional run of the ranks under valgrind.
 
-Callgrind simulates the caches as cachegrind does, and keeps who called whom. A run of its own is 20 to 100 times
-slower; what is counted does not depend on it.
+Callgrind simulates the same caches as cachegrind, and records callers. The additional run is 20 to 100 times slower,
+which does not affect the counts.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from .source import Counted, CounterSource, Wanted
 
 PREFIX = "callgrind-"
 DEPTH = 12
-"""Callers that are kept apart."""
+"""Number of callers that are distinguished."""
 SLOWER = (20, 100)
-"""How many times longer a run takes under callgrind, from and to (the manual of cachegrind)."""
+"""Range of the slowdown under callgrind (manual of cachegrind)."""
 EVENTS = ("Ir", "Dr", "Dw", "D1mr", "D1mw", "DLmr", "DLmw")
 _RANK = "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}}"
 _VALGRIND = "valgrind --quiet --demangle=no --tool=callgrind --cache-sim=yes --log-file={log}$rank-%p"
-# Names of files with what valgrind says; in a virtual machine it warns of caches that it is not told to simulate.
+# Names of files with messages of valgrind. In a virtual machine, valgrind warns about caches without an explicit size.
 _LOG, _WARNING = "valgrind-", "warning: "
 # Valgrind 3.19 gives up on the debug information of newer compilers (DWARF 5), so it gets a copy without; the names of
 # functions stay. An interpreter looks for its modules where its program is, so that is no copy. $ORIGIN in the search
@@ -85,9 +85,9 @@ exec {valgrind} {options}\\
 
 
 def shim_of(raw: Path, prefix: str, options: Sequence[str], python: bool = False) -> str:
-    """Return the script that runs a rank under callgrind with these options and writes files of this prefix.
+    """Return the script that runs a rank under callgrind with these options and writes files with this prefix.
 
-    python: functions of Python are regions, and what compiled functions cost belongs to those that called them.
+    python: functions of Python are regions, and the cost of compiled functions belongs to the calling Python function.
     """
     kept = python_paths.OPTIONS if python else (f"--separate-callers={DEPTH}",)
     words = "".join(f"{shlex.quote(option)} " for option in (*kept, *options))
@@ -102,7 +102,7 @@ def shim_of(raw: Path, prefix: str, options: Sequence[str], python: bool = False
 
 
 def cache_option(name: str, bytes_of_it: int, ways: int, line: int) -> str:
-    """Return the option of a cache ("D1", "LL"); valgrind wants a power of two of sets, so ways follow from that."""
+    """Return the option of a cache ("D1", "LL"). Valgrind needs a power of two of sets, which determines the ways."""
     sets = 1 << max(0, (max(1, bytes_of_it // (line * max(1, ways)))).bit_length() - 1)
     return (
         f"--{name}={max(1, bytes_of_it // (line * sets)) * line * sets},{max(1, bytes_of_it // (line * sets))},{line}"
@@ -110,7 +110,7 @@ def cache_option(name: str, bytes_of_it: int, ways: int, line: int) -> str:
 
 
 def _options_of(caches: Sequence[Cache]) -> list[str]:
-    """Return the options for caches, of the size that loads were measured to hit where that is known."""
+    """Return the options for caches, with the measured effective size of a cache if it is known."""
     if len(caches) < 2:
         return []
     named = (("D1", caches[0]), ("LL", caches[-1]))
@@ -122,8 +122,9 @@ def _options_of(caches: Sequence[Cache]) -> list[str]:
 
 @dataclass
 class Found:
-    """What callgrind counted: by rank, EVENTS per call path. costs: of one file, None if there is none. seen: all
-    functions.
+    """The counts of callgrind: EVENTS per call path, by rank.
+
+    costs: the content of one file, None if there is no file. seen: all functions.
     """
 
     ranks: dict[int, NDArray[np.int64]] = field(default_factory=dict)
@@ -132,14 +133,14 @@ class Found:
     seen: set[str] = field(default_factory=set)
 
     def of(self, numbers: Sequence[int], paths: int) -> NDArray[np.int64]:
-        """Return the counts of ranks, (ranks, call paths, events); 0 of those that there are not."""
+        """Return the counts of ranks, shape (ranks, call paths, events); 0 for a rank without files."""
         nothing = np.zeros((paths, len(EVENTS)), dtype=np.int64)
         rows = [self.ranks.get(number, nothing) for number in numbers]
         return np.stack(rows) if rows else np.zeros((0, paths, len(EVENTS)), dtype=np.int64)
 
 
 def found_in(raw: Path, prefix: str, tree: CallTree) -> Found:
-    """Read the files of a prefix; several processes of a rank add up."""
+    """Read the files with a prefix, and sum over the processes of each rank."""
     found = Found()
     for file in sorted(raw.glob(f"{prefix}*")):
         rank = file.name.removeprefix(prefix).split("-")[0]
@@ -166,7 +167,7 @@ def found_in(raw: Path, prefix: str, tree: CallTree) -> Found:
 
 
 def _said(raw: Path, prefix: str) -> str:
-    """Return the first line that valgrind said in a run and that is no warning."""
+    """Return the first message of valgrind in a run that is not a warning."""
     for file in sorted(raw.glob(f"{_LOG}{prefix}*")):
         for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
             text = re.sub(r"^(==|--)\d+(==|--) ?", "", line).strip()
@@ -176,7 +177,7 @@ def _said(raw: Path, prefix: str) -> str:
 
 
 def facts_of(name: str, found: Found, tree: CallTree) -> Mapping[str, Any]:
-    """Return what the archive says of a source: version of valgrind, simulated caches, functions without costs."""
+    """Return the facts of a source for the archive: version of valgrind, simulated caches, functions without costs."""
     return {
         "source": name,
         "version": found.costs.version if found.costs is not None else "",
@@ -186,10 +187,10 @@ def facts_of(name: str, found: Found, tree: CallTree) -> Mapping[str, Any]:
 
 
 class Cachegrind(CounterSource):
-    """Instructions, and loads and stores by the level that serves them, of a simulated cache.
+    """Instructions, and loads and stores by the level of a simulated cache that serves them.
 
-    caches: to simulate; without any, those that the kernel describes (valgrind asks the processor, which in a virtual
-    machine may speak of the caches of the whole host).
+    caches: the caches to simulate; default: the caches that the kernel describes. (The default of valgrind is from the
+    processor, which in a virtual machine may describe the caches of the whole host.)
     """
 
     name = "cachegrind"
@@ -198,17 +199,17 @@ class Cachegrind(CounterSource):
         self.caches = tuple(caches)
 
     def of_machine(self, machine: Machine) -> Cachegrind:
-        """Return the source that simulates the caches of a machine. Raises UsageError if it has less than two."""
+        """Return the source that simulates the caches of a machine. Raises UsageError for less than two caches."""
         if len(machine.caches) < 2:
             raise UsageError(f"--machine: {machine.host} is described without caches, there is nothing to simulate")
         return Cachegrind(machine.caches)
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Return them; simulated caches have two levels."""
+        """Return the metrics of a simulated cache with two levels."""
         return tuple(COUNTERS[name] for name in ("cpu_instructions", "l1_hits", "llc_hits", "memory_accesses"))
 
     def unavailable(self, names: Sequence[str] = ()) -> str:
-        """Valgrind has to be installed."""
+        """Return an error text if valgrind is not installed."""
         return "" if shutil.which("valgrind") else "valgrind is not installed: apt-get install valgrind"
 
     def shims(self, raw: Path, python: bool = False) -> tuple[str, ...]:
@@ -218,7 +219,7 @@ class Cachegrind(CounterSource):
     def collect(
         self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
     ) -> Counted:
-        """Return what the ranks counted; several processes of a rank add up."""
+        """Return the counts of the ranks, summed over the processes of a rank."""
         found = found_in(raw, PREFIX, tree)
         numbers = tuple(sorted(found.ranks))
         values = levels_of(found.of(numbers, len(tree)), EVENTS)
@@ -228,6 +229,6 @@ class Cachegrind(CounterSource):
 
 
 def _in_order(found: NDArray[np.int64], events: Sequence[str]) -> NDArray[np.int64]:
-    """Return the columns of EVENTS, 0 where callgrind did not count one."""
+    """Return the columns of EVENTS; 0 for an event that callgrind did not count."""
     columns = [found[:, events.index(name)] if name in events else np.zeros(len(found), np.int64) for name in EVENTS]
     return np.stack(columns, axis=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of the files of valgrind's callgrind: the cost of every function, per chain of callers.
+"""Reader of callgrind files (valgrind): the cost of every function, by chain of callers.
 
 Callgrind format specification, version 1: https://valgrind.org/docs/manual/cl-format.html
 """
@@ -16,7 +16,7 @@ from quipu.modeling.limits import reading_file
 
 from ..layout import function_of_symbol
 
-# Names are compressed: "(7) name" defines number 7, "(7)" is that name again.
+# Names are compressed: "(7) name" defines number 7, and "(7)" refers to this name.
 _NAME = re.compile(r"\((\d+)\)(?: (.*))?\Z")
 _COST = re.compile(r"(?:[+-]?\d+|\*|0x[0-9a-fA-F]+)[ \t]")
 _SEPARATOR = "'"
@@ -24,10 +24,13 @@ _SEPARATOR = "'"
 
 @dataclass
 class Costs:
-    """events: names of the columns. of: chain of functions, innermost first → self cost per event; inclusive: with all
-    that it calls (of a chain that calls itself, too much). calls: which chains a chain calls.
+    """The content of a callgrind file.
 
-    caches: the descriptions of the simulated caches, by name (D1, LL). version: of valgrind.
+    - events: names of the columns.
+    - of: self cost per event, by chain of functions (innermost first). inclusive: cost with all callees; too large for
+      a chain that calls itself.
+    - calls: the chains that a chain calls.
+    - caches: descriptions of the simulated caches, by name (D1, LL). version: of valgrind.
     """
 
     events: tuple[str, ...] = ()
@@ -39,7 +42,7 @@ class Costs:
 
 
 def read_callgrind(path: Path) -> Costs:
-    """Return what a file says. Raises FormatError that names the line at fault."""
+    """Read a callgrind file. Raises FormatError with the wrong line."""
     with reading_file(path) as content:
         lines = content.decode("utf-8", "replace").splitlines()
     costs = Costs()
@@ -57,7 +60,7 @@ def read_callgrind(path: Path) -> Costs:
             if called != current:
                 costs.calls.setdefault(current, set()).add(called)
         elif line.startswith("calls="):
-            inclusive = True  # the next line is the cost of what is called
+            inclusive = True  # the next line is the cost of the callee
         elif not _COST.match(line + " "):
             _head(costs, line)
         elif current is None:
@@ -66,7 +69,7 @@ def read_callgrind(path: Path) -> Costs:
             totals = [costs.inclusive[current]]
             if not inclusive:
                 totals.append(costs.of[current])
-            elif called == current:  # another version of itself
+            elif called == current:  # another version of the same function
                 totals = []
             _add(path, number, len(costs.events), totals, line)
             inclusive = False
@@ -76,7 +79,7 @@ def read_callgrind(path: Path) -> Costs:
 
 
 def _head(costs: Costs, line: str) -> None:
-    """Keep what a line of the head says, if it says anything of interest."""
+    """Store the relevant content of a header line."""
     key, _, text = line.partition(":")
     if key == "events":
         costs.events = tuple(text.split())
@@ -112,7 +115,7 @@ def _chain(path: Path, number: int, text: str, names: dict[int, str]) -> tuple[s
 
 
 def _functions(text: str) -> tuple[str, ...]:
-    """Return the functions of a chain. A function that goes on in its counted version stays one."""
+    """Return the functions of a chain. A function and its counted version are one function."""
     found: list[str] = []
     counted = ""
     for symbol in text.split(_SEPARATOR):

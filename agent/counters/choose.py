@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which source counts what a user asks for."""
+"""Choose the counter source for a request of the user."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .reuse import Reuse
 from .source import CounterSource, Wanted
 
 SOURCES: tuple[CounterSource, ...] = (Perf(), Papi(), Cachegrind(), Reuse(), Effort())
-"""Those that count most come first."""
+"""All sources, in descending order of the number of their counters."""
 
 
 def choose(request: str, sources: Sequence[CounterSource] = SOURCES) -> tuple[CounterSource, Wanted]:
-    """Return the source and what it shall count, for a request such as `cachegrind`, `L1,LLC,mem`, `effort` or `auto`.
+    """Return the source and its counters for a request such as `cachegrind`, `L1,LLC,mem`, `effort` or `auto`.
 
-    A name of a source takes all that it counts; names of counters take the first source that has them. Raises
-    UsageError for other names, EnvironmentProblem if a source cannot be used here.
+    The name of a source selects all its counters. Names of counters select the first source that has all of them.
+    Raises UsageError for other names, EnvironmentProblem if a source cannot be used on this machine.
     """
     by_name = {source.name: source for source in sources}
     words = [word.strip() for word in request.split(",") if word.strip()]

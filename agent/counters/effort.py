@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The source that is always there: exact effort of the compiler pass, and cycles from time and the clock's
+"""The counter source that is always available: exact effort of the compiler pass, and cycles from time and clock
 frequency.
 """
 
@@ -14,20 +14,20 @@ from .source import Counted, CounterSource, Wanted
 
 
 class Effort(CounterSource):
-    """Nothing is counted besides: instructions, loads and stores are metrics of every run, cycles are time × clock."""
+    """No additional counting: instructions, loads and stores are metrics of every run; cycles are time × frequency."""
 
     name = "effort"
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Return no metrics: the archive has the metrics of the pass already."""
+        """Return no metrics, because every archive contains the metrics of the pass."""
         return ()
 
     def unavailable(self, names: Sequence[str] = ()) -> str:
-        """It can always be used."""
+        """Return an empty text: the source is always available."""
         return ""
 
     def collect(
         self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
     ) -> Counted:
-        """Return nothing but who counted."""
+        """Return only the name of the source."""
         return Counted((), (), {}, {"source": self.name})

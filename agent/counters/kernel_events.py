@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the kernel counts an event for a thread of ours: perf_event_open(2), tried once."""
+"""Check whether the kernel can count an event for a thread: perf_event_open(2) is tried once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
 
 def _open(event: Encoding) -> int:
-    """Return 0 if the event can be opened, else what failed (errno)."""
+    """Return 0 if the event can be opened, otherwise the error number (errno)."""
     number = _CALLS.get(platform.machine())
     if number is None:
         return errno.ENOSYS
@@ -35,7 +35,7 @@ def _open(event: Encoding) -> int:
 
 
 def refused(event: Encoding) -> str:
-    """Return why the kernel does not count an event, and what to do; empty if it does."""
+    """Return why the kernel cannot count an event, and what to do; empty if it can."""
     code = _open(event)
     if code in (errno.EACCES, errno.EPERM):
         try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of events as numbers of perf_event_attr: libpfm4, loaded where it is installed.
+"""Convert names of events to numbers of perf_event_attr with libpfm4, if it is installed.
 
-Its interface is that of perfmon/pfmlib.h and perfmon/pfmlib_perf_event.h of libpfm 4.
+The interface is from perfmon/pfmlib.h and perfmon/pfmlib_perf_event.h of libpfm 4.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SUCCESS = 0
 
 @dataclass(frozen=True)
 class Encoding:
-    """An event: type, config, config1 and config2 of perf_event_attr. kernel: it counts in the kernel, too."""
+    """An event: type, config, config1 and config2 of perf_event_attr. kernel: whether it also counts in the kernel."""
 
     type: int
     config: int
@@ -27,13 +27,13 @@ class Encoding:
     kernel: bool = False
 
     def text(self) -> str:
-        """Return it as QUIPU_COUNTERS has it."""
+        """Return the event in the format of QUIPU_COUNTERS."""
         more = f":{self.config1:#x}:{self.config2:#x}" if self.config1 or self.config2 else ""
         return f"{self.type}:{self.config:#x}{more}{'k' if self.kernel else ''}"
 
 
 class _Attributes(ctypes.Structure):
-    """struct perf_event_attr (linux/perf_event.h), as far as libpfm fills it in."""
+    """The part of struct perf_event_attr (linux/perf_event.h) that libpfm fills in."""
 
     _fields_ = (
         ("type", ctypes.c_uint32),
@@ -67,7 +67,7 @@ class _Argument(ctypes.Structure):
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """Return libpfm4, ready to use; None if it is not installed."""
+    """Return the initialized libpfm4; None if it is not installed."""
     try:
         found = ctypes.CDLL("libpfm.so.4")
     except OSError:
@@ -77,9 +77,9 @@ def library() -> ctypes.CDLL | None:
 
 
 def encode(name: str) -> Encoding | str:
-    """Return the numbers of an event of this processor, or why there are none.
+    """Return the numbers of an event of this processor, or an error text.
 
-    name: as in the vendor's manual or as libpfm writes it: MEM_LOAD_RETIRED.L1_HIT, LS_DISPATCH:LD_DISPATCH.
+    name: as in the manual of the vendor or in libpfm: MEM_LOAD_RETIRED.L1_HIT, LS_DISPATCH:LD_DISPATCH.
     """
     found = library()
     if found is None:

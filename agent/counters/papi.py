@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of the processor by PAPI, sampled by the runtime while the program runs."""
+"""Processor counters from PAPI, sampled by the runtime while the program runs."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _KERNEL: Mapping[str, tuple[str, ...]] = {
 
 
 class Papi(SampledSource):
-    """Preset events of PAPI, and native ones by their names."""
+    """Preset events and native events of PAPI."""
 
     name = "papi"
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Return what it counts where the processor has the events."""
+        """Return the metrics, whether or not this processor has all events."""
         return tuple(COUNTERS[name] for name in (*_EVENTS, *_KERNEL, *SAMPLED))
 
     def knows(self, event: str) -> bool:
@@ -48,7 +48,7 @@ class Papi(SampledSource):
         return event not in COUNTERS and event.isascii() and (named or not _refused(event))
 
     def unavailable(self, names: Sequence[str] = ()) -> str:
-        """Return why one of the counters cannot be counted: of no names, cycles and instructions."""
+        """Return why a counter cannot be counted; without names, cycles and instructions are checked."""
         for name in names or ("cpu_cycles", "cpu_instructions"):
             for event in _terms(name):
                 if event != "-" and (problem := _refused(event)):
@@ -56,7 +56,7 @@ class Papi(SampledSource):
         return ""
 
     def variables(self, wanted: Wanted) -> Mapping[str, str]:
-        """Return the events by their names for PAPI."""
+        """Return the variables with the PAPI names of the events."""
         names = wanted.names or tuple(name for name in _EVENTS if not self.unavailable((name,)))
         counters = {
             metric_of(name).name: [term if term == "-" else f"@{term}" for term in _terms(name)]
@@ -72,7 +72,7 @@ def _terms(name: str) -> tuple[str, ...]:
 
 @cache
 def library() -> ctypes.CDLL | str:
-    """Return PAPI, ready to use, or why it cannot be used."""
+    """Return the initialized PAPI, or an error text."""
     found = None
     for name in _LIBRARIES:
         try:
@@ -82,7 +82,7 @@ def library() -> ctypes.CDLL | str:
     if found is None:
         return "PAPI is not installed: apt-get install libpapi7.0"
     found.PAPI_strerror.restype = ctypes.c_char_p
-    # It returns its own version where that is another one.
+    # PAPI_library_init returns another version number if it does not support the requested one.
     if any(found.PAPI_library_init(version) == version for version in _VERSIONS):
         return found
     return "PAPI_library_init failed: its version is not known"

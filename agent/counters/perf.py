@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of the processor by the kernel's perf events, sampled by the runtime while the program runs."""
+"""Processor counters from perf events of the kernel, sampled by the runtime while the program runs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 
 class Perf(SampledSource):
-    """Events of the kernel, of this processor, and those that libpfm4 knows by name."""
+    """Events of the kernel and of this processor, and events whose names libpfm4 supports."""
 
     name = "perf"
 
     def __init__(self, cpuinfo: Path = _CPUINFO) -> None:
-        """Take the description of the processor from a file."""
+        """Read the description of the processor from a file."""
         self._cpuinfo = cpuinfo
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Return what it counts on this processor."""
+        """Return the metrics of this processor."""
         return tuple(COUNTERS[name] for name in (*self._hardware(), *SOFTWARE, *SAMPLED))
 
     def knows(self, event: str) -> bool:
@@ -45,7 +45,7 @@ class Perf(SampledSource):
         return ""
 
     def variables(self, wanted: Wanted) -> Mapping[str, str]:
-        """Return the events by number."""
+        """Return the variables with the numbers of the events."""
         counters = {}
         for name in wanted.names or tuple(self._hardware()):
             if name not in SAMPLED:
@@ -68,7 +68,7 @@ class Perf(SampledSource):
         return terms_of(name, self._processor()) or (name,)
 
     def _encoded(self, name: str) -> tuple[str | Encoding, ...]:
-        """Return numbers of events, "-" before one that is taken off; the reason for one that has none."""
+        """Return the numbers of the events, with "-" before a subtracted one; an error text for an unknown event."""
         return tuple(term if term == "-" or isinstance(term, Encoding) else encode(term) for term in self._terms(name))
 
     def _events(self, name: str) -> list[Encoding] | str:

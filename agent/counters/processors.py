@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which events of which processor a counter is: names for libpfm4, numbers where they are the same for a whole vendor.
+"""The processor events of each counter: names for libpfm4, or numbers if they are equal for all processors of a vendor.
 
-An event with a minus is taken off. Hits and misses are of loads that retired (Intel), of demand fills of the
-first-level cache (AMD), or of all accesses (Arm): what a processor counts is not quite the same on each.
+The count of an event with a minus is subtracted. The definition of hits and misses differs between vendors: retired
+loads (Intel), demand fills of the first-level cache (AMD), or all accesses (Arm).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Terms = tuple[str | Encoding, ...]
 
 @dataclass(frozen=True)
 class Processor:
-    """A family of processors. vendor: as /proc/cpuinfo names it. models: (family, lowest model, highest model).
+    """A family of processors.
 
-    source: where the events are described.
+    vendor: as in /proc/cpuinfo. models: (family, lowest model, highest model). source: the description of the events.
     """
 
     name: str
@@ -42,10 +42,10 @@ SOFTWARE: Mapping[str, Terms] = {
     "page_faults": (Encoding(_SOFTWARE, 2),),
     "context_switches": (Encoding(_SOFTWARE, 3, kernel=True),),
 }
-"""PERF_COUNT_SW_PAGE_FAULTS and PERF_COUNT_SW_CONTEXT_SWITCHES: the kernel counts them itself."""
+"""PERF_COUNT_SW_PAGE_FAULTS and PERF_COUNT_SW_CONTEXT_SWITCHES, which the kernel counts."""
 
 SAMPLED = ("samples", "task_clock")
-"""What every run with samples has."""
+"""Metrics of every run with samples."""
 
 
 def _levels(name: str) -> dict[str, Terms]:
@@ -115,7 +115,7 @@ PROCESSORS = (
 
 
 def processor_of(cpuinfo: str) -> Processor | None:
-    """Return the processor that /proc/cpuinfo describes; None if it is in no row."""
+    """Return the processor that /proc/cpuinfo describes; None if the table does not contain it."""
     found = {}
     for key in ("vendor_id", "cpu family", "model", "CPU implementer", "CPU architecture", "CPU part"):
         match = re.search(rf"^{key}\s*:\s*(\S+)\s*$", cpuinfo, re.MULTILINE)
@@ -139,6 +139,6 @@ def processor_of(cpuinfo: str) -> Processor | None:
 
 
 def terms_of(counter: str, processor: Processor | None) -> Terms:
-    """Return the events that a counter of `quipu.modeling.counters` consists of; empty if it is not known here."""
+    """Return the events of a counter of `quipu.modeling.counters`; empty if they are unknown for this processor."""
     row = processor.counters if processor is not None else {}
     return GENERIC.get(counter) or SOFTWARE.get(counter) or row.get(counter, ())

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each Python function cost in a run under valgrind, per call path.
+"""The costs of Python functions in a run under valgrind, by call path.
 
-Valgrind sees functions of the interpreter and of extension modules. So the interpreter evaluates each Python call path
-through a function of its own (agent/interpreter/paths.c): what that costs with all that it calls is what the path costs
-with all that it calls, in whatever library. Less what the paths below it cost, it is the path's own.
+Valgrind only sees functions of the interpreter and of extension modules. Therefore the interpreter evaluates each
+Python call path through a separate C function (agent/interpreter/paths.c). The inclusive cost of this function is the
+inclusive cost of the call path. Minus the inclusive costs of the paths below it, this is the exclusive cost.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from quipu.modeling.limits import reading_file
 from .callgrind import Costs
 
 OPTIONS = ("--separate-callers12=MPI_*", "--separate-callers12=PMPI_*")
-"""Of callgrind: of operations of MPI alone it keeps the callers, up to the Python function."""
+"""Options of callgrind: it distinguishes the callers of MPI operations only, up to the Python function."""
 VARIABLE = "QUIPU_PYTHON_PATHS"
-"""How the files begin that name the call paths; read by sitecustomize.py of agent/interpreter."""
+"""Environment variable with the prefix of the files of call paths; sitecustomize.py of agent/interpreter reads it."""
 _FUNCTION = re.compile(r"quipu_python_path_([0-9a-f]+)\Z")
-_NUMBER = re.compile(r"@[0-9]+\Z")  # of functions that have one name
+_NUMBER = re.compile(r"@[0-9]+\Z")  # suffix of functions with equal names
 _IMPORTS = ":0"  # file and line of the region of imports
 _COLUMNS = 5
 
@@ -42,12 +42,12 @@ class PythonPath:
 
 
 def prefix_of(prefix: str) -> str:
-    """Return how files of call paths begin, for costs whose files begin with `prefix`."""
+    """Return the prefix of the files of call paths that belong to cost files with `prefix`."""
     return f"paths-{prefix}"
 
 
 def read_paths(path: Path) -> dict[int, PythonPath]:
-    """Return the call paths of a process by number. Raises FormatError that names the line at fault."""
+    """Return the call paths of a process by number. Raises FormatError with the wrong line."""
     with reading_file(path) as content:
         lines = content.decode("utf-8", "replace").splitlines()
     found: dict[int, PythonPath] = {}
@@ -66,10 +66,10 @@ def read_paths(path: Path) -> dict[int, PythonPath]:
 def costs_of_python(
     tree: CallTree, costs: Costs, paths: Mapping[int, PythonPath]
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Return the costs of each call path alone, (call paths, events), and what could not be counted, for people.
+    """Return the exclusive costs of call paths, shape (call paths, events), and texts about missing counts.
 
-    A path that the tree does not have belongs to its caller. Operations of MPI are paths of their own. Compiled
-    functions below Python functions that are regions themselves cannot be told from these: neither is counted.
+    The cost of a path outside of the tree belongs to its caller. MPI operations are separate paths. Compiled regions
+    below a Python function cannot be distinguished from this function, so neither of them gets counts.
     """
     nodes = _Nodes(tree, paths)
     result = np.zeros((len(tree), len(costs.events)), dtype=np.int64)
@@ -91,7 +91,7 @@ def costs_of_python(
 
 
 class _Nodes:
-    """Which call path of a tree each number is: the nearest one above it that the tree has; -1 without any."""
+    """The call path of the tree for each number: the nearest one above that the tree contains; -1 if there is none."""
 
     def __init__(self, tree: CallTree, paths: Mapping[int, PythonPath]) -> None:
         self._tree = tree
@@ -119,8 +119,9 @@ class _Nodes:
         return imports[0] if imports and path.name == "<module>" else caller
 
     def operation(self, chain: Sequence[str]) -> tuple[int, int]:
-        """Return the call path of an operation of MPI and that of the Python function above it; -1, -1 if a chain is
-        none of these, or within another operation.
+        """Return the call paths of an MPI operation and of the Python function above it.
+
+        The result is (-1, -1) if the chain does not end in an operation, or is inside of another operation.
         """
         name = chain[0].removeprefix("P") if chain[0].startswith("PMPI_") else chain[0]
         for function in chain[1:]:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far back accesses reach: misses of simulated caches of many sizes, from which the distance of a reuse follows.
+"""Reuse distances of memory accesses, from the misses of simulated caches of many sizes.
 
-An access misses a cache with least-recently-used replacement if more other bytes than it holds were used since its line
-was (Mattson et al. 1970): misses at many sizes are the distribution of that distance, from which models predict misses
-at problem sizes that were not run (modeling/kernels/reuse.py).
+The reuse distance of an access is the number of other bytes used since the last access to its cache line. The access
+misses a cache with least-recently-used replacement if this distance is above the size of the cache (Mattson et al.
+1970). The misses at many sizes are therefore the distribution of the reuse distance. Models use it to predict misses at
+other problem sizes (modeling/kernels/reuse.py).
 
-Every run simulates two caches: a first one, and a last one that only sees what the first one misses. With valgrind's
-prefetcher for streams the misses of the last one are those that no such prefetcher foresees.
+Every run simulates two caches; the last one only gets the misses of the first one. With the stream prefetcher of
+valgrind, the misses of the last cache are the misses that such a prefetcher does not avoid.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .cachegrind import EVENTS, Cachegrind, cache_option, facts_of, found_in, sh
 from .source import Counted, Wanted
 
 _WAYS, _LINE = 16, 64
-# Sizes of the first and the last cache of a run in KiB, and whether it prefetches.
+# Sizes of the first and the last cache of each run (KiB), and whether the prefetcher is used.
 _RUNS = (
     (8, 64, True),
     (16, 512, True),
@@ -43,20 +44,20 @@ _RUNS = (
 
 
 class Reuse(Cachegrind):
-    """Loads and stores that miss caches of many sizes, and the misses that no prefetcher predicts."""
+    """Loads and stores that miss caches of many sizes, and the misses that a prefetcher does not avoid."""
 
     name = "reuse"
 
     def of_machine(self, machine: Machine) -> Cachegrind:
-        """Raise UsageError: its caches have the sizes that it needs."""
+        """Raise UsageError, because this source simulates fixed cache sizes."""
         raise UsageError("--machine: belongs to --counters cachegrind; reuse simulates caches of many sizes")
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Return them."""
+        """Return the metrics."""
         return tuple(COUNTERS[name] for name in ("cpu_instructions", "accesses", *MISSES.values(), *SCATTERED.values()))
 
     def shims(self, raw: Path, python: bool = False) -> tuple[str, ...]:
-        """Return the scripts that run a rank under callgrind, one per pair of caches."""
+        """Return the scripts that run a rank under callgrind, one for each pair of caches."""
         scripts = []
         for number, (first, last, prefetches) in enumerate(_RUNS):
             caches = (("D1", first), ("LL", last))
@@ -68,7 +69,7 @@ class Reuse(Cachegrind):
     def collect(
         self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
     ) -> Counted:
-        """Return what the ranks counted in all runs; several processes of a rank add up."""
+        """Return the counts of the ranks in all runs, summed over the processes of a rank."""
         runs = [found_in(raw, _prefix(number), tree) for number in range(len(_RUNS))]
         numbers = tuple(sorted(set.intersection(*(set(found.ranks) for found in runs))))
         values: dict[str, NDArray[np.int64]] = {}

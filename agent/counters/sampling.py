@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the sources that the runtime samples share: the variables of a run, and what profiles say of samples."""
+"""Common parts of sampled counter sources: environment variables of a run, and facts about samples in profiles."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class SampledSource(CounterSource):
     def collect(
         self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
     ) -> Counted:
-        """Return how was counted; the counts themselves are metrics of the profiles."""
+        """Return facts about the counting; the counts themselves are metrics of the profiles."""
         facts, problems = described(attributes)
         return Counted((), (), {}, {"source": self.name, **facts}, tuple(problems))
 
 
 def metric_of(event: str) -> Metric:
-    """Return the metric of a counter, or of an event by its own name: letters, digits and _."""
+    """Return the metric of a counter or of an event; its name has only letters, digits and _."""
     return COUNTERS.get(event) or Metric(_plain(event), "1", "cost", "sum", event)
 
 
@@ -41,7 +41,7 @@ def _plain(event: str) -> str:
 
 
 def request(counters: Mapping[str, Sequence[str]]) -> str:
-    """Return QUIPU_COUNTERS for events as the runtime reads them, by metric; "-" before an event that is taken off."""
+    """Return the value of QUIPU_COUNTERS: events by metric, with "-" before an event that is subtracted."""
     texts = []
     for metric, terms in counters.items():
         signed = "+".join(terms).replace("-+", "-")
@@ -50,7 +50,7 @@ def request(counters: Mapping[str, Sequence[str]]) -> str:
 
 
 def described(attributes: Iterable[Mapping[str, str]]) -> tuple[dict[str, Any], list[str]]:
-    """Return what the archive says of the samples of all processes, and what was wrong."""
+    """Return facts about the samples of all processes for the archive, and problems."""
     lost = late = 0
     period = 0
     kinds: set[str] = set()

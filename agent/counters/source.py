@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every source of counters offers, and what it counted."""
+"""The interface of counter sources, and their results."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from quipu.modeling.machine import Machine
 
 @dataclass(frozen=True)
 class Counted:
-    """What a source counted in a run.
+    """The counts of a source in a run.
 
-    ranks: of the rows. values: per metric int64 of shape (ranks, call paths), exclusive. facts: what the archive says
-    of the source: "source", and how it counted. problems: what could not be counted, for people.
+    ranks: the rank of each row. values: exclusive counts by metric, int64 of shape (ranks, call paths). facts: "source"
+    and details of the counting, for the archive. problems: texts about missing counts.
     """
 
     metrics: tuple[Metric, ...]
@@ -33,9 +33,9 @@ class Counted:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be counted: names of `quipu.modeling.counters.COUNTERS`, or of events that the source knows.
+    """The requested counters: names in `quipu.modeling.counters.COUNTERS`, or events of the source.
 
-    Empty: all that it counts here.
+    Empty: all counters of the source on this machine.
     """
 
     names: tuple[str, ...] = field(default=())
@@ -50,19 +50,19 @@ class Wanted:
 
 
 class CounterSource(ABC):
-    """One source of counters. name: as users and archives name it."""
+    """One source of counters. name: its name in options and archives."""
 
     name: str
 
     @abstractmethod
     def metrics(self) -> tuple[Metric, ...]:
-        """Return what it can count."""
+        """Return the metrics that the source can count."""
 
     @abstractmethod
     def unavailable(self, names: Sequence[str] = ()) -> str:
-        """Return why it cannot be used on this machine, and what to do about it; empty if it can.
+        """Return why the source cannot be used on this machine, and what to do; empty if it can be used.
 
-        names: what it shall count, as in `Wanted`.
+        names: the requested counters, as in `Wanted`.
         """
 
     def knows(self, event: str) -> bool:
@@ -70,18 +70,18 @@ class CounterSource(ABC):
         return False
 
     def of_machine(self, machine: Machine) -> CounterSource:
-        """Return the source with the caches of a described machine. Raises UsageError if it has none to simulate."""
+        """Return the source with the caches of a described machine. Raises UsageError if it cannot simulate them."""
         raise UsageError(f"--machine: belongs to --counters cachegrind, {self.name} does not simulate its caches")
 
     def variables(self, wanted: Wanted) -> Mapping[str, str]:
-        """Return what the runtime must be given in the environment, so that it counts as the program runs."""
+        """Return the environment variables with which the runtime counts while the program runs."""
         return {}
 
     def shims(self, raw: Path, python: bool = False) -> tuple[str, ...]:
-        """Return the scripts that a launcher starts instead of the program, each in a separate run; none if the
-        source needs no further run.
+        """Return scripts that a launcher starts instead of the program, each in a separate run.
 
-        raw: the folder of the run, for what the scripts count. python: functions of Python are regions.
+        The result is empty if the source needs no further run. raw: the raw folder, for the files of the scripts.
+        python: whether functions of Python are regions.
         """
         return ()
 
@@ -89,7 +89,7 @@ class CounterSource(ABC):
     def collect(
         self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
     ) -> Counted:
-        """Return what was counted of the call paths of a tree. Raises FormatError for files that are damaged.
+        """Return the counts of the call paths of a tree. Raises FormatError for damaged files.
 
-        attributes: of each process, as its profile says.
+        attributes: attributes of each process from its profile.
         """

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adiak: numbers that the program gives a name are parameters of the run (adiak.h, adiak.hpp). */
+/* Adiak: named numbers that the program registers become parameters of the run (adiak.h, adiak.hpp). */
 #include "interface.h"
 
 #include <stdarg.h>
 #include <string.h>
 
-enum { CATEGORY_PERFORMANCE = 3 }; /* results, no parameters */
+enum { CATEGORY_PERFORMANCE = 3 }; /* results, which are not parameters */
 enum { LONG = 1, ULONG, INT, UINT, DOUBLE, LONG_LONG = 16, ULONG_LONG };
 
 union value {
@@ -18,7 +18,7 @@ union value {
 
 typedef int (*raw_function)(const char *, int, const char *, union value *, const int *);
 
-/* Adiak itself gives names to what it finds out: the number of ranks, times. */
+/* Returns whether the program calls. Adiak itself also registers values, such as the number of ranks and times. */
 static bool is_of_program(const void *caller, const void *next) {
     Dl_info from, adiak;
     return next == NULL || !dladdr(caller, &from) || !dladdr(next, &adiak) || from.dli_fbase != adiak.dli_fbase;
@@ -49,7 +49,7 @@ static void take(const char *name, int category, int type, union value value) {
     case ULONG_LONG:
         quipu_parameter(name, (double)(unsigned long long)value.as_long_long);
         break;
-    default: /* no number */
+    default: /* not a number */
         break;
     }
 }
@@ -70,8 +70,9 @@ QUIPU_PUBLIC int adiak_namevalue(const char *name, int category, const char *sub
 int adiak_namevalue(const char *name, int category, const char *subcategory, const char *type, ...) {
     typedef int (*variadic)(const char *, int, const char *, const char *, ...);
     variadic next = QUIPU_NEXT(variadic, "adiak_namevalue");
-    /* Integers and pointers come in the order in which they are written, and so do floating-point numbers, each kind in
-     * registers of its own (System V ABI of x86-64, section 3.5.7; AAPCS64, appendix B). Adiak takes few of either. */
+    /* Variadic arguments are in registers: integers and pointers in one set, floating-point numbers in another, each in
+     * the order of the arguments (System V ABI of x86-64, section 3.5.7; AAPCS64, appendix B). Adiak has at most this
+     * number of arguments of each kind. */
     enum { WORDS = 8, NUMBERS = 4 };
     long word[WORDS];
     double number[NUMBERS];

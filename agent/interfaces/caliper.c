@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Caliper: its functions for C and Fortran (cali.h), and the C++ classes that mark a scope (Annotation.h), by the names
- * that linkers give them.
+/* Caliper: its functions for C and Fortran (cali.h), and the C++ classes that mark a scope (Annotation.h) by their
+ * mangled names.
  */
 #include "interface.h"
 
@@ -11,7 +11,7 @@
 typedef uint64_t attribute;
 #define NO_ATTRIBUTE (~(attribute)0)
 
-/* What Caliper calls its attributes; where there is no Caliper, those that were asked for. */
+/* Names of attributes if Caliper itself is not linked: the number of an attribute is its index. */
 enum { MOST_ATTRIBUTES = 1024 };
 static const char *attributes[MOST_ATTRIBUTES];
 static unsigned attribute_count;
@@ -39,7 +39,7 @@ static const char *name_of(attribute number) {
     return name != NULL ? name : "";
 }
 
-/* Attributes of Caliper whose values are names of regions. */
+/* Returns whether the values of this attribute of Caliper are names of regions. */
 static bool names_regions(const char *name) {
     static const char *const known[] = {"region", "function",    "loop",     "annotation",
                                         "phase",  "comm.region", "statement"};
@@ -66,7 +66,7 @@ static void open_number(const char *name, long long number) {
 
 static void close_named(const char *name) { quipu_close(QUIPU_CALIPER, quipu_region_name(name)); }
 
-/* With names of regions: they are ended by name. */
+/* Functions with the name of a region as argument; the end function also has the name. */
 #define QUIPU_NAMED(begin, end, enter, leave)                                                                          \
     QUIPU_PUBLIC void begin(const char *name);                                                                         \
     void begin(const char *name) {                                                                                     \
@@ -127,7 +127,7 @@ void cali_safe_end_string(attribute of, const char *value) {
     close_named(name_of(of));
 }
 
-/* What programs that use these need besides, where there is no Caliper. */
+/* Further symbols that such programs need if Caliper itself is not linked. */
 QUIPU_PUBLIC attribute cali_region_attr_id, cali_loop_attr_id, cali_function_attr_id, cali_class_iteration_attr_id;
 attribute cali_region_attr_id = NO_ATTRIBUTE, cali_loop_attr_id = NO_ATTRIBUTE, cali_function_attr_id = NO_ATTRIBUTE,
           cali_class_iteration_attr_id = NO_ATTRIBUTE;
@@ -159,7 +159,7 @@ attribute cali_create_attribute(const char *name, int type, int properties) {
     return next != NULL ? next(name, type, properties) : new_attribute(name);
 }
 
-/* Objects of C++ that begin a region when they are made, and end it when they end. */
+/* C++ objects whose constructor begins a region and whose destructor ends it. */
 #define QUIPU_CONSTRUCTOR(function, symbol)                                                                            \
     QUIPU_PUBLIC void function(void *object, const char *name) __asm__(symbol);                                        \
     void function(void *object, const char *name) {                                                                    \
@@ -185,7 +185,7 @@ QUIPU_CONSTRUCTOR(function_begin_base, "_ZN4cali8FunctionC2EPKc")
 QUIPU_END(function_end, "_ZN4cali8FunctionD1Ev")
 QUIPU_END(function_end_base, "_ZN4cali8FunctionD2Ev")
 
-/* The first member of a cali::Loop points to what its iterations are made with. */
+/* Loops of this thread, by the first member of cali::Loop: iterations only have a pointer to it. */
 static __thread struct {
     const void *of;
     const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks of Kokkos Tools (Kokkos_Profiling_C_Interface.h): Kokkos loads the library that KOKKOS_TOOLS_LIBS
+/* The callbacks of Kokkos Tools (Kokkos_Profiling_C_Interface.h). Kokkos loads the library that KOKKOS_TOOLS_LIBS
  * names.
  */
 #include "interface.h"
@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How Kokkos names a memory space. */
+/* A memory space of Kokkos, which passes it by value. */
 struct space {
     char name[64];
 };
 
-/* Kokkos gives a kernel without a name that of its C++ type, as linkers spell it. */
+/* Returns the demangled name of a kernel without its own name (by default, the mangled name of its C++ type); NULL if
+ * the name is not mangled. */
 static char *readable(const char *name) {
     typedef char *(*demangle)(const char *, char *, size_t *, int *);
     const char *first = name + strspn(name, "_NSZKL");
@@ -24,7 +25,7 @@ static char *readable(const char *name) {
     return function != NULL ? function(name, NULL, NULL, &status) : NULL;
 }
 
-/* The number of a kernel is the address of its name, which stays. */
+/* Begins a kernel. The address of its stored name serves as its number. */
 static uint64_t begin(const char *name) {
     if (name == NULL)
         name = "";
@@ -82,7 +83,7 @@ void kokkosp_begin_deep_copy(struct space to, const char *to_name, const void *t
 QUIPU_PUBLIC void kokkosp_end_deep_copy(void);
 void kokkosp_end_deep_copy(void) { quipu_close(QUIPU_KOKKOS_COPY, NULL); }
 
-/* Sections are regions as long as they are started and stopped on one thread. */
+/* Sections that are started and stopped on the same thread are regions. */
 enum { MOST_SECTIONS = 1024 };
 static const char *section[MOST_SECTIONS];
 static uint32_t section_count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The marker interface of LIKWID (likwid-marker.h), for C; that of Fortran calls it. */
+/* The marker interface of LIKWID for C (likwid-marker.h). The interface for Fortran calls the same functions. */
 #include "interface.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVTX 3: its headers load the library that NVTX_INJECTION64_PATH names and ask it for functions (nvtxTypes.h).
- * Ranges that are pushed and popped are regions. Ranges with a start and an end may overlap and change threads: they
- * are none.
+/* NVTX 3: its headers load the library that NVTX_INJECTION64_PATH names and take their functions from it (nvtxTypes.h).
+ * Ranges that are pushed and popped are regions. Ranges with a start and an end are not regions, because they may
+ * overlap and change threads.
  */
 #include "interface.h"
 
@@ -14,7 +14,7 @@ enum { PUSH_EX = 8, PUSH_A = 9, PUSH_W = 10, POP = 11 };
 enum { DOMAIN_PUSH_EX = 4, DOMAIN_POP = 5, DOMAIN_STRING_A = 10, DOMAIN_STRING_W = 11, DOMAIN_A = 12, DOMAIN_W = 13 };
 enum { TEXT_ASCII = 1, TEXT_WIDE = 2, TEXT_REGISTERED = 3 };
 
-/* nvtxEventAttributes_t, as far as it is read. */
+/* The beginning of nvtxEventAttributes_t. */
 struct event {
     uint16_t version, size;
     uint32_t category;
@@ -33,7 +33,7 @@ struct callbacks {
 };
 typedef const void *(*export_table)(uint32_t number);
 
-/* ASCII of a wide text; the caller frees it. */
+/* Returns a wide string as ASCII; the caller frees it. */
 static char *narrow(const wchar_t *text) {
     const size_t length = text != NULL ? wcslen(text) : 0;
     char *copy = malloc(length + 1);
@@ -74,7 +74,7 @@ static int push_a(const char *text) { return push_text(NULL, text); }
 static int push_w(const wchar_t *text) { return push_wide(NULL, text); }
 static int pop(void) { return pop_in(NULL); }
 
-/* Handles of registered texts and of domains are names that stay. */
+/* Returns the handle of a registered string or a domain: the address of the stored name. */
 static const void *kept_text(const void *domain, const char *text) {
     (void)domain;
     return quipu_region_name(text);
@@ -95,7 +95,8 @@ static void set(const struct callbacks *callbacks, int module, unsigned number, 
         *table[number] = to;
 }
 
-/* Another tool that the user asked for goes first, and alone: a function has one place for a tool. */
+/* If the user set NVTX_INJECTION64_PATH to another tool, initializes only that tool: NVTX allows one tool per function.
+ */
 static bool give_to_other(export_table tables, int *result) {
     typedef int (*initialize)(export_table);
     const char *wanted = getenv("NVTX_INJECTION64_PATH");

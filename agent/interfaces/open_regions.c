@@ -15,7 +15,8 @@ struct list {
     } open[AT_ONCE];
 };
 
-/* Of a thread, for all interfaces: too large for the room that the C library has for variables of threads. */
+/* The open regions of a thread, one list per interface. They are allocated, because they are too large for static
+ * thread-local storage. */
 static __thread struct list *lists;
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* User regions of Score-P: what the macros of SCOREP_User.h become. */
+/* User regions of Score-P: the functions that the macros of SCOREP_User.h call. */
 #include "interface.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@ typedef void (*with_handle)(region_handle);
 typedef void (*by_name)(const char *, uint32_t, const char *, uint32_t);
 typedef void (*end_by_name)(const char *);
 
-/* The names of handles that Score-P made; where there is no Score-P, the handle is the name. */
+/* The names of the handles of Score-P. If Score-P is not linked, the handle is the name. */
 enum { MOST_HANDLES = 4096 };
 static struct {
     region_handle handle;

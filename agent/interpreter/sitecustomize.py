@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts measuring the functions of a Python program; then the sitecustomize that it hides, if any, has its turn.
+"""Start measuring the functions of a Python program, then import another sitecustomize if there is one.
 
-The interpreter imports this by its name because quipu-exec has put this folder at the head of PYTHONPATH.
+quipu-exec puts this folder first in PYTHONPATH, so that the interpreter imports this module instead of the other one.
 """
 
-# It runs before every program: os.path costs nothing, pathlib milliseconds.
+# This module runs before every program: os.path is already imported, and the import of pathlib takes milliseconds.
 # ruff: noqa: PTH100, PTH118, PTH120
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _start() -> None:
         return
     everything = wanted == "all"
     os.environ["QUIPU_PYTHON_WORKERS"] = wanted
-    os.environ["QUIPU_PYTHON"] = "0"  # interpreters that the program starts are no ranks
+    os.environ["QUIPU_PYTHON"] = "0"  # interpreters that the program starts are not ranks
     native = ctypes.PyDLL(os.path.join(folder, "libquipu_python.so"))
     if not everything:
         native.quipu_python_fold(os.fsencode(os.path.dirname(os.__file__)))
@@ -54,7 +54,7 @@ def _start() -> None:
 
 
 def _is_worker() -> bool:
-    """Whether multiprocessing started this interpreter to run functions of the program."""
+    """Return whether multiprocessing started this interpreter to run functions of the program."""
     import sys
 
     starts = ("from multiprocessing.spawn import ", "from multiprocessing.forkserver import ")
@@ -62,7 +62,7 @@ def _is_worker() -> bool:
 
 
 def _name_loaded(native: ctypes.PyDLL) -> None:
-    """Give the names of functions of modules that are loaded already: their code does not have qualified names."""
+    """Pass the names of functions in loaded modules to the native part; code of Python before 3.11 lacks full names."""
     import ctypes
     import sys
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launchers, the choice of the MPI library, the node agent, and the raw folder that they fill."""
+"""Launchers, the choice of the MPI library, the node agent, and the raw folder of a run."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is noted of the launchers that the launched command started (nested.py)."""
+"""Records of launchers that the launched command started (nested.py)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..archive.run_json import read_json
 
 @dataclass(frozen=True)
 class LaunchedJob:
-    """A launcher that the command started, as job-<number>.json holds it.
+    """A launcher that the command started: the content of job-<number>.json.
 
-    settings: variables that Quipu added. refused: why its ranks are not measured as such.
+    settings: variables that Quipu added. refused: why its ranks are not measured as ranks.
     """
 
     family: str
@@ -29,7 +29,7 @@ class LaunchedJob:
 
 
 def jobs_of(raw: Path) -> list[LaunchedJob]:
-    """Return what was noted of the launchers that the command started, in order. Raises FormatError."""
+    """Return the records of launchers that the command started, in order. Raises FormatError."""
     paths = sorted(raw.glob("job-*.json"), key=lambda path: (len(path.name), path.name))
     return [typed(read_json(path), LaunchedJob, path) for path in paths]
 
@@ -37,7 +37,7 @@ def jobs_of(raw: Path) -> list[LaunchedJob]:
 def with_jobs(metadata: RunMetadata, jobs: Sequence[LaunchedJob]) -> RunMetadata:
     """Return the metadata of a run with the launchers that its command started.
 
-    The run is partial if the ranks of one of them were not measured as such.
+    The run is partial if the ranks of one launcher were not measured as ranks.
     """
     refused = [job for job in jobs if job.refused]
     if refused:

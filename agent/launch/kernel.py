@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel says of this node and of its processes: files below /proc and /sys.
+"""Facts about this node and its processes from the kernel: files below /proc and /sys.
 
-The standard library alone is imported, and little of it: the node agent starts with every run.
+This module imports only a small part of the standard library, because the node agent starts with every run.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def text_of(path: str) -> str:
 
 
 def fields_of(path: str) -> dict[str, str]:
-    """Return the lines `name: value` of a file; of lines with the same name the last."""
+    """Return the lines `name: value` of a file; the last one of lines with the same name."""
     pairs = (line.partition(":") for line in text_of(path).splitlines())
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def physical_cores(folder: str = _CPUS) -> int | None:
-    """Return the number of cores of this node, each counted once however many threads it has; None if not known."""
+    """Return the number of physical cores of this node; None if unknown."""
     cores = set()
     for name in _listed(folder):
         if name.startswith("cpu") and name[3:].isdigit():
@@ -39,7 +39,7 @@ def physical_cores(folder: str = _CPUS) -> int | None:
 
 
 def frequency_mhz(cpuinfo: str = "/proc/cpuinfo", folder: str = _CPUS) -> float:
-    """Return the mean frequency of the processors now (MHz), 0 if it is not known."""
+    """Return the mean current frequency of the processors (MHz), 0 if unknown."""
     found = [_number(line.partition(":")[2]) for line in text_of(cpuinfo).splitlines() if line.startswith("cpu MHz")]
     if not found:  # Arm: kHz
         policies = os.path.join(folder, "cpufreq")
@@ -48,7 +48,7 @@ def frequency_mhz(cpuinfo: str = "/proc/cpuinfo", folder: str = _CPUS) -> float:
 
 
 def memory_bytes() -> tuple[int, int]:
-    """Return the memory of this node and how much of it is used, without what caches of files hold."""
+    """Return the total and the used memory of this node (bytes), without file caches."""
     known = fields_of("/proc/meminfo")
     sizes = {name: int(_number(value.split(" ")[0])) * 1024 for name, value in known.items()}
     total = sizes.get("MemTotal", 0)
@@ -57,14 +57,14 @@ def memory_bytes() -> tuple[int, int]:
 
 
 def processor_ticks() -> tuple[int, int]:
-    """Return how long the processors of this node were busy since it started, and how long in all (clock ticks)."""
-    words = text_of("/proc/stat").partition("\n")[0].split()[1:9]  # guests, which come after these, are part of user
+    """Return the busy time and the total time of all processors since the start of the node (clock ticks)."""
+    words = text_of("/proc/stat").partition("\n")[0].split()[1:9]  # the following guest times are part of user
     ticks = [int(word) for word in words]
     return sum(ticks) - sum(ticks[3:5]), sum(ticks)  # idle and waiting for a disk
 
 
 def start_of(pid: int) -> str:
-    """Return when a process started (clock ticks since the node did), which no later process of this number has."""
+    """Return the start time of a process (clock ticks since the start of the node), which identifies reused ids."""
     after_name = text_of(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return after_name[19] if len(after_name) > 19 else ""
 

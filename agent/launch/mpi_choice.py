@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PMPI library of a launch: launcher, programs and library must be of the same MPI."""
+"""Choose the PMPI library of a launch: launcher, programs and library must belong to the same MPI."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .launchers.base import NothingStarted
 from .launchers.detect import is_launcher
 
 Plan = Callable[[Mapping[str, str]], LaunchPlan]
-_OF_LAUNCHER = {"openmpi": OPEN_MPI, "mpich": MPICH, "smpi": SMPI}  # a batch system's srun belongs to none
+_OF_LAUNCHER = {"openmpi": OPEN_MPI, "mpich": MPICH, "smpi": SMPI}  # srun of a batch system belongs to no MPI
 _DEBIAN = {OPEN_MPI: ".openmpi", MPICH: ".mpich"}
 
 
@@ -30,16 +30,16 @@ def with_mpi(
     library: Path | None = None,
     reduce: bool,
 ) -> LaunchPlan:
-    """Return the launch with the PMPI library before its programs.
+    """Return the launch with the PMPI library preloaded into its programs.
 
-    plan_with: plans the same launch with other variables. variables: those of the launch; QUIPU_MPI_WAIT and
-    QUIPU_MPI_REDUCE stay as they are there. library: None takes the one that fits, built if need be. reduce: whether
-    ranks may reduce their profiles in MPI_Finalize.
+    plan_with: plans the same launch with other variables. variables: the variables of the launch; QUIPU_MPI_WAIT and
+    QUIPU_MPI_REDUCE in them are not changed. library: None: the library for this MPI, built if necessary. reduce:
+    whether ranks may reduce their profiles in MPI_Finalize.
 
-    Raises MeasurementError if programs, launcher and library do not fit together.
+    Raises MeasurementError if programs, launcher and library belong to different MPIs.
     """
     library = library or library_for(plan.launcher, plan, environment)
-    # of several programs one may run without the wrappers, and the others would wait for it
+    # One of several programs may run without the wrappers, and the reduction would wait for it forever.
     same = "1" if len(set(plan.programs)) == 1 else "0"
     return plan_with(
         {
@@ -52,13 +52,13 @@ def with_mpi(
 
 
 def library_for(launcher: str, plan: LaunchPlan, environment: Mapping[str, str]) -> Path:
-    """Return the PMPI library for a launch, built if need be.
+    """Return the PMPI library for a launch, built if necessary.
 
-    The mpicc of $QUIPU_MPICC decides; else the one beside the launcher: beside mpirun.mpich that is mpicc.mpich, beside
-    smpirun smpicc. srun belongs to no MPI, and there may be no launcher: then it is the first mpicc in PATH that fits
-    the programs.
+    The mpicc determines the MPI. It is $QUIPU_MPICC if set. Otherwise it is in the folder of the launcher (mpicc.mpich
+    for mpirun.mpich, smpicc for smpirun). For srun and without a launcher it is the first mpicc in PATH that fits the
+    programs.
 
-    Raises MeasurementError before anything is started if programs, launcher and library do not fit together.
+    Raises MeasurementError before the start if programs, launcher and library belong to different MPIs.
     """
     family = _OF_LAUNCHER.get(plan.family)
     built_for = {program: found for program in plan.programs if (found := mpi_of_program(program)) is not None}

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launchers that the launched command starts: `quipu run -- bash job.sh`, where job.sh calls mpirun.
 
-A folder in front of PATH has a script for each launcher that PATH has. A script runs this module. The module plans the
-launch as `quipu run` does for a launcher in its command, notes the launch in the raw folder (job-<number>.json), and
-becomes the launcher. A launcher that is called by its path is not found in this way: the runtime notices the ranks of
-such a launcher (other_launcher.cpp).
+A folder at the begin of PATH contains a script for each launcher in PATH. Each script runs this module, which plans the
+launch like `quipu run`, records it in the raw folder (job-<number>.json), and executes the launcher. A launcher that is
+called by its path does not use these scripts; the runtime detects its ranks (other_launcher.cpp).
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _OF_PROCESSES = ("QUIPU_RANK", "QUIPU_RANKS", "QUIPU_PARENT")
 
 
 def with_launchers_replaced(plan: LaunchPlan, shim: Path, raw: Path, environment: Mapping[str, str]) -> LaunchPlan:
-    """Return the launch of a command that may start launchers; the scripts are among its files. shim: quipu-exec."""
+    """Return the plan for a command that may start launchers; its files include the scripts. shim: quipu-exec."""
     search = environment.get("PATH", os.defpath)
     names = sorted({name for folder in search.split(os.pathsep) for name in _launchers_in(Path(folder))})
     if not names:
@@ -50,7 +49,7 @@ def _launchers_in(folder: Path) -> list[str]:
 
 
 def _script(name: str, shim: Path, environment: Mapping[str, str]) -> str:
-    """Return a script that plans the launch. The interpreter that does it is not measured."""
+    """Return a script that plans the launch with an interpreter that is not measured."""
     command = shlex.join([sys.executable, "-P", "-m", __name__, str(shim), name])
     own = environment.get("PYTHONPATH", "")
     return (
@@ -62,7 +61,7 @@ def _script(name: str, shim: Path, environment: Mapping[str, str]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Become a launcher whose ranks are measured, or are not if that is impossible.
+    """Execute a launcher so that its ranks are measured, or unmeasured if that is impossible.
 
     arguments: the path of quipu-exec, the name of the launcher, its arguments.
     """
@@ -86,7 +85,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _for_unmeasured(argv: Sequence[str], reason: str) -> dict[str, str]:
-    """Note a launch whose ranks are not measured as such, and return the variable by which its ranks notice that."""
+    """Record a launch whose ranks are not measured as ranks; return the environment variable that tells them so."""
     raw = Path(os.environ["QUIPU_DIR"])
     try:
         _, descriptor = _new_job(raw)
@@ -99,7 +98,7 @@ def _for_unmeasured(argv: Sequence[str], reason: str) -> dict[str, str]:
 
 
 def _outer_environment() -> dict[str, str]:
-    """Return the environment as it was before Quipu put its parts in front of the command."""
+    """Return the environment without the changes of Quipu for the command."""
     environment = {name: value for name, value in os.environ.items() if name not in _OF_PROCESSES}
     raw = Path(environment["QUIPU_DIR"])
     folders = environment.get("PATH", os.defpath).split(os.pathsep)
@@ -112,7 +111,7 @@ def _outer_environment() -> dict[str, str]:
 
 
 def _is_own_library(path: Path) -> bool:
-    """Whether quipu-exec put a library into LD_PRELOAD: by its name, or as a link to it."""
+    """Return whether quipu-exec put a library into LD_PRELOAD, by its name or as a link to it."""
     return path.name.startswith(("libquipu", "quipu-"))
 
 
@@ -140,7 +139,7 @@ def _planned(command: tuple[str, ...], shim: Path, environment: Mapping[str, str
         os.close(descriptor)
         (raw / f"job-{number}.json").unlink()
         raise
-    facts = {  # as LaunchedJob has them; reading it back would import much here
+    facts = {  # the fields of LaunchedJob, whose import would take long
         "family": plan.family,
         "version": plan.version,
         "ranks": plan.ranks,
@@ -153,7 +152,7 @@ def _planned(command: tuple[str, ...], shim: Path, environment: Mapping[str, str
 
 
 def _new_job(raw: Path) -> tuple[int, int]:
-    """Return the number of a job that begins, from 1, and the descriptor of its file."""
+    """Return the number of a new job, from 1, and the descriptor of its file."""
     number = 1
     while True:
         try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node agent: load, frequency and memory of one node and of its ranks while a program runs.
 
-`python -I -S start_node.py RAW_DIR`; quipu-exec starts one on each node. It imports a part of the standard library
-alone, so that it is there soon and disturbs little. It also notes when each measured process ended, so that the time of
-one that was killed is known up to its end, and alive-<host> has the moment when the agent last looked.
+quipu-exec starts one agent on each node: `python -I -S start_node.py RAW_DIR`. The agent imports only a part of the
+standard library, so that it starts fast and disturbs little. It also records the end of each measured process, so that
+the time of a killed process is known up to its end. The file alive-<host> contains the time of its latest check.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from .kernel import fields_of, frequency_mhz, memory_bytes, physical_cores, proc
 from .node_counters import NodeCounters
 from .process_ends import ProcessEnds, exists
 
-TYPE_CHECKING = False  # as typing has it, which takes long to import
+TYPE_CHECKING = False  # like typing.TYPE_CHECKING; the import of typing takes long
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
     from typing import Any
 
 INTERVAL = 0.2
-CLOSELY = 5  # ticks in which ranks are looked at each time; after that, and for writing the file, every fifth tick
+CLOSELY = 5  # number of first ticks that all sample the ranks; then every fifth tick samples them and writes the file
 GIVE_UP = 30.0  # seconds without any rank
-AFTER_STOP = 20.0  # seconds; batch systems kill processes about 30 s after they asked them to end
+AFTER_STOP = 20.0  # seconds; batch systems kill processes about 30 s after SIGTERM
 MOST_SAMPLES = 600  # then every second one is dropped, and the sampling rate is halved
 
 
 class RankWatch:
-    """One rank of this node: its process and the latest that is known of it."""
+    """One rank of this node: its process and its latest sample."""
 
     def __init__(self, content: dict[str, Any]) -> None:
-        """content: what quipu-exec wrote to rank-<rank>.json."""
+        """Start from the content of rank-<rank>.json, which quipu-exec wrote."""
         self.record: dict[str, Any] = {name: int(content[name]) for name in ("rank", "pid")}
-        # the processors it was bound to when it was started: samples of short runs may show those of another process
+        # The binding at the start of the rank: samples of short runs may show the binding of another process.
         self.record["bound"] = content.get("affinity")
-        self.started = start_of(self.record["pid"])  # empty: it is gone
+        self.started = start_of(self.record["pid"])  # empty: it has ended
 
     def sample(self) -> None:
-        """Take memory high-water mark, context switches and affinity; notice that the rank is gone."""
+        """Sample the largest memory, context switches and affinity; detect the end of the rank."""
         if not self.started:
             return
         pid = self.record["pid"]
@@ -59,21 +59,21 @@ class RankWatch:
             self.started = ""
 
     def alive(self) -> bool:
-        """Whether the rank is still there; much cheaper than a sample."""
+        """Return whether the rank is still running; much faster than a sample."""
         if self.started and not exists(self.record["pid"]):
             self.started = ""
         return bool(self.started)
 
 
 class NodeWatch:
-    """What this node does."""
+    """The load of this node."""
 
     def __init__(self) -> None:
-        """Begin to watch the processors."""
+        """Take the first reading of the processors."""
         self._busy, self._all = processor_ticks()
 
     def sample(self, seconds: float) -> dict[str, float]:
-        """Return load average, mean use of the CPUs since the last sample in percent, MHz, used memory in bytes."""
+        """Return load average, mean use of the CPUs since the last sample (%), MHz, and used memory (bytes)."""
         busy, total = processor_ticks()
         passed = total - self._all
         percent = 100.0 * (busy - self._busy) / passed if passed > 0 else 0.0
@@ -88,7 +88,7 @@ class NodeWatch:
 
 
 class NodeAgent:
-    """Samples until all known ranks of this host are gone."""
+    """Samples until all known ranks of this host have ended."""
 
     def __init__(
         self,
@@ -100,7 +100,9 @@ class NodeAgent:
         sleep: Callable[[float], None] | None = None,
         root: str = "/",
     ) -> None:
-        """raw: the raw folder of the run. clock and sleep: seconds, root: where `sys` is, to be replaced in tests."""
+        """Create the agent. raw: the raw folder of the run. clock, sleep (seconds), root (the folder with `sys`): for
+        tests.
+        """
         self.raw = os.fspath(raw)
         self.host = host
         self.interval = interval
@@ -111,18 +113,18 @@ class NodeAgent:
         self.counted: dict[str, float] = {}
         self.alive: int | None = None  # descriptor of alive-<host>
         self.ranks: dict[int, RankWatch] = {}
-        self.job = 0  # whose ranks these are; the command of the run is no rank of a job that it started
+        self.job = 0  # the job of these ranks; the command of the run is not a rank of its jobs
         self.command: RankWatch | None = None
         self.samples: list[dict[str, float]] = []
         self.end_at: float | None = None
-        self.read: set[str] = set()  # names of files that need no second look
+        self.read: set[str] = set()  # names of files that are already read
 
     def stop(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """End soon (also as a signal handler): with the ranks, which likely get the same signal, or a while later."""
+        """End soon (also as a signal handler): with the ranks, which usually get the same signal, or after a limit."""
         self.end_at = self.clock() + AFTER_STOP
 
     def find_processes(self) -> None:
-        """Take up ranks and measured processes of this host that are not known yet."""
+        """Find new ranks and measured processes of this host."""
         try:
             names = {entry.name for entry in os.scandir(self.raw)} - self.read
         except OSError:
@@ -138,14 +140,14 @@ class NodeAgent:
                 self.read.add(name)
 
     def find_rank(self, name: str) -> None:
-        """Take up the rank of one file if it is of this host; each file is read once, as thousands may be there."""
+        """Watch the rank of one file if it is on this host; each of possibly thousands of files is read once."""
         try:
             with open(os.path.join(self.raw, name), encoding="utf-8") as file:
                 content = json.load(file)
             if content["host"] == self.host:
                 self.take_up(RankWatch(content), int(content.get("job", 0)))
         except (OSError, ValueError, KeyError, TypeError):
-            return  # not written by quipu-exec, or not yet: the merge reports it
+            return  # not (yet) written by quipu-exec; the merge reports it
         self.read.add(name)
 
     def take_up(self, watch: RankWatch, job: int) -> None:
@@ -160,12 +162,12 @@ class NodeAgent:
             self.ranks.setdefault(watch.record["rank"], watch)
 
     def any_alive(self) -> bool:
-        """Whether a rank still runs, or the command that may start more."""
+        """Return whether a rank is running, or the command, which may start more ranks."""
         watched = [*self.ranks.values(), *([self.command] if self.job and self.command else [])]
         return any(watch.alive() for watch in watched)
 
     def run(self) -> None:
-        """Sample until the end; the file is up to date every few samples and at the end."""
+        """Sample until the end; the file is written every few samples and at the end."""
         started = self.clock()
         node = NodeWatch()
         tick, stride = 0, 1
@@ -198,14 +200,14 @@ class NodeAgent:
             self.alive = None
 
     def pause(self) -> None:
-        """Sleep until the next tick; note which processes end, and that we are still there."""
+        """Sleep until the next tick; record ended processes, and the current time in alive-<host>."""
         if self.sleep is not None:
             self.sleep(self.interval)
         self.ends.wait(self.interval if self.sleep is None else 0)
         self.note_alive()
 
     def note_alive(self) -> None:
-        """Write the moment to alive-<host>: if we are killed, what is not known to have ended ran until then."""
+        """Write the time to alive-<host>. If the agent is killed, unfinished processes were running until this time."""
         try:
             if self.alive is None:
                 path = os.path.join(self.raw, f"alive-{self.host}")
@@ -230,7 +232,7 @@ class NodeAgent:
         }
 
     def write(self, ended: bool) -> None:
-        """Replace node-<host>.json; nothing happens if the raw folder is gone (the run has been merged)."""
+        """Replace node-<host>.json; do nothing if the raw folder does not exist (the run has been merged)."""
         path = os.path.join(self.raw, f"node-{self.host}.json")
         temporary = os.path.join(self.raw, f".node-{self.host}.{os.getpid()}")
         try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of a whole node, where the kernel offers them: energy, and bytes between processors and memory.
+"""Counters of a whole node, if the kernel offers them: energy, and bytes between processors and memory.
 
-Energy: /sys/class/powercap (Documentation/power/powercap in the kernel), else the `power` events of perf. Memory: the
-`uncore_imc` events of perf, which count at the memory controllers. As in kernel.py, little of the standard library is
-imported.
+Energy: /sys/class/powercap (Documentation/power/powercap in the kernel), otherwise the `power` events of perf. Memory:
+the `uncore_imc` events of perf, which count at the memory controllers. This module imports little of the standard
+library, like kernel.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 
 from .kernel import text_of
 
-TYPE_CHECKING = False  # as typing has it, which takes long to import
+TYPE_CHECKING = False  # like typing.TYPE_CHECKING; the import of typing takes long
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 ENERGY, MEMORY = "energy", "memory"
 _UNITS = {"Joules": 1.0, "MiB": float(1 << 20), "": 1.0}
 _MEMORY_EVENTS = {
-    "cas_count_read": "memory_read_bytes",  # servers
+    "cas_count_read": "memory_read_bytes",  # server processors
     "cas_count_write": "memory_written_bytes",
-    "data_reads": "memory_read_bytes",  # others
+    "data_reads": "memory_read_bytes",  # other processors
     "data_writes": "memory_written_bytes",
     "data_read": "memory_read_bytes",
     "data_write": "memory_written_bytes",
@@ -34,17 +34,17 @@ _ATTRIBUTES = 112  # PERF_ATTR_SIZE_VER5
 
 
 class Event:
-    """An event of perf that a device of the node counts on some processors; scale: what one count stands for."""
+    """An event of perf that a device of the node counts on some processors. scale: J or bytes per count."""
 
     def __init__(self, name: str, kind: int, config: int, scale: float, processors: list[int]) -> None:
-        """kind, config: of perf_event_attr."""
+        """Create the event. kind, config: type and config of perf_event_attr."""
         self.name, self.kind, self.config, self.scale, self.processors = name, kind, config, scale, processors
 
 
 class Counter:
-    """What one source has counted since it was opened, in J or bytes.
+    """The count of one source since it was opened (J or bytes).
 
-    read: its reading now, None if there is none. wraps: where it starts again at 0; 0: never.
+    read: returns the current reading, None if unavailable. wraps: the reading after which it restarts at 0; 0: never.
     """
 
     def __init__(self, name: str, read: Callable[[], int | None], scale: float, wraps: int = 0) -> None:
@@ -54,7 +54,7 @@ class Counter:
         self._sum = 0
 
     def take(self) -> None:
-        """Add what was counted since the last reading. A counter must not start again more than once meanwhile."""
+        """Add the count since the last reading. The counter must not restart more than once between readings."""
         now = self._read()
         if now is None or self._last is None:
             return
@@ -64,15 +64,15 @@ class Counter:
 
     @property
     def value(self) -> float:
-        """J or bytes."""
+        """The count (J or bytes)."""
         return self._sum * self._scale
 
 
 class NodeCounters:
-    """All counters of this node. refused: per kind (`ENERGY`, `MEMORY`) why some that are there cannot be read."""
+    """All counters of this node. refused: for each kind (`ENERGY`, `MEMORY`) why existing counters cannot be read."""
 
     def __init__(self, root: str = "/", opened: Open | None = None) -> None:
-        """root: the folder that `sys` lies in. opened: opens an event on a processor (descriptor, or -errno)."""
+        """Open all counters. root: the folder with `sys`. opened: opens an event of a processor (see `perf_event`)."""
         self._open = opened or perf_event
         self._descriptors: list[int] = []
         self.refused: dict[str, str] = {}
@@ -83,7 +83,7 @@ class NodeCounters:
         self.counters += self._counted(MEMORY, _memory_events(devices))
 
     def take(self) -> dict[str, float]:
-        """Return what was counted since the beginning, by name: J and bytes, summed over the devices of the node."""
+        """Return the counts since the start by name (J or bytes), summed over the devices of the node."""
         result: dict[str, float] = {}
         for counter in self.counters:
             counter.take()
@@ -102,7 +102,7 @@ class NodeCounters:
 
     def _zones(self, folder: str) -> Iterator[Counter]:
         seen = set()
-        # intel-rapl-mmio:0 is the package of intel-rapl:0, by other registers
+        # intel-rapl-mmio:0 is the same package as intel-rapl:0, read through other registers
         for zone in sorted(_listed(folder), key=lambda name: ("-mmio" in name, name)):
             path = os.path.join(folder, zone)
             label = text_of(f"{path}/name").strip()
@@ -173,7 +173,10 @@ def _events(device: str) -> Iterator[tuple[str, Event]]:
 
 
 def _config(text: str, formats: str) -> int | None:
-    """Return the config of `event=0x04,umask=0x03`, whose fields the files of a folder place; None if it has others."""
+    """Return the config for a text such as `event=0x04,umask=0x03`; None for unknown fields.
+
+    formats: the folder whose files define the bits of each field.
+    """
     config = 0
     for field in text.split(","):
         name, _, value = field.partition("=")

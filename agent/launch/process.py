@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the launched process: pass its output through, forward signals, keep to the time limit."""
+"""Run the launched process: pass its output through, forward signals, apply the time limit."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from pathlib import Path
 from types import FrameType
 
 GRACE = 10.0
-"""Seconds between asking a process to end and killing it."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a launched process ended. exit_code is -N if signal N ended it; stopped_by is a signal that we received.
+    """How a launched process ended.
 
-    processor_seconds: of it and of the processes that it waited for.
+    exit_code: -N if signal N ended the process. stopped_by: the signal that Quipu received. processor_seconds: of the
+    process and of the processes that it waited for.
     """
 
     exit_code: int
@@ -40,7 +41,7 @@ class Ending:
 
     @property
     def text(self) -> str:
-        """The ending in words, empty if all went well."""
+        """A text about the ending; empty after success."""
         if self.timed_out:
             return f"was stopped at its time limit, after {self.seconds:.0f} s"
         if self.stopped_by is not None:
@@ -66,11 +67,12 @@ def signal_name(number: int) -> str:
 def run_process(
     argv: Sequence[str], environment: Mapping[str, str], timeout: float | None = None, folder: Path | None = None
 ) -> Ending:
-    """Run a command to its end and say how it ended.
+    """Run a command and return how it ended. Raises OSError if it cannot be started.
 
-    Its output goes where ours goes. It has a process group of its own: SIGINT and SIGTERM that we receive are sent
-    on to it (the second time as SIGTERM, then as SIGKILL), and we wait for it, so that what it measured is kept. As
-    such a group may not read from a terminal, its input is empty then. Raises OSError if it cannot be started.
+    The command inherits stdout and stderr, and runs in a separate process group. SIGINT and SIGTERM that Quipu receives
+    are forwarded to the group (the second time as SIGTERM, then as SIGKILL). Quipu still waits for the command, so that
+    its measurements are kept. If stdin is a terminal, the command gets an empty input, because such a group must not
+    read from a terminal.
     """
     started, processor = time.perf_counter(), _processor_seconds()
     received: list[int] = []
@@ -102,13 +104,13 @@ def run_process(
 
 
 def _processor_seconds() -> float:
-    """Return the processor time of the processes that this one has waited for."""
+    """Return the processor time (seconds) of the processes that this process has waited for."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def send(group: int, number: int) -> None:
-    """Send a signal to a process group that may be gone."""
+    """Send a signal to a process group, which may have ended."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:
@@ -126,7 +128,7 @@ def _end(process: subprocess.Popen[bytes]) -> int:
 
 @contextmanager
 def _handlers(handler: object) -> Iterator[None]:
-    """Handle SIGINT and SIGTERM so while the context lasts; other threads than the main one cannot and do not."""
+    """Install this handler for SIGINT and SIGTERM in the context; only the main thread can do this."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

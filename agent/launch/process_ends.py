@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When processes of this host ended: what the node agent knows and what is made of it at the merge.
+"""Record the ends of processes of this host.
 
-Times are nanoseconds of CLOCK_MONOTONIC, which profiles begin with, too. The standard library alone is imported: the
-node agent must be there soon.
+Times are nanoseconds of CLOCK_MONOTONIC, like in the headers of profiles. This module imports only the standard
+library, so that the node agent starts fast.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import os
 import select
 import time
 
-_RECHECK = 0.05  # seconds between two looks at processes that the kernel does not report
+_RECHECK = 0.05  # seconds between two checks of processes whose end the kernel does not report
 
 
 class ProcessEnds:
-    """Watches processes that are not ours: the kernel reports at once when one of them ends (pidfd, Linux 5.3)."""
+    """Watches processes other than children: the kernel reports their end at once (pidfd, Linux 5.3)."""
 
     def __init__(self) -> None:
-        """Watch nothing yet."""
+        """Start without processes."""
         self.ended: dict[int, int] = {}
         self.known: set[int] = set()
         self._poll = select.poll()
@@ -26,7 +26,7 @@ class ProcessEnds:
         self._without: set[int] = set()
 
     def watch(self, pid: int) -> None:
-        """Take up a process. One that is gone already counts as ended now."""
+        """Watch a process. If it has already ended, its end is recorded as now."""
         if pid in self.known or pid <= 0:
             return
         self.known.add(pid)
@@ -41,7 +41,7 @@ class ProcessEnds:
             self._poll.register(handle, select.POLLIN)
 
     def wait(self, seconds: float) -> None:
-        """Wait and note which processes end meanwhile; returns early when the last one has."""
+        """Wait, and record the processes that end; return early after the end of the last one."""
         end = time.monotonic() + seconds
         while True:
             left = max(0.0, end - time.monotonic())
@@ -61,7 +61,7 @@ class ProcessEnds:
 
 
 def exists(pid: int) -> bool:
-    """Whether a process of this id runs on this host."""
+    """Return whether a process with this id is running on this host."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

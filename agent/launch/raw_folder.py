@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The raw folder of one run: what the processes, the shim, the node agents and the launch left there."""
+"""The raw folder of one run: the files of its processes, the shim, the node agents and the launch."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ from ..profile.reader import ProcessProfile, read_profile
 
 PREFIX = ".raw-"
 LAUNCH_FILE = "launch.json"
-_BATCH = 256  # profiles that a worker looks at in one go
+_BATCH = 256  # profiles per task of a worker
 ALIVE = "alive-"
-_NODE_WAIT = 2.0  # seconds that the node agents get to write what they saw last
+_NODE_WAIT = 2.0  # seconds to wait for the last writes of the node agents
 
 
 @dataclass(frozen=True)
 class RankFile:
-    """What quipu-exec wrote of a rank before it started the program.
+    """The record of a rank that quipu-exec wrote before it started the program.
 
-    affinity: numbers of CPUs. job: of a launcher that the launched command started, from 1; 0: of `quipu run` itself.
+    affinity: numbers of CPUs. job: number (from 1) of the launcher that the launched command started; 0: the launch of
+    `quipu run`.
     """
 
     rank: Count
@@ -45,12 +46,12 @@ class RankFile:
 
 @dataclass(frozen=True, eq=False)
 class RawFolder:
-    """Everything in a raw folder that could be read, and texts about what could not.
+    """The readable content of a raw folder, and texts about unreadable files.
 
-    profiles: without their call paths, which a merge reads a part at a time (`read_rank`). reduced: files of
-    reductions over MPI.
-    alive: when the node agents last looked, by host, in ns of CLOCK_MONOTONIC.
-    damaged: a profile was there but could not be read.
+    - profiles: without their call paths, which the merge reads later (`read_rank`).
+    - reduced: files of reductions over MPI.
+    - alive: time of the latest check of each node agent, by host (ns of CLOCK_MONOTONIC).
+    - damaged: whether a profile could not be read.
     """
 
     path: Path
@@ -65,7 +66,7 @@ class RawFolder:
 
 @dataclass(frozen=True)
 class Launch:
-    """launch.json: the metadata of a run as known so far, and the process that launches it."""
+    """launch.json: the metadata of a run before its end, and the launching process."""
 
     metadata: RunMetadata
     agent_pid: int = 0
@@ -73,14 +74,14 @@ class Launch:
 
     @property
     def alive(self) -> bool:
-        """Whether the launching process still runs, as far as this host knows."""
+        """Whether the launching process is still running on this host."""
         if self.agent_host != socket.gethostname():
             return False
         return process_exists(self.agent_pid)
 
 
 def process_exists(pid: int) -> bool:
-    """Whether a process of this id runs on this host."""
+    """Return whether a process with this id is running on this host."""
     if pid <= 0:
         return False
     try:
@@ -95,9 +96,10 @@ def process_exists(pid: int) -> bool:
 
 
 def still_runs(rank: RankFile, raw: Path) -> bool:
-    """Whether the process of a rank runs on this host and writes to this raw folder.
+    """Return whether the process of a rank is running on this host and writes to this raw folder.
 
-    Another process may have its number by now. Times would not tell: the clock may have been set since.
+    Its environment is checked, because another process may have its id now. Start times are not sufficient, because the
+    clock may have been set.
     """
     if rank.host != socket.gethostname() or not process_exists(rank.pid):
         return False
@@ -106,13 +108,13 @@ def still_runs(rank: RankFile, raw: Path) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        return True  # of another user, or no /proc
+        return True  # a process of another user, or a system without /proc
     folders = [entry.partition(b"=")[2] for entry in variables if entry.startswith(b"QUIPU_DIR=")]
     return any(Path(os.fsdecode(folder)).name == raw.name for folder in folders)
 
 
 def write_launch(raw: Path, metadata: RunMetadata) -> None:
-    """Store the metadata of a run in the folder of its profiles, so that `quipu merge` can merge it later."""
+    """Store the metadata of a run in its raw folder, so that `quipu merge` can merge it later."""
     content = to_json(metadata, LAUNCH_FORMAT)
     content["agent_pid"] = os.getpid()
     content["agent_host"] = socket.gethostname()
@@ -131,7 +133,7 @@ def read_launch(raw: Path) -> Launch:
 
 
 def read_raw_folder(raw: Path, workers: Workers = ALONE) -> RawFolder:
-    """Read all that is usable in a raw folder. Raises FormatError only if the folder itself cannot be read."""
+    """Read all usable files of a raw folder. Raises FormatError only if the folder itself cannot be read."""
     try:
         names = sorted(entry.name for entry in os.scandir(raw) if entry.is_file(follow_symlinks=False))
     except OSError as error:
@@ -170,7 +172,7 @@ def read_raw_folder(raw: Path, workers: Workers = ALONE) -> RawFolder:
 
 
 def _heads(paths: list[Path]) -> list[ProcessProfile | str]:
-    """Return the profiles without their call paths, or what is wrong with them."""
+    """Return the profiles without their call paths, or an error text for each unreadable one."""
     result: list[ProcessProfile | str] = []
     for path in paths:
         try:
@@ -182,7 +184,7 @@ def _heads(paths: list[Path]) -> list[ProcessProfile | str]:
 
 
 def _alive(path: Path) -> dict[str, int]:
-    """Return host and moment of a file alive-<host>; nothing if it does not hold one."""
+    """Return host and time of a file alive-<host>; empty if the file is invalid."""
     try:
         with path.open("rb") as file:
             text = file.read(20)
@@ -197,7 +199,7 @@ def read_rank_file(path: Path) -> RankFile:
 
 
 def ranks_of_jobs(files: Sequence[RankFile]) -> Sequence[RankFile]:
-    """Return the ranks of a run: a command that started jobs is no rank of them."""
+    """Return the ranks of a run, without the command if it started jobs."""
     return [file for file in files if file.job > 0] or files
 
 
@@ -217,7 +219,7 @@ def wait_for_nodes(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Wait, but not long, until the node agents that began have written what they saw last."""
+    """Wait for a short time until all started node agents have written their last records."""
     end = clock() + _NODE_WAIT
     while clock() < end:
         begun = {path.stem for path in raw.glob("node-*.log")}

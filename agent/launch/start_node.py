@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program of the node agent: `python -I -S start_node.py RAW_DIR`.
 
-It needs nothing that is installed beside Python, so Python need not look for that (-S), nor at the environment of the
-measured program (-I). The files of this folder are a package of their own here, without the rest of Quipu.
+It needs no installed packages (-S) and not the environment of the measured program (-I). The files of this folder are
+imported as a separate package, without the rest of Quipu.
 """
 
 import os

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments and models out of folders and files."""
+"""Load experiments and models from folders and files."""

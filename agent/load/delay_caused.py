@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The metric `delay_caused` of an experiment: how long others waited because of each call path, in each run."""
+"""The metric `delay_caused`: the time that other ranks waited because of a call path, for each run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from ..merge.experiment import StoredRun
 
 
 def with_delay_caused(experiment: Experiment, runs: Sequence[StoredRun]) -> Experiment:
-    """Return an experiment with the metric `delay_caused`. Raises MeasurementError if no run knows its ranks."""
+    """Return an experiment with the metric `delay_caused` (seconds).
+
+    Raises MeasurementError if no run contains values of single ranks.
+    """
     shape = next(iter(experiment.values.values())).shape
     caused = np.full(shape, np.nan)
     times = efficiency_times(runs, experiment.tree)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of an experiment, kept from one command for the next.
+"""A cache of models, so that several commands fit the models of an experiment only once.
 
-`quipu model`, `predict`, `diagnose`, `suggest` and `report` all need the models of an experiment. They are kept in
-${XDG_CACHE_HOME:-~/.cache}/quipu/models, in a file whose name is a hash over all that goes into them: measurements,
-options, and the code that makes models. A file appears complete or not at all; what cannot be written, or read, is made
-anew. Files that were not used for longest are removed.
+`quipu model`, `predict`, `diagnose`, `suggest` and `report` all need the models of an experiment. The cache is in
+${XDG_CACHE_HOME:-~/.cache}/quipu/models. The name of a file is a hash of the measurements, the options, and the code
+of the modeler. Files are written atomically. If a file cannot be read, the models are fitted again. If the cache is
+too large, the least recently used files are removed.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from quipu.modeling.pmnf.options import DEFAULT, Options
 from quipu.modeling.prefix import user_cache
 from quipu.modeling.times.predictions import time_models
 
-# Models that took less are made again as fast as they are read.
+# Models that took less time are not cached: fitting them again is as fast as reading them.
 LEAST_SECONDS = 0.5
-# Of all files together.
+# Largest size of all files together (bytes).
 MOST_BYTES = 2**28
 
 
 def analyze_once(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
-    """Return `analyze(experiment, options)`, as it is kept if it was made before. Raises what that raises."""
+    """Return `analyze(experiment, options)`, from the cache if possible. Raises the errors of `analyze`."""
     folder = models_folder()
     if folder is None:
         return analyze(experiment, options)
@@ -62,13 +62,13 @@ def analyze_once(experiment: Experiment, options: Options = DEFAULT) -> Analysis
 
 
 def models_folder() -> Path | None:
-    """Return the folder of kept models, which need not be there; None if there is no place for one."""
+    """Return the folder of the cache, which may not exist yet; None if there is no home folder."""
     cache = user_cache()
     return None if cache is None else cache / "models"
 
 
 def _keep(file: Path, content: bytes) -> None:
-    """Write a file, and remove those that were not used for longest if all are larger than they may be together."""
+    """Write a file, and remove the least recently used files if all together are too large."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=file.parent, prefix=".writing-", delete=False) as scratch:
         try:
@@ -94,7 +94,7 @@ def _key(*values: object) -> str:
 
 
 def _code() -> tuple[str, ...]:
-    """Return what makes models of measurements: the code, and the libraries that compute."""
+    """Return texts that identify the modeler: its code and the versions of numerical libraries."""
     folder = Path(quipu.modeling.__path__[0])
     sources = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
@@ -103,7 +103,7 @@ def _code() -> tuple[str, ...]:
 
 
 def _add(update: Callable[[bytes], object], value: Any) -> None:
-    """Put a value into a hash, with its type, so that no two values look alike."""
+    """Add a value and its type to a hash, so that different values have different inputs."""
     update(f"{type(value).__name__}:".encode())
     if isinstance(value, np.ndarray):
         update(f"{value.dtype.str}{value.shape}".encode())

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from ..merge.experiment import StoredRun
 
 MADE = frozenset(("effort_excess", "delay_caused"))
-"""Metrics that are made of the values of several ranks, for those who ask for them."""
+"""Metrics that are computed from the values of all ranks, only if they are requested."""
 
 
 def load_both(
     source: Path, over_ranks: Over = "mean", options: Options | None = None, metrics: Collection[str] = ()
 ) -> tuple[Analysis, Experiment | None]:
-    """Return the models of an experiment as `load` takes it, or those in a file that `quipu model -o` wrote.
+    """Return models and, if available, the measurements that they were fitted to.
 
-    With them come the measurements that they were made from, if they are there. options: how to model; UsageError if it
-    is given and `source` holds models. metrics: as for `load`. Raises FormatError naming the file at fault,
+    source: an experiment as for `load`, or a file of `quipu model -o`. options: how to model; raises UsageError if
+    given for a file of models. metrics: as for `load`. Raises FormatError with the path of a wrong file, and
     ModelingError if there is nothing to model.
     """
     if _holds_models(source):
@@ -52,14 +52,14 @@ def load_both(
 
 
 def ranks_of(analysis: Analysis, measured: Experiment | None) -> set[str]:
-    """Return the parameters that are the number of ranks, of what `load_both` returned."""
+    """Return the parameters that are the number of ranks. The arguments are the result of `load_both`."""
     from quipu.modeling.priors.rank_parameters import called_ranks, rank_parameters
 
     return called_ranks(analysis.parameters, analysis.ranges) if measured is None else rank_parameters(measured)
 
 
 def read_machine(path: Path) -> Machine:
-    """Return the machine in a file that `quipu machine` wrote. Raises FormatError that names it and what is wrong."""
+    """Return the machine in a file of `quipu machine`. Raises FormatError with the path and the reason."""
     from quipu.modeling.machine import from_document
 
     from ..archive.run_json import read_json
@@ -68,7 +68,7 @@ def read_machine(path: Path) -> Machine:
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder is one run archive (else: an experiment). Raises FormatError if it is no folder."""
+    """Return whether a folder is one run archive (otherwise it is an experiment). Raises FormatError without folder."""
     if not folder.exists():
         raise FormatError(folder, NO_SUCH_FOLDER())
     if not folder.is_dir():
@@ -79,10 +79,10 @@ def is_run(folder: Path) -> bool:
 
 
 def load(source: Path, over_ranks: Over = "mean", metrics: Collection[str] = ()) -> Experiment:
-    """Return an experiment folder, a file of Extra-P, or profiles of other tools as an experiment.
+    """Return an experiment from a folder of runs, a file of Extra-P, or profiles of other tools.
 
-    metrics: those that somebody asks for, of which some are made of others (`MADE`).
-    Raises FormatError if there is none, and what `load_experiment` and `read_experiment` raise.
+    metrics: the requested metrics; metrics in `MADE` are computed only if they are requested. Raises FormatError if
+    there is no experiment, and the errors of `load_experiment` and `read_experiment`.
     """
     if _holds_models(source):
         raise FormatError(source, HOLDS_MODELS())
@@ -107,7 +107,7 @@ def load(source: Path, over_ranks: Over = "mean", metrics: Collection[str] = ())
 
 
 def _sampled(runs: Sequence[StoredRun]) -> list[str]:
-    """Return a note if collective operations were sampled."""
+    """Return a note if only a part of the collective operations was probed."""
     from quipu.report.text import percent
 
     probed, all_calls = (
@@ -117,7 +117,7 @@ def _sampled(runs: Sequence[StoredRun]) -> list[str]:
 
 
 def load_side(source: Path, over_ranks: Over = "mean") -> Side:
-    """Return a run, an experiment or a baseline to be compared with another; raises what `load` raises."""
+    """Return a run, an experiment or a baseline for a comparison. Raises the errors of `load`."""
     from ..compare.baseline import from_baseline, is_baseline
     from ..compare.sides import Side
 
@@ -151,12 +151,12 @@ def _measurements(source: Path, over_ranks: Over) -> Experiment:
 
 
 def or_target(given: list[str], source: Path) -> list[str]:
-    """Return the point that an option gives, or else the target that the experiment declares, written the same way."""
+    """Return the given values of a point option, or if there are none, the declared target of the experiment."""
     return given or [f"{name}={value:.17g}" for name, value in target_of(source).items()]
 
 
 def target_of(source: Path) -> Mapping[str, float]:
-    """Return the target that an experiment declares, empty if it declares none or is of another tool."""
+    """Return the declared target of an experiment; empty if there is none or the experiment is of another tool."""
     if not source.is_dir() or is_of_others(source) or is_run(source):
         return {}
     from ..merge.declared import read_declared
@@ -166,7 +166,7 @@ def target_of(source: Path) -> Mapping[str, float]:
 
 
 def _declare_again(folder: Path) -> None:
-    """Store what the campaign file of an experiment declares now: it may have changed since the last run."""
+    """Store the current declarations of the campaign file, which may have changed since the last run."""
     from ..merge.declared import FILE, read_declared, write_declared
 
     campaign = Path(read_declared(folder).campaign)
@@ -181,11 +181,11 @@ def _declare_again(folder: Path) -> None:
             now = read_campaign(campaign)
             write_declared(folder, campaign, now.grid, now.target)
         except OSError:
-            return  # the folder of somebody else: its declarations hold
+            return  # a folder without write permission: use its stored declarations
 
 
 def is_of_others(source: Path) -> bool:
-    """Whether measurements are in a file or folder of another tool, and not in run archives of Quipu."""
+    """Return whether the measurements are of another tool, not run archives of Quipu."""
     from quipu.report.formats.detect import is_folder_of_others
 
     return source.is_file() or is_folder_of_others(source)

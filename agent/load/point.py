@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points that a user gives: check that they fit an experiment."""
+"""Check that a point given by the user fits an experiment."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def checked_point(
     with_zero: Sequence[str] = (),
     ranks: Collection[str] = (),
 ) -> dict[str, float]:
-    """Return a point with a value for each of `parameters`, or for some of them if `partial`, in their order.
+    """Return a point with a value for each of `parameters`, in their order; with `partial` some may be missing.
 
-    option: where the point was given, for messages. with_zero: parameters that may be 0; others have no logarithms and
-    no negative powers there. ranks: parameters that are the number of ranks, and so whole numbers.
+    option: the option with the point, for messages. with_zero: parameters that may be 0 (all others must be above 0,
+    for logarithms and negative powers). ranks: parameters that are numbers of ranks, and therefore whole numbers.
 
-    Raises UsageError that names the parameter at fault.
+    Raises UsageError with the name of the wrong parameter.
     """
     if values and not parameters:
         raise UsageError(f"{option}: this experiment has no parameters: measure it with --param NAME=NUMBER")

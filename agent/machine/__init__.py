@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine can do, measured: caches, latencies, bandwidth, clocks, network."""
+"""Measure this machine: caches, latencies, bandwidth, clock frequencies, network."""

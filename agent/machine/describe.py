@@ -68,7 +68,7 @@ def _whole(path: Path) -> int:
 
 
 def _many(processors: str) -> int:
-    """Return the number of processors in a list such as `0-3,8`."""
+    """Return how many processors are in a list such as `0-3,8`."""
     spans = [part.partition("-") for part in processors.split(",") if part]
     return max(1, sum(int(last or first) - int(first) + 1 for first, _, last in spans))
 

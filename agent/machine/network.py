@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of a machine: α and β of messages and of collective operations, measured under a launcher."""
+"""Measure the network of a machine: latency α and time per byte β of messages and collective operations."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _TIME_LIMIT = 600.0
 
 
 def measure(launch: Sequence[str], mpicc: str = "mpicc") -> tuple[Network, ...]:
-    """Build the program that measures with `mpicc`, and run it under `launch`, such as mpirun -n 4.
+    """Build the measuring program with `mpicc`, and run it with the launch command `launch`, such as mpirun -n 4.
 
-    Raises EnvironmentProblem if the compiler is missing, MeasurementError if it or the launcher fails.
+    Raises EnvironmentProblem if the compiler is missing, MeasurementError if the compiler or the launcher fails.
     """
     source = native_file("machine/network.c")
     with tempfile.TemporaryDirectory(prefix="quipu-network-") as folder:
@@ -45,9 +45,9 @@ def _run(command: Sequence[str], hint: str) -> str:
 
 
 def networks_of(printed: str) -> tuple[Network, ...]:
-    """Return the models of lines `operation ranks bytes seconds`, by relative least squares with α and β from 0 on.
+    """Fit α + β·bytes (α, β ≥ 0) to lines `operation ranks bytes seconds`, by least squares of relative errors.
 
-    Raises FormatError for lines that say something else.
+    Raises FormatError for lines in another form.
     """
     rows: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for number, line in enumerate(printed.splitlines(), start=1):

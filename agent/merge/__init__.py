@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the raw profiles of a run to its archive, and from run archives to an experiment."""
+"""Merge the raw profiles of a run into an archive, and run archives into an experiment."""

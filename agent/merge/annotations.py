@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program says of itself: its parameters, and the iterations of its phases (agent/runtime/annotations.cpp)."""
+"""Annotations of a program: its parameters, and the iterations of its phases (agent/runtime/annotations.cpp)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _HEAD = 5  # numbers of a span before the values of the metrics
 
 
 def parameters_of(processes: Iterable[RankedProcess], given: Mapping[str, float]) -> tuple[dict[str, float], list[str]]:
-    """Return the parameters of a run, with those that its program named; and texts about those that are not certain.
+    """Return the parameters of a run, including annotations of the program; and texts about contradictions.
 
-    given: parameters that the user gave, which have priority.
+    given: parameters that the user gave; they have priority.
     """
     said: dict[str, dict[float, int]] = defaultdict(dict)
     for process in processes:
@@ -57,10 +57,10 @@ def _number(text: str) -> float:
 
 @dataclass
 class _Spans:
-    """Iterations of one phase in one thread, some of them together.
+    """Iterations of one phase in one thread, in spans of several iterations.
 
-    numbers: int64 of shape (spans, 2), the first and the last number of each span. values: (spans, 3 + metrics), how
-    many iterations there are, of how many the effort is known, seconds, and the sums of the metrics.
+    numbers: int64 of shape (spans, 2), the first and the last number of each span. values: shape (spans, 3 + metrics):
+    number of iterations, number of iterations with known effort, seconds, and sums of the metrics.
     """
 
     width: int
@@ -68,7 +68,7 @@ class _Spans:
     values: NDArray[np.float64]
 
     def widened(self, width: int) -> _Spans:
-        """Return the same with as many iterations in a span."""
+        """Return the iterations with `width` iterations per span."""
         starts = np.arange(0, len(self.values), max(1, width // self.width))
         ends = np.append(starts[1:], len(self.values)) - 1
         numbers = np.stack([self.numbers[starts, 0], self.numbers[ends, 1]], axis=1)
@@ -78,7 +78,7 @@ class _Spans:
 def iterations_of(processes: Iterable[RankedProcess]) -> IterationTable | None:
     """Return the iterations of all phases of a run, over its ranks; None if no rank has any.
 
-    Of several threads of a rank that run a phase the time is that of the slowest, and the effort is their sum.
+    If several threads of a rank run a phase, its time is the time of the slowest thread, and its effort is their sum.
     """
     by_phase: dict[str, dict[int, list[_Spans]]] = defaultdict(lambda: defaultdict(list))
     for process in processes:
@@ -98,7 +98,7 @@ def iterations_of(processes: Iterable[RankedProcess]) -> IterationTable | None:
 
 
 def _spans(text: str, seconds_per_tick: float) -> _Spans | None:
-    """Return the spans that a profile describes (agent/runtime/iterations.cpp); None if it makes no sense."""
+    """Return the spans in a text of a profile (agent/runtime/iterations.cpp); None if the text is invalid."""
     width, *parts = text.split(";")
     if not (width.isdecimal() and len(width) < 19) or int(width) == 0:
         return None

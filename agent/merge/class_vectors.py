@@ -19,12 +19,12 @@ _MOST_PATHS = 1 << 31
 
 @dataclass(frozen=True, eq=False)
 class StoredClasses:
-    """The classes of run archives, read when they are asked for.
+    """The classes of run archives; they are read at the first use.
 
-    paths: for each archive the call path of the experiment of each of its own; configuration: of each archive.
+    paths: for each archive, the call path of the experiment of each of its call paths. configuration: of each archive.
 
-    A class has no number that all runs share. It is known by what it does at which lines, its loops and its calls.
-    Classes of one call path that are alike in all that are one: their executions add up.
+    Classes have no common numbers in different runs. A class is identified by its effort at each source line, its loops
+    and its calls. Classes of one call path that are equal in all of these are combined: their executions are summed.
     """
 
     archives: Sequence[RunArchive]
@@ -33,9 +33,9 @@ class StoredClasses:
 
     @cached_property
     def vectors(self) -> ClassVectors | None:
-        """The classes of all runs together; None if one of the runs has none. Raises FormatError as `read_classes`."""
+        """The classes of all runs; None if a run has no classes. Raises FormatError like `read_classes`."""
         known: dict[tuple[object, ...], int] = {}
-        first: list[tuple[ClassCounts, int]] = []  # where each class was met first
+        first: list[tuple[ClassCounts, int]] = []  # first occurrence of each class
         keys, totals, columns, around = [], [], [], []
         for archive, path, column in zip(self.archives, self.paths, self.configuration, strict=True):
             counts = read_classes(archive.path, archive.metadata, archive.tree)
@@ -76,7 +76,7 @@ class StoredClasses:
 
 
 def _identities(counts: ClassCounts) -> Iterator[tuple[object, ...]]:
-    """Yield what tells each class from the others."""
+    """Yield a key for each class; equal keys mean the same class."""
     names = sorted(counts.effort)
     table = np.array([counts.effort[name] for name in names]).T.tolist()
     bounds = np.searchsorted(counts.place_class, np.arange(len(counts.classes) + 1)).tolist()
@@ -87,7 +87,7 @@ def _identities(counts: ClassCounts) -> Iterator[tuple[object, ...]]:
 
 
 def _described(first: Sequence[tuple[ClassCounts, int]]) -> tuple[dict[str, np.ndarray], list[Place]]:
-    """Return the effort of one execution of each class, by metric, and where each does most."""
+    """Return the effort of one execution of each class, by metric, and the source line with most of its effort."""
     names = first[0][0].effort if first else {}
     effort = {name: np.zeros(len(first)) for name in names}
     places = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many threads of a rank run at once."""
+"""The number of concurrent threads of a rank."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..archive.run import RankStatistics
 from .shard import THREAD_TIME, THREADS
 
 _MATTERS = 0.05
-"""The part of the time of a rank from which on the threads of a call path count."""
+"""Least share of the time of a rank that a call path needs to be considered."""
 
 
 def threads_at_once(tree: CallTree, statistics: Mapping[str, RankStatistics]) -> int:
-    """Return how many threads of a rank ran at once, on average over the call path with most of them.
+    """Return the mean number of concurrent threads of a rank in the call path with the largest such number.
 
-    That is the time of all threads divided by the wall time, of call paths that several threads executed. Call paths in
-    which the rank is for a short time only do not count. 1 if times were not kept, or no call path has several threads.
+    The number is the time of all threads divided by the wall time. Call paths with a small share of the time are
+    ignored. The result is 1 without times, and if no call path has several threads.
     """
     if not {"time", THREAD_TIME, THREADS} <= statistics.keys():
         return 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run counted, before it is written: the same from profile files and from a reduction over MPI."""
+"""The counts of a run before they are written; they are equal for profile files and for a reduction over MPI."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class CountedRun:
 def counted_run(
     metrics: Sequence[Metric], tree: CallTree, values: RunValues | None, statistics: RankCells
 ) -> CountedRun:
-    """Return the run.
+    """Return the run without empty call paths, unused regions and redundant metrics.
 
-    The root outside of all regions stays only if something was counted there: every thread spends some time in it, on
-    its way to the first region. Functions that were inlined stay only if they were called, or something below them was.
-    Regions are numbered in the order of the tree, those without call paths are left out. Where no call path had several
-    threads, the time of all threads is the time, and is left out.
+    - The root outside of all regions is kept only if effort was counted there: every thread spends a short time in it.
+    - Inlined functions are kept only if they, or call paths below them, were called.
+    - Regions without call paths are removed; the others are numbered in the order of the tree.
+    - If no call path had several threads, the metrics of threads are removed, because they equal time and visits.
     """
     metrics, values, statistics = _without_threads(metrics, values, statistics)
     counted = [number for number, metric in enumerate(metrics) if metric.is_effort and metric.name != "visits"]
@@ -62,7 +62,7 @@ def counted_run(
 def _without_threads(
     metrics: Sequence[Metric], values: RunValues | None, statistics: RankCells
 ) -> tuple[Sequence[Metric], RunValues | None, RankCells]:
-    """Return the same without metrics of threads if no call path was executed by more than one."""
+    """Return the run without metrics of threads if each call path was executed by one thread only."""
     names = [metric.name for metric in metrics]
     if THREADS not in names or (statistics.cells["max"][:, names.index(THREADS)] > 1).any():
         return metrics, values, statistics
@@ -75,7 +75,7 @@ def _without_threads(
 
 
 def _happened(tree: CallTree, statistics: RankCells) -> NDArray[np.bool_]:
-    """Return which call paths have any value that is not zero, or are above such ones."""
+    """Return which call paths have a value other than zero, or a call path below them has one."""
     happened: NDArray[np.bool_] = ~(statistics.cells["max"] == 0).all(axis=1)  # NaN: not known
     for path in np.flatnonzero(happened).tolist():
         above = int(tree.parent[path])

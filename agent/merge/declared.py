@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is declared of an experiment and not stored in its runs: declared.json in the folder of the experiment."""
+"""Declarations of an experiment that its runs do not contain: declared.json in the folder of the experiment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FORMAT = "quipu-declared"
 
 @dataclass(frozen=True)
 class DeclaredGrid:
-    """The process grid: the parameter that is the number of ranks, and how its ranks are arranged."""
+    """The process grid: the parameter that is the number of ranks, and the arrangement of the ranks."""
 
     parameter: str
     rule: str
@@ -29,9 +29,10 @@ class DeclaredGrid:
 
 @dataclass(frozen=True)
 class Declared:
-    """The declarations of an experiment. campaign: the file that they are from, which may have changed since.
+    """The declarations of an experiment.
 
-    target: the point that is predicted if no other is named, by parameter; empty without.
+    campaign: the campaign file of the declarations, which may have changed since. target: the default point of
+    predictions, by parameter; empty if none is declared.
     """
 
     campaign: str = ""
@@ -47,7 +48,7 @@ def write_declared(folder: Path, campaign: Path, grid: ProcessGrid | None, targe
 
 
 def read_declared(folder: Path) -> Declared:
-    """Return what is declared of the experiment in a folder; nothing if its file is not there. Raises FormatError."""
+    """Return the declarations of the experiment in a folder; empty without declared.json. Raises FormatError."""
     path = folder / FILE
     if not path.is_file():
         return Declared()
@@ -61,7 +62,7 @@ def read_declared(folder: Path) -> Declared:
 
 
 def with_declared(runs: Sequence[RunMetadata], declared: Declared) -> list[RunMetadata]:
-    """Return the metadata of runs with the declared process grid instead of that which the program made."""
+    """Return the metadata of runs with the declared process grid instead of the one that the program created."""
     grid = declared.grid
     if grid is None:
         return list(runs)
@@ -74,5 +75,5 @@ def _with_grid(run: RunMetadata, rule: ProcessGrid) -> RunMetadata:
     if ranks is None or ranks < 1 or ranks != int(ranks):
         return run
     extents = tuple(map(int, rule.at(ranks)))
-    # periods are of the dimensions that the program has, which a declared grid may order otherwise
+    # Periods belong to the dimensions of the program; a declared grid may have another order.
     return replace(run, grid=extents, periodic=run.periodic if run.grid == extents else ())

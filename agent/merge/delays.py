@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks and threads waited for, as the late ones were told during the run (agent/runtime/delays.cpp)."""
+"""Causes of waiting, as the late ranks and threads recorded them during the run (agent/runtime/delays.cpp)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from .ranks import RankedProcess
 
 
 def delays_of(processes: Iterable[RankedProcess], tree: CallTree) -> DelayTable | None:
-    """Return how long ranks and threads waited because of call paths of others; None if no profile has delays.
+    """Return the waiting times caused by the call paths of late ranks and threads; None if no profile has delays.
 
-    A cause that is no call path of the run is none. Operations that are no call paths are left out.
+    If a cause is not a call path of the run, it is recorded as unknown (-1). Operations that are not call paths of the
+    run are left out.
     """
     place = {
         (parent, tree.regions[region].name): path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The times that efficiencies are made of, read from run archives."""
+"""Read the times for efficiencies from run archives."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SEPARATING = ("all", "sample")
 
 
 def efficiency_times(runs: Sequence[StoredRun], tree: CallTree) -> list[RunTimes]:
-    """Return the times of the complete runs that kept time, by call paths of the tree of their experiment."""
+    """Return the times of the complete runs with times, by call paths of the tree of their experiment."""
     kept = [run for run in runs if run.metadata.complete and not run.metadata.counts_only]
     return [run_times(read_archive(run.path), tree) for run in kept]
 
@@ -66,9 +66,10 @@ def run_times(archive: RunArchive, tree: CallTree) -> RunTimes:
 
 
 def slowest_ranks(runs: Sequence[StoredRun], times: Sequence[RunTimes], experiment: Experiment) -> Experiment | None:
-    """Return an experiment with the values of the rank that has most time outside of MPI, in each run.
+    """Return an experiment whose values are, for each run, the values of the rank with most time outside of MPI.
 
-    times: of these runs, in this order. Configurations without values of single ranks are left out; None if all are.
+    times: the times of these runs, in the same order. Configurations without values of single ranks are left out; the
+    result is None if no configuration is left.
     """
     kept = [run for run in runs if run.metadata.complete and not run.metadata.counts_only]
     values = {name: np.full(measured.shape, np.nan) for name, measured in experiment.values.items()}
@@ -104,7 +105,7 @@ def slowest_ranks(runs: Sequence[StoredRun], times: Sequence[RunTimes], experime
 
 
 def places_of(times: Sequence[RunTimes], experiment: Experiment) -> Iterator[tuple[int, int]]:
-    """Yield the configuration and the repetition of each run in the values of its experiment."""
+    """Yield the indices of configuration and repetition of each run in the experiment."""
     points = {tuple(point): at for at, point in enumerate(experiment.points.tolist())}
     taken: dict[int, int] = defaultdict(int)
     for run in times:
@@ -114,7 +115,7 @@ def places_of(times: Sequence[RunTimes], experiment: Experiment) -> Iterator[tup
 
 
 def _threads(archive: RunArchive) -> int:
-    """Return how many threads a rank has: of its largest OpenMP team, or those that ran at once."""
+    """Return the number of threads of a rank: the size of its largest OpenMP team, or its concurrent threads."""
     if THREADS in archive.statistics:
         kinds = np.array([region.kind is RegionKind.OPENMP for region in archive.tree.regions], dtype=bool)
         teams = np.nan_to_num(archive.statistics[THREADS].max)[kinds[archive.tree.region]]
@@ -136,13 +137,13 @@ def _delays(archive: RunArchive, place: IntArray) -> Delays | None:
 
 
 def _separated(metadata: RunMetadata) -> bool:
-    """Whether the waiting in collective operations was measured."""
+    """Return whether waiting in collective operations was measured."""
     how = "" if metadata.fingerprint is None else metadata.fingerprint.facts.get("--mpi-wait", "")
     return how in _SEPARATING or (metadata.launcher.get("family") == "smpi" and how not in ("", "off"))
 
 
 def _columns(archive: RunArchive, name: str, place: IntArray, tree: CallTree) -> RankColumns:
-    """Return a metric by rank, or its statistics if the archive has no more; 0 where it was not measured."""
+    """Return a metric by rank, or its statistics if the archive has no values of ranks; 0 if not measured."""
     metadata, known = archive.metadata, archive.statistics.get(name)
     if known is None:
         return RankColumns.of_ranks(np.zeros((len(tree), metadata.ranks)))
@@ -179,7 +180,7 @@ def _of_threads(archive: RunArchive, metric: str, place: IntArray, tree: CallTre
 
 
 def _placed(values: FloatArray, place: IntArray, tree: CallTree) -> FloatArray:
-    """Return values of the call paths of a run for the call paths of its experiment; 0 outside of the program."""
+    """Return the values of a run arranged by the call paths of its experiment; 0 outside of the program."""
     result = np.zeros(len(tree))
     result[place[place >= 0]] = values[place >= 0]
     result[tree.start_and_end] = 0.0

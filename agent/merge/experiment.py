@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The experiment store: a folder of run archives as one experiment."""
+"""Load a folder of run archives as one experiment."""
 
 from __future__ import annotations
 
@@ -54,11 +54,10 @@ OverRanks = Literal["mean", "max", "sum"]
 MOST_LEFT_OUT = 12
 """Further runs that a note names after the run whose reason it gives."""
 DEVIATES = 1.5
-"""Times the median, or below it by that factor, from which on a run is named.
+"""A note names a run whose time differs from the median by more than this factor.
 
-Of runs that are slowed down by 1.6 or more, 8 % are not named, and none that scatters by 10 % is. With 1.25: 0.6 % and
-1.6 %;
-with 2: 54 % and none (benchmarks/quality_thresholds.py).
+With 1.5, the notes miss 8 % of the runs that are slowed down by 1.6 or more, and name no run with a scatter of 10 %.
+With 1.25: 0.6 % and 1.6 %. With 2: 54 % and none (benchmarks/quality_thresholds.py).
 """
 _LEAST_OF_MEDIAN = 3
 _NAMED_OF_A_GROUP = 3
@@ -67,17 +66,17 @@ _RANKS = re.compile(r"\b(ranks?|process(?:es)?) \d+(?:[-, ]+\d+)*")
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run archive of an experiment folder: where it is and its metadata."""
+    """A run archive of an experiment folder: its path and metadata."""
 
     path: Path
     metadata: RunMetadata
 
 
 def find_runs(folder: Path | str) -> list[StoredRun]:
-    """Return the run archives in a folder (or the one that the folder is), by parameters and repetition.
+    """Return the run archives in a folder, or the folder itself if it is one, sorted by parameters and repetition.
 
-    Hidden folders (raw profiles, archives that are being written) do not count. Raises FormatError if the folder
-    cannot be read or one of the archives has a bad run.json.
+    Hidden folders (raw profiles, unfinished archives) are ignored. Raises FormatError if the folder cannot be read or
+    the run.json of an archive is invalid.
     """
     runs, errors = scan_runs(folder)
     if errors:
@@ -86,7 +85,7 @@ def find_runs(folder: Path | str) -> list[StoredRun]:
 
 
 def scan_runs(folder: Path | str) -> tuple[list[StoredRun], list[FormatError]]:
-    """Return the readable run archives in a folder as `find_runs` does, and the errors of the others."""
+    """Return the readable run archives in a folder like `find_runs`, and the errors of the unreadable ones."""
     folder = Path(folder)
     if is_archive(folder):
         return [StoredRun(folder, read_metadata(folder))], []
@@ -115,7 +114,7 @@ _mixed: ContextVar[bool] = ContextVar("mixed", default=False)
 
 @contextmanager
 def mixed_runs(allowed: bool) -> Iterator[None]:
-    """While this lasts, experiments may have runs of different programs, commands or machines, if that is allowed."""
+    """In this context, experiments may contain runs of different programs, commands or machines if `allowed`."""
     token = _mixed.set(allowed)
     try:
         yield
@@ -124,10 +123,10 @@ def mixed_runs(allowed: bool) -> Iterator[None]:
 
 
 class NoCompleteRun(MeasurementError):
-    """An experiment has no run that is complete. runs: those that it has."""
+    """The experiment contains no complete run. runs: the incomplete runs."""
 
     def __init__(self, message: str, runs: tuple[Path, ...]) -> None:
-        """Make an error of a message and the folders of the runs."""
+        """Create the error from a message and the folders of the runs."""
         super().__init__(message)
         self.runs = runs
 
@@ -135,17 +134,19 @@ class NoCompleteRun(MeasurementError):
 def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Experiment:
     """Return the runs of a folder (or a single run archive) as one experiment.
 
-    Call paths of different runs are the same if the linker names from their roots are. Threads of a rank combine by
-    `over_locations` of the metric, then the ranks by `over_ranks`; metrics with over_locations "max" always take the
-    largest over the ranks. What call paths hold of the heap is that of the rank with the largest heap. With "max",
-    inclusive values are those of the rank that has most. Runs that failed or are partial are left out and named in
-    `notes`, as are those of which measuring was a large part; what it cost is a metric of single runs only.
+    Call paths of different runs are the same if the linker names from their roots are equal. The values of a rank are
+    combined over threads by `over_locations` of the metric, then over ranks by `over_ranks`. Exceptions:
 
-    What is declared of the experiment (`declared.py`) holds for all runs. Where some runs only counted, those that kept
-    time are an experiment within (`Experiment.timed`), the same as without the others.
+    - Metrics with over_locations "max" always take the maximum over the ranks.
+    - The metric heap_held has the values of the rank with the largest heap.
+    - With over_ranks "max", inclusive values are the values of the rank with the largest inclusive value.
 
-    Raises FormatError for unreadable archives, NoCompleteRun, and MeasurementError if there is no run, or the runs do
-    not have the same parameters, or are of different programs, commands or machines (unless `mixed_runs` allows that).
+    Failed and partial runs are left out, and `notes` names them. `notes` also names the run with the largest overhead.
+    The metric `overhead` exists only in single runs. The declarations of the experiment (`declared.py`) apply to all
+    runs. If some runs are count-only, `Experiment.timed` is the experiment of the other runs.
+
+    Raises FormatError for unreadable archives, and NoCompleteRun. Raises MeasurementError if there is no run, or if the
+    runs have different parameters, programs, commands or machines (see `mixed_runs`).
     """
     folder = Path(folder)
     if over_ranks not in ("mean", "max", "sum"):
@@ -163,7 +164,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
             tuple(run.path for run in stored),
         )
     names = _parameter_names(folder, usable)
-    usable.sort(key=lambda run: run.metadata.counts_only)  # those that kept time first: they say what is alike
+    usable.sort(key=lambda run: run.metadata.counts_only)  # runs with times first: they define the reference conditions
     notes.extend(_expect_alike(folder, usable))
     archives = [read_archive(run.path, values=False) for run in steps("reading runs", usable)]
     whole, paths = _experiment(folder, names, usable, archives, over_ranks)
@@ -186,7 +187,7 @@ def _experiment(
     archives: Sequence[RunArchive],
     over_ranks: OverRanks,
 ) -> tuple[Experiment, list[IntArray]]:
-    """Return runs as one experiment, and the call path in its tree of each call path of each run."""
+    """Return runs as one experiment, and for each run the call paths of the experiment of its call paths."""
     notes = [*_problems(archives), *_slowed(archives)]
     tree, paths = unify_trees([archive.tree for archive in archives])
     points, configuration, repetition = _layout(names, usable)
@@ -213,7 +214,7 @@ def _experiment(
                 column[:, where, count] = 0.0
                 column[path, where, count] = _combined(known, metric, over_ranks)
         values[name] = column
-    if HELD in values:  # a rank runs out of memory, and not their mean
+    if HELD in values:  # the rank with the largest heap runs out of memory first, not the mean
         with_heap = [number for number, archive in enumerate(archives) if HELD in archive.statistics]
         held = columns_of_one_rank([archives[number] for number in with_heap], HELD)
         for number, of_one in zip(with_heap, held, strict=True):
@@ -261,7 +262,7 @@ def _experiment(
 
 
 def _expect_alike(folder: Path, runs: Sequence[StoredRun]) -> list[str]:
-    """Return a note if runs of different fingerprints are mixed, which has to be allowed."""
+    """Return a note if the runs have different fingerprints. Raises MeasurementError unless mixing is allowed."""
     found = groups(runs, [run.metadata.fingerprint for run in runs])
     if len(found) == 1:
         return []
@@ -281,7 +282,7 @@ def _group(runs: Sequence[StoredRun]) -> str:
 
 
 def _left_out(runs: Sequence[StoredRun]) -> list[str]:
-    """Return which runs are left out and why; those whose reasons differ in ranks and processes only share a note."""
+    """Return notes on the runs that are left out; runs whose reasons differ only in numbers share a note."""
     alike: dict[str, list[StoredRun]] = {}
     for run in runs:
         alike.setdefault(_RANKS.sub("ranks or processes", why_incomplete(run.metadata)), []).append(run)
@@ -300,7 +301,7 @@ def _left_out_together(runs: Sequence[StoredRun]) -> str:
 
 
 def _problems(archives: Sequence[RunArchive]) -> list[str]:
-    """Return the problems of runs, each text once, with the runs that have it."""
+    """Return the problems of runs, each text once, with the names of its runs."""
     runs: dict[str, list[str]] = {}
     for archive in archives:
         for problem in archive.metadata.problems:
@@ -315,7 +316,7 @@ def _named(names: list[str], of: int) -> str:
 
 
 def _matrices(runs: Sequence[StoredRun]) -> dict[int, CommunicationMatrix]:
-    """Return who sent to whom in one run of each number of ranks, where that is known."""
+    """Return the communication matrix of one run for each number of ranks, if it is known."""
     found: dict[int, CommunicationMatrix] = {}
     for ranks, own in {run.metadata.ranks: run for run in reversed(runs)}.items():
         if (matrix := read_communication(own.path)) is not None:
@@ -324,7 +325,7 @@ def _matrices(runs: Sequence[StoredRun]) -> dict[int, CommunicationMatrix]:
 
 
 def why_incomplete(metadata: RunMetadata) -> str:
-    """Return in words why a run does not count as complete."""
+    """Return a text that explains why a run is not complete."""
     if metadata.problems:
         return "; ".join(metadata.problems)
     if metadata.exit_code is None:
@@ -335,7 +336,7 @@ def why_incomplete(metadata: RunMetadata) -> str:
 
 
 def _parameter_names(folder: Path, runs: Sequence[StoredRun]) -> tuple[str, ...]:
-    """Return the parameter names, in the order of the first run; error if the runs do not agree."""
+    """Return the parameter names in the order of the first run. Raises MeasurementError if runs differ."""
     first = runs[0].metadata.parameters
     for run in runs[1:]:
         if set(run.metadata.parameters) != set(first):
@@ -356,7 +357,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _layout(names: tuple[str, ...], runs: Sequence[StoredRun]) -> tuple[FloatArray, list[int], IntArray]:
-    """Return the points in sorted order and, per run, its configuration and its place among the repetitions."""
+    """Return the points in sorted order, and for each run its configuration and the index of its repetition."""
     keys = [tuple(float(run.metadata.parameters[name]) for name in names) for run in runs]
     ordered = sorted(set(keys))
     index = {key: number for number, key in enumerate(ordered)}
@@ -373,14 +374,14 @@ def _layout(names: tuple[str, ...], runs: Sequence[StoredRun]) -> tuple[FloatArr
 def _loaded(
     runs: Sequence[StoredRun], configuration: Sequence[int], repetition: IntArray, shape: tuple[int, int]
 ) -> NDArray[np.bool_]:
-    """Return which runs were made on a loaded machine; shape (configurations, repetitions)."""
+    """Return which runs were on a loaded machine; shape (configurations, repetitions)."""
     loaded = np.zeros(shape, dtype=bool)
     loaded[list(configuration), repetition] = [run.metadata.loaded for run in runs]
     return loaded
 
 
 def _slowed(archives: Sequence[RunArchive]) -> list[str]:
-    """Return a note on the run of which measuring was the largest part, if it was a large one."""
+    """Return a note on the run with the largest share of overhead, if this share is large."""
     share = {
         archive: 0.0 if archive.metadata.simulated_by_effort else overhead_share(archive.metadata.overhead)
         for archive in archives
@@ -418,7 +419,7 @@ def _deviating(
 
 
 def _metrics(archives: Sequence[RunArchive]) -> dict[str, Metric]:
-    """Return the metrics of all runs; FormatError if two runs define one differently."""
+    """Return the metrics of all runs. Raises FormatError if two runs define a metric differently."""
     metrics: dict[str, Metric] = {}
     for archive in archives:
         for metric in archive.metadata.metrics:
@@ -433,9 +434,9 @@ def _metrics(archives: Sequence[RunArchive]) -> dict[str, Metric]:
 
 
 def _statistics(archive: RunArchive, name: str) -> RankStatistics | None:
-    """Return the statistics of a metric over ranks; None if they are not known.
+    """Return the statistics of a metric over ranks; None if they are unknown.
 
-    If ranks had one thread each, thread_time and threads follow from time and visits.
+    If each rank had one thread, thread_time and threads are derived from time and visits.
     """
     if name in archive.statistics or not {"time", "visits"} <= archive.statistics.keys():
         return archive.statistics.get(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that were not instrumented, by samples: those outside of all regions, and a flat profile of all."""
+"""Functions without instrumentation, from samples: call paths outside of all regions, and a flat profile."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _CLOCK = "task_clock"
 
 @dataclass(frozen=True)
 class Function:
-    """A function of a program or library; `name` is empty where nothing is known of it."""
+    """A function of a program or library; `name` is empty if it is unknown."""
 
     name: str
     library: str
 
     @property
     def region(self) -> Region:
-        """Return it as a region."""
+        """The function as a region."""
         name = self.name or f"unknown in {Path(self.library).name or 'code that was unloaded'}"
         return Region(name, name, file=self.library)
 
@@ -53,7 +53,7 @@ def functions_of(addresses: SampledAddresses) -> list[Function]:
 def with_functions(profile: ProcessProfile) -> ProcessProfile:
     """Return the profile with call paths for functions that ran outside of all regions; unchanged without samples.
 
-    They are roots: samples do not say who called. Their time is the processor time by samples.
+    These call paths are roots, because samples do not contain callers. Their time is the sampled processor time.
     """
     addresses = profile.addresses
     if addresses is None or not addresses.outside.any():
@@ -91,9 +91,9 @@ def with_functions(profile: ProcessProfile) -> ProcessProfile:
 
 
 def flat_profile(profiles: Iterable[ProcessProfile]) -> list[dict[str, Any]]:
-    """Return what samples counted by function, over all processes, in regions or not: those with most samples first.
+    """Return the samples of all processes by function, inside and outside of regions, in descending order of samples.
 
-    Each has "function", "library" and the metrics of the sampler.
+    Each entry has "function", "library" and the metrics of the sampler.
     """
     totals: dict[Function, dict[str, int]] = {}
     for profile in profiles:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inclusive values of the rank that has most, where ranks are combined by their largest value."""
+"""Inclusive values of the rank with the largest value, for experiments that combine ranks by their maximum."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ def largest_inclusive(
     metrics: Mapping[str, Metric],
     shape: tuple[int, int, int],
 ) -> tuple[dict[str, FloatArray], list[str]]:
-    """Return per metric that adds up the largest inclusive value of a rank, in this shape, and notes.
+    """Return the largest inclusive value of a rank, for each additive metric and in the given shape, and notes.
 
-    paths: where call paths of each run are in the experiment; places: its configuration and repetition. Of runs without
-    the values of each rank it is the sum of the maxima of call paths, which is an upper bound; a note names them.
+    paths: for each run, the call path of the experiment of each of its call paths. places: configuration and repetition
+    of each run. For runs without values of each rank, the result is the sum of the maxima of the call paths, which is
+    an upper bound; a note names these runs.
     """
     result = {name: np.full(shape, np.nan) for name, metric in metrics.items() if metric.over_locations == "sum"}
     bounded = []
@@ -33,7 +34,7 @@ def largest_inclusive(
         if values is None and archive.metadata.ranks > 1:
             bounded.append(archive.path.name)
         for name, column in result.items():
-            own = "time" if name == THREAD_TIME and name not in archive.statistics else name  # of the only thread
+            own = "time" if name == THREAD_TIME and name not in archive.statistics else name  # equal for one thread
             if own in archive.statistics:
                 column[:, where, count] = 0.0
                 column[path, where, count] = _largest(archive, values, own)
@@ -44,15 +45,16 @@ def largest_inclusive(
 
 
 ONE_RANK = 1.05
-"""How much larger the sum of maxima over ranks may be than the sum of one rank, for both to be of the same rank."""
+"""Largest ratio of the sum of maxima over ranks to the sum of one rank for which all maxima count as of one rank."""
 
 
 def columns_of_one_rank(archives: Sequence[RunArchive], name: str) -> list[FloatArray]:
-    """Return what one rank of each run has of a metric: the rank whose sum over all call paths is the largest.
+    """Return the values of a metric for one rank of each run: the rank with the largest sum over all call paths.
 
-    Shape of each: (call paths,). They are the maxima over ranks of each call path if these are of one rank in all runs,
-    or nearly: then they have simpler laws, because no other rank is the largest one at another configuration. They are
-    maxima, too, where the values of each rank are not known; their sum is an upper bound then.
+    The shape for each run is (call paths,). If almost all maxima over the ranks belong to this rank in all runs, the
+    result is the maxima: they have simpler models, because the rank of the maximum does not change between
+    configurations. If the values of each rank are unknown, the result is the maxima, too; then their sum is an upper
+    bound.
     """
     maxima, columns = [archive.statistics[name].max for archive in archives], []
     for archive, most in zip(archives, maxima, strict=True):
@@ -67,7 +69,7 @@ def columns_of_one_rank(archives: Sequence[RunArchive], name: str) -> list[Float
 
 
 def _values(archive: RunArchive) -> RunValues | None:
-    """Return the values of each rank, None where they were not kept or are damaged: statistics have to do."""
+    """Return the values of each rank; None if they are missing or damaged, so that statistics must be used."""
     if not archive.metadata.rank_columns:
         return None
     try:
@@ -77,7 +79,7 @@ def _values(archive: RunArchive) -> RunValues | None:
 
 
 def _largest(archive: RunArchive, values: RunValues | None, name: str) -> FloatArray:
-    """Return the largest inclusive value of a rank of each call path, threads summed; shape (call paths,)."""
+    """Return the largest inclusive value of a rank for each call path, summed over threads; shape (call paths,)."""
     if values is None:
         return archive.tree.inclusive(archive.statistics[name].max)
     found = archive.tree.inclusive(_dense(archive, values, name)).max(axis=1)
@@ -86,7 +88,7 @@ def _largest(archive: RunArchive, values: RunValues | None, name: str) -> FloatA
 
 
 def _dense(archive: RunArchive, values: RunValues, name: str) -> FloatArray:
-    """Return the values of each rank, threads summed; shape (call paths, ranks)."""
+    """Return the values of each rank, summed over threads; shape (call paths, ranks)."""
     ranks, column = np.unique(values.rank, return_inverse=True)
     dense = np.zeros((len(archive.tree), max(ranks.size, 1)))
     np.add.at(dense, (values.callpath, column), np.nan_to_num(values.metrics[name].astype(np.float64)))

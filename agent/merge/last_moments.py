@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time of killed processes from their latest event to their end, for the call path that was active.
 
-Counters of a profile are up to date at each event (a region is entered or left); what passes after the latest one is
-in no counter until the next. A process that is killed in between left the moment of that event and the active call
-path in its file; when it ended is known from, in this order:
+The runtime updates the counters of a profile at each event: a region is entered or left. The time after the latest
+event is in no counter. If a process is killed, its file contains the time of the latest event and the active call path.
+The time of its end is known from the first available source:
 
-1. the node agent, which the kernel notifies at once (exact);
-2. the agent's latest look, if the agent was killed, too (at most one interval early, by default 0.2 s);
-3. the end of the launch, if there was no agent or it came too late (the rank may have ended earlier).
+1. The node agent, which the kernel notifies of the end (exact).
+2. The latest sample of the agent, if the agent was killed, too (at most one interval too early, by default 0.2 s).
+3. The end of the launch, if there was no agent (the rank may have ended earlier).
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _WENT_ON = (
     "it counted for longer than the launch lasted: it went on after the end of the launch, or its clock jumped; its "
     "times were reduced to the time before the end"
 )
-_CLOCKS_DIFFER = 0.01  # of a time: counted in ticks, and by the system
-_MOMENT = 0.1  # seconds: what lies between the readings of two clocks at one moment
+_CLOCKS_DIFFER = 0.01  # largest relative difference between a time in ticks and by the system clock
+_MOMENT = 0.1  # seconds between the readings of two clocks for the same moment
 _LATEST = 1 << 63
 
 
 @dataclass(frozen=True)
 class HostEnds:
-    """What the agent of one host saw. All times are CLOCK_MONOTONIC of that host in ns.
+    """The ends of processes that the agent of one host recorded. Times are CLOCK_MONOTONIC of this host (ns).
 
-    ended: by pid when processes ended. alive: when processes that are not in `ended` were still there (None: the
-    agent ended by itself, and does not know).
+    ended: time of the end by process id. alive: the latest time at which all other processes were alive; None if the
+    agent ended regularly.
     """
 
     ended: Mapping[int, int] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class HostEnds:
 
 
 def ends_by_host(nodes: Sequence[Mapping[str, Any]], alive: Mapping[str, int]) -> dict[str, HostEnds]:
-    """Return what all agents saw. nodes: contents of node-<host>.json; alive: of alive-<host>, by host."""
+    """Return the records of all agents. nodes: contents of node-<host>.json. alive: times in alive-<host>, by host."""
     result = {host: HostEnds(alive=moment) for host, moment in alive.items()}
     for node in nodes:
         host, processes = node.get("host"), node.get("processes")
@@ -67,9 +67,9 @@ def _is_moment(value: object) -> TypeGuard[int]:
 
 
 def launch_end(metadata: RunMetadata) -> LaunchEnd:
-    """Return when the launch ended, as far as that is known."""
+    """Return the time of the end of the launch, as far as it is known."""
     began, host = metadata.launcher.get("began_ns"), metadata.launcher.get("host")
-    simulated = metadata.launcher.get("family") == "smpi"  # time of its own, which may be longer
+    simulated = metadata.launcher.get("family") == "smpi"  # simulated time may be longer than the launch
     seconds = None if simulated or metadata.seconds is None else max(0.0, metadata.seconds)
     if seconds is not None and _is_moment(began) and isinstance(host, str):
         return LaunchEnd(_epoch_of_end(metadata), host, began + int(seconds * 1e9), seconds)
@@ -89,9 +89,9 @@ def _epoch_of_end(metadata: RunMetadata) -> int | None:
 
 @dataclass(frozen=True)
 class LaunchEnd:
-    """When a launch ended, as far as that is known: ns since 1970 (epoch), and of CLOCK_MONOTONIC of its host (at).
+    """The end of a launch. epoch: ns since 1970. at: CLOCK_MONOTONIC of its host (ns). seconds: duration.
 
-    seconds: how long it lasted.
+    None: unknown.
     """
 
     epoch: int | None = None
@@ -100,7 +100,7 @@ class LaunchEnd:
     seconds: float | None = None
 
     def is_exceeded_by(self, seconds: float) -> bool:
-        """Whether no process of the launch can have lasted so long."""
+        """Return whether a duration is longer than any process of the launch can have run."""
         return self.seconds is not None and seconds > self.seconds * (1 + _CLOCKS_DIFFER) + _MOMENT
 
 
@@ -109,10 +109,10 @@ NOT_KNOWN = LaunchEnd()
 
 @dataclass(frozen=True)
 class End:
-    """How a process ended, in ns of CLOCK_MONOTONIC of its host.
+    """The end of a process. Times are CLOCK_MONOTONIC of its host (ns); None: unknown.
 
-    killed: it did not end by itself. at: when it ended then; None: not known. launch: when the launch ended, before
-    which all that counts has happened; None: not known. longest: seconds that the launch lasted; None: not known.
+    killed: whether the process was killed. at: time of its end, if it was. launch: time of the end of the launch; later
+    events do not count. longest: duration of the launch (seconds).
     """
 
     killed: bool = False
@@ -124,10 +124,10 @@ class End:
 def ends_of(
     profiles: Sequence[ProcessProfile], hosts: Mapping[str, HostEnds], launch: LaunchEnd = NOT_KNOWN
 ) -> tuple[End, ...]:
-    """Return for each profile how its process ended. Call paths are not looked at.
+    """Return the end of the process of each profile. Call paths are not used.
 
-    A program that calls exec leaves a profile for each of its programs under one pid: it ended when the next began. No
-    process lasts longer than the launch, which may end before its background processes.
+    If a process calls exec, each of its programs has a profile with the same process id. A program then ends when the
+    next one begins. No process counts longer than the launch, although background processes may run longer.
     """
     begins: dict[tuple[str, int], list[ProcessProfile]] = defaultdict(list)
     for profile in sorted(profiles, key=lambda profile: profile.stage):
@@ -138,7 +138,7 @@ def ends_of(
         limit = launch.at if host == launch.host else None
         later = [other for other in begins[host, profile.pid] if other.stage > profile.stage]
         if later and limit is not None and profile.start_ns <= later[0].start_ns:
-            limit = min(limit, later[0].start_ns)  # its numbers ended there
+            limit = min(limit, later[0].start_ns)  # the next program has this process id from there on
         if profile.state is ProfileState.ENDED:
             result.append(End(launch=limit, longest=launch.seconds))
         else:
@@ -149,9 +149,9 @@ def ends_of(
 
 
 def until_the_end(profile: ProcessProfile, end: End | None) -> ProcessProfile:
-    """Return the profile; that of a process that was killed has its time up to the end.
+    """Return the profile; for a killed process, with the time between its latest event and its end.
 
-    Time of a process that went on after the launch is that up to the end of the launch.
+    The time of a process that continued after the launch is limited to the end of the launch.
     """
     if end is None:
         return profile
@@ -165,7 +165,7 @@ def until_the_end(profile: ProcessProfile, end: End | None) -> ProcessProfile:
 
 
 def _lived(profile: ProcessProfile, end_ns: int | None, longest: float | None) -> float | None:
-    """Return the seconds from the start of a process to a moment; None if that cannot be, as clocks disagree."""
+    """Return the seconds from the start of a process to a moment; None if the clocks contradict each other."""
     if end_ns is None:
         return None
     lived = (end_ns - profile.start_ns) * 1e-9
@@ -175,7 +175,7 @@ def _lived(profile: ProcessProfile, end_ns: int | None, longest: float | None) -
 
 
 def _within(profile: ProcessProfile, end: End) -> ProcessProfile:
-    """Return the profile with times reduced where a thread counted longer than the launch lasted."""
+    """Return the profile with reduced times for threads whose time exceeds the duration of the launch."""
     if profile.clock is Clock.NONE or "time" not in profile.values or not profile.parent.size:
         return profile
     lived, problem = _lived(profile, end.launch, end.longest), _WENT_ON
@@ -200,22 +200,22 @@ def _within(profile: ProcessProfile, end: End) -> ProcessProfile:
 
 
 def _share_within(time: FloatArray, lived: float) -> FloatArray:
-    """Return the share of each call path of a thread that remains if they may have so many seconds together.
+    """Return the factor for the time of each call path of a thread so that their sum is at most `lived` seconds.
 
-    The longest are reduced, all to the same time: a clock that jumped makes one of them too long.
+    Only the longest times are reduced, all to the same time, because a jump of the clock makes one time too long.
     """
     if time.sum() <= lived * (1 + _CLOCKS_DIFFER):
         return np.ones(time.size)
     ascending = np.sort(time)
     before = np.concatenate([[0.0], np.cumsum(ascending)[:-1]])
-    levels = (lived - before) / np.arange(time.size, 0, -1)  # if all from there on have the same
+    levels = (lived - before) / np.arange(time.size, 0, -1)  # equal level of all times from each index on
     level = max(0.0, float(levels[np.argmax(levels <= ascending)]))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(time > level, level / time, 1.0)
 
 
 def _needs_end(profile: ProcessProfile) -> bool:
-    """Whether threads of the process were active, and kept time, when it ended."""
+    """Return whether threads of the process were active and measured time when it ended."""
     if profile.state is ProfileState.ENDED or profile.clock is Clock.NONE or "time" not in profile.values:
         return False
     return bool(np.isfinite(profile.seconds_per_tick)) and bool((profile.threads.node >= 0).any())
@@ -232,7 +232,7 @@ def _end_of(profile: ProcessProfile, host: HostEnds | None, launch: LaunchEnd) -
 def _until(profile: ProcessProfile, lived: float) -> ProcessProfile:
     """Return the profile with the time from the latest event of each thread to its end on its active call path.
 
-    lived: seconds of the process. No thread has more, whatever its clock did.
+    lived: duration of the process (seconds), which limits the time of each thread.
     """
     time = profile.values["time"].astype(np.float64)
     threads = np.bincount(profile.location, weights=np.nan_to_num(time))

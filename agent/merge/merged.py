@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a raw folder is merged already: whoever merged it was ended before the folder was removed."""
+"""Detect raw folders that are already merged, because a merge was killed before it removed the folder."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .run import merge_command
 
 
 def merged_as(raw: Path, experiment: Path) -> Path | None:
-    """Return the archive in an experiment folder that has the processes of a raw folder, None if none has.
+    """Return the archive in an experiment folder that contains the processes of a raw folder; None if there is none.
 
-    It began at the same millisecond with the same command, and has a rank with the number of one of these processes.
+    Such an archive has the same start time (ms) and command, and a rank with the process id of one of these processes.
     Raises FormatError if the raw folder or its launch.json cannot be read.
     """
     launched = read_launch(raw).metadata
@@ -32,7 +32,7 @@ def merged_as(raw: Path, experiment: Path) -> Path | None:
 
 
 def settled_after_interruption(raw: Path, experiment: Path) -> str:
-    """Remove the raw folder of this process if nothing was counted, or it is merged; else return where it is."""
+    """Remove a raw folder that is empty or merged, otherwise keep it. Return a text for the user, or an empty one."""
     try:
         counted = any(raw.glob("profile-*.quipu"))
         archive = merged_as(raw, experiment) if counted else None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the merge has in common with the reduction over MPI: libquipu_merge.so, from mpi_wrap/native/reduction.
+"""The functions that the merge shares with the reduction over MPI: libquipu_merge.so (mpi_wrap/native/reduction).
 
-Arrays are checked there: whatever a profile holds, nothing is read or written outside of them.
+The library checks all indices, so that a damaged profile never causes an access outside of an array.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ CELL = np.dtype(
     ],
     align=True,
 )
-"""struct quipu_cell of cells.h: statistics of one metric of one call path over some ranks; all zero: over none.
+"""struct quipu_cell of cells.h: statistics of one metric of one call path over some ranks; all zero without ranks.
 
-m2: sum of squared deviations from the mean; min_rank, max_rank: the lowest ranks with these values; present: ranks
-that have the call path; known: ranks whose value is known, 0 on those that do not have the call path. level, used,
-bucket, count: the quantile sketch (archive/sketch.py).
+- m2: sum of squared deviations from the mean. min_rank, max_rank: the lowest ranks with the minimum and the maximum.
+- present: number of ranks with the call path.
+- known: number of ranks with a known value; a rank without the call path has the known value 0.
+- level, used, bucket, count: the quantile sketch (archive/sketch.py).
 """
 Cells = NDArray[np.void]
 SMALLEST_CELL = 29
-"""Bytes of a cell in a message, at least."""
+"""Smallest size of a cell in a message (bytes)."""
 
 
 class _ThreadRows(ctypes.Structure):
@@ -70,7 +71,7 @@ _FUNCTIONS = {
 
 
 def _path() -> Path:
-    """Return the library below QUIPU_HOME, or, if that has only what programs are measured with, our own."""
+    """Return the library below QUIPU_HOME, or the installed one if QUIPU_HOME contains only the measuring parts."""
     try:
         return native_file(LIBRARY)
     except EnvironmentProblem:
@@ -95,10 +96,10 @@ def _functions() -> dict[str, Callable[..., int]]:
 
 
 def unify_nodes(parent: IntArray, region: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the call paths of all nodes, and parents and regions of these call paths, level by level.
+    """Return the call path of each node, and the parents and regions of these call paths, level by level.
 
-    parent: indices, -1: a root; they come before their children. Two nodes are on the same call path if the regions
-    from their roots are. Siblings are in the order in which the nodes first name them.
+    parent: indices, -1: a root; parents come before their children. Two nodes have the same call path if the regions
+    from their roots are equal. Siblings are in the order of their first node.
     """
     nodes = parent.size
     if nodes >= _ROOT:
@@ -116,14 +117,14 @@ def unify_nodes(parent: IntArray, region: IntArray) -> tuple[IntArray, IntArray,
 
 
 def merge_cells(into: Cells, other: Cells) -> None:
-    """Add the ranks of other cells, which are none of the same ranks."""
+    """Add the statistics of other ranks to cells; the two sets of ranks must be disjoint."""
     if into.shape != other.shape:
         raise ValueError(f"cells of shape {into.shape} and {other.shape} do not go together")
     _functions()["quipu_cells_merge"](into, other, into.size)
 
 
 def unpacked_cells(message: bytes, count: int) -> Cells:
-    """Return the cells of a message of the reduction. Raises ValueError if they are not so many or make no sense."""
+    """Return the cells of a message of the reduction. Raises ValueError for another number or inconsistent cells."""
     cells = np.zeros(count, dtype=CELL)
     if not _functions()["quipu_cells_merge_packed"](cells, count, message, len(message)):
         raise ValueError("statistics make no sense")
@@ -135,8 +136,8 @@ def add_rows(
 ) -> None:
     """Add the values of one metric on `ranks`, ascending, to cells of shape (call paths, metrics).
 
-    path, rank, values: rows, sorted by path, then rank. Several rows of a rank are its threads: their sum counts, or
-    the largest. NaN: not known. Raises ValueError if rows are not sorted or of no such call path and rank.
+    path, rank, values: rows, sorted by path, then rank. Several rows of a rank are its threads; their sum or maximum is
+    used. NaN: unknown. Raises ValueError if rows are not sorted, or have an invalid call path or rank.
     """
     paths, metrics = cells.shape
     rows = values.size
@@ -156,11 +157,11 @@ def add_rows(
 def wall_times(
     path: IntArray, thread: IntArray, parent: IntArray, visits: FloatArray, time: FloatArray, wait: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return wall time, the waiting in it, and how many threads executed the call path, of each row of a process.
+    """Return wall time, the waiting in it, and the number of threads that executed the call path, for each row.
 
-    path, thread: of each row; the main thread has the least number. parent: of call paths, -1 without one. visits,
-    time, wait: what the thread counted. Wall times of all rows add up to the time of the main thread (wall.c).
-    Raises ValueError if rows name what does not exist.
+    The rows are of one process. path, thread: of each row; the main thread has the smallest number. parent: of each
+    call path, -1: none. visits, time, wait: counts of the thread. The wall times of all rows sum to the time of the
+    main thread (wall.c). Raises ValueError for a row with an invalid call path.
     """
     path, thread, parent = (np.ascontiguousarray(array, dtype=np.int64) for array in (path, thread, parent))
     entered = np.ascontiguousarray(visits, dtype=np.float64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ranks of each node: what its agent saw of them, and those that it did not see because they ended soon."""
+"""The ranks of each node: the ranks that the node agent recorded, and ranks that ended before it saw them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..launch.raw_folder import RankFile
 def with_ranks(nodes: Sequence[Mapping[str, Any]], files: Iterable[RankFile]) -> tuple[Mapping[str, Any], ...]:
     """Return the nodes with a record of each rank.
 
-    If the command started several jobs, one after the other, those of the job with most ranks on the node.
+    If the command started several jobs in succession, the ranks are of the job with most ranks on the node.
     """
     by_host: dict[str, dict[int, list[RankFile]]] = {}
     for file in files:

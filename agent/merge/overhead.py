@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What measuring a run cost, in total, and the call paths that it dominates (docs/design/overhead.md)."""
+"""The overhead of a run, in total, and the call paths that it dominates (docs/design/overhead.md)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..profile.overhead import OVERHEAD, EventCosts, are_mpi, event_costs
 from ..profile.reader import ProcessProfile
 
 DOMINATED = 0.2
-"""Share of its inclusive time above which a call path counts as dominated by measuring."""
+"""A call path is dominated by overhead if overhead takes more than this share of its inclusive time."""
 MATTERS = 0.01
-"""Share of the whole time below which a call path is not worth a warning."""
+"""A call path with less than this share of the total time causes no warning."""
 
 
 def costs_of(profile: ProcessProfile) -> dict[str, float]:
-    """Return what measuring a process cost, as in `totals`; empty if it does not say what its events cost."""
+    """Return the overhead of a process as in `totals`; empty if it did not record the costs of events."""
     costs = event_costs(profile.attributes)
     if costs is None or OVERHEAD.name not in profile.values:
         return {}
@@ -37,10 +37,10 @@ def costs_of(profile: ProcessProfile) -> dict[str, float]:
 def costs_of_events(
     attributes: Mapping[str, str], pairs: int, of_mpi: int, time: float, events: tuple[int, int]
 ) -> dict[str, float]:
-    """Return the same as `costs_of` from sums over all call paths of a process.
+    """Return the overhead of a process like `costs_of`, from sums over all its call paths.
 
-    pairs: of_mpi of them are of MPI functions; time: seconds, without the roots of locations; events: the others of
-    `EVENTS`.
+    pairs: enter and exit pairs, including of_mpi pairs of MPI functions. time: seconds without the roots of locations.
+    events: the other elements of `EVENTS`.
     """
     costs = event_costs(attributes)
     if costs is None:
@@ -73,15 +73,17 @@ def _of_process(
 
 
 def totals(processes: Iterable[Mapping[str, float]], nodes: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return what measuring a run cost, for run.json, from `costs_of` its processes; empty if none says it.
+    """Return the overhead of a run for run.json, from `costs_of` its processes; empty if no process recorded it.
 
-    visits, mpi_visits: numbers of enter and exit pairs; seconds of all processes and threads together: hooks, mpi,
-    counters (quiet functions too), probes (barriers before collectives, beyond the waiting) and their sum, total.
-    probed, collectives: calls of collective operations that had such a barrier, of those that might have had one.
-    time: seconds that were measured, of which this is a part. pair, outside: seconds of one pair, and of the part of it
-    that its caller's time contains, means over the processes. untimed: call paths that lost their time to their
-    callers because they were entered too often; untimed_first, untimed_last: seconds after the start of its process at
-    which the first and the last one did, if any did. agents: processor seconds of the node agents.
+    - visits, mpi_visits: numbers of enter and exit pairs.
+    - hooks, mpi, counters, probes, total: seconds of all processes and threads. counters includes quiet functions;
+      probes are the barriers before collective operations, without the waiting; total is the sum.
+    - collectives, probed: calls of collective operations that could have a probe, and those that had one.
+    - time: measured seconds, including this overhead.
+    - pair, outside: seconds of one pair, and its part in the time of the caller; means over the processes.
+    - untimed: number of call paths whose time belongs to their callers, because they were entered too often.
+      untimed_first, untimed_last: seconds after the start of the process when the first and the last became untimed.
+    - agents: processor seconds of the node agents.
     """
     known = [costs for costs in processes if costs]
     if not known:
@@ -106,17 +108,18 @@ def _seconds(text: str, otherwise: float = 0.0) -> float:
 
 
 def overhead_share(costs: Mapping[str, float]) -> float:
-    """Return which part of the measured time measuring was; 0 if that is not known."""
+    """Return the share of the overhead in the measured time; 0 if it is unknown."""
     return costs.get("total", 0.0) / costs["time"] if costs.get("time", 0.0) > 0 else 0.0
 
 
 @dataclass(frozen=True)
 class Dominated:
-    """Call paths that measuring dominates for the same reason.
+    """Call paths that overhead dominates for the same reason.
 
-    path: the one with most of it; share: of its inclusive time, 0 to 1. culprit: the call path below it (or itself) at
-    which most of it arises; hook: by being entered and left, and not by its counters and functions without a hook.
-    paths: how many are concerned.
+    - path: the call path with the largest overhead. share: its share of the inclusive time, 0 to 1.
+    - culprit: the call path (`path` or one below it) that causes most of the overhead.
+    - hook: whether the cause is its enter and exit hooks; otherwise its counters and functions without a hook.
+    - paths: number of affected call paths.
     """
 
     path: int
@@ -129,10 +132,10 @@ class Dominated:
 def dominated(
     tree: CallTree, time: FloatArray, overhead: FloatArray, visits: FloatArray, costs: Mapping[str, float]
 ) -> list[Dominated]:
-    """Return the call paths of which measuring is more than `DOMINATED`, and that take `MATTERS` of the program's time.
+    """Return call paths with an overhead above `DOMINATED` and a time of at least `MATTERS` of the program.
 
-    time, overhead, visits: exclusive values per call path, ranks added up; costs: `totals`. Of a call path's own pairs
-    only that part counts which is inside of its time. The gravest come first.
+    time, overhead, visits: exclusive values per call path, summed over ranks. costs: `totals`. For the enter and exit
+    pairs of the call path itself, only the part inside of its time counts. The largest overhead comes first.
     """
     time, overhead = np.nan_to_num(time), np.nan_to_num(overhead)
     inclusive = tree.inclusive(time)
@@ -157,9 +160,9 @@ def dominated(
 
 
 def dominated_in(archive: RunArchive) -> list[Dominated]:
-    """Return what `dominated` finds in a run; nothing if it does not know what its call paths cost.
+    """Return the result of `dominated` for a run; empty if the run did not record the overhead of call paths.
 
-    Simulated time by effort contains nothing of that.
+    The result is empty for time simulated by effort, which contains no overhead.
     """
     found = archive.statistics
     if archive.metadata.simulated_by_effort or not {"time", OVERHEAD.name, "visits"} <= found.keys():

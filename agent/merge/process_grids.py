@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the process grid of the runs of an experiment is: as the program made it, as declared, or what it may be."""
+"""The process grid of an experiment: created by the program, declared, or inferred from messages."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def process_grids(
     configuration: Sequence[int],
     matrices: Matrices = dict,
 ) -> tuple[tuple[ProcessGrid, ...], list[str]]:
-    """Return the grids that the counts of runs may depend on, and notes on what is doubtful about them.
+    """Return the process grids that counts may depend on, and notes on contradictions.
 
-    points: (configurations, parameters); configuration: of each run. There are none if no parameter is the number of
-    ranks, or if the program makes a grid of one dimension. matrices: reads who sent to whom, by number of ranks;
-    asked where the program makes no grid.
+    points: shape (configurations, parameters). configuration: of each run. matrices: reads the communication matrix by
+    number of ranks; it is called only if the program creates no grid. The result is empty if no parameter is the number
+    of ranks, or if the program creates a grid of one dimension.
     """
     parameter = _number_of_ranks(names, points, runs, configuration)
     if parameter is None:
@@ -53,7 +53,7 @@ def process_grids(
 def _of_messages(
     grids: tuple[ProcessGrid, ...], matrices: Mapping[int, CommunicationMatrix]
 ) -> tuple[ProcessGrid, ...]:
-    """Return those of the grids that agree with who sent to whom, all if that says nothing."""
+    """Return the grids that agree with the communication matrices; all grids if the matrices do not restrict them."""
     found = agreeing(grids, matrices)
     return grids if found is None else tuple(replace(grid, source="of messages") for grid in found)
 
@@ -61,7 +61,7 @@ def _of_messages(
 def _number_of_ranks(
     names: Sequence[str], points: FloatArray, runs: Sequence[RunMetadata], configuration: Sequence[int]
 ) -> str | None:
-    """Return the parameter that is the number of ranks in every run."""
+    """Return the parameter that equals the number of ranks in every run; None if there is none."""
     ranks = np.array([run.ranks for run in runs])
     for place, name in enumerate(names):
         values = points[list(configuration), place]

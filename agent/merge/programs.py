@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs and libraries that a run measured, as parts of its fingerprint."""
+"""The measured programs and libraries of a run, as parts of its fingerprint."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def with_programs(fingerprint: Fingerprint | None, profiles: Iterable[ProcessPro
 
 
 def identities(programs: Iterable[Path]) -> dict[str, ProgramIdentity]:
-    """Return by file name what identifies programs, and the instrumented libraries that they load."""
+    """Return the identities of programs and of the instrumented libraries that they load, by file name."""
     files = dict.fromkeys(file for program in programs for file in _files(program))
     return {file.name: known for file in files if (known := program_identity(file)) is not None}
 
 
 def with_modules(fingerprint: Fingerprint | None, regions: Iterable[Region]) -> Fingerprint | None:
-    """Return the fingerprint with the files of the program's own Python functions, as far as they are there.
+    """Return the fingerprint with the existing Python files of the program.
 
-    Installed packages and the standard library do not change from one run to the next.
+    Installed packages and the standard library are left out, because they rarely change between runs.
     """
     if fingerprint is None:
         return None
@@ -52,7 +52,7 @@ def _module(file: Path) -> str:
 
 
 def program_identity(path: Path) -> ProgramIdentity | None:
-    """Return what identifies a file now; None if it is not there."""
+    """Return the identity of the current file; None if it does not exist."""
     known = identity(path)
     return None if known is None else ProgramIdentity(str(path), *known)
 
@@ -62,4 +62,4 @@ def _files(program: Path) -> Iterator[Path]:
     try:
         yield from (library for library in shared_libraries(program) if modules(library))
     except FormatError:
-        return  # a program of another machine, or one that is gone
+        return  # a program of another machine, or a removed program

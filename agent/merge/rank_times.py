@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long each rank took in each call path of an experiment, of one run per configuration."""
+"""The time of each rank in each call path of an experiment, from one run per configuration."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from .unify import unify_trees
 
 
 def times_by_rank(runs: Sequence[StoredRun], experiment: Experiment) -> dict[tuple[float, ...], FloatArray]:
-    """Return point → exclusive seconds (call paths, ranks) of its first complete run with times of several ranks.
+    """Return exclusive seconds by point, shape (call paths, ranks), summed over threads.
 
-    Threads of a rank are summed. Call paths are those of the experiment; what is no part of the program is 0.
+    The values are of the first complete run of each point that has times of several ranks. The call paths are the call
+    paths of the experiment; those outside of the program have the value 0.
     """
     found: dict[tuple[float, ...], FloatArray] = {}
     for run in runs:
@@ -36,7 +37,7 @@ def times_by_rank(runs: Sequence[StoredRun], experiment: Experiment) -> dict[tup
 
 
 def places_in(tree: CallTree, other: CallTree) -> IntArray:
-    """Return where each call path of another tree is in a tree, -1: it is not there."""
+    """Return the index in `tree` of each call path of another tree; -1 if the tree does not contain it."""
     _, (own, there) = unify_trees([tree, other])
     place = np.full(int(max(own.max(initial=-1), there.max(initial=-1))) + 1, -1)
     place[own] = np.arange(len(own))

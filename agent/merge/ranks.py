@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which process is which rank, and which ranks did not come to their end."""
+"""Assign ranks to processes, and find ranks that did not end regularly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RETURNED = (
 
 @dataclass(frozen=True, eq=False)
 class RankedProcess:
-    """A profile with its place in the run."""
+    """A profile and its rank in the run."""
 
     rank: int
     host: str
@@ -35,7 +35,7 @@ class RankedProcess:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The problems of a run: texts, ranks that left no profile, and whether numbers are missing."""
+    """The problems of a run: texts, ranks without a profile, and whether measurements are missing."""
 
     problems: tuple[str, ...]
     missing: tuple[RankRecord, ...]
@@ -43,11 +43,12 @@ class Judgement:
 
 
 def assign_ranks(profiles: Iterable[ProcessProfile], files: Iterable[RankFile]) -> list[RankedProcess]:
-    """Return the processes in order of rank, start and pid; those that are no ranks of the run are left out.
+    """Return the processes in order of rank, start and process id, without processes that are not ranks of the run.
 
-    The rank is what the process itself says (attribute "rank"), else what the shim wrote for its pid and host, else
-    that of the process that it was forked from. If others say how many ranks there are, the rest are no ranks, as
-    processes that MPI_Comm_spawn started, unless all are; else they are numbered in order of host and pid.
+    The rank of a process is known from the first available source: its attribute "rank", the record of the shim for its
+    process id and host, or the rank of the process that forked it. Processes of unknown rank are left out if others
+    recorded the number of ranks (for example processes started by MPI_Comm_spawn). Otherwise they are numbered in order
+    of host and process id.
     """
     profiles = list(profiles)
     apart = any(profile.attributes.get("spawned") != "1" for profile in profiles)
@@ -93,13 +94,13 @@ def judge(
     foreign: Iterable[ProcessProfile] = (),
     metadata: RunMetadata = ENDED_WELL,
 ) -> Judgement:
-    """Return the problems of a run: processes with missing numbers, and ranks that left no profile.
+    """Return the problems of a run: processes with missing measurements, and ranks without a profile.
 
-    foreign: profiles that were left out, which is a problem, too. metadata: how the launch ended.
+    foreign: profiles that were left out, which is also a problem. metadata: how the launch ended.
 
-    A profile holds all that its process counted, however it ended. So nothing is missing of a process that became
-    another program, called _exit or was killed, if the launch ended well: whoever started the process, or the program
-    itself, ended it on purpose. Of a rank that began MPI, and that nobody forked after that, MPI_Finalize is expected.
+    A profile contains all counts until the end of its process. If the launch ended without an error, a process that
+    called exec or _exit or was killed is therefore no problem: the program intended this end. A rank that initialized
+    MPI must call MPI_Finalize, except a process that was forked afterwards.
     """
     children = _beside_mpi(processes)
     replaced = _replaced(processes)
@@ -172,7 +173,7 @@ _CALLED = {
 
 
 def _problems_of_mpi(profile: ProcessProfile, metadata: RunMetadata) -> tuple[str, ...]:
-    """Return why MPI of a process was not counted, or why its job is not that of the launch."""
+    """Return why the MPI calls of a process were not counted, or why its job differs from the job of the launch."""
     attributes = profile.attributes
     found = [attributes["mpi_problem"]] if attributes.get("mpi_problem") else []
     size, launched = whole_number(attributes.get("ranks", ""), 9), metadata.launcher.get("ranks")
@@ -181,7 +182,7 @@ def _problems_of_mpi(profile: ProcessProfile, metadata: RunMetadata) -> tuple[st
             launcher = _CALLED.get(launcher, launcher)
             found.append(
                 f"{launcher}, which Quipu did not start, made it a rank of a job: MPI was not counted"
-                if metadata.launcher.get("refused")  # another problem says why
+                if metadata.launcher.get("refused")  # another problem gives the reason
                 else f"{launcher}, which Quipu did not start, made it a rank of a job: MPI was not counted. Give the "
                 "launcher to quipu run, or call it by its name and without a change of PATH before it"
             )
@@ -194,7 +195,7 @@ def _problems_of_mpi(profile: ProcessProfile, metadata: RunMetadata) -> tuple[st
 
 
 def _replaced(processes: Iterable[RankedProcess]) -> set[int]:
-    """Return the profiles, by id, of programs that became another one by exec: a later profile has the same process."""
+    """Return the ids of profiles of programs that called exec: a later profile has the same process id."""
     latest: dict[tuple[str, int], ProcessProfile] = {}
     for process in processes:
         key = process.host, process.profile.pid
@@ -210,7 +211,7 @@ def _numbers(processes: Iterable[RankedProcess]) -> list[int]:
 
 
 def _named(processes: Sequence[RankedProcess]) -> str:
-    """Return which processes these are, and their programs: "process 4711 (app)"."""
+    """Return the numbers and programs of processes, such as "process 4711 (app)"."""
     pids = sorted({process.profile.pid for process in processes})
     programs = sorted({Path(process.profile.attributes.get("program", "")).name for process in processes} - {""})
     numbers = ", ".join(map(str, pids[:_MOST_NAMED])) + (" …" if len(pids) > _MOST_NAMED else "")
@@ -219,12 +220,12 @@ def _named(processes: Sequence[RankedProcess]) -> str:
 
 
 def _of_early_end(text: str, processes: Sequence[RankedProcess]) -> str:
-    """Return what follows a text about an early end: which processes they are, and what their numbers are."""
+    """Return a text about an early end, with the names of the processes and the state of their measurements."""
     return "" if text.startswith(":") else f", {_named(processes)}: {_until_then(_numbers(processes))}"
 
 
 def _beside_mpi(processes: Iterable[RankedProcess]) -> set[int]:
-    """Return the profiles, by id, of processes that were forked by one in which MPI had begun: that is not theirs."""
+    """Return the ids of profiles of processes that a process forked after MPI_Init; MPI does not belong to them."""
     ranks = {(process.host, process.profile.pid): process.profile for process in processes}
     found = set()
     for process in processes:
@@ -236,7 +237,7 @@ def _beside_mpi(processes: Iterable[RankedProcess]) -> set[int]:
 
 
 def _finalized(profile: ProcessProfile) -> bool:
-    """Whether MPI ended, if it began."""
+    """Return whether the process called MPI_Finalize, or never initialized MPI."""
     return "mpi_library" not in profile.attributes or profile.attributes.get("mpi_finalized") == "1"
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reader of the file that rank 0 writes when the ranks reduce in MPI_Finalize (mpi_wrap/native/reduction/file.c).
 
-The profiles of the processes hold the same numbers. So whatever is wrong with the file, down to a wrong checksum, is a
-FormatError, and the profiles are read instead.
+The profiles of the processes contain the same numbers. Any defect of the file therefore raises a FormatError, and the
+profiles are read instead.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _RECORD = struct.Struct("<IIQ")
 
 @dataclass(frozen=True, eq=False)
 class RankRows:
-    """All nodes of a rank. path, location: int64 (nodes,).
+    """All nodes of a rank.
 
-    counts: int64 (nodes, metrics + 3); times are in ticks, `EVENTS` come last.
+    path, location: int64 (nodes,). counts: int64 (nodes, metrics + 3), with times in ticks; the last three are
+    `EVENTS`.
     """
 
     rank: int
@@ -45,8 +46,11 @@ class RankRows:
 
 
 class RankEvents(NamedTuple):
-    """Sums over all nodes of a rank; ticks: time outside of the roots of its locations; pairs, quiet, counters:
-    `EVENTS`; of_mpi: pairs of MPI functions."""
+    """Sums over all nodes of a rank.
+
+    ticks: time without the roots of its locations. pairs, quiet, counters: see `EVENTS`. of_mpi: pairs of functions of
+    MPI.
+    """
 
     pairs: int
     of_mpi: int
@@ -57,8 +61,10 @@ class RankEvents(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OpenPath:
-    """A call path that went on after the reduction. present: bool (ranks,); values: float64 (ranks, metrics + 1), the
-    last what measuring took."""
+    """A call path that was open during the reduction.
+
+    present: bool (ranks,). values: float64 (ranks, metrics + 1); the last column is the overhead (seconds).
+    """
 
     path: int
     present: NDArray[np.bool_]
@@ -67,10 +73,12 @@ class OpenPath:
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """What a reduction holds. parent, region: int64 (paths,); timed: whether any rank kept time.
+    """The content of the file of a reduction.
 
-    rows: of all ranks in order, or empty. statistics: of all ranks (metrics of the table in order, then what measuring
-    took), or None. events: of each rank.
+    - parent, region: int64 (paths,). timed: whether any rank measured time.
+    - rows: of all ranks in order, or empty.
+    - statistics: over all ranks, for the metrics of the table and the overhead; or None.
+    - events: of each rank.
     """
 
     id: str
@@ -92,7 +100,7 @@ class Reduced:
 
 
 def read_reduced(path: Path) -> Reduced:
-    """Read a reduced file. Raises FormatError if anything about it is not as it should be."""
+    """Read the file of a reduction. Raises FormatError for any defect."""
     with reading_file(path) as content:
         try:
             return _Parser(path, content).parse()
@@ -101,7 +109,7 @@ def read_reduced(path: Path) -> Reduced:
 
 
 class _Parser:
-    """One pass over the sections; nothing is allocated that the file does not hold."""
+    """One pass over the sections; memory is allocated only for data that the file contains."""
 
     def __init__(self, path: Path, content: bytes) -> None:
         self.path = path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the file of a reduction over MPI, and what the processes counted after it, to a run."""
+"""Make a run from the file of a reduction over MPI and the counts of the processes after the reduction."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _LARGEST = (1 << 63) - 1
 
 @dataclass(frozen=True, eq=False)
 class _Residual:
-    """What a rank counted on a call path after the reduction.
+    """The counts of a rank on a call path after the reduction.
 
-    counts: as in rows; values: seconds for times, then what measuring took.
+    counts: as in rows. values: counts with times in seconds, then the overhead (seconds).
     """
 
     rank: int
@@ -42,9 +42,10 @@ class _Residual:
 
 @dataclass(frozen=True, eq=False)
 class _Whole:
-    """A reduction with what its ranks counted since.
+    """A reduction and the counts of its ranks after the reduction (residuals).
 
-    tree: all call paths; base: where those of the reduction are among them; residuals: each with its call path.
+    tree: all call paths. base: for each call path of the reduction its index in the tree. residuals: each with its call
+    path.
     """
 
     reduced: Reduced
@@ -55,7 +56,7 @@ class _Whole:
 
 
 def run_of(reduced: Reduced, processes: Sequence[RankedProcess]) -> CountedRun | None:
-    """Return the run of a reduction; None if it is not known to be all that these processes counted.
+    """Return the run of a reduction; None if the reduction may lack counts of these processes.
 
     processes: every profile of the run, read without its nodes.
     """
@@ -78,7 +79,7 @@ def run_of(reduced: Reduced, processes: Sequence[RankedProcess]) -> CountedRun |
 
 
 def costs_of_ranks(reduced: Reduced, processes: Sequence[RankedProcess]) -> list[Mapping[str, float]]:
-    """Return what measuring cost each rank of a reduction that `run_of` takes, as `overhead.costs_of` does."""
+    """Return the overhead of each rank in the form of `overhead.costs_of`, for a reduction that `run_of` accepts."""
     columns = {metric.name: column for column, metric in enumerate(reduced.metrics)}
     kept_time = reduced.timed and "time" in columns
     result: list[Mapping[str, float]] = []
@@ -97,7 +98,7 @@ def costs_of_ranks(reduced: Reduced, processes: Sequence[RankedProcess]) -> list
 
 
 def _covers(reduced: Reduced, processes: Sequence[RankedProcess]) -> bool:
-    """Whether these are the processes that reduced, and all came to their end and left what they counted since."""
+    """Return whether these processes took part in the reduction, all ended, and all recorded their later counts."""
     if [process.rank for process in processes] != list(range(reduced.ranks)):
         return False
     tables = {
@@ -139,7 +140,7 @@ def _residual(reduced: Reduced, process: RankedProcess, entry: ResidualCounts) -
 
 
 def _with_thread_time(reduced: Reduced, entry: ResidualCounts) -> tuple[int, ...]:
-    """Return the counts of a residual; the time of another thread than the main thread is no wall time."""
+    """Return the counts of a residual; the time of a thread other than the main thread is not wall time."""
     place = {metric.name: number for number, metric in enumerate(reduced.metrics)}
     counts = list(entry.counts)
     if THREAD_TIME in place:
@@ -153,7 +154,7 @@ def _with_thread_time(reduced: Reduced, entry: ResidualCounts) -> tuple[int, ...
 def _overhead(
     reduced: Reduced, profile: ProcessProfile, is_mpi: NDArray[np.bool_], counts: NDArray[np.int64]
 ) -> FloatArray:
-    """Return what measuring took, from rows of counts; NaN if the process does not say what its events cost."""
+    """Return the overhead (seconds) for rows of counts; NaN if the process did not record the costs of events."""
     costs = event_costs(profile.attributes)
     names = [metric.name for metric in reduced.metrics]
     if costs is None or "visits" not in names:
@@ -173,7 +174,7 @@ def _whole(reduced: Reduced, metrics: tuple[Metric, ...], residuals: Sequence[_R
 
 
 def _values(whole: _Whole, processes: Sequence[RankedProcess]) -> RunValues:
-    """Return the rows of all ranks, residuals added."""
+    """Return the rows of all ranks, with the residuals added."""
     reduced, tree = whole.reduced, whole.tree
     later: dict[int, list[tuple[int, _Residual]]] = defaultdict(list)
     for path, residual in whole.residuals:
@@ -204,7 +205,7 @@ def _values(whole: _Whole, processes: Sequence[RankedProcess]) -> RunValues:
 
 
 def _added_up(reduced: Reduced, place: IntArray, counts: NDArray[np.int64]) -> tuple[IntArray, NDArray[np.int64]]:
-    """Return each place once, ascending, with the counts of all its rows together."""
+    """Return each place once, ascending, with the sums of the counts of its rows."""
     order = np.argsort(place, kind="stable")
     place, counts = place[order], counts[order]
     first = np.flatnonzero(np.append(True, place[1:] != place[:-1])[: place.size])
@@ -216,9 +217,10 @@ def _added_up(reduced: Reduced, place: IntArray, counts: NDArray[np.int64]) -> t
 
 
 def _of_statistics(whole: _Whole, statistics: RankCells) -> CountedRun | None:
-    """Return the run with statistics of all ranks. Call paths with residuals need their values on all ranks.
+    """Return the run with statistics of all ranks.
 
-    None if a residual is on a call path whose values are not known: neither open at the reduction nor new.
+    A call path with a residual needs the values of all ranks. They are known if the call path was open during the
+    reduction or is new. Otherwise the result is None.
     """
     reduced, metrics = whole.reduced, whole.metrics
     opened = {int(whole.base[entry.path]): entry for entry in reduced.open}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the raw profiles of all processes of a run to one run archive."""
+"""Merge the raw profiles of all processes of a run into one run archive."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ from .reduced_run import costs_of_ranks, run_of
 from .shard import Joining, Source, read_classes_of_shard, read_shard, shards_of
 
 COLUMN_RANKS = 256
-# Raw folders of what was left out of a run are called so, and after the run.
+# Prefix of raw folders with the profiles that were left out of a run; the name of the run follows.
 LEFT_OUT = ".left-out-"
 _END_UNSEEN = "it is not known how the program ended: what had started it was ended first"
-_NODE_SAMPLES = 20_000  # samples of all nodes together that go into an archive
+_NODE_SAMPLES = 20_000  # largest number of samples of all nodes in an archive
 
 
 _LONGER_THAN_THE_RUN = (
@@ -68,14 +68,14 @@ def merge_run(
 ) -> RunArchive:
     """Merge a raw folder into a new run archive inside the experiment folder `destination`.
 
-    metadata: as known after the launch; by default what launch.json in the raw folder says. The archive is called
-    after its configuration and the next free repetition. The raw folder is removed once the archive is complete on
-    disk, and stays in every other case; profiles that are left out of the run stay beside it in a raw folder of their
-    own. workers: who reads the profiles. column_ranks: up to so many ranks the archive
-    has the values of each, above statistics over them; None: `column_ranks_wanted`.
+    The name of the archive is its configuration and the next free repetition. The raw folder is removed only when the
+    archive is complete on disk. Profiles that are left out of the run are moved to a separate raw folder.
 
-    Raises MeasurementError if no process left a profile or the archive cannot be written (it says how to merge
-    later), FormatError if the raw folder or its launch.json cannot be read.
+    metadata: default: from launch.json in the raw folder. workers: read the profiles. column_ranks: largest number of
+    ranks for which the archive contains the values of each rank; None: `column_ranks_wanted`.
+
+    Raises MeasurementError if no process left a profile or the archive cannot be written; the message contains the
+    command that merges later. Raises FormatError if the raw folder or its launch.json cannot be read.
     """
     with _alone(Path(raw_dir)):
         return _merge(Path(raw_dir), Path(destination), metadata, keep_raw, workers, column_ranks)
@@ -83,11 +83,11 @@ def merge_run(
 
 @contextmanager
 def _alone(raw_dir: Path) -> Iterator[None]:
-    """Hold the lock of a raw folder. Raises MeasurementError if another process merges it: it would be two runs."""
+    """Hold the lock of a raw folder. Raises MeasurementError if another process merges it already."""
     try:
         descriptor = os.open(raw_dir, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
-        yield  # the merge says what is wrong with it
+        yield  # the merge reports the defect
         return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -131,7 +131,7 @@ def _merge(
             f"raw profiles stay in {raw_dir}; correct this (is the disk full?) and merge them with: "
             f"{merge_command(raw_dir, destination)}"
         ) from error
-    # a run of which something is left out is partial
+    # A run with left-out profiles is partial.
     apart = destination / f"{LEFT_OUT}{archive.path.name}"
     if not keep_raw and (archive.metadata.complete or _keep_apart(raw, apart)):
         _remove(raw_dir)
@@ -139,21 +139,21 @@ def _merge(
 
 
 def merge_command(raw_dir: Path, destination: Path) -> str:
-    """Return what a user types to merge a raw folder later."""
+    """Return the command with which a user can merge a raw folder later."""
     return shlex.join(["quipu", "merge", str(raw_dir), "-o", str(destination)])
 
 
 def _with_addresses(heads: Iterable[ProcessProfile]) -> Iterator[ProcessProfile]:
-    """Yield the profiles whose samples have addresses, whole, one after the other."""
+    """Yield the complete profiles that contain sampled addresses, one after the other."""
     for path in dict.fromkeys(head.path for head in heads if "addresses_lost" in head.attributes):
         try:
             yield read_profile(path)
         except FormatError:
-            continue  # it is among the problems of the merge already
+            continue  # the merge has already reported this problem
 
 
 def _others(raw: RawFolder, processes: Iterable[RankedProcess]) -> list[ProcessProfile]:
-    """Return the profiles of processes that are no ranks of the run."""
+    """Return the profiles of processes that are not ranks of the run."""
     ranked = {id(process.profile) for process in processes}
     return [profile for profile in raw.profiles if id(profile) not in ranked]
 
@@ -161,7 +161,7 @@ def _others(raw: RawFolder, processes: Iterable[RankedProcess]) -> list[ProcessP
 def _keep_apart(raw: RawFolder, folder: Path) -> bool:
     """Move the profiles that were left out of a run into a separate raw folder; return whether none is left.
 
-    It is merged as any other: processes that MPI_Comm_spawn started are ranks there.
+    This folder can be merged like any other: processes started by MPI_Comm_spawn are ranks there.
     """
     others = {profile.path for profile in _others(raw, assign_ranks(raw.profiles, raw.rank_files))}
     if not others:
@@ -177,7 +177,7 @@ def _keep_apart(raw: RawFolder, folder: Path) -> bool:
 
 
 def _remove(raw_dir: Path) -> None:
-    """Remove a raw folder, first its name: a node agent that still writes finds it no more and ends."""
+    """Rename a raw folder and remove it. The renaming ends a node agent that still writes to it."""
     doomed = raw_dir.with_name(f"{MERGED}{uuid.uuid4().hex}")
     try:
         raw_dir.rename(doomed)
@@ -189,10 +189,10 @@ def _remove(raw_dir: Path) -> None:
 def combine(
     raw: RawFolder, metadata: RunMetadata, workers: Workers = ALONE, column_ranks: int | None = None
 ) -> RunArchive:
-    """Return the run that the profiles of a raw folder make together; nothing is written.
+    """Return the run of the profiles in a raw folder; nothing is written.
 
-    Taken from the reduction over MPI if the folder has one that is whole, and else from the profiles, which are read
-    by `workers`. The result does not depend on how many there are. column_ranks: as in `merge_run`.
+    The data come from the reduction over MPI if the folder contains a complete one, otherwise from the profiles, which
+    `workers` read. The result does not depend on the number of workers. column_ranks: as in `merge_run`.
     """
     processes = assign_ranks(raw.profiles, raw.rank_files)
     foreign = _others(raw, processes)
@@ -244,7 +244,7 @@ def combine(
 
 
 def _numbers_of(processes: Iterable[RankedProcess], attribute: str) -> tuple[int, ...]:
-    """Return the numbers of the process grid that the program made, as the first rank says it; () without one."""
+    """Return an attribute of the process grid that the first rank recorded, as numbers; () if there is none."""
     texts = (process.profile.attributes.get(attribute, "") for process in processes)
     parts = next((text.split("x") for text in texts if text), [])
     numbers = [number for part in parts if (number := whole_number(part, 9)) is not None]
@@ -252,9 +252,9 @@ def _numbers_of(processes: Iterable[RankedProcess], attribute: str) -> tuple[int
 
 
 def column_ranks_wanted() -> int:
-    """Return up to how many ranks an archive keeps the values of each: $QUIPU_RANK_COLUMNS, or 256.
+    """Return the largest number of ranks whose values an archive contains: $QUIPU_RANK_COLUMNS, or 256.
 
-    Raises UsageError if the variable is no whole number.
+    Raises UsageError if the variable is not a whole number.
     """
     text = os.environ.get("QUIPU_RANK_COLUMNS", "") or str(COLUMN_RANKS)
     number = whole_number(text, 9)
@@ -266,9 +266,9 @@ def column_ranks_wanted() -> int:
 def _reduced(
     raw: RawFolder, processes: list[RankedProcess], columns: bool, launch: LaunchEnd
 ) -> tuple[CountedRun | None, list[Mapping[str, float]], list[str]]:
-    """Return the run of the reduction over MPI, if there is one, it is whole, and it holds what is wanted.
+    """Return the run of the reduction over MPI with the overhead of its ranks; and texts about defects.
 
-    With it, what measuring cost its ranks; and texts about what is wrong.
+    The run is None if there is no reduction, or if the reduction is incomplete or lacks requested data.
     """
     if len(raw.reduced) != 1:
         return None, [], []
@@ -300,7 +300,7 @@ def _from_profiles(
     workers: Workers,
     columns: bool,
 ) -> tuple[CountedRun, ClassCells | None, list[RankedProcess], list[Mapping[str, float]]]:
-    """Return the run of all profiles, its classes, processes with problems of their call paths, what measuring cost."""
+    """Return the run of all profiles, its classes, processes with problems in their call paths, and the overhead."""
     sources = [_source(process, end) for process, end in zip(processes, ends, strict=True)]
     tasks = list(shards_of(sources, metrics, columns))
     joining = Joining()
@@ -324,7 +324,7 @@ def _from_profiles(
 def _classes_of(
     processes: Iterable[RankedProcess], ends: Iterable[End], tree: CallTree, workers: Workers
 ) -> ClassCells | None:
-    """Return the classes of a run whose call paths are known already: from the counters in the profiles."""
+    """Return the classes of a run with known call paths, from the counters in the profiles."""
     programs = SourcePrograms()
     sources = [
         replace(_source(process, end), head=process.profile)
@@ -336,7 +336,7 @@ def _classes_of(
 
 
 def thinned(nodes: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
-    """Return what the node agents wrote, with so few samples each that thousands of nodes fit into run.json."""
+    """Return the records of the node agents with fewer samples, so that thousands of nodes fit into run.json."""
     room = max(10, _NODE_SAMPLES // max(1, len(nodes)))
     result: list[Mapping[str, Any]] = []
     for node in nodes:
@@ -350,7 +350,7 @@ def thinned(nodes: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ..
 
 
 def common_metrics(profiles: Iterable[ProcessProfile]) -> tuple[tuple[Metric, ...], list[str]]:
-    """Return the metrics of all profiles together in order of first use, and texts about those that disagree."""
+    """Return the metrics of all profiles in order of first use, and texts about contradicting definitions."""
     metrics: dict[str, Metric] = {}
     conflicts = []
     for profile in profiles:

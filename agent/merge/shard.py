@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A part of the ranks of a run: their profiles read, unified, and made rows and sums. One worker does one at a time."""
+"""A shard is a part of the ranks of a run. A worker reads its profiles and converts them to rows and statistics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .unify import Forest, RegionTable, unify, unify_trees
 
 RANKS_OF_A_SHARD = 128
 OUTSIDE = Region("(outside any region)", "(outside any region)", RegionKind.USER)
-"""The root where code counts that runs in no region: before main, or all of it if a filter leaves main out."""
+"""The root call path of code that runs outside of all regions: before main, or all code if a filter excludes main."""
 
 THREAD_TIME, THREADS = "thread_time", "threads"
 
@@ -37,9 +37,10 @@ Values = NDArray[np.int64] | NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Source:
-    """Where the call paths of a process are. location: of a rank that shares its profile with others.
+    """The source of the call paths of a process.
 
-    end: how the process ended, if not by itself. head: its profile without call paths, if a reader can use it.
+    location: the location of a rank that shares its profile with other ranks. end: how the process was killed, if it
+    was. head: its profile without call paths, if a reader can reuse it.
     """
 
     rank: int
@@ -51,7 +52,7 @@ class Source:
 
 @dataclass(frozen=True)
 class ShardTask:
-    """The profiles of some ranks in order of rank and start; what they shall be made to."""
+    """The profiles of some ranks in order of rank and start, and the requested result."""
 
     sources: tuple[Source, ...]
     metrics: tuple[Metric, ...]
@@ -60,10 +61,10 @@ class ShardTask:
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """What some ranks counted. values: None unless asked for.
+    """The counts of some ranks.
 
-    read: per profile its problems, and whether it is damaged. costs: what measuring each cost (overhead.costs_of).
-    classes: None if no program describes any.
+    values: None unless requested. read: for each profile its problems, and whether it is damaged. costs: overhead of
+    each profile (overhead.costs_of). classes: None if no program describes count classes.
     """
 
     tree: CallTree
@@ -76,7 +77,7 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some nodes of a process: their call paths, the numbers of their locations in the list of slots, their values."""
+    """Some nodes of a process: their call paths, the indices of their locations in the list of slots, their values."""
 
     path: IntArray
     slot: IntArray
@@ -84,7 +85,7 @@ class Rows:
 
 
 def shards_of(sources: Sequence[Source], metrics: tuple[Metric, ...], columns: bool) -> Iterator[ShardTask]:
-    """Cut profiles, in order of rank, into shards; all profiles of a rank are in one."""
+    """Split profiles in order of rank into shards; all profiles of a rank are in the same shard."""
     ranks = [tuple(group) for _, group in groupby(sources, key=lambda source: source.rank)]
     for first in range(0, max(1, len(ranks)), RANKS_OF_A_SHARD):
         part = chain.from_iterable(ranks[first : first + RANKS_OF_A_SHARD])
@@ -92,7 +93,7 @@ def shards_of(sources: Sequence[Source], metrics: tuple[Metric, ...], columns: b
 
 
 def read_shard(task: ShardTask) -> Shard:
-    """Read the profiles of a shard. One that cannot be read (any more) is left out and named in `read`."""
+    """Read the profiles of a shard. A profile that cannot be read is left out; `read` contains the error."""
     table = RegionTable()
     forests, kept, ranks, costs = [], [], [], []
     read: list[tuple[tuple[str, ...], bool]] = []
@@ -126,15 +127,15 @@ def read_shard(task: ShardTask) -> Shard:
 
 
 def read_classes_of_shard(task: ShardTask) -> tuple[CallTree, ClassCells | None]:
-    """Read what the profiles of a shard say of count classes, and the call tree of that, and nothing else.
+    """Read only the count classes of the profiles of a shard, and their call tree.
 
     A profile that cannot be read is left out.
     """
     table = RegionTable()
     forests: list[Forest] = []
-    known: dict[int, int] = {}  # by the arrays of the call tree, which profiles that are alike share
+    known: dict[int, int] = {}  # by the ids of the arrays of the call tree, which similar profiles share
     number: list[int] = []
-    kept: list[ProcessProfile] = []  # so that no other array gets the place of theirs
+    kept: list[ProcessProfile] = []  # keeps the arrays alive, so that their ids stay unique
     counted = CountedProcesses()
     alike = AlikeProfiles(counted.wants)
     for source in task.sources:
@@ -144,7 +145,7 @@ def read_classes_of_shard(task: ShardTask) -> tuple[CallTree, ClassCells | None]
             else:
                 profile = read_rank(source.path, source.location, counted.wants, values=False)
         except FormatError:
-            continue  # it is among the problems of the merge already
+            continue  # the merge has already reported this problem
         counted.add(source.rank, profile)
         number.append(known.setdefault(id(profile.region), len(forests)))
         if number[-1] == len(forests):
@@ -155,7 +156,7 @@ def read_classes_of_shard(task: ShardTask) -> tuple[CallTree, ClassCells | None]
 
 
 def forest_of(profile: ProcessProfile, table: RegionTable) -> Forest:
-    """Return the nodes of a process as a forest: what a location calls are roots, and so is the location itself."""
+    """Return the nodes of a process as a forest. Its roots are the locations and the regions that locations call."""
     numbers = {number: table.number(region) for number, region in profile.regions.items()}
     ids = np.array(sorted(numbers), dtype=np.int64)
     position = np.searchsorted(ids, profile.region) if ids.size else np.zeros(profile.region.size, dtype=np.int64)
@@ -168,7 +169,7 @@ def forest_of(profile: ProcessProfile, table: RegionTable) -> Forest:
 
 
 def columns_of(profile: ProcessProfile, metrics: Iterable[Metric]) -> dict[str, Values]:
-    """Return the values of a process; a metric that it does not have is 0, or NaN if it is a time."""
+    """Return the values of a process; a missing metric is 0, or NaN if it is a time."""
     columns: dict[str, Values] = {}
     for metric in metrics:
         if metric.name in profile.values:
@@ -183,9 +184,10 @@ def columns_of(profile: ProcessProfile, metrics: Iterable[Metric]) -> dict[str, 
 def with_wall_times(
     columns: Mapping[str, Values], path: IntArray, thread: IntArray, tree: CallTree
 ) -> Mapping[str, Values]:
-    """Return the values of a process with wall times in place of the times of its threads, which become thread_time.
+    """Return the values of a process with wall times as `time`, and the times of its threads as `thread_time`.
 
-    thread: numbers from 0, the main thread. Values of a profile that does not have thread_time stay as they are.
+    thread: number of the thread of each row; 0 is the main thread. The values of a profile without thread_time are not
+    changed.
     """
     if THREADS not in columns:
         return columns
@@ -225,16 +227,16 @@ def combined(rows: Sequence[Rows], slots: Sequence[tuple[int, int]], metrics: It
 
 
 class Joining:
-    """Shards joined one after the other in order of rank: no more than the result and one shard are held."""
+    """Join shards in order of rank, so that only the result and one shard are in memory."""
 
     def __init__(self) -> None:
-        """Start with no ranks."""
+        """Start without ranks."""
         self._joined: tuple[CallTree, RankCells] | None = None
         self._values: list[RunValues] = []
         self.classes: ClassCells | None = None
 
     def add(self, shard: Shard) -> None:
-        """Take in the ranks that follow."""
+        """Add the next ranks."""
         values = [] if shard.values is None else [shard.values]
         if self._joined is None:
             self._joined, self._values, self.classes = (shard.tree, shard.statistics), values, shard.classes
@@ -248,13 +250,13 @@ class Joining:
 
     @property
     def result(self) -> tuple[CallTree, RankCells]:
-        """All call paths so far, and what is known over all ranks. Raises ValueError before the first shard."""
+        """The call paths and statistics of all ranks until now. Raises ValueError before the first shard."""
         if self._joined is None:
             raise ValueError("no shard has been added")
         return self._joined
 
     def values(self) -> RunValues | None:
-        """Return the rows of all ranks, sorted by call path, rank, thread; None if they were not asked for."""
+        """Return the rows of all ranks, sorted by call path, rank, thread; None if they were not requested."""
         if not self._values:
             return None
         path, rank, thread = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the slowest rank of each run takes: exactly where the archive has the values of each rank, else bounds."""
+"""The time of the slowest rank of each run: exact if the archive has the values of each rank, otherwise bounds."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from ..archive.run import RankStatistics, RunArchive
 
 
 def rank_times(archives: Sequence[RunArchive], configuration: Sequence[int], repetition: Sequence[int]) -> RankTimes:
-    """Return the seconds of the program in the ranks of runs, each at its place of configurations and repetitions.
+    """Return the seconds of the program in the ranks of all runs, by configuration and repetition.
 
-    Values of single ranks are read of all repetitions of a configuration where the statistics leave open whether the
-    slowest rank dominates in their mean, so that none of these has bounds beside the numbers of the others.
+    If the statistics do not determine whether the slowest rank dominates in the mean of the repetitions, the values of
+    single ranks are read for all repetitions of this configuration. So a configuration never has a mixture of bounds
+    and exact numbers.
     """
     times = np.full((3, max(configuration) + 1, max(repetition) + 1), np.nan)
     for archive, where, count in zip(archives, configuration, repetition, strict=True):
@@ -33,22 +34,22 @@ def rank_times(archives: Sequence[RunArchive], configuration: Sequence[int], rep
 
 
 def slowest_rank(archive: RunArchive) -> SlowestRank | None:
-    """Return the slowest rank of a run if it takes much longer than the mean over ranks, else None."""
+    """Return the slowest rank of a run if it takes much longer than the mean over ranks; otherwise None."""
     point = np.array([list(archive.metadata.parameters.values())], dtype=np.float64)
     return rank_times([archive], [0], [0]).dominating(point)[0]
 
 
 def _statistics(archive: RunArchive) -> tuple[float, float, float]:
-    """Return what the statistics over ranks say of the program's time, without reading values of single ranks."""
+    """Return mean, lower and upper bound of the slowest rank (seconds) from the statistics over ranks."""
     if "time" not in archive.statistics:
         return np.nan, np.nan, np.nan
     return _bounds(archive.statistics["time"], ~archive.tree.start_and_end)
 
 
 def _exactly(archive: RunArchive, times: Sequence[float] | FloatArray) -> tuple[float, float, float]:
-    """Return these mean, least and most with what the slowest rank takes in place of bounds, where that is known.
+    """Return `times` with both bounds replaced by the exact time of the slowest rank, if it is known.
 
-    Where the values of single ranks are damaged, the statistics have to do.
+    times: mean, lower bound and upper bound (seconds). They are unchanged if the values of single ranks are damaged.
     """
     mean, low, high = map(float, times)
     if not archive.metadata.rank_columns or not low < high:
@@ -61,10 +62,10 @@ def _exactly(archive: RunArchive, times: Sequence[float] | FloatArray) -> tuple[
 
 
 def _bounds(time: RankStatistics, program: NDArray[np.bool_]) -> tuple[float, float, float]:
-    """Return the mean over ranks, and the least and the most that the slowest rank can take.
+    """Return the mean over ranks, and bounds of the time of the slowest rank.
 
-    It takes no more than the maxima of all call paths together. Each rank takes at least its own maxima and the minima
-    of the other call paths.
+    Upper bound: the sum of the maxima of all call paths. Lower bound: each rank takes at least the sum of the maxima of
+    the call paths in which it is the slowest, and the minima of all other call paths.
     """
     mean, least, most = (np.nan_to_num(one[program]) for one in (time.mean, time.min, time.max))
     rank = time.max_rank[program]
@@ -74,7 +75,7 @@ def _bounds(time: RankStatistics, program: NDArray[np.bool_]) -> tuple[float, fl
 
 
 def _slowest(archive: RunArchive, program: NDArray[np.bool_]) -> float:
-    """Return the seconds of the program in its slowest rank, threads summed. Raises FormatError."""
+    """Return the seconds of the program in its slowest rank, summed over threads. Raises FormatError."""
     values = archive.values or read_metric(archive, "time")
     seconds: FloatArray = np.where(program[values.callpath], np.nan_to_num(values.metrics["time"]), 0.0)
     return float(np.bincount(values.rank, seconds, minlength=1).max())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics over the ranks of a run: of some ranks first, then of more and more of them."""
+"""Statistics over the ranks of a run, which are computed for parts of the ranks and then combined."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .native import CELL, Cells, add_rows, merge_cells
 
 @dataclass(frozen=True, eq=False)
 class RankCells:
-    """What is known of every metric of every call path over some ranks.
+    """Statistics of every metric of every call path over some ranks.
 
-    ranks: how many; first_rank: the lowest of them. cells: shape (paths, metrics); a rank without the call path counts
-    as 0.
+    ranks: number of ranks. first_rank: the lowest rank. cells: shape (paths, metrics); a rank without the call path
+    counts as 0.
     """
 
     ranks: int
@@ -27,7 +27,10 @@ class RankCells:
     cells: Cells
 
     def moved(self, places: IntArray, paths: int) -> RankCells:
-        """Return the same with call path i at places[i] of `paths`; the ranks do not have the other call paths."""
+        """Return the statistics for a tree of `paths` call paths, with call path i at places[i].
+
+        All other call paths count as absent on these ranks.
+        """
         absent = np.zeros((), dtype=CELL)
         absent["known"] = absent["count"][0] = self.ranks
         absent["used"] = self.ranks > 0
@@ -37,9 +40,9 @@ class RankCells:
         return RankCells(self.ranks, self.first_rank, cells)
 
     def joined(self, other: RankCells) -> RankCells:
-        """Return what is known over the ranks of both, which are all different. Call path i is the same one in both.
+        """Return the statistics over the ranks of both objects, whose ranks must be disjoint and call paths equal.
 
-        The cells of this object are used up.
+        This object must not be used afterwards, because its cells are changed.
         """
         merge_cells(self.cells, other.cells)
         first_rank = min((entry.first_rank for entry in (self, other) if entry.ranks), default=0)
@@ -47,9 +50,9 @@ class RankCells:
 
 
 def cells_of(values: RunValues, metrics: Sequence[Metric], ranks: IntArray, paths: int) -> RankCells:
-    """Return what is known over `ranks` (all measured ones, ascending) from rows sorted by call path and rank.
+    """Return the statistics over `ranks` (all measured ranks, ascending) from rows sorted by call path and rank.
 
-    Several rows of a rank are its threads and combine by `over_locations`. NaN is a value that is not known.
+    Several rows of a rank are its threads, which are combined by `over_locations`. NaN is an unknown value.
     """
     cells = np.zeros((paths, len(metrics)), dtype=CELL)
     for number, metric in enumerate(metrics):
@@ -59,7 +62,7 @@ def cells_of(values: RunValues, metrics: Sequence[Metric], ranks: IntArray, path
 
 
 def statistics_of(cells: Cells, metrics: Sequence[Metric]) -> dict[str, RankStatistics]:
-    """Return the statistics of every metric, of what is known, from cells of shape (paths, metrics)."""
+    """Return the statistics of every metric over the known values, from cells of shape (paths, metrics)."""
     result = {}
     for number, metric in enumerate(metrics):
         column = cells[:, number]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which process grids agree with who sent messages to whom.
+"""Find the process grids that agree with the communication matrix.
 
-Programs that arrange their ranks themselves (without `MPI_Cart_create`) do so in a chain, in a grid of two or three
-dimensions, or not at all. Four ranks in a chain and four in a grid of 2 x 2 have other partners.
+Programs that arrange their ranks without `MPI_Cart_create` use a chain, a grid of two or three dimensions, or no grid.
+The pairs of ranks that exchange messages distinguish them: a chain of four ranks has other pairs than a 2 x 2 grid.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _Pairs = NDArray[np.int64]
 
 # Pairs with less than this part of the messages of the busiest pair are ignored: input, results, debugging.
 _LEAST_MESSAGES = 0.05
-# Everyone exchanges the same with everyone if the least pair sends this part of what the busiest does: faces and
-# corners of blocks differ by the number of cells along an edge.
+# The exchange is all-to-all if the pair with the least messages sends at least this part of the pair with the most. In
+# a grid, messages of faces and corners of blocks differ by the number of cells along an edge.
 _SAME = 0.5
 # Chains and grids of fewer ranks have the same pairs.
 _LEAST_RANKS = 4
@@ -31,7 +31,7 @@ def agreeing(
 ) -> tuple[ProcessGrid, ...] | None:
     """Return the grids that agree with the communication matrices; None if the matrices do not restrict them.
 
-    Only chains where everyone exchanges the same with everyone: then counts depend on the number of ranks alone.
+    For an all-to-all exchange the result contains only chains, because counts then depend only on the number of ranks.
     """
     pairs = {ranks: _pairs(matrix) for ranks, matrix in matrices.items() if ranks >= _LEAST_RANKS}
     pairs = {ranks: own for ranks, own in pairs.items() if len(own)}
@@ -44,12 +44,12 @@ def agreeing(
 
 
 def _known(matrix: CommunicationMatrix) -> NDArray[np.bool_]:
-    """Return which rows are of two different ranks that are known."""
+    """Return which rows have two different known ranks."""
     return np.asarray((matrix.sender >= 0) & (matrix.receiver >= 0) & (matrix.sender != matrix.receiver), dtype=bool)
 
 
 def _pairs(matrix: CommunicationMatrix) -> _Pairs:
-    """Return the pairs (K, 2) of ranks that exchange many messages, the smaller number first, each once."""
+    """Return the pairs of ranks that exchange many messages, shape (K, 2), the smaller rank first, each pair once."""
     known = _known(matrix)
     sender, receiver, messages = matrix.sender[known], matrix.receiver[known], matrix.messages[known]
     many = messages >= _LEAST_MESSAGES * messages.max(initial=0)
@@ -66,7 +66,7 @@ def _everyone(matrix: CommunicationMatrix, ranks: int) -> bool:
 
 
 def _agrees(grid: ProcessGrid, ranks: int, pairs: _Pairs) -> bool:
-    """Whether all pairs are neighbours in the grid, corners and ends of a ring included, and all faces are pairs."""
+    """Return whether all pairs are neighbours in the grid (also across corners and ends), and all faces are pairs."""
     extents = tuple(int(extent) for extent in grid.at(ranks))
     if int(np.prod(extents)) != ranks:
         return False
@@ -74,7 +74,7 @@ def _agrees(grid: ProcessGrid, ranks: int, pairs: _Pairs) -> bool:
 
 
 def _are_neighbours(extents: tuple[int, ...], order: str, pairs: _Pairs) -> bool:
-    """Whether that is so where ranks are numbered by rows ("C") or by columns ("F")."""
+    """Return the result of `_agrees` if the ranks are numbered by rows ("C") or by columns ("F")."""
     places = np.stack(np.unravel_index(np.arange(int(np.prod(extents))), extents, order=order), axis=1)  # type: ignore[call-overload]
     if pairs.max() >= len(places):
         return False

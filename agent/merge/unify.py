@@ -18,12 +18,12 @@ class RegionTable:
     """Numbers regions by linker name: regions of the same linker name are one region."""
 
     def __init__(self) -> None:
-        """Start with no regions."""
+        """Start without regions."""
         self._regions: dict[str, Region] = {}
         self._numbers: dict[str, int] = {}
 
     def number(self, region: Region) -> int:
-        """Return the number of a region, from 0 in order of first use. The richest description is kept."""
+        """Return the number of a region, from 0 in order of first use. The most complete description is kept."""
         number = self._numbers.setdefault(region.name, len(self._numbers))
         known = self._regions.get(region.name)
         if known is None or (not known.file and region.file):
@@ -42,23 +42,23 @@ class RegionTable:
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Call paths of one source: `region` holds numbers of a RegionTable, `parent` indices (-1: root)."""
+    """Call paths of one source. region: numbers of a RegionTable. parent: indices (-1: root)."""
 
     parent: IntArray
     region: IntArray
 
 
 def unify_trees(trees: Sequence[CallTree]) -> tuple[CallTree, list[IntArray]]:
-    """Return the tree of all call paths of several trees as `unify` does; regions are the same if their names are."""
+    """Return the tree of all call paths of several trees like `unify`; regions with equal linker names are the same."""
     table = RegionTable()
     return unify([Forest(tree.parent, table.numbers(tree.regions)[tree.region]) for tree in trees], table)
 
 
 def unify(forests: list[Forest], table: RegionTable) -> tuple[CallTree, list[IntArray]]:
-    """Return the tree of all call paths of the forests, and for each forest the path of every node.
+    """Return the tree of all call paths of the forests, and for each forest the call path of every node.
 
-    Two nodes are the same call path if the region numbers from their roots are the same. Parents come before children,
-    level by level, and siblings in the order in which the forests first name them.
+    Two nodes are the same call path if the region numbers from their roots are equal. Call paths are ordered level by
+    level; siblings are in the order of their first node.
     """
     offsets = np.cumsum([0, *(forest.parent.size for forest in forests)])
     pieces = [np.where(f.parent >= 0, f.parent + o, -1) for f, o in zip(forests, offsets, strict=False)]

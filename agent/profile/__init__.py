@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of what the runtime writes: the raw profile of one process (agent/runtime/profile.def)."""
+"""Reader of the raw profile that the runtime writes for each process (agent/runtime/profile.def)."""

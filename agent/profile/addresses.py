@@ -21,7 +21,7 @@ _LARGEST = 1 << 63
 
 @dataclass(frozen=True)
 class Code:
-    """A program or library in memory: where it was loaded, and from where to where its code was."""
+    """A program or library in memory: its load address, and the begin and end of its code."""
 
     path: str
     load: int
@@ -31,10 +31,10 @@ class Code:
 
 @dataclass(frozen=True, eq=False)
 class SampledAddresses:
-    """What samples counted by address, up to 16 bytes.
+    """Counts of samples by address, rounded to 16 bytes.
 
-    address: uint64 of shape (addresses,). outside: whether no region was active there, bool (addresses,). values:
-    uint64 (addresses, metrics), of `metrics`, the names of those that the sampler keeps.
+    address: uint64 of shape (addresses,). outside: bool (addresses,), whether no region was active. values: uint64
+    (addresses, metrics). metrics: names of the metrics of the sampler.
     """
 
     address: NDArray[np.uint64]
@@ -49,8 +49,8 @@ def read_addresses(
 ) -> SampledAddresses | None:
     """Return the addresses of a profile; None if it has none.
 
-    The metrics of the sampler follow each other in the header, from `samples` on; those of memory and files may come
-    after them. Each record says how many it has, so the number is the one that most records agree with.
+    The metrics of the sampler are consecutive in the header, beginning with `samples`; metrics of memory and files may
+    follow. Each record contains its number of metrics; the number of most records is used.
     """
     names = [metric.name for metric in metrics]
     if not chunks or "samples" not in names:
@@ -72,7 +72,7 @@ def read_addresses(
 
 
 def _records(chunks: Sequence[Chunk], number: int) -> NDArray[np.void]:
-    """Return the records in use, if each has so many values."""
+    """Return the used records, interpreted with `number` values each."""
     layout = np.dtype([*_RECORD, ("values", "<u8", (number,))])
     pieces = [np.frombuffer(c.content, dtype=layout, count=len(c.content) // layout.itemsize) for c in chunks]
     records: NDArray[np.void] = np.concatenate([np.zeros(0, dtype=layout), *pieces])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the counters of many profiles of one program, and reuse the arrangement of earlier files.
 
-Ranks of one program mostly have the same call paths with the same counters. Their files then differ only in values,
-which are at the same places.
+Ranks of one program usually have the same call paths with the same counters. Then their files differ only in values at
+the same positions.
 """
 
 from __future__ import annotations

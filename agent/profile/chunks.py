@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chunks of raw profiles: reads the used part of each, whatever the file claims, and checks it where it is sealed."""
+"""Chunks of raw profiles: read the used part of each chunk safely, and check its checksum if the file is sealed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHUNK = np.dtype(LAYOUT.record("profile_chunk"))
 
 
 class ChunkType(IntEnum):
-    """What a chunk holds: `enum quipu_chunk_type`."""
+    """The content of a chunk: `enum quipu_chunk_type`."""
 
     NODES = LAYOUT.numbers["CHUNK_NODES"]
     TEXT = LAYOUT.numbers["CHUNK_TEXT"]
@@ -35,14 +35,14 @@ _TYPES = frozenset(ChunkType)
 
 @dataclass(frozen=True)
 class Seal:
-    """A file that was sealed when its process ended: every chunk has a checksum. chunks: how many there should be."""
+    """The seal of a file whose process ended regularly: every chunk has a checksum. chunks: expected number."""
 
     chunks: int
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """The filled bytes of a chunk. address: where the first of them was in the memory of the process."""
+    """The filled bytes of a chunk. address: the address of the first byte in the memory of the process."""
 
     location: int
     address: int
@@ -50,7 +50,7 @@ class Chunk:
 
 
 def is_intact(head: bytes, record: np.dtype[np.void], content: bytes = b"") -> bool:
-    """Whether the checksum `crc` of a record fits it and the content that follows: profile.def says how.
+    """Return whether the checksum `crc` of a record is correct for the record and its content (see profile.def).
 
     head: begins with the record.
     """
@@ -62,7 +62,7 @@ def is_intact(head: bytes, record: np.dtype[np.void], content: bytes = b"") -> b
 
 @dataclass
 class _Damage:
-    """How many chunks have which defect."""
+    """Number of chunks by defect."""
 
     truncated: int = 0
     oversized: int = 0
@@ -71,7 +71,7 @@ class _Damage:
     changed_text: int = 0
 
     def texts(self) -> list[str]:
-        """Return the defects in words."""
+        """Return a text for each defect."""
         left_out = "do not fit their checksums: they are damaged and were left out"
         named = {
             "the file is truncated: what follows its end is lost": self.truncated,
@@ -94,7 +94,7 @@ def read_chunks(
 ) -> Mapping[ChunkType, list[Chunk]]:
     """Return the chunks of a file of `size` bytes from offset `first` on, by type; unused space is not read.
 
-    wanted: types that are read; others are passed over, unchecked. None: all.
+    wanted: types to read; None: all. Other chunks are skipped without a check.
     """
     chunks: dict[ChunkType, list[Chunk]] = {kind: [] for kind in ChunkType}
     damage = _Damage()
@@ -132,13 +132,13 @@ def read_chunks(
         chunks[ChunkType(kind)].append(Chunk(int(header["location"]), address, content))
     if seal is not None:
         damage.truncated += whole < seal.chunks
-        damage.changed += whole - filled  # a chunk that was sealed is no hole
+        damage.changed += whole - filled  # a sealed chunk is never a hole
     problems.extend(damage.texts())
     return chunks
 
 
 def filled_bytes(descriptor: int) -> int:
-    """Return how many bytes of a file are not in holes."""
+    """Return the number of bytes of a file that are not in holes."""
     return sum(end - begin for begin, end in _filled(descriptor, 0, os.fstat(descriptor).st_size))
 
 
@@ -154,7 +154,7 @@ def _filled(descriptor: int, begin: int, size: int) -> Iterator[tuple[int, int]]
 
 
 def _filled_chunks(descriptor: int, first: int, size: int, chunk_size: int) -> Iterator[int]:
-    """Yield where chunks begin that are not holes of the file as a whole: of those there may be billions."""
+    """Yield the offsets of chunks, without chunks that are holes of the file; a file may have billions of holes."""
     following = first
     for begin, end in _filled(descriptor, first, size):
         start = max(following, begin - (begin - first) % chunk_size)

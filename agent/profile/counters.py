@@ -22,11 +22,11 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class CounterEntries:
-    """What was counted at each node, by the region that counted it.
+    """The counts of each node, by the region that counted.
 
-    node (where the effort is: quiet regions count for their callers), region (index into `regions`), row (0: visits,
-    then counters), source (index into `KeptCounters.value`): int64 of shape (entries,). weights: of each region, uint64
-    (rows, metrics).
+    All arrays are int64 of shape (entries,). node: the node with the effort (a quiet region counts for its caller).
+    region: index into `regions`. row: 0 for visits, then counters. source: index into `KeptCounters.value`. weights:
+    for each region, uint64 (rows, metrics).
     """
 
     node: IntArray
@@ -39,12 +39,13 @@ class CounterEntries:
 
 @dataclass(frozen=True, eq=False)
 class KeptCounters:
-    """Visits and counters of a process, and how they are arranged, which is the same in many processes of a run.
+    """Visits and counters of a process, and their arrangement, which is equal in many processes of a run.
 
-    value: uint64, the visits of all nodes of the file, then their counters, then 0. Per node of the file, int64: place
-    (the node of the profile where the effort is), number (index into `regions`), owner (as in NodeArrays). counters:
-    node and row of each counter, without values. weights: with the same numbers of regions. names: metrics of the
-    weights.
+    - value: uint64; the visits of all nodes of the file, then their counters, then 0.
+    - place, number, owner: int64, for each node of the file: the node of the profile with its effort, the index into
+      `regions`, and the owner (see NodeArrays).
+    - counters: node and row of each counter, without values.
+    - weights: of the same regions. names: metrics of the weights.
     """
 
     value: Words
@@ -74,7 +75,7 @@ class KeptCounters:
         )
 
     def of_nodes(self, position: IntArray) -> KeptCounters:
-        """Return what belongs to some of the nodes. position: per node its new index, -1: left out."""
+        """Return the counters of some of the nodes. position: new index of each node, -1: left out."""
         keep = position[self.place] >= 0
         renumbered = np.where(keep, np.cumsum(keep) - 1, -1)
         owner = self.owner[keep]
@@ -89,7 +90,7 @@ class KeptCounters:
         )
 
     def entries(self) -> CounterEntries:
-        """Return the counts of the regions that have weights: for each region its visits, then its counters."""
+        """Return the counts of the regions with weights: for each region its visits, then its counters."""
         number, counters = self.number, self.counters
         weighted, first = np.unique(self.weights.key >> _ROW_BITS, return_index=True)
         rows = np.diff(np.append(first, self.weights.key.size))
@@ -130,7 +131,8 @@ def keep_counters(
 ) -> KeptCounters | None:
     """Return the counters of the regions in the first table of weights of effort; None if there are none.
 
-    nodes, counters, tables: before quiet regions were folded; place: per node the index of where its effort is after.
+    nodes, counters, tables: before quiet regions were folded. place: for each of these nodes, the index of the node
+    with its effort after folding.
     """
     names = [metric.name for metric in metrics]
     table = next((table for table in tables if names[table.metric] != "visits"), None)

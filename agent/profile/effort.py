@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Effort of call paths: counters of nodes times static weights of their regions.
 
-agent/runtime/profile.def has the formula. All of it is arithmetic modulo 2^64 over whole arrays: single weights and
-single terms may be negative, the sums are not.
+agent/runtime/profile.def contains the formula. All arithmetic is modulo 2^64. Single weights and terms may be negative,
+but sums are not.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .chunks import Chunk
 from .nodes import NodeArrays, distinct, region_ids, without_nodes
 
 _WORD = 8
-_ROWS = 1 << 32  # rows of a region have numbers below this
-_SHAPES = 16  # different ranges of metrics that the weights of one program may have
+_ROWS = 1 << 32  # upper limit of the row numbers of a region
+_SHAPES = 16  # largest number of different ranges of metrics in the weights of one program
 _LARGEST = np.uint64((1 << 63) - 1)
 _COUNTERS = np.dtype(LAYOUT.record("profile_counters"))
 _WEIGHTS = np.dtype(LAYOUT.record("profile_weights"))
@@ -31,7 +31,7 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class Counters:
-    """Counters of nodes: node (position among the nodes), row (of the weights, from 1) and value, one per counter."""
+    """Counters of nodes. For each counter: the index of its node, the row of its weights (from 1), and its value."""
 
     node: IntArray
     row: IntArray
@@ -42,7 +42,7 @@ class Counters:
 class Weights:
     """Rows of weights for the metrics from `metric` on.
 
-    key: number of the region among those asked for × 2^32 + row, ascending; values: (rows, width).
+    key: index of the region in the requested regions × 2^32 + row, ascending. values: shape (rows, width).
     """
 
     metric: int
@@ -55,7 +55,7 @@ def add_effort(
 ) -> tuple[NodeArrays, NDArray[np.bool_]]:
     """Return the nodes with the effort of their counters and visits, and a flag for each metric with effort.
 
-    found, tables: what `read_counters` and `read_weights` return for these nodes.
+    found, tables: results of `read_counters` and `read_weights` for these nodes.
     """
     counts = nodes.counts.copy()
     regions = distinct(nodes.region)
@@ -102,18 +102,18 @@ def sums_of(tables: Sequence[Weights], nodes: NodeArrays, found: Counters, visit
 
 
 def counted_values(visits: Words, found: Counters) -> Words:
-    """Return the visits of all nodes, then all counters, then 0: `rows_of_owners` has indices into this."""
+    """Return an array of the visits of all nodes, all counters, and 0, for the indices of `rows_of_owners`."""
     return np.concatenate((visits, found.value, np.zeros(1, dtype=np.uint64)))
 
 
 def rows_of_owners(
     owner: IntArray, found: Counters, table: Weights, number: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the nodes that count with an owner, once for each row of their region in the table.
+    """Return the nodes with an owner, once for each row of their region in the table.
 
-    owner, number: of each node, the number of its region in the table. With each node: the row of the table, and where
-    its count is among `counted_values`. Only rows that the table has: a function with many counters may have many
-    others in it, each in few of them.
+    owner: of each node. number: the number of the region of each node in the table. The result contains for each entry
+    the node, the row of the table, and the index of its count in `counted_values`. Only existing rows of the table
+    occur: a function with many counters may contain many inlined functions with few rows each.
     """
     inner = np.flatnonzero(owner >= 0)
     begin = np.searchsorted(table.key, number[inner] * _ROWS)
@@ -132,9 +132,9 @@ def rows_of_owners(
 
 
 def fold_left_out(nodes: NodeArrays, left_out: Set[int], metrics: Sequence[Metric]) -> tuple[NodeArrays, IntArray]:
-    """Return the nodes without the nodes of left-out regions, and for every old node the index that has its effort now.
+    """Remove the nodes of left-out regions; return the nodes, and for each old node the index of its effort now.
 
-    What such a node has goes to the next node above that was not left out; its visits do not. Roots stay.
+    The values of a removed node, except its visits, are added to the next remaining node above. Roots are kept.
     """
     numbers = np.fromiter(left_out, dtype=np.int64, count=len(left_out))
     vanish = (nodes.parent >= 0) & np.isin(nodes.region, numbers)
@@ -166,9 +166,9 @@ def fold_left_out(nodes: NodeArrays, left_out: Set[int], metrics: Sequence[Metri
 
 
 def without_negative_times(counts: Words, metrics: Sequence[Metric]) -> tuple[Words, list[str]]:
-    """Return counts (nodes, metrics) with 0 for times below zero, and a note if there were any.
+    """Return counts (nodes, metrics) with 0 instead of negative times, and a note if there were any.
 
-    Times are differences of a clock, as unsigned numbers: one that went back makes them wrap around.
+    Times are unsigned differences of clock readings; a clock that was set back makes them wrap around.
     """
     times = np.array([metric.unit == "s" and not metric.is_effort for metric in metrics], dtype=bool)
     negative = (counts > _LARGEST) & times
@@ -179,9 +179,9 @@ def without_negative_times(counts: Words, metrics: Sequence[Metric]) -> tuple[Wo
 
 
 def signed(counts: Words, is_weighted: NDArray[np.bool_], problems: list[str]) -> NDArray[np.int64]:
-    """Return counts (nodes, metrics) as int64, never negative.
+    """Return counts (nodes, metrics) as int64, with 0 instead of negative sums.
 
-    A process that is killed between two counters of a region may leave a weighted sum a little below zero: it is 0.
+    If a process is killed between two counters of a region, a weighted sum can be slightly negative.
     """
     beyond = counts > _LARGEST
     if bool(beyond.any()):
@@ -197,7 +197,7 @@ def signed(counts: Words, is_weighted: NDArray[np.bool_], problems: list[str]) -
 
 
 def _rows(table: Weights, key: IntArray) -> tuple[IntArray, IntArray]:
-    """Return which of the keys have a row in the table, and which row."""
+    """Return the indices of the keys that have a row in the table, and these rows."""
     if not table.key.size:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     place = np.minimum(np.searchsorted(table.key, key), table.key.size - 1)
@@ -207,10 +207,10 @@ def _rows(table: Weights, key: IntArray) -> tuple[IntArray, IntArray]:
 
 @dataclass(frozen=True, eq=False)
 class CounterPlaces:
-    """Where the records of counters are among the words of all their chunks.
+    """Positions of the records of counters in the words of all their chunks.
 
-    head: of each record, used or not; node, row, value: of each counter that belongs to a node, those of a node
-    together: its position among the nodes, its row of the weights (from 1), and where its value is.
+    head: position of each record, used or not. For each counter that belongs to a node, grouped by node: node (index of
+    the node), row (of the weights, from 1), value (position of the value).
     """
 
     head: IntArray
@@ -220,11 +220,11 @@ class CounterPlaces:
 
 
 def counter_places(words: Words, ends: IntArray, nodes: NodeArrays, problems: list[str]) -> CounterPlaces:
-    """Return where the counters of all nodes are. words, ends: as `words_of` returns them."""
+    """Return the positions of the counters of all nodes. words, ends: result of `words_of`."""
     headers = words.view(_COUNTERS)
     count = headers["count"].astype(np.int64)
     head = _records(words.size, ends, 1 + count, problems)
-    start = head[words[head] != 0]  # room that was never filled
+    start = head[words[head] != 0]  # without unused space
     ids, first = np.unique(headers["node"][start].astype(np.int64), return_index=True)
     place = np.searchsorted(nodes.id, ids)
     known = place < nodes.id.size
@@ -253,7 +253,7 @@ def read_weights(chunks: Sequence[Chunk], nodes: NodeArrays, metric_count: int, 
     words, ends = words_of(chunks)
     head = _WEIGHTS.itemsize // _WORD
     padded = np.concatenate((words, np.zeros(head, dtype=np.uint64)))
-    headers = np.ndarray(words.size, _WEIGHTS, padded, strides=(_WORD,))  # those that would begin at each word
+    headers = np.ndarray(words.size, _WEIGHTS, padded, strides=(_WORD,))  # the header that would begin at each word
     cells = headers["count"].astype(np.int64) * np.minimum(headers["metric_count"], 1 << 30).astype(np.int64)
     start = _records(words.size, ends, head + cells, problems)
     start = start[cells[start] > 0]
@@ -279,7 +279,7 @@ def read_weights(chunks: Sequence[Chunk], nodes: NodeArrays, metric_count: int, 
 def _table(
     metric: int, width: int, words: Words, start: IntArray, records: NDArray[np.void], number: IntArray
 ) -> Weights:
-    """Return the rows of records of one width. A row that is there twice counts once."""
+    """Return the rows of records of one width, without duplicates."""
     count = records["count"].astype(np.int64)
     offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
     row = np.repeat(records["first"].astype(np.int64), count) + offset
@@ -290,17 +290,18 @@ def _table(
 
 
 def words_of(chunks: Sequence[Chunk]) -> tuple[Words, IntArray]:
-    """Return the contents of the chunks as one array of 64-bit words, and where each chunk ends in it."""
+    """Return the contents of the chunks as one array of 64-bit words, and the end of each chunk in it."""
     pieces = [np.frombuffer(chunk.content, dtype="<u8", count=len(chunk.content) // _WORD) for chunk in chunks]
     ends = np.cumsum([piece.size for piece in pieces], dtype=np.int64)
     return np.concatenate([np.zeros(0, dtype=np.uint64), *pieces]), ends
 
 
 def _records(size: int, ends: IntArray, length: IntArray, problems: list[str]) -> IntArray:
-    """Return where records begin, ascending: the first at the start of each chunk, each after the end of another.
+    """Return the positions of records, ascending. The first record of a chunk is at its start; others follow directly.
 
-    length: words of the record that would begin at each word. A record that leaves its chunk ends the chunk with a
-    problem. Follows all chunks at once by pointer doubling: log(records per chunk) passes over the words.
+    length: length (words) of the record that would begin at each word. A record beyond the end of its chunk ends the
+    chunk and is reported in `problems`. The function uses pointer doubling on all chunks at once, with
+    log(records per chunk) passes over the words.
     """
     place = np.arange(size)
     end = np.repeat(ends, np.diff(ends, prepend=0))

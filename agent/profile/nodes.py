@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call-path records of raw profiles as arrays, and which of them threads were in."""
+"""Call-path records of raw profiles as arrays, and the active call path of each thread."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _THREAD = np.dtype(LAYOUT.record("profile_thread"))
 class NodeArrays:
     """Call-path nodes in the order of their ids, so that parents come before children.
 
-    id, parent (index, -1: root), region (id), location: int64 of shape (nodes,); address: uint64 (nodes,), where the
-    record was in the memory of the process; counts: uint64 (nodes, metrics), numbers modulo 2^64; owner (index of the
-    node whose visits and counters count here, -1: none): int64 (nodes,). untimed: bool (nodes,), whether the time is
-    that of a caller because time stamps would have cost too much.
+    - id, parent (index, -1: root), region (id), location: int64 of shape (nodes,).
+    - address: uint64 (nodes,), the address of the record in the memory of the process.
+    - counts: uint64 (nodes, metrics), modulo 2^64.
+    - owner: int64 (nodes,), index of the node whose visits and counters belong to this node, -1: none.
+    - untimed: bool (nodes,), whether the time of the node is in its caller, because time stamps were too expensive.
     """
 
     id: IntArray
@@ -42,10 +43,10 @@ class NodeArrays:
 
 @dataclass(frozen=True, eq=False)
 class ActiveThreads:
-    """Threads that were being measured when the file was last written to.
+    """Measured threads at the time of the last write to the file.
 
-    location, node (index of the active node, -1: unknown): int64 of shape (threads,); last: uint64 (threads,), the
-    clock at the latest event of the thread; time since then is not in any node.
+    location, node (index of the active node, -1: unknown): int64 of shape (threads,). last: uint64 (threads,), the
+    clock at the latest event of the thread (ticks); no node contains the time after this event.
     """
 
     location: IntArray
@@ -57,13 +58,13 @@ NO_THREADS = ActiveThreads(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int
 
 
 def node_layout(node_size: int, metric_count: int) -> np.dtype[np.void]:
-    """Return the type of a node's record."""
+    """Return the type of the record of a node."""
     beyond = node_size - FIXED_SIZE - 8 * metric_count
     return np.dtype([*_NODE, ("counts", "<u8", (metric_count,)), ("beyond", f"V{beyond}")])
 
 
 def read_nodes(chunks: Sequence[Chunk], node_size: int, metric_count: int, problems: list[str]) -> NodeArrays:
-    """Return the nodes of all chunks; nodes whose place in the tree is unknown are left out with a problem."""
+    """Return the nodes of all chunks. A node with an unknown parent is left out and reported in `problems`."""
     layout = node_layout(node_size, metric_count)
     pieces = [np.zeros(0, dtype=layout)]
     locations = [np.zeros(0, dtype=np.int64)]
@@ -95,26 +96,26 @@ def read_nodes(chunks: Sequence[Chunk], node_size: int, metric_count: int, probl
 
 
 def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Return the different numbers, ascending: `numpy.unique` alone imports numpy.ma, a tenth of what a run costs."""
+    """Return the distinct numbers, ascending. `numpy.unique` would import numpy.ma, a tenth of the time of a run."""
     return np.unique(numbers, return_index=True)[0]
 
 
 def _positions(owners: IntArray, ids: IntArray) -> IntArray:
-    """Return where the owners are among the ids, which ascend; -1 for 0 and for what is not there."""
+    """Return the indices of the owners in the ascending ids; -1 for 0 and for missing owners."""
     place = np.minimum(np.searchsorted(ids, owners), max(ids.size - 1, 0))
     return np.where((owners > 0) & (ids[place] == owners), place, -1) if ids.size else owners
 
 
 def region_ids(numbers: NDArray[np.uint64]) -> IntArray:
-    """Return region ids as int64; those beyond the range, which no region has, become the largest."""
+    """Return region ids as int64; ids beyond its range, which are invalid, become the largest int64."""
     return np.minimum(numbers, np.uint64(_LARGEST_COUNT)).astype(np.int64)
 
 
 def _order(ids: IntArray, parents: IntArray, problems: list[str]) -> tuple[IntArray, IntArray]:
-    """Return the usable records in the order of their ids, and the position of each one's parent in that order.
+    """Return the valid records in the order of their ids, and the position of the parent of each record in this order.
 
-    The runtime numbers nodes as it makes them, so a parent's id is below its children's: anything else is damage,
-    and cycles cannot pass. Records with id 0 were reserved and never filled.
+    The runtime numbers nodes in the order of their creation. A record whose parent has a larger id is therefore
+    damaged, and the result contains no cycles. Records with id 0 were reserved and never filled.
     """
     order = np.argsort(ids, kind="stable")
     sorted_ids = ids[order]
@@ -136,7 +137,7 @@ def _order(ids: IntArray, parents: IntArray, problems: list[str]) -> tuple[IntAr
 
 
 def _spread(adrift: NDArray[np.bool_], ancestor: IntArray) -> NDArray[np.bool_]:
-    """Mark all nodes below marked nodes by pointer doubling: log(depth) passes, however deep a stranger's tree is."""
+    """Mark all nodes below marked nodes by pointer doubling, with log(depth) passes even for a damaged, deep tree."""
     while True:
         adrift = adrift | adrift[ancestor]
         further = ancestor[ancestor]
@@ -146,7 +147,7 @@ def _spread(adrift: NDArray[np.bool_], ancestor: IntArray) -> NDArray[np.bool_]:
 
 
 def read_threads(chunks: Sequence[Chunk], nodes: NodeArrays) -> ActiveThreads:
-    """Return the threads that have a location; the node is found by its address, which chunks and threads share."""
+    """Return the threads that have a location. The address of its record identifies the active node of a thread."""
     pieces = [np.frombuffer(c.content, dtype=_THREAD, count=len(c.content) // _THREAD.itemsize) for c in chunks]
     records = np.concatenate([np.zeros(0, dtype=_THREAD), *pieces])
     records = records[records["in_use"] != 0]
@@ -160,9 +161,9 @@ def read_threads(chunks: Sequence[Chunk], nodes: NodeArrays) -> ActiveThreads:
 
 
 def without_nodes(parent: IntArray, vanish: NDArray[np.bool_]) -> IntArray:
-    """Return `parent` where nodes that vanish are skipped: their children hang from the next node above, or are roots.
+    """Return `parent` without removed nodes: their children get the next remaining node above, or become roots.
 
-    Indices are still those of the full arrays. Parents precede children.
+    The indices still belong to the full arrays. Parents precede children.
     """
     nowhere = parent.size
     stop = np.append(np.where(vanish, np.where(parent >= 0, parent, nowhere), np.arange(nowhere)), nowhere)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What measuring cost at each call path of a process: an estimate (docs/design/overhead.md).
+"""Estimate of the overhead of each call path of a process (docs/design/overhead.md).
 
-Each process measures at its start what an event costs on its machine (agent/runtime/overhead.cpp) and says so in its
-profile; here that is multiplied by how many events there were.
+Each process measures the cost of an event at its start (agent/runtime/overhead.cpp) and records it in its profile. The
+overhead is this cost times the number of events.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .effort import Counters, Weights, sums_of
 from .nodes import NodeArrays
 
 OVERHEAD = Metric("overhead", "s", "cost", "sum", "time that measuring took, estimated from numbers of events")
-# Events of nodes in addition to their visits. The events of left-out regions belong to the callers, as effort does.
+# Events of nodes in addition to their visits. Events and effort of left-out regions belong to the callers.
 EVENTS = (
     Metric("pairs", "1", "effort"),
     Metric("visits without a hook", "1", "effort"),
@@ -30,11 +30,11 @@ EVENTS = (
 
 @dataclass(frozen=True)
 class EventCosts:
-    """Seconds that events take in one process.
+    """Seconds per event in one process.
 
-    pair: a region is entered and left; inside: the part of it that is in the region's own time, the rest is in its
-    caller's. mpi: a pair, and the clock readings that separate waiting. quiet: a visit without a hook. counter: one
-    addition of counting.
+    - pair: entering and leaving a region. inside: its part in the time of the region; the rest is in the caller.
+    - mpi: a pair with the additional clock readings that separate waiting.
+    - quiet: a visit without a hook. counter: one addition to a counter.
     """
 
     pair: float
@@ -45,7 +45,7 @@ class EventCosts:
 
 
 def event_costs(attributes: Mapping[str, str]) -> EventCosts | None:
-    """Return the costs of events that a process measured at its start; None if they are missing or implausible."""
+    """Return the measured costs of events of a process; None if they are missing or implausible."""
     found = []
     for name in ("pair_ns", "pair_inside_ns", "quiet_ns", "counter_ns", "clock_ns"):
         try:
@@ -68,12 +68,13 @@ def with_events(
     unhooked: Set[int],
     metrics: Sequence[Metric],
 ) -> NodeArrays:
-    """Return the nodes with columns more in their counts: `EVENTS`. read: the nodes as they are in the profile.
+    """Return the nodes with `EVENTS` as additional columns of their counts.
 
-    additions: how many counting does, by row of weights. unhooked: regions without a hook.
+    read: the nodes as in the profile. additions: number of additions to counters, by row of weights. unhooked: regions
+    without a hook.
 
-    Where the profile has no visits of a region without a hook, its counters stand for them. Visits of what was inlined
-    cost nothing. Entering and leaving an untimed call path counts as a number of visits without a hook.
+    If the profile has no visits of a region without a hook, its counters are used instead. Visits of inlined functions
+    cost nothing. Entering and leaving an untimed call path counts as several visits without a hook.
     """
     names = [metric.name for metric in metrics]
     nothing = np.uint64(0)
@@ -93,13 +94,16 @@ def seconds_of_nodes(
     is_mpi: NDArray[np.bool_],
     events: NDArray[np.uint64] | NDArray[np.int64],
 ) -> FloatArray:
-    """Return what measuring took at each node, seconds. is_mpi: of MPI functions; events: (nodes, 3), `EVENTS`."""
+    """Return the overhead of each node (seconds).
+
+    is_mpi: whether the node is an MPI function. events: `EVENTS`, shape (nodes, 3).
+    """
     each = np.where(is_mpi, costs.mpi, costs.pair)
     seconds = events[:, 0] * each + events[:, 1] * costs.quiet + events[:, 2] * costs.counter
     return np.asarray(seconds, dtype=np.float64)
 
 
 def are_mpi(regions: Mapping[int, Region], region: IntArray) -> NDArray[np.bool_]:
-    """Return which nodes are MPI functions. region: of each node, a key of `regions`."""
+    """Return which nodes are MPI functions. region: the key in `regions` of each node."""
     mpi = np.array([number for number, entry in regions.items() if entry.kind is RegionKind.MPI], dtype=np.int64)
     return np.isin(region, mpi)

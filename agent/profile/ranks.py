@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that share a process: a simulator (SMPI) runs them all, and each is a location of one profile."""
+"""Ranks that share a process: a simulator (SMPI) runs all ranks, and each rank is a location of one profile."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ WantsCounters = Callable[[Mapping[str, str]], bool]
 
 
 def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
-    """Return one profile for each rank in the profile of a process: itself unless its locations are ranks.
+    """Return one profile for each rank in the profile of a process, or the profile itself without such ranks.
 
-    A location is a rank if the profile has attributes of it; they come before those of the process. Other locations
-    of such a process (a rank that ended before MPI_Init) are profiles without a rank. What was active when the process
-    ended is no problem: simulated time does not go on by itself.
+    A location is a rank if the profile contains attributes for it, which have priority over attributes of the process.
+    Other locations (a rank that ended before MPI_Init) become profiles without a rank. Active call paths at the end of
+    the process lose no time, because simulated time does not pass there.
     """
     if not profile.location_attributes:
         return (profile,)
@@ -61,7 +61,7 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
 
 
 def without_nodes(rank: ProcessProfile) -> ProcessProfile:
-    """Return the profile of a rank from `split_ranks` without its call paths; `location` says where they are."""
+    """Return the profile of a rank from `split_ranks` without its call paths; `location` identifies them."""
     named = {number for record in rank.delays for number in (*record.operation, *record.cause)}
     regions = {number: rank.regions[number] for number in named if number in rank.regions}
     nothing, pairs = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
@@ -71,7 +71,7 @@ def without_nodes(rank: ProcessProfile) -> ProcessProfile:
 
 
 def read_rank(path: Path, location: int | None, wants_counters: WantsCounters, values: bool = True) -> ProcessProfile:
-    """Read the profile of a process, or of one of the ranks that share it. Raises FormatError.
+    """Read the profile of a process, or of one of its ranks. Raises FormatError.
 
     wants_counters, values: as in `read_profile`.
     """

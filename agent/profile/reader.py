@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reader of the raw profile of one process (agent/runtime/profile.def).
 
-The file may come from a process that was killed, from a full disk or from a stranger. What makes the whole file
-unusable is a FormatError; what spoils a part of it becomes a text in `problems`, and the rest is used.
+The file may be incomplete (a killed process, a full disk) or not from Quipu. A defect of the whole file raises a
+FormatError. A defect of a part becomes a text in `problems`, and the rest of the file is used.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from .text import DelayRecord, ProfileTexts, ResidualCounts, parse_metric_table
 
 _MAGIC = LAYOUT.texts["PROFILE_MAGIC"].encode()
 _VERSION = LAYOUT.numbers["PROFILE_VERSION"]
-_OLDEST = 2  # which knew no owners: what nodes have there now was 0
+_OLDEST = 2  # oldest supported version; it has no owners, and their bytes in nodes are 0
 _HEADER = np.dtype(LAYOUT.record("profile_header"))
 _PROBLEMS = ("clock_problem", "contexts_problem", "annotation_problem", "memory_problem", "files_problem")
 _TEXT = frozenset({ChunkType.TEXT})
 
 
 class ProfileState(IntEnum):
-    """How far the process came: `enum quipu_profile_state`."""
+    """The state of the process at the last write: `enum quipu_profile_state`."""
 
     RUNNING = LAYOUT.numbers["RUNNING"]
     FLUSHED = LAYOUT.numbers["FLUSHED"]
@@ -56,22 +56,22 @@ class Clock(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class ProcessProfile:
-    """What one process counted.
+    """The measurements of one process.
 
-    parent, region, location: per node, int64 of shape (nodes,). `parent` is an index into the same arrays (-1: a
-    root), a parent comes before its children; `region` is a key of `regions` (0: the root of a location).
-    values: per metric exclusive values, shape (nodes,): int64 counts, or float64 seconds for metrics whose unit is
-    "s" (NaN if the clock cannot be calibrated; left out altogether if the process kept no time). Effort that the pass
-    counted is complete: counters times weights, and that of quiet regions in their callers.
-    threads: those that were being measured, with the clock (ticks) at the latest event of each.
-    start_ticks, start_ns: that clock and CLOCK_MONOTONIC of the host at the same moment, when the process began.
-    residuals: what was counted after the reduction over MPI.
-    damaged: parts of the file could not be used, so that numbers are missing.
-    location_attributes: by location; those that have any are ranks (profile_ranks.py).
-    pairs: how often each node was entered and left, which is less than its visits where they are known otherwise.
-    counters: those of the nodes, if they were asked for. names: digest of all regions of the file and their ids.
-    addresses: where samples were taken, if they were kept. delays: what others waited for; records of the same call
-    paths add up.
+    - parent, region, location: int64 of shape (nodes,). `parent` is an index into the same arrays (-1: a root); parents
+      come before their children. `region` is a key of `regions` (0: the root of a location).
+    - values: exclusive values by metric, shape (nodes,): int64 counts, or float64 seconds for metrics with unit "s".
+      Seconds are NaN if the clock cannot be calibrated, and missing if the process did not measure time. Effort is the
+      sum of counters times weights; effort of quiet regions is in their callers.
+    - threads: measured threads, with the clock (ticks) at the latest event of each thread.
+    - start_ticks, start_ns: this clock and CLOCK_MONOTONIC of the host at the start of the process.
+    - residuals: counts after the reduction over MPI.
+    - damaged: whether a part of the file could not be used, so that measurements are missing.
+    - location_attributes: by location; a location with attributes is a rank (ranks.py).
+    - pairs: how often hooks entered and left each node; visits that were counted without hooks are not contained.
+    - counters: counters of the nodes, if requested. names: digest of all regions of the file and their ids.
+    - addresses: code addresses of samples, if recorded.
+    - delays: causes of the waiting of others; records of the same call paths add up.
     """
 
     path: Path
@@ -105,9 +105,9 @@ class ProcessProfile:
 
     @property
     def stage(self) -> int:
-        """How many programs had this process number before in the same folder, by the name of the file.
+        """The number of earlier programs with the same process id in the folder, from the name of the file.
 
-        A process that calls exec keeps its number. Clocks do not tell: they may have been set in between.
+        A process that calls exec keeps its process id. Start times cannot give this order, because a clock may be set.
         """
         number = self.path.name.removesuffix(".quipu").rpartition(f"-{self.pid}-")[2]
         return int(number) if number.isdecimal() and len(number) < 6 else 0
@@ -115,14 +115,14 @@ class ProcessProfile:
 
 @dataclass(frozen=True)
 class ProfileHeader:
-    """The header of a profile. fields: its record, by name; seal: checksums of a process that was not killed."""
+    """The header of a profile. fields: its values by name. seal: checksums, unless the process was killed."""
 
     fields: np.void
     metrics: tuple[Metric, ...]
     seal: Seal | None
 
     def number(self, name: str) -> int:
-        """Return a field that is a number."""
+        """Return a field as a number."""
         return int(self.fields[name])
 
 
@@ -132,14 +132,13 @@ def read_profile(
     wants_counters: Callable[[Mapping[str, str]], bool] = lambda attributes: False,
     values: bool = True,
 ) -> ProcessProfile:
-    """Read one raw profile; without `call_paths` only its header and its texts, as if it had none.
+    """Read one raw profile.
 
-    wants_counters: whether, given its attributes, to keep the counters of nodes. values: whether to find the values of
-    nodes; without, `values` is empty and `pairs` are 0.
+    call_paths: if False, read only header and texts. wants_counters: decides from the attributes of the profile whether
+    to keep the counters of nodes. values: if False, `values` is empty and `pairs` are 0.
 
-    Raises FormatError naming the file if it is not a profile of this version or its header cannot be believed;
-    lesser damage, also what does not fit its checksum, is named in `problems`. Never allocates more than in
-    proportion to the size of the file.
+    Raises FormatError with the path if the file is not a profile of this version or its header is invalid. Other
+    damage, such as a wrong checksum, is reported in `problems`. The memory use is proportional to the size of the file.
     """
     path = Path(path)
     problems: list[str] = []
@@ -176,7 +175,7 @@ def read_profile(
 def read_parts(
     path: Path, wanted: frozenset[ChunkType] | None, problems: list[str]
 ) -> tuple[ProfileHeader, Mapping[ChunkType, list[Chunk]]]:
-    """Return the header of a profile and its chunks of the wanted types (None: all). Raises as `read_profile`."""
+    """Return the header of a profile and its chunks of the wanted types (None: all). Raises like `read_profile`."""
     try:
         with open(path, "rb", buffering=0, opener=without_waiting) as file:
             size = os.fstat(file.fileno()).st_size
@@ -299,7 +298,7 @@ def _assemble(
 
 
 def _calibrate(header: ProfileHeader, clock: Clock, problems: list[str]) -> float:
-    """Return seconds per tick of the time counters; NaN (and a problem) if the header does not say."""
+    """Return seconds per tick of the time counters; NaN (and a text in `problems`) if the header lacks the data."""
     if clock is Clock.NONE:
         return float("nan")
     if clock is Clock.NANOSECONDS:

@@ -31,14 +31,14 @@ _DELAYED = re.compile(r"(?:[0-9]{1,20} )*[0-9]{1,20}\x1f(?:(?:[0-9]{1,20} )*[0-9
 
 
 def parse_metric_table(path: Path, table: bytes, count: int) -> tuple[Metric, ...]:
-    """Return the `count` metrics of a profile header; FormatError if the table says otherwise."""
+    """Return the `count` metrics of a profile header. Raises FormatError if the table is invalid."""
     try:
         return _metrics(table.split(b"\0", 1)[0], count)
     except ValueError as error:
         raise FormatError(path, f"is damaged: {error}") from error
 
 
-@lru_cache(16)  # all processes of a run mostly have the same
+@lru_cache(16)  # the tables of all processes of a run are usually equal
 def _metrics(table: bytes, count: int) -> tuple[Metric, ...]:
     lines = [line for line in table.decode("utf-8", "replace").split("\n") if line]
     if len(lines) != count or not lines:
@@ -61,7 +61,7 @@ def _metrics(table: bytes, count: int) -> tuple[Metric, ...]:
 
 @dataclass(frozen=True)
 class ResidualCounts:
-    """What a call path got after the reduction over MPI: region ids from the root, one number per metric."""
+    """The counts of a call path after the reduction over MPI: region ids from the root, one number per metric."""
 
     location: int
     regions: tuple[int, ...]
@@ -70,9 +70,9 @@ class ResidualCounts:
 
 @dataclass(frozen=True)
 class DelayRecord:
-    """How long others waited in an operation because of a call path: region ids from the root, () for no cause.
+    """Waiting time of others in an operation, and the call path that caused it.
 
-    location: the late thread.
+    Call paths are region ids from the root; () means no cause. location: the late thread.
     """
 
     location: int
@@ -82,14 +82,14 @@ class DelayRecord:
 
 
 class ProfileTexts:
-    """Collects the text records of a profile.
+    """Collects the text records of a profile: regions, attributes of the process and of locations, names of locations.
 
-    regions: by id; left_out: by a filter; without_hook: these and others that are counted only; called: those of them
-    that are small. Attributes of the process and of locations, names of locations.
+    regions: by id. left_out: regions excluded by a filter. without_hook: regions without a hook, including left_out.
+    called: small functions among without_hook.
     """
 
     def __init__(self) -> None:
-        """Start with nothing."""
+        """Start empty."""
         self.regions: dict[int, Region] = {}
         self.left_out: set[int] = set()
         self.without_hook: set[int] = set()
@@ -103,11 +103,11 @@ class ProfileTexts:
 
     @property
     def names(self) -> bytes:
-        """A digest of the records of regions, as they are in the file."""
+        """A digest of the records of regions in the file."""
         return self._digest.digest()
 
     def parse(self, chunk: bytes, problems: list[str]) -> None:
-        """Take in the records of one text chunk; stops with a problem where the chunk stops making sense."""
+        """Read the records of one text chunk. An invalid record ends the chunk and is reported in `problems`."""
         offset = 0
         while offset + _RECORD.size <= len(chunk):
             kind, length, number = _RECORD.unpack_from(chunk, offset)

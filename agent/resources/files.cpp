@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libquipu_files.so: reading and writing on the way to the C library (docs/design/files.md).
+/* libquipu_files.so: wrappers of the functions of the C library that read and write (docs/design/files.md).
  *
- * Calls of the system that a program makes by functions of its own name are counted one by one. Those that stdio makes
- * inside of the C library show in its buffers: when a buffer was filled or emptied, the kernel's account of this thread
- * says in how many calls. */
+ * Functions such as read and write are one system call each. Functions of stdio use buffers: after each of them, the
+ * number of system calls of this thread is read from the kernel if a buffer was filled or emptied. */
 #include "further.h"
 #include "groups.h"
 #include "hot.h"
@@ -29,7 +28,7 @@ struct Code {
     uintptr_t begin, size;
 };
 constexpr int most_parts = 8;
-Code own_parts[most_parts]; /* code of Quipu, whose files are not the program's */
+Code own_parts[most_parts]; /* code of Quipu, whose file accesses do not count */
 int own_count;
 
 bool is_own(const void *caller) {
@@ -39,7 +38,7 @@ bool is_own(const void *caller) {
     return false;
 }
 
-/* What the kernel says of this thread (proc(5), /proc/pid/io), as of the latest call that was counted here. */
+/* The kernel's counts of this thread (proc(5), /proc/pid/io) after the latest call that was counted here. */
 struct Account {
     uint64_t bytes_read, bytes_written, reads, writes;
 };
@@ -58,7 +57,7 @@ uint64_t number_after(const char *text, const char *key) {
     return value;
 }
 
-/* Calls of the system without the C library's functions, which are counted. */
+/* Reads the counts by direct system calls, because the functions of the C library are counted. */
 bool read_account(Account *now) {
     char text[512];
     const int error = errno;
@@ -73,12 +72,12 @@ bool read_account(Account *now) {
     *now = {number_after(text, "rchar:"), number_after(text, "wchar:"), number_after(text, "syscr:"),
             number_after(text, "syscw:")};
     account = *now;
-    account.reads++; /* the one just made */
+    account.reads++; /* the read above */
     account.bytes_read += static_cast<uint64_t>(length);
     return true;
 }
 
-/* What this thread did since the account was last known; false: that is not known. */
+/* Computes the calls and bytes of this thread since the account was last read. Returns false if they are unknown. */
 bool since_last(Account *difference) {
     const Account before = account;
     const bool known = account_known;
@@ -101,7 +100,7 @@ void note_written(ssize_t bytes) {
     account.bytes_written += bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
 }
 
-/* Whether something that this thread does now is counted. Before the first region there is no call path. */
+/* Returns whether calls of this thread are counted now. Before the first region there is no call path for them. */
 bool is_counted(const void *caller) {
     if (!counting || busy || is_own(caller))
         return false;
@@ -111,8 +110,8 @@ bool is_counted(const void *caller) {
     return true;
 }
 
-/* The group whose files are counted where the thread is now. What MPI itself does with sockets and with files of its
- * own is no work of the program with files, but MPI-IO with regular files is. */
+/* Returns the group of a descriptor if its calls are counted now, else null. Inside of MPI, only MPI-IO with regular
+ * files is counted: sockets and internal files of MPI are not files of the program. */
 Group *counted_group(int descriptor, const void *caller) {
     if (!is_counted(caller))
         return nullptr;
@@ -173,7 +172,7 @@ template <typename Function> Function next_of(Function, const char *name) {
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): names of functions, their parameters and types
-/* The function of this name behind this library. */
+/* The next function of this name in the order of libraries. */
 #define NEXT(name)                                                                                                     \
     ([]() {                                                                                                            \
         static decltype(&name) found;                                                                                  \
@@ -198,8 +197,7 @@ template <typename Call> ssize_t writing(int descriptor, const void *caller, Cal
     return bytes;
 }
 
-/* The kernel copies from one file to another: a call that reads, and one that writes. The time is that of the writing.
- */
+/* Counts a copy between two files in the kernel as one read and one write. Its time is in the region of the write. */
 template <typename Call> ssize_t copying(int from, int to, const void *caller, Call call) {
     ssize_t bytes;
     {
@@ -216,7 +214,7 @@ template <typename Call> ssize_t copying(int from, int to, const void *caller, C
     return bytes;
 }
 
-/* A file becomes a part of the memory. What is read and written there makes no calls. */
+/* Counts a file that is mapped into memory. Later accesses to the memory are not calls and are not counted. */
 template <typename Call> void *mapping(int descriptor, size_t bytes, const void *caller, Call call) {
     if (descriptor < 0 || !is_counted(caller))
         return call();
@@ -242,7 +240,7 @@ int opened(int descriptor, const void *caller) {
     return descriptor;
 }
 
-/* What a buffered stream had before a call. */
+/* The state of a buffered stream before a call. */
 class Buffered {
   public:
     Buffered(FILE *stream, const void *caller)
@@ -257,7 +255,7 @@ class Buffered {
         }
     }
 
-    /* The call took so many bytes out of the stream; -1: not known. */
+    /* Counts a call that took this number of bytes from the stream; -1: not known. */
     void took(ssize_t bytes) {
         if (!stream)
             return;
@@ -269,7 +267,7 @@ class Buffered {
             return;
         Account did = {};
         const bool known = since_last(&did);
-        /* The length of a line that has zeros in it is not known. */
+        /* The length of a line that contains NUL characters is unknown. */
         const ssize_t read = known ? static_cast<ssize_t>(did.bytes_read) : bytes >= 0 ? bytes + left - unread : 0;
         const uint64_t calls = did_calls(known, did.reads, read, ended);
         if (!calls)
@@ -278,7 +276,7 @@ class Buffered {
         visit.read(read, calls);
     }
 
-    /* The call put so many bytes into the stream. */
+    /* Counts a call that put this number of bytes into the stream. */
     void put(ssize_t bytes) {
         if (!stream || bytes < 0)
             return;
@@ -303,7 +301,7 @@ class Buffered {
     static ssize_t unwritten_of(const FILE *stream) {
         return stream && (stream->_flags & putting) ? stream->_IO_write_ptr - stream->_IO_write_base : 0;
     }
-    /* The kernel's number of calls; without it as many as buffers are needed. */
+    /* Returns the number of calls from the kernel, or else the number of buffers that the bytes fill. */
     uint64_t did_calls(bool known, uint64_t calls, ssize_t bytes, bool ended) const {
         if (known)
             return calls;
@@ -315,7 +313,7 @@ class Buffered {
     ssize_t unread, unwritten;
 };
 
-/* Streams that may have bytes to write when the process ends. */
+/* Streams that may contain unwritten bytes at the end of the process. */
 constexpr int most_streams = 1024;
 FILE *streams[most_streams];
 
@@ -343,7 +341,8 @@ FILE *opened(FILE *stream, const void *caller) {
     return stream;
 }
 
-/* The C library writes what streams still hold when the process ends, after all code that could count it. */
+/* Counts the unwritten bytes of a stream. The C library writes them at the end of the process, when nothing can be
+ * counted any more. */
 void count_unwritten(FILE *stream) {
     if (!stream || !(stream->_flags & 0x800) || stream->_IO_write_ptr <= stream->_IO_write_base)
         return;
@@ -390,8 +389,8 @@ extern "C" {
 
 EXPORTED void quipu_settle_files(int) {}
 
-/* The C library declares some of these with attributes, and some in one of two sizes of offsets, which are the same on
- * 64-bit systems. */
+/* These macros define wrappers. On 64-bit systems functions with and without 64 in their name are the same (pread,
+ * pread64). Functions that no header of the C library declares are declared below. */
 #define READING(name, parameters, arguments)                                                                           \
     EXPORTED ssize_t name parameters {                                                                                 \
         return reading(fd, CALLER, [&] { return NEXT(name) arguments; });                                              \
@@ -479,7 +478,7 @@ EXPORTED int dup3(int from, int to, int flags) noexcept {
     return result;
 }
 
-/* The mode is there if a file may be made. */
+/* The argument with the mode exists only if the flags allow creating a file. */
 #define WITH_MODE(flags)                                                                                               \
     mode_t mode = 0;                                                                                                   \
     if ((flags) & O_CREAT || ((flags) & O_TMPFILE) == O_TMPFILE) {                                                     \
@@ -572,7 +571,7 @@ static int flush_all(const void *caller) {
 FLUSHING(fflush)
 FLUSHING(fflush_unlocked)
 
-/* A seek writes what waits, and may read a buffer. */
+/* A seek writes the content of the buffer, and may read a new buffer. */
 #define SEEKING(type, name, parameters, arguments)                                                                     \
     EXPORTED type name parameters {                                                                                    \
         Buffered before(stream, CALLER);                                                                               \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Descriptors and the groups of their files. No memory of malloc: handlers of signals may write. */
+/* Descriptors and the groups of their files. The code does not call malloc, because signal handlers may write files. */
 #include "groups.h"
 
 #include <ctype.h>
@@ -19,14 +19,14 @@ constexpr int most_descriptors = 1 << 16;
 constexpr unsigned most_groups = 1000;
 
 Group nobody;                   /* files that are not counted */
-Group *known[most_descriptors]; /* null: not looked at yet */
+Group *known[most_descriptors]; /* the group of each descriptor; null: not known yet */
 Group *groups;
 unsigned count;
 
 char working_folder[PATH_MAX], own_folder[PATH_MAX];
 size_t working_length, own_length;
 
-/* For the rest of the process; null if there is none. */
+/* Allocates memory that is never released; null if there is none. */
 void *keep(size_t bytes) {
     static char *at, *end;
     bytes = (bytes + 15) & ~size_t{15};
@@ -52,7 +52,7 @@ Group *find(const char *name) {
     return nullptr;
 }
 
-/* Null: there is no memory, or the lock belongs to code that a handler interrupted. */
+/* Creates a group. Returns null if there is no memory, or if a signal handler interrupted the owner of the lock. */
 Group *make(const char *name, bool regular) {
     for (int attempt = 0; __atomic_exchange_n(&locked, true, __ATOMIC_ACQUIRE); attempt++)
         if (attempt == 100000)
@@ -90,7 +90,7 @@ bool is_below(const char *path, const char *folder, size_t length) {
     return length && strncmp(path, folder, length) == 0 && path[length] == '/';
 }
 
-/* Each number becomes one #, so that the files of all ranks and steps are one group. */
+/* Replaces each number by one #, so that the files of all ranks and steps are one group. */
 void without_digits(const char *path, char *name, size_t size) {
     size_t at = 0;
     for (; *path && at + 1 < size; path++) {
@@ -102,7 +102,7 @@ void without_digits(const char *path, char *name, size_t size) {
     name[at] = '\0';
 }
 
-/* What belongs to the system and to its languages is one group per place. */
+/* Returns the group of files of the system and of language installations: one group per folder. */
 const char *system_group(const char *path) {
     static const char *const places[][2] = {{"/proc/", "/proc"}, {"/sys/", "/sys"}, {"/dev/shm/", nullptr},
                                             {"/dev/", "/dev"},   {"/etc/", "/etc"}, {"/usr/", "/usr"},
@@ -129,7 +129,7 @@ Group *of_path(const char *path) {
     return named(name, true);
 }
 
-/* The files that the process began with as its input, output and errors. */
+/* The files that were standard input, output and error at the start of the process. */
 struct {
     dev_t device;
     ino_t inode;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of files: those whose names differ in digits only, and what is no regular file, by kind. */
+/* Groups of files: regular files whose names differ only in digits, and other files (pipes, sockets) by kind. */
 #ifndef QUIPU_GROUPS_H
 #define QUIPU_GROUPS_H
 
@@ -10,15 +10,15 @@ namespace quipu::files {
 struct Group {
     Group *next;
     quipu_region region;
-    bool regular; /* a file that programs keep data in */
-    char name[1]; /* "file:" and what `display` points to */
+    bool regular; /* a regular file */
+    char name[1]; /* "file:", followed by the text that `display` points to */
 };
 
-/* Remembers the working folder, and the folder of profiles, whose files are in no group. */
+/* Stores the working folder and the folder of profiles; files of profiles are in no group. */
 void begin_groups();
-/* The group of an open descriptor; null: none of the program's. Keeps errno. */
+/* Returns the group of an open descriptor; null if it does not belong to the program. Preserves errno. */
 Group *group_of(int descriptor);
-/* The descriptor was closed, or is another file now. */
+/* Forgets the group of a descriptor that was closed or is another file now. */
 void forget_group(int descriptor);
 
 } // namespace quipu::files

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A table of blocks by address (open addressing, linear probing) and one of call paths, both of memory that comes from
- * mmap. They change under one lock, which is taken for one of some thousand bytes that are allocated. Outgrown tables
- * stay: another thread may be looking at their filter. */
+/* Two hash tables in memory from mmap: blocks by address (open addressing, linear probing), and call paths. One lock
+ * protects them. It is taken once in several thousand allocated bytes. Tables that became too small are not released,
+ * because another thread may be reading their filter. */
 #include "holders.h"
 
 #include <sys/mman.h>
@@ -19,7 +19,7 @@ struct Entry {
 };
 
 struct Blocks {
-    AddressFilter filter; /* as many bits as there are entries */
+    AddressFilter filter; /* one bit per entry */
     size_t mask, count;
     Entry *entries;
 };
@@ -27,7 +27,7 @@ struct Blocks {
 struct Holder {
     quipu_node *path;                 /* null: free */
     int64_t exact, sampled;           /* bytes in use now */
-    int64_t peak_exact, peak_sampled; /* when the peak was noted */
+    int64_t peak_exact, peak_sampled; /* the same at the latest peak */
 };
 
 struct Holders {
@@ -39,8 +39,8 @@ Blocks *blocks;
 Holders known;
 
 bool locked;
-/* A holder of the lock that was left by siglongjmp, or is interrupted by a handler that allocates, gives up nothing:
- * the block is not known then. */
+/* After this number of attempts the block is not remembered: the owner of the lock may have left its code by
+ * siglongjmp, or this thread may be in a signal handler that interrupted the owner. */
 constexpr int most_attempts = 100000;
 
 bool lock() {
@@ -94,7 +94,7 @@ Entry *find(const Blocks *table, const void *block) {
     }
 }
 
-/* Knuth, 6.4, algorithm R: later entries of the run move up. */
+/* Removes an entry and moves later entries of its run (Knuth, The Art of Computer Programming 3, 6.4, algorithm R). */
 void remove(Blocks *table, Entry *entry) {
     const size_t home = home_of(table, entry->block);
     size_t hole = static_cast<size_t>(entry - table->entries);
@@ -113,7 +113,8 @@ void remove(Blocks *table, Entry *entry) {
     clear_bit(table, home);
 }
 
-/* Room for one block more: an eighth of the entries is in use at most, so that the filter lets few others pass. */
+/* Reserves an entry for one more block. At most an eighth of the entries is used, so that the filter rejects most
+ * unknown blocks. */
 bool make_room() {
     constexpr unsigned least = 12;
     if (blocks && 8 * (blocks->count + 1) <= blocks->mask)
@@ -141,7 +142,7 @@ Holder *place_of(const Holders &table, const quipu_node *path) {
             return &table.holders[at];
 }
 
-/* Null: there is no memory. */
+/* Returns the entry of a call path; null if there is no memory. */
 Holder *holder_of(quipu_node *path) {
     constexpr size_t least = 256;
     if (!known.holders || 2 * (known.count + 1) > known.mask) {
@@ -170,8 +171,8 @@ void count(const Share &share, int64_t sign) {
         (share.exact ? holder->exact : holder->sampled) += sign * static_cast<int64_t>(share.bytes);
 }
 
-/* Sets the metric of each call path so that the sum is `total`: blocks that are not known divide what remains as the
- * sampled ones among them do. What nobody holds is returned. */
+/* Sets the metric of each call path so that the sum is `total`. The bytes of unknown blocks are divided in proportion
+ * to the sampled bytes of the call paths. Returns the bytes that belong to no call path. */
 uint64_t set_metrics(uint64_t total, uint32_t place) {
     int64_t exact = 0, sampled = 0;
     for (size_t at = 0; known.holders && at <= known.mask; at++) {
@@ -201,7 +202,7 @@ void remember(const void *block, const Share &share) {
     if (!lock())
         return;
     if (make_room()) {
-        if (Entry *stale = find(blocks, block)) { /* released where it could not be forgotten */
+        if (Entry *stale = find(blocks, block)) { /* this block was released, but the table could not be locked */
             count(stale->share, -1);
             remove(blocks, stale);
         }
@@ -240,7 +241,7 @@ void note_peak(uint64_t total, uint32_t place) {
 void settle_peak(uint64_t total, uint32_t place, quipu_node *rest) {
     if (!lock())
         return;
-    const Holder *holder = rest ? holder_of(rest) : nullptr; /* which sets its metric to what it holds itself */
+    const Holder *holder = rest ? holder_of(rest) : nullptr; /* its metric is its own bytes plus the rest */
     const uint64_t left = set_metrics(total, place);
     if (holder)
         __atomic_fetch_add(&rest->metrics[place], left, __ATOMIC_RELAXED);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which call paths hold the heap: blocks that are known by their address. docs/design/memory.md says how. */
+/* Finds the call paths that hold the heap, from blocks that are known by their address (docs/design/memory.md). */
 #ifndef QUIPU_HOLDERS_H
 #define QUIPU_HOLDERS_H
 
@@ -10,9 +10,9 @@
 
 namespace quipu::memory {
 
-/* A bit for each hash of an address: not set where no block of this hash is known. */
+/* One bit per hash of an address: 0 if no known block has this hash. */
 struct AddressFilter {
-    unsigned shift; /* of the hash: 64 - bits of its number */
+    unsigned shift; /* 64 minus the number of bits of the hash */
     uint64_t *bits;
 };
 
@@ -31,27 +31,28 @@ inline bool may_be_known(const void *block) {
     return __atomic_load_n(&filter->bits[place / 64], __ATOMIC_RELAXED) >> (place % 64) & 1;
 }
 
-/* Stands for the call path of blocks that were allocated before there was one. */
+/* The call path of blocks that were allocated before the first region. */
 extern quipu_node before_regions;
 
-/* What one known block stands for. */
+/* The bytes that one known block represents. */
 struct Share {
     quipu_node *path;
     uint64_t bytes;
-    bool exact; /* the block itself; else it stands for small blocks, too, that are not known */
+    bool exact; /* only the block itself; otherwise the block also represents small blocks that are not remembered */
 };
 
-/* Remembers a block. Never waits for long: without memory, or behind a thread that does not go on, it is forgotten. */
+/* Remembers a block. If there is no memory, or another thread holds the lock too long, the block is not remembered. */
 void remember(const void *block, const Share &share);
-/* Forgets a block before it is released. False if it is not known. */
+/* Forgets a block before it is released. Returns false if the block is unknown. */
 bool forget(const void *block, Share *share);
 
-/* The heap has never been as large as now, `total` bytes: what each call path holds goes to its metric at `place`. */
+/* Records a new largest heap of `total` bytes: the bytes that each call path holds now become its metric at `place`. */
 void note_peak(uint64_t total, uint32_t place);
-/* The same as when the peak was noted last, for a peak that was `total` bytes. */
+/* Sets the metrics at `place` again as at the latest peak, for a largest heap of `total` bytes. Bytes of no call path
+ * belong to `rest`. */
 void settle_peak(uint64_t total, uint32_t place, quipu_node *rest);
 
-/* Around a fork, and in its child. */
+/* Run before and after a fork, and in its child. */
 void before_fork();
 void after_fork();
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libquipu_memory.so: the functions of malloc on their way to the allocator of the program (docs/design/memory.md).
+/* libquipu_memory.so: wrappers of the functions of malloc (docs/design/memory.md).
  *
- * Each thread counts for itself. What it allocated less what it released goes to the total of the process after some
- * KiB, so that one thread alone has an exact total, and many do not share a cache line. */
+ * Each thread has its own counters. It adds the difference of allocated and released bytes to the total of the process
+ * after some KiB, so that threads rarely write to the same cache line. */
 #include "further.h"
 #include "holders.h"
 #include "hot.h"
@@ -33,10 +33,10 @@ struct Allocator {
     size_t (*usable)(void *);
 };
 
-Allocator next; /* the one that comes after this library; complete when `free` is set */
+Allocator next; /* the allocator of the program; complete when `free` is set */
 __thread bool looking_up;
 
-/* While the functions of the allocator are looked up, the C library may allocate; such blocks are never released. */
+/* Memory for allocations of the C library while the functions of the allocator are looked up. It is never released. */
 alignas(16) char early[size_t{64} << 10];
 size_t early_used;
 constexpr size_t early_header = 16; /* the size of the block */
@@ -83,7 +83,7 @@ void look_up() {
     __atomic_store_n(&next.free, last, __ATOMIC_RELEASE);
 }
 
-/* Whether the allocator is known; false in calls that looking it up makes. */
+/* Returns whether the allocator is known; false in allocations during its look-up. */
 inline bool ready() {
     if (__builtin_expect(__atomic_load_n(&next.free, __ATOMIC_ACQUIRE) != nullptr, 1))
         return true;
@@ -94,14 +94,14 @@ inline bool ready() {
 }
 
 struct Thread {
-    int64_t balance; /* bytes allocated less bytes released since they last went to the total */
-    int64_t base;    /* the total then */
-    int64_t high;    /* the largest of both together */
-    int64_t low;     /* below it the balance goes to the total; 0: this thread is new */
-    int64_t until;   /* bytes of small blocks to the next one that is remembered */
-    uint64_t large;  /* usable bytes from which on all blocks are */
+    int64_t balance; /* allocated minus released bytes since the last addition to the total */
+    int64_t base;    /* the total after this addition */
+    int64_t high;    /* largest base + balance */
+    int64_t low;     /* a balance below it is added to the total; 0: this thread is new */
+    int64_t until;   /* bytes of small blocks until the next small block is remembered */
+    uint64_t large;  /* blocks with at least this number of usable bytes are always remembered */
     uint64_t random;
-    uint64_t allocations, bytes, releases, released; /* before there was a call path */
+    uint64_t allocations, bytes, releases, released; /* before the first call path */
     bool busy;
 };
 
@@ -109,19 +109,19 @@ __thread Thread state;
 
 bool counting = true;
 int64_t total, peak; /* bytes of the process */
-int64_t noted;       /* the total when call paths were last looked at */
-uint32_t metrics;    /* place of the metrics in a node, 0: not known yet */
+int64_t noted;       /* the total at the latest recorded peak */
+uint32_t metrics;    /* index of the metrics in a node; 0: not known yet */
 uint64_t period = uint64_t{16} << 10;
-quipu_node *outermost; /* the call path of the program that all others are below */
+quipu_node *outermost; /* the outermost call path of the program */
 pthread_key_t thread_end;
 bool has_thread_end;
 
-/* Of the code of the MPI wrappers, whose blocks are no heap of the program. */
+/* The code of the MPI wrappers, whose blocks do not belong to the heap of the program. */
 uintptr_t own_code, own_size;
 
 inline bool is_own(const void *caller) { return reinterpret_cast<uintptr_t>(caller) - own_code < own_size; }
 
-/* The active call path; null: there is none yet. */
+/* Returns the active call path; null before the first one. */
 inline quipu_node *path() {
     const quipu_thread *thread = quipu_current;
     if (!thread || !thread->own)
@@ -130,14 +130,14 @@ inline quipu_node *path() {
     return here->id ? here : here->up;
 }
 
-/* Where the metrics are, if there is a profile by now. */
+/* Finds the index of the metrics in a node; 0 before the profile exists. */
 __attribute__((noinline)) uint32_t find_metrics() {
     if (quipu_current && quipu_current->own)
         __atomic_store_n(&metrics, quipu_further_place(QUIPU_GROUP_MEMORY), __ATOMIC_RELAXED);
     return metrics;
 }
 
-/* Those of the active call path that this library counts; null: there are none yet. */
+/* Returns the metrics of this library in the active call path; null before the first one. */
 inline uint64_t *own_metrics() {
     const uint32_t known = metrics, place = __builtin_expect(known != 0, 1) ? known : find_metrics();
     quipu_node *node = __builtin_expect(place != 0, 1) ? path() : nullptr;
@@ -178,7 +178,7 @@ void begin(Thread *thread) {
         pthread_setspecific(thread_end, thread);
 }
 
-/* What the thread still releases after this goes to the total at once. */
+/* Runs at the end of a thread. Later releases of the thread are added to the total immediately. */
 void end(void *argument) {
     auto *thread = static_cast<Thread *>(argument);
     share_balance(thread);
@@ -186,7 +186,8 @@ void end(void *argument) {
     thread->large = 0;
 }
 
-/* Steps are uniform in [0.5, 1.5] periods (xorshift64, Marsaglia 2003), so that no pattern of sizes keeps in step. */
+/* Returns the bytes until the next remembered block: uniform in [0.5, 1.5] periods (xorshift64, Marsaglia 2003), so
+ * that periodic patterns of sizes cause no bias. */
 int64_t next_step(Thread *thread) {
     thread->random ^= thread->random << 13;
     thread->random ^= thread->random >> 7;
@@ -200,7 +201,7 @@ quipu_node *root_of(quipu_node *node) {
     return node;
 }
 
-/* What the thread counted before it had a call path belongs to the code outside of all regions. */
+/* Adds the counts of a thread before its first call path to the code outside of all regions. */
 void count_earlier(Thread *thread, quipu_node *node) {
     quipu_node *root = root_of(node);
     add(root, QUIPU_ALLOCATIONS, thread->allocations);
@@ -211,10 +212,10 @@ void count_earlier(Thread *thread, quipu_node *node) {
     thread->allocations = thread->bytes = thread->releases = thread->released = 0;
 }
 
-/* By how much the heap must be larger than when it was last looked at: while it grows, and before it shrinks. Few looks
- * are made while it grows, and the one before it shrinks is of the peak itself. */
+/* The increase of the heap after which a new peak is recorded: a large step while the heap grows, and a small step just
+ * before it shrinks, so that few peaks are recorded and the last one is close to the largest heap. */
 struct Step {
-    int64_t least, share; /* bytes; part of the heap */
+    int64_t least, share; /* the step is the larger of `least` bytes and heap / share */
 };
 constexpr Step growing = {int64_t{64} << 10, 64}, before_shrinking = {int64_t{4} << 10, 1024};
 
@@ -235,7 +236,7 @@ void note_highest(quipu_node *node, const Step &step) {
     __atomic_store_n(&period, wanted > least_period ? wanted : least_period, __ATOMIC_RELAXED);
 }
 
-/* A block that is remembered, or the first of a thread. */
+/* Handles the first block of a thread, and blocks that are remembered. */
 __attribute__((noinline)) void allocated_slowly(Thread *thread, const void *block, size_t usable) {
     if (thread->busy)
         return;
@@ -326,7 +327,8 @@ inline bool forget_block(const void *block, Share *share) {
     return __builtin_expect(may_be_known(block), 0) && forget_slowly(block, share);
 }
 
-/* Bytes of the largest resident memory, by the kernel (proc(5), VmHWM); 0: not known. No stdio, which allocates. */
+/* Returns the kernel's largest resident memory in bytes (proc(5), VmHWM); 0: not known. Without stdio, which allocates.
+ */
 uint64_t resident_peak() {
     char text[4096];
     const int file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC));
@@ -369,7 +371,7 @@ const void *file_of(const void *function) {
     return function && dladdr(function, &info) ? info.dli_fbase : nullptr;
 }
 
-/* Says which allocator is counted, and what of the program's heap is not. */
+/* Writes attributes with the counted allocator, and with the parts of the heap that are not counted. */
 void describe() {
     Dl_info info;
     const void *const behind = file_of(reinterpret_cast<void *>(next.malloc));
@@ -412,7 +414,7 @@ void before_values_are_read(int last) {
         outermost = top;
     raise_metric(outermost ? outermost : top, QUIPU_RESIDENT_PEAK, resident_peak());
     if (last)
-        counting = false; /* the ranks reduce what is there now */
+        counting = false; /* the ranks reduce the values of this moment */
 }
 
 __attribute__((constructor)) void start() {
@@ -447,7 +449,7 @@ EXPORTED void *malloc(size_t bytes) {
 }
 
 EXPORTED void *calloc(size_t count, size_t size) {
-    if (!ready()) /* zero: never released */
+    if (!ready()) /* the memory is zero because it is never released */
         return size && count > sizeof early / size ? nullptr : allocate_early(count * size);
     void *block = next.calloc(count, size);
     allocated(block, count * size, CALLER);

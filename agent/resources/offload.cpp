@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libquipu_offload.so: launches of kernels and copies on the way to the libraries of devices (docs/design/offload.md).
+/* libquipu_offload.so: wrappers of functions that launch kernels and copy data (docs/design/offload.md).
  *
- * CUDA and HIP: the functions of the driver and of the runtime that programs link. OpenMP: what its tool interface does
- * not tell of a kernel. No header of these interfaces is necessary: a stream, a function and the like are addresses. */
+ * CUDA and HIP: functions of the driver and of the runtime. OpenMP: the properties of a kernel that its tool interface
+ * does not give. Headers of these interfaces are not needed: streams, functions and similar arguments are addresses. */
 #include "further.h"
 #include "hot.h"
 #define QUIPU_REGION_RUNTIME
@@ -15,9 +15,9 @@
 namespace quipu::offload {
 namespace {
 
-constexpr int not_initialized = 3; /* of the driver of CUDA, of its runtime, and of HIP */
+constexpr int not_initialized = 3; /* error code of the driver of CUDA, of its runtime, and of HIP */
 
-__thread bool inside; /* of a call that counts: what the library calls itself is part of it */
+__thread bool inside; /* inside of a counted call: further calls that the library makes itself are not counted */
 
 template <typename Function> Function next_of(const char *name) {
     return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
@@ -39,13 +39,13 @@ struct Copy {
     uint64_t to_device, from_device;
 };
 
-/* cudaMemcpyKind and hipMemcpyKind. Where the library finds out the direction itself, the bytes have none. */
+/* Converts cudaMemcpyKind or hipMemcpyKind. If the library determines the direction itself, it is unknown here. */
 Copy copy_of(uint64_t bytes, int kind) {
     enum { host_to_device = 1, device_to_host = 2 };
     return {kind == host_to_device ? bytes : 0, kind == device_to_host ? bytes : 0};
 }
 
-/* Dimensions of a grid or a block (dim3): passed to functions as the three numbers. */
+/* Dimensions of a grid or a block (dim3). */
 struct Dimensions {
     unsigned x, y, z;
     uint64_t all() const { return uint64_t{x} * y * z; }
@@ -73,7 +73,7 @@ void count(const Waiting &) {}
 const char *kernel_name(const Kernel &kernel) { return kernel.name ? quipu_region_name(kernel.name) : nullptr; }
 template <typename Other> const char *kernel_name(const Other &) { return nullptr; }
 
-/* Calls the library in a region that has the name of the kernel, or else of the function, and counts what it does. */
+/* Calls the library in a region and counts the call. The region has the name of the kernel, or else of the function. */
 template <typename What, typename Call> int counted(const char *name, const What &what, Call call) {
     if (inside)
         return call();
@@ -92,7 +92,8 @@ template <typename What, typename Call> int counted(const char *name, const What
     return result;
 }
 
-/* Names of kernels, where the library tells them: cuFuncGetName, cudaFuncGetName (CUDA 12.3), hipKernelNameRef. */
+/* Functions that return names of kernels, if the library has one: cuFuncGetName, cudaFuncGetName (CUDA 12.3),
+ * hipKernelNameRef. */
 using NameOf = int (*)(const char **, const void *);
 const char *name_by(NameOf function, const void *kernel) {
     const char *name = nullptr;
@@ -115,7 +116,7 @@ const char *hip_runtime_name(const void *kernel, const void *stream) {
     return function ? function(kernel, stream) : nullptr;
 }
 
-/* What the compiler passes to libomptarget with a kernel (LLVM 16 and later, openmp/libomptarget/include). */
+/* Arguments of a kernel that the compiler passes to libomptarget (LLVM 16 and later, openmp/libomptarget/include). */
 struct KernelArguments {
     uint32_t version, count;
     void *arguments[6];
@@ -135,7 +136,7 @@ EXPORTED int __tgt_target_kernel(void *place, int64_t device, int32_t teams, int
                                  KernelArguments *arguments) {
     static const auto next = next_of<decltype(&__tgt_target_kernel)>("__tgt_target_kernel");
     if (!next)
-        return 1; /* the program runs the construct on the host */
+        return 1; /* failure: the program then runs the construct on the host */
     constexpr uint32_t oldest = 2;
     const bool known = arguments && arguments->version >= oldest && arguments->version < 16;
     if (quipu_next_kernel)
@@ -153,7 +154,7 @@ EXPORTED int __tgt_target_kernel(void *place, int64_t device, int32_t teams, int
         static const auto next = next_of<decltype(&name)>(#name);                                                      \
         return next ? counted(#name, what, [&] { return next arguments; }) : not_initialized;                          \
     }
-/* A function of CUDA and the one with the default stream of each thread. */
+/* Defines a wrapper of a function of CUDA, and of its variant for per-thread default streams. */
 #define CALL_OF(name, suffix, parameters, arguments, what)                                                             \
     CALL(name, parameters, arguments, what)                                                                            \
     CALL(name##suffix, parameters, arguments, what)
@@ -178,7 +179,7 @@ CALL(cuCtxSynchronize, (), (), Waiting{})
 CALL_OF(cuStreamSynchronize, _ptsz, (void *stream), (stream), Waiting{})
 CALL(cuEventSynchronize, (void *event), (event), Waiting{})
 
-/* The runtime of CUDA, where it is a shared library */
+/* The runtime of CUDA, if it is a shared library */
 CALL_OF(cudaLaunchKernel, _ptsz,
         (const void *kernel, Dimensions grid, Dimensions block, void **values, size_t shared, void *stream),
         (kernel, grid, block, values, shared, stream), (Kernel{cuda_runtime_name(kernel), grid.all(), block.all()}))

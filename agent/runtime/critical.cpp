@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The metric critical_blocks: how many basic blocks the program would wait for if only this call path took time.
+/* The metric critical_blocks: the executed basic blocks of a call path, plus the blocks that the rank would wait for if
+ * only this call path took time.
  *
- * The MPI library asks at synchronizing operations how much each call path of a rank has executed so far, and finds out
- * by how much ranks that had executed less would have waited (quipu_await_blocks). At each flush the metric of a
- * call path becomes its blocks plus this waiting.
- */
+ * At synchronizing operations, the MPI library reads the executed blocks of each call path of the rank, and computes
+ * the waiting of ranks with fewer blocks (quipu_await_blocks). Each flush writes the metric. */
 #include "delays.h"
 
 namespace quipu {
 
-/* Of the nodes that a thread lists: the numbers of their call paths, and by how many blocks the rank waited. */
+/* For the listed nodes of a thread: the numbers of their call paths, and the blocks that the rank waited for. */
 struct Critical {
     uint32_t *number;
     uint32_t known, number_room;
-    uint64_t *awaited; /* by number, of a rank: that of the thread that told it */
+    uint64_t *awaited; /* blocks that the rank waited for, by number; stored with the thread that reported them */
     uint32_t awaited_paths, awaited_room;
 };
 
 namespace {
 
-/* Call paths of all threads, in the order in which they were found, and what one rank has executed in them. */
+/* Call paths of all threads in order of discovery, and the blocks that one rank has executed in them. */
 quipu_blocks *blocks_so_far;
 uint32_t paths, executed_room;
 uint32_t *numbers; /* hash table with open addressing: 1 + number of the call path; 0: free */
@@ -33,7 +32,7 @@ uint32_t &place_of(uint64_t path) {
     }
 }
 
-/* Under the lock. False if there is no memory. */
+/* Returns false if there is no memory. Call under the lock. */
 bool make_numbers() {
     if (2 * (paths + 1) <= numbers_room)
         return true;
@@ -48,7 +47,7 @@ bool make_numbers() {
     return true;
 }
 
-/* The numbers of the call paths of the first nodes that the thread lists; null if there is no memory. */
+/* Returns the numbers of the call paths of the first `listed` nodes of the thread; null if there is no memory. */
 const Critical *numbers_of(Thread *thread, uint32_t listed) {
     if (Critical *known = thread->critical; known && known->known >= listed)
         return known;
@@ -70,7 +69,7 @@ const Critical *numbers_of(Thread *thread, uint32_t listed) {
     return thread->critical;
 }
 
-/* As readers of the profile compute them (profile.def). */
+/* Returns the blocks of a node, with the formula in profile.def. */
 uint64_t blocks_of(const Node *node) {
     uint64_t blocks = get(node->metrics[QUIPU_BLOCKS]);
     const RegionRecord *region = node->region ? region_of(node->region) : nullptr;
@@ -97,12 +96,12 @@ void add_blocks(Thread *thread) {
     const Critical *all = numbers_of(thread, listed);
     for (uint32_t i = 0; all && i < listed; i++) {
         const uint64_t blocks = blocks_of(thread->list[i]);
-        if (!(blocks >> 63)) /* the weights of a visit that is not over may be too many */
+        if (!(blocks >> 63)) /* negative while a visit is running, whose counters are incomplete */
             blocks_so_far[all->number[i]].blocks += blocks;
     }
 }
 
-/* What the rank of this thread has executed. */
+/* Counts the blocks that the rank of this thread has executed. */
 void count_rank(quipu_thread *thread) {
     for (uint32_t i = 0; i < paths; i++)
         blocks_so_far[i].blocks = 0;
@@ -129,7 +128,7 @@ void put_critical(Thread *thread, const Critical *awaited, uint32_t place) {
 void count_critical(uint32_t place) {
     if (is_locked_here())
         return;
-    static uint32_t at; /* a function without a state visits the threads */
+    static uint32_t at; /* static, because for_each_thread takes a function without state */
     static const Critical *of_process;
     at = place;
     of_process = nullptr;

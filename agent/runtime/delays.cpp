@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who waited for which call path, while the process runs: intervals between synchronizations, and a table of charges.
+/* Causes of waiting, recorded while the process runs: intervals between synchronizations, and a table of charges.
  *
- * An interval remembers the time of each call path at its begin. The MPI library asks at the next synchronization what
- * was spent since, and charges the waiting of the other ranks to call paths of the rank that came last. Charges are
- * written when the profile is flushed, as differences to what was written before.
- */
+ * An interval stores the time of each call path at its begin. At the next synchronization, the MPI library reads the
+ * time since then, and charges the waiting of the other ranks to call paths of the last rank. Each flush of the profile
+ * writes the increase of the charges since the previous flush. */
 #include "delays.h"
 
 #include "clock.h"
@@ -15,19 +14,19 @@
 namespace quipu {
 namespace {
 
-constexpr uint32_t most_charges = 4096; /* of a thread; the rest is charged to nobody */
+constexpr uint32_t most_charges = 4096; /* largest number of charges of a thread; further waiting has no cause */
 
 } // namespace
 
-/* Waiting at `operation` for `cause`; null: without a cause. */
+/* Waiting at `operation` because of `cause`; cause is null if it is unknown. */
 struct Charge {
     const Node *operation, *cause;
     uint64_t ticks, written;
 };
 
-/* What a thread keeps for intervals. */
+/* The data of a thread for intervals. */
 struct Delays {
-    uint64_t *path; /* of each listed node: hash of its call path */
+    uint64_t *path; /* hash of the call path of each listed node */
     uint32_t known, path_room;
     Charge *charge;
     uint32_t charges, charge_room; /* hash table with open addressing; the room is a power of two */
@@ -35,7 +34,7 @@ struct Delays {
 
 namespace {
 
-/* Of the names from the root, so that it is the same in all processes. */
+/* Returns a hash of the names from the root, which is equal in all processes. */
 uint64_t path_of(const Node *node) {
     uint64_t hash = 14695981039346656037u; /* FNV-1a */
     for (; node && node->region; node = node->up) {
@@ -55,7 +54,7 @@ uint64_t time_of(const Node *node) { return get(node->metrics[QUIPU_TIME]); }
 
 bool is_charged(const Node *node) { return node->region && !region_of(node->region)->is_mpi; }
 
-/* Where the charge is or would be in the table. */
+/* Returns the place of a charge in the table, used or free. */
 Charge *place_of(const Delays *all, const Node *operation, const Node *cause) {
     constexpr uint64_t golden = 0x9e3779b97f4a7c15u;
     const uint64_t key = (uint64_t{operation->id} << 32 | (cause ? cause->id : 0)) * golden;
@@ -66,7 +65,7 @@ Charge *place_of(const Delays *all, const Node *operation, const Node *cause) {
     }
 }
 
-/* Null: there is no room. */
+/* Returns null if the table is full. */
 Charge *charge_of(Delays *all, const Node *operation, const Node *cause) {
     if (2 * (all->charges + 1) > all->charge_room) {
         Delays larger = *all;
@@ -89,7 +88,7 @@ Charge *charge_of(Delays *all, const Node *operation, const Node *cause) {
     return charge;
 }
 
-/* Region ids from the root, with spaces between them. */
+/* Writes the region ids from the root, separated by spaces. Returns false if they do not fit. */
 bool write_path(const Node *node, char *text, size_t size) {
     constexpr size_t most_depth = 512;
     const Node *path[most_depth];
@@ -130,7 +129,7 @@ const uint64_t *paths_of(Thread *thread, uint32_t listed) {
         const Locked locked;
         all = delays_of(thread);
     }
-    /* The thread that ends a region asks for the threads of its team, one thread after another. */
+    /* The thread that ends a region calls this for each thread of its team. */
     uint32_t known = all ? __atomic_load_n(&all->known, __ATOMIC_ACQUIRE) : 0;
     if (!all || !has_room(all->path, all->path_room, listed))
         return nullptr;
@@ -157,11 +156,11 @@ void forget_delays() {
 
 struct quipu_interval {
     quipu_thread *thread;
-    uint64_t *seen; /* time of each listed node at the begin */
+    uint64_t *seen; /* time of each listed node at the begin of the interval */
     uint32_t nodes, seen_room;
     struct quipu_spent *spent;
     uint32_t spent_room;
-    quipu_interval *next; /* of those that nobody uses */
+    quipu_interval *next; /* next unused interval */
 };
 
 extern "C" {
@@ -182,7 +181,7 @@ struct quipu_interval *quipu_begin_interval(struct quipu_interval *interval) {
             return nullptr;
     }
     const Thread *thread = own(shared);
-    const uint32_t listed = thread->listed; /* a signal handler may add some */
+    const uint32_t listed = thread->listed; /* a signal handler may add nodes */
     interval->thread = nullptr;
     if (!has_room(interval->seen, interval->seen_room, listed))
         return interval;
@@ -203,12 +202,12 @@ size_t quipu_interval_spent(struct quipu_interval *interval, const struct quipu_
     if (!paths || !has_room(interval->seen, interval->seen_room, listed))
         return 0;
     for (; interval->nodes < listed; interval->nodes++)
-        interval->seen[interval->nodes] = 0; /* made since */
+        interval->seen[interval->nodes] = 0; /* node created since the begin */
     size_t count = 0;
     for (uint32_t i = 0; i < listed; i++) {
         Node *node = thread->list[i];
         const uint64_t time = time_of(node), before = interval->seen[i];
-        if (time <= before || !is_charged(node)) /* a call path that lost its time has less than before */
+        if (time <= before || !is_charged(node)) /* less if the call path lost its time to a caller */
             continue;
         if (!has_room(interval->spent, interval->spent_room, count + 1))
             break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Intervals between synchronizations, and what others waited for (delays.cpp). */
+/* Intervals between synchronizations, and causes of waiting (delays.cpp). */
 #ifndef QUIPU_DELAYS_H
 #define QUIPU_DELAYS_H
 
@@ -9,7 +9,7 @@
 
 namespace quipu {
 
-/* Makes room for more elements, with those that are there. Under the lock. False if there is no memory. */
+/* Enlarges a list and keeps its elements. Returns false if there is no memory. Call under the lock. */
 template <typename T> bool grow(T *&list, uint32_t &room, size_t wanted) {
     if (wanted <= room)
         return true;
@@ -26,7 +26,7 @@ template <typename T> bool grow(T *&list, uint32_t &room, size_t wanted) {
     return true;
 }
 
-/* The same without the lock. */
+/* Like grow(), called without the lock. */
 template <typename T> bool has_room(T *&list, uint32_t &room, size_t wanted) {
     if (wanted <= room)
         return true;
@@ -34,16 +34,17 @@ template <typename T> bool has_room(T *&list, uint32_t &room, size_t wanted) {
     return grow(list, room, wanted);
 }
 
-/* The hashes of the call paths of the first nodes that the thread lists; null if there is no memory. */
+/* Returns the hashes of the call paths of the first `listed` nodes of the thread; null if there is no memory. */
 const uint64_t *paths_of(Thread *thread, uint32_t listed);
-/* Others waited at `operation` because of `cause`, both of this thread; null: without a known cause. Under the lock. */
+/* Adds waiting of others at `operation` because of `cause` (null: unknown); both are nodes of this thread. Call under
+ * the lock. */
 void caused(Thread *thread, const Node *operation, const Node *cause, uint64_t ticks);
 
-/* Writes what was charged since the last time. Under the lock. */
+/* Writes the charges since the last call. Call under the lock. */
 void describe_delays();
-/* Brings the metric critical_blocks, at this place among the metrics of nodes, up to date (critical.cpp). */
+/* Updates the metric critical_blocks, which has the index `place` in nodes (critical.cpp). */
 void count_critical(uint32_t place);
-/* In the child of a fork: it waits for nobody yet. */
+/* Runs in the child of a fork, which has no charges yet. */
 void forget_delays();
 
 } // namespace quipu

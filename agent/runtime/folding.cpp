@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Call paths that found no room in the file: what they do counts with their callers, exactly.
+/* Call paths without space in the file. Their exact effort is added to their callers.
  *
- * Their region has counters in memory, one set in a thread. What these hold belongs to the call of the region that
- * runs, the innermost; it is multiplied by the weights of the region and added to the caller before another one begins,
- * and when it ends. Such a frame has two more above it: code that ends a frame inline finds another on top, and calls
- * the runtime.
+ * Each region of these call paths has one set of counters per thread in memory. The counters belong to the innermost
+ * running call of the region. Before another call begins, and when a call ends, the counters times the weights of the
+ * region are added to the caller. Such a call has two additional frames above its frame, so that code which ends a
+ * frame inline finds another frame on top and calls the runtime:
  *
- *   the frame: counters of the region, the caller
- *   mark:      no counters, for whom the counters of the region were used before
- *   cover:     no counters, the caller
- */
+ *   frame: counters of the region; node: the caller
+ *   mark:  no counters; node: the previous user of the counters
+ *   cover: no counters; node: the caller */
 #include "hot.h"
 #include "tree.h"
 
@@ -21,7 +20,7 @@ namespace {
 
 constexpr uint32_t frames_of_one = 3;
 
-/* Without the lock: a signal handler may do the same at any point. */
+/* Adds the counters to the caller, without the lock. A signal handler may do the same at any point. */
 void add_to_caller(Folded *folded) {
     Node *caller = folded->caller ? counted(folded->caller) : nullptr;
     const RegionRecord *region = folded->region;
@@ -36,7 +35,7 @@ void add_to_caller(Folded *folded) {
     }
 }
 
-/* The effort that each visit has, whatever its counters say. */
+/* Adds the constant effort of a visit, which does not depend on counters. */
 void add_visit(const Folded *folded) {
     const RegionRecord *region = folded->region;
     for (uint32_t column = 0; region->rows && column < QUIPU_WEIGHTED; column++)
@@ -48,8 +47,8 @@ Folded *of_counters(uint64_t *counters) {
     return reinterpret_cast<Folded *>(reinterpret_cast<char *>(counters) - offsetof(Folded, counters));
 }
 
-/* What a visit of the region and each of its counters stand for, whoever of the functions in it did that; null if there
- * is no memory. */
+/* Returns the weights of a visit and of each counter, summed over the region and all scopes in it; null if there is no
+ * memory. */
 const int64_t *weights_of_all(const RegionRecord *region) {
     if (!region->rows || !region->scopes)
         return region->weights;
@@ -69,7 +68,7 @@ const int64_t *weights_of_all(const RegionRecord *region) {
     return sum;
 }
 
-/* What distinguishes these frames from others: counters that are none. */
+/* Returns the value of `counters` that identifies mark frames; it points to no counters. */
 uint64_t *mark_of(Thread *thread) { return &thread->folding[0]; }
 uint64_t *cover_of(Thread *thread) { return &thread->folding[1]; }
 
@@ -127,7 +126,7 @@ void end_folded(Thread *thread, const Frame *frame) {
         add_to_caller(folded);
         folded->caller = top[-1].node;
         const_cast<Frame *>(top)[0].counters = const_cast<Frame *>(top)[-1].counters =
-            nullptr; /* what comes next may not set them */
+            nullptr; /* the following code may not set them */
         top -= 2;
     }
 }

@@ -33,7 +33,7 @@ constexpr const char *problems[QUIPU_GROUPS][2] = {
                        "with shared libraries"},
     {"files_problem", "reading and writing files is not counted: the program is linked statically, or replaced "
                       "LD_PRELOAD; link it with shared libraries"},
-    {nullptr, nullptr}, /* the runtime counts itself */
+    {nullptr, nullptr}, /* the runtime itself counts */
     {nullptr, nullptr},
 };
 
@@ -49,7 +49,7 @@ void settle_critical(int) {
         count_critical(place + QUIPU_CRITICAL_BLOCKS);
 }
 
-/* Null: nobody counts the group. */
+/* Returns null if no library counts the group. */
 Settle settle_of(uint32_t group) {
     const Settle known[QUIPU_GROUPS] = {quipu_settle_memory, quipu_settle_files, settle_nothing, settle_critical};
     return known[group];
@@ -57,7 +57,7 @@ Settle settle_of(uint32_t group) {
 
 bool is_asked_for(uint32_t group) {
     const char *value = setting(variables[group]);
-    if (group == QUIPU_GROUP_MPI_WAIT) /* as wait.c and wait_smpi.c choose */
+    if (group == QUIPU_GROUP_MPI_WAIT) /* the same defaults as in wait.c and wait_smpi.c */
         return ranks ? !value || strcmp(value, "off") != 0
                      : value && (strcmp(value, "all") == 0 || strcmp(value, "sample") == 0);
     return value && *value && strcmp(value, "0") != 0;

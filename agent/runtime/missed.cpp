@@ -71,8 +71,8 @@ uint64_t quipu_exit_known(const struct quipu_visit *visit) {
 }
 }
 
-/* Saves all registers on the stack except the result register rax. Saves vector registers only if the fast part has no
- * result. */
+/* Defines a function that saves all general registers except the result register rax, and calls `known`. If the result
+ * of `known` is 0, the function also saves the vector registers and calls `slowly`. */
 #define QUIPU_PRESERVING(name, known, slowly, last)                                                                    \
     __asm__(".pushsection .text\n"                                                                                     \
             ".globl " name "\n"                                                                                        \

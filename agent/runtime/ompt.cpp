@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* OpenMP constructs as regions: where the work of a team belongs, and where its threads wait (docs/design/threads.md).
+/* OpenMP constructs as regions: the call paths of the work of a team, and the waiting of its threads
+ * (docs/design/threads.md).
  *
- * A thread of a team works in a copy of the call path that came to the parallel construct; an explicit task in one of
- * the path that created it. Waiting is the time of the regions made here: it excludes tasks that run meanwhile, because
- * those go to call paths of their own.
- */
+ * A thread of a team works in a copy of the call path that reached the parallel construct. An explicit task works in a
+ * copy of the call path that created it. Waiting is the time of the regions created here. It excludes tasks that run
+ * meanwhile, because these have separate call paths. */
 #include "ompt.h"
 #include "clock.h"
 #include "team_delays.h"
@@ -19,7 +19,7 @@ using namespace quipu::ompt;
 
 namespace {
 
-struct TaskFrame; /* not looked at */
+struct TaskFrame; /* unused */
 
 /* 19.4.4.1: ompt_callbacks_t */
 enum Event {
@@ -35,7 +35,7 @@ enum Event {
 };
 enum ThreadKind { thread_worker = 2 };
 enum TaskFlag { task_initial = 1, task_explicit = 4, task_target = 8 };
-/* Others tell of events that end a detached task, and of dependences: what runs stays the same. */
+/* All other values are events that do not change the running task, such as dependences. */
 enum TaskStatus { task_complete = 1, task_yield = 2, task_cancel = 3, task_detach = 4, task_switch = 7 };
 enum SyncRegion {
     sync_barrier_explicit = 3,
@@ -53,7 +53,7 @@ struct StartToolResult {
     Data tool;
 };
 
-/* A region inside of itself would be taken for recursion: each level has its own. */
+/* One region per nesting level, because a region inside of itself would count as recursion. */
 quipu_region parallel[] = {openmp_region("omp parallel"), openmp_region("omp parallel level 2"),
                            openmp_region("omp parallel level 3"), openmp_region("omp parallel level 4")};
 constexpr uint32_t levels = sizeof parallel / sizeof *parallel;
@@ -69,54 +69,52 @@ quipu_region lock_region = openmp_region("omp lock");
 struct Team;
 struct Running;
 
-/* A thread of a team at the barrier that ends the parallel region. It leaves that barrier only when it is needed again,
- * so the thread that ends the region writes down how long it waited. */
+/* A thread of a team. It leaves the barrier at the end of the parallel region only when it is needed again, so the
+ * thread that ends the region records how long the other threads waited. */
 struct Member {
-    bool first;         /* the thread that came to the construct */
-    quipu_frame *frame; /* of the parallel region, of the thread's own use */
+    bool first;         /* the thread that reached the construct */
+    quipu_frame *frame; /* frame of the parallel region; only the thread itself uses it */
     Node *barrier;
-    uint64_t since; /* clock when it began to wait; 0: it does not wait */
+    uint64_t since; /* clock at the begin of waiting; 0: it does not wait */
     Team *team;
     uint32_t index;
-    /* A thread that came to a barrier: the task in which it did, if it was one, and the barrier at which it runs that
-     * task. */
-    const Running *task;
-    Member *around;
+    const Running *task; /* task in which the thread reached the barrier; null: not in a task */
+    Member *around;      /* member at the enclosing barrier, which runs this task */
 };
 
 struct Team {
-    Node *path;     /* that came to the construct */
-    uint32_t level; /* of nesting, from 0 */
-    Team *next;     /* spare, or of the region around */
-    uint32_t depth; /* regions around */
+    Node *path;     /* call path that reached the construct */
+    uint32_t level; /* nesting level, from 0 */
+    Team *next;     /* next unused team, or team of the enclosing region */
+    uint32_t depth; /* number of enclosing regions */
     uint32_t room;
     Member *members;
     TeamDelays delays;
 };
 
-const void *library_code;        /* of the OpenMP library */
+const void *library_code;        /* an address in the OpenMP library */
 Team *spare;                     /* under the lock */
-thread_local Member *at_end;     /* this thread waits at the end of a parallel region, if not null */
-thread_local Member *at_barrier; /* this thread is at a barrier of its team, if not null */
+thread_local Member *at_end;     /* not null: this thread waits at the end of a parallel region */
+thread_local Member *at_barrier; /* not null: this thread is at a barrier of its team */
 
-/* Regions that this thread began. When the library ends one, the region's data may belong to another region already:
- * LLVM's hands the team back before it calls. */
-thread_local Team *begun; /* the innermost that is measured */
+/* Regions that this thread began. When the library reports the end of a region, the data of the region may already
+ * belong to another region, because LLVM's library reuses the team before the callback. */
+thread_local Team *begun; /* the innermost measured region */
 thread_local uint32_t depth;
 
-/* An explicit task that this thread runs now, or that it interrupted for another one. An untied task is run in parts,
- * each by any thread, and the library starts each part like a task of its own: what a task is doing therefore belongs
- * to the thread, not to the task. */
+/* An explicit task that this thread runs, or that it interrupted for another task. Any thread may run each part of an
+ * untied task, and the library starts each part like a separate task. The state of a running task is therefore stored
+ * with the thread, not with the task. */
 struct Running {
     const Data *task, *interrupted;
     quipu_frame *frame;
     Running *below;
 };
 
-thread_local Running *running; /* the innermost */
+thread_local Running *running; /* the innermost task */
 thread_local Running *unused;
 
-/* Under the lock. */
+/* Returns a team with memory for `size` members. Call under the lock. */
 Team *find_team(uint32_t size) {
     Team **place = &spare;
     while (*place && (*place)->room < size)
@@ -149,7 +147,7 @@ Team *take_team(uint32_t size) {
     return team;
 }
 
-/* All time of a waiting region is waiting. */
+/* Sets the waiting of a waiting region to its time. */
 void wait_is_time(Node *node) { put(node->metrics[QUIPU_WAIT_TIME], get(node->metrics[QUIPU_TIME])); }
 
 void add_wait(Member *member) {
@@ -166,8 +164,8 @@ void begin_wait(Member *member) {
     __atomic_store_n(&member->since, now ? now : 1, __ATOMIC_RELEASE);
 }
 
-/* The data of an explicit task is the call path that created it, with a mark; that of an implicit task is its member of
- * a team. */
+/* Stores the data of an explicit task: the call path that created it, with a mark. The data of an implicit task is its
+ * member of a team. */
 void mark(Data *task, void *what) { ompt::set(task, static_cast<char *>(what) + 1); }
 
 bool is_explicit(const Data *task) { return __atomic_load_n(&task->value, __ATOMIC_RELAXED) & 1; }
@@ -184,10 +182,10 @@ Running *take_running() {
     return static_cast<Running *>(keep(sizeof(Running)));
 }
 
-/* Returns whether this thread is at a barrier of its team, and runs no task there. */
+/* Returns whether this thread waits at a barrier of its team and runs no task there. */
 bool waits_at_barrier() { return at_barrier && running == at_barrier->task; }
 
-/* From here on this thread runs (a part of) the task. */
+/* Runs when this thread begins (a part of) a task. */
 void begin_task(const Data *task, const Data *interrupted) {
     Running *fresh = quipu_active() ? take_running() : nullptr;
     if (!fresh)
@@ -200,7 +198,7 @@ void begin_task(const Data *task, const Data *interrupted) {
     running = fresh;
 }
 
-/* The innermost task, or a part of it, has ended. */
+/* Runs at the end of (a part of) the innermost task. */
 void end_task() {
     Running *last = running;
     quipu_exit(last->frame);
@@ -213,7 +211,8 @@ void end_task() {
         resume_barrier(&at_barrier->team->delays, at_barrier->index);
 }
 
-/* All that this thread ran since `task` has ended: `task` is what it runs now. False: it is none of this thread. */
+/* Ends all tasks that this thread ran since `task`, which continues now. Returns false if this thread did not run it.
+ */
 bool go_back_to(const Data *task) {
     const Running *inner = running;
     while (inner && inner->task != task && inner->interrupted != task)
@@ -226,7 +225,7 @@ bool go_back_to(const Data *task) {
     return true;
 }
 
-/* The innermost frame ends if it is one of a waiting region. */
+/* Ends the innermost frame if it belongs to this waiting region. */
 void leave(const quipu_region *region) {
     quipu_frame *frame = quipu_top();
     Node *node = quipu_here();
@@ -245,7 +244,7 @@ quipu_region *region_of_wait(int kind) {
     case sync_barrier_explicit:
         return &barrier;
     case sync_reduction:
-        return nullptr; /* its barrier says it, too */
+        return nullptr; /* the barrier is reported separately */
     default:
         return &implicit_barrier;
     }
@@ -263,12 +262,12 @@ quipu_region *region_of_mutex(int kind) {
     case mutex_nest_lock:
         return &lock_region;
     default:
-        return nullptr; /* a test of a lock does not wait, and may end without it */
+        return nullptr; /* testing a lock does not wait, and may not acquire the lock */
     }
 }
 
 void on_thread_begin(int kind, Data *) {
-    /* Its work belongs to parallel regions, and not to the place that made the OpenMP library create it. */
+    /* Its work belongs to parallel regions, not to the call path in which the OpenMP library created the thread. */
     if (kind == thread_worker)
         thread_origin = nullptr;
 }
@@ -280,7 +279,8 @@ bool is_construct(const Node *node) {
     return false;
 }
 
-/* Number of parallel regions on this call path: a task may run in a team that is nested deeper than its creator's. */
+/* Returns the number of parallel regions on this call path. The team that runs a task may be nested deeper than the
+ * team that created it. */
 uint32_t level_of(const Node *path) {
     uint32_t level = 0;
     for (; path; path = path->up)
@@ -288,7 +288,7 @@ uint32_t level_of(const Node *path) {
     return level < levels ? level : levels - 1;
 }
 
-/* Whether the library makes a parallel region for itself: libomp has a team of threads that run target tasks. */
+/* Returns whether the library itself created a parallel region: libomp has a team of threads that run target tasks. */
 bool is_of_library(const void *code) {
     const quipu_thread *thread = quipu_current;
     const bool outside = !thread || is_outside(thread);
@@ -321,14 +321,14 @@ void on_parallel_end(Data *, Data *, int, const void *) {
     if (!team || team->depth != depth)
         return;
     begun = team->next;
-    end_waits(team); /* of a league */
+    end_waits(team); /* a league of teams */
     const Locked locked;
     team->next = spare;
     spare = team;
 }
 
-/* The initial tasks of a league (teams) are members of its region. No region is entered for them: what each runs is a
- * parallel region of its own. */
+/* The initial tasks of a league (teams) are members of its region. They enter no region, because each of them runs a
+ * separate parallel region. */
 void on_implicit_task(int endpoint, Data *region, Data *task, unsigned size, unsigned index, int flags) {
     const bool initial = flags & task_initial;
     if (initial && index == 0)
@@ -338,11 +338,11 @@ void on_implicit_task(int endpoint, Data *region, Data *task, unsigned size, uns
             go_back_to(task);
             const auto *first = static_cast<Member *>(ompt::get(task));
             quipu_exit(first->frame);
-            /* At the end of the region, the others may be in another team already. */
+            /* At the end of the region, the other threads may already be in another team. */
             end_waits(first->team);
             end_team(&first->team->delays);
         }
-        ompt::set(task, nullptr); /* the others left at the barrier, and their team may be gone */
+        ompt::set(task, nullptr); /* the other threads ended at the barrier, and their team may not exist any more */
         return;
     }
     if (index > 0) {
@@ -358,7 +358,7 @@ void on_implicit_task(int endpoint, Data *region, Data *task, unsigned size, uns
     Member *member = &team->members[index];
     quipu_frame *base = index == 0 ? nullptr : quipu_attach(path);
     quipu_frame *entered = initial ? nullptr : quipu_enter(&parallel[team->level]);
-    if (!quipu_here()) /* not measured, as the threads of simulated ranks */
+    if (!quipu_here()) /* not measured, for example a thread of a simulated rank */
         return;
     member->frame = base ? base : entered;
     member->first = index == 0;
@@ -387,11 +387,11 @@ void on_sync_region_wait(int kind, int endpoint, Data *, Data *task, const void 
     if (task)
         go_back_to(task);
     if (endpoint == scope_end && at_end && !running)
-        at_end = at_barrier = nullptr; /* how long it waited has been written down, and its team may be gone */
+        at_end = at_barrier = nullptr; /* its waiting is recorded, and its team may not exist any more */
     else if (endpoint == scope_end)
         leave(region);
     const bool is_barrier = kind != sync_taskwait && kind != sync_taskgroup;
-    const bool of_nobody = is_barrier && task && !ompt::get(task); /* a team of the library itself */
+    const bool of_nobody = is_barrier && task && !ompt::get(task); /* a team that the library created for itself */
     const bool ends_region = kind == sync_barrier_implicit_parallel || kind == sync_barrier_teams;
     if (endpoint == scope_end && is_barrier && waits_at_barrier())
         leave_barrier_of_team(ends_region);
@@ -460,10 +460,10 @@ void finalize(Data *) {}
 
 } // namespace
 
-/* Simulated ranks share a thread and with it, unknown to the OpenMP library, what that keeps of the thread. For a tool
- * it keeps a stack of teams of one thread: where a rank calls MPI in a parallel region and another rank goes on in one
- * of its own, they end in the wrong order, and the library aborts. So there it gets no tool, and parallel constructs
- * are seen by their bodies, which are functions. */
+/* Simulated ranks share a thread, and the OpenMP library does not know this. For a tool, the library has a stack of
+ * teams of one thread. If a rank calls MPI in a parallel region, and another rank continues in its own parallel region,
+ * the teams end in the wrong order, and the library aborts. In simulations there is therefore no tool. Parallel
+ * constructs are detected by their bodies, which are functions. */
 namespace quipu {
 
 static bool left_to_others() {
@@ -476,7 +476,8 @@ bool is_body(const char *name) {
            !strstr(name, ".reduction.");
 }
 
-/* Without optimization the body of a task is such a function, too, below the entry of the task. */
+/* Returns whether a node is a task. Without optimization, the body of a task is such a function, too, below the entry
+ * of the task. */
 static bool is_task(const Node *node) {
     const RegionRecord *region = region_of(node->region);
     return region && strstr(region->text, ".omp_task_entry.");
@@ -490,7 +491,7 @@ void enter_construct(const quipu_thread *rank, quipu_region *body) {
     for (const Node *node = rank->here; node; node = node->up)
         around += is_construct(node);
     quipu_frame *frame = quipu_enter(&parallel[around < levels ? around : levels - 1]);
-    if (!is_construct(rank->here)) /* there was no room for it */
+    if (!is_construct(rank->here)) /* there was no space for the region */
         quipu_exit(frame);
 }
 
@@ -501,7 +502,7 @@ quipu_frame *with_construct(quipu_frame *frame) {
 
 } // namespace quipu
 
-/* The OpenMP library looks for this name when it starts. */
+/* The OpenMP library searches for this name at its start. */
 extern "C" __attribute__((visibility("default"))) StartToolResult *ompt_start_tool(unsigned, const char *) {
     static StartToolResult result = {initialize, finalize, {0}};
     return active && !ranks && !left_to_others() ? &result : nullptr;

@@ -15,7 +15,7 @@ union Data {
     void *pointer;
 };
 
-/* The library uses its data of regions, tasks and constructs for others later, in any thread. */
+/* Atomic, because the library reuses the data of regions, tasks and constructs for others later, in any thread. */
 inline void *get(const Data *data) { return __atomic_load_n(&data->pointer, __ATOMIC_ACQUIRE); }
 inline void set(Data *data, void *pointer) { __atomic_store_n(&data->pointer, pointer, __ATOMIC_RELEASE); }
 
@@ -25,7 +25,7 @@ using Callback = void (*)();
 using Lookup = Callback (*)(const char *name);
 using SetCallback = int (*)(int event, Callback callback);
 
-/* FNV-1a; known beforehand, so that no thread writes it while others look at it. */
+/* FNV-1a at compile time, so that no thread writes the hash while others read it. */
 constexpr uint64_t hash_of_name(const char *name) {
     uint64_t hash = 14695981039346656037u;
     for (; *name; name++)
@@ -37,7 +37,7 @@ constexpr quipu_region openmp_region(const char *name) {
     return {name, nullptr, nullptr, 0, QUIPU_OPENMP, 0, nullptr, 0, 0, hash_of_name(name), nullptr, 0, 0};
 }
 
-/* Target constructs, and what they do on devices (target.cpp). */
+/* Registers the callbacks of target constructs and device operations (target.cpp). */
 void watch_targets(SetCallback set);
 
 } // namespace quipu::ompt

@@ -12,17 +12,17 @@ extern "C" {
 
 /* Seconds per event in this process, as in its profile. */
 struct quipu_costs {
-    double pair;    /* a region is entered and left */
+    double pair;    /* entering and leaving a region */
     double quiet;   /* a visit of a region without a hook */
-    double counter; /* a counter is added to */
+    double counter; /* adding to a counter */
     double clock;   /* a reading of the clock */
 };
 enum { QUIPU_PAIRS, QUIPU_QUIET_VISITS, QUIPU_COUNTERS_ADDED, QUIPU_EVENTS };
 
 /* The counts of this process, all threads. Nodes are in the order of creation, so parents come before children. */
 struct quipu_snapshot {
-    uint32_t nodes, regions, metrics; /* regions: one more than the largest index that is used */
-    double seconds_per_tick;          /* of metrics with the unit s; 0: no time is kept */
+    uint32_t nodes, regions, metrics; /* regions: largest used index + 1 */
+    double seconds_per_tick;          /* for metrics with the unit s; 0: time is not measured */
     struct quipu_costs costs;
     const uint32_t *parent;   /* index; UINT32_MAX: a root */
     const uint32_t *region;   /* index; UINT32_MAX: the root of a location, where code runs outside of regions */

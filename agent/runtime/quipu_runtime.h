@@ -21,9 +21,9 @@ uint64_t quipu_ticks(void);
  * if it was not set. The value is the same in all ranks, even if a rank changed its environment since. */
 const char *quipu_setting(const char *name);
 
-/* A fact about this process ("rank", "mpi_size", "mpi_library" …); the last value of a key holds. */
+/* Sets an attribute of this process ("rank", "mpi_size", "mpi_library" …), or replaces its value. */
 void quipu_attribute(const char *key, const char *value);
-/* A fact about the calling thread; after quipu_share, about the running rank. */
+/* Sets an attribute of the calling thread; after quipu_share, of the running rank. */
 void quipu_location_attribute(const char *key, const char *value);
 /* Returns a copy of the name of a region (quipu/region.h), always at the same address until the end of the process;
  * NULL while nothing is measured or if there is no memory. */
@@ -59,7 +59,7 @@ void quipu_computed(double seconds);
  * longer, the rest is part of the next computation. */
 void quipu_operated(double seconds);
 
-/* Delays: what a thread did since it was synchronized with others, and how long these waited for it then. */
+/* Delays: the time of a thread since its last synchronization with others, and the waiting of others for it. */
 struct quipu_interval;
 /* Time outside of MPI in a call path since the begin of an interval. path: hash of the names of its regions, the same
  * in all processes. */
@@ -67,12 +67,13 @@ struct quipu_spent {
     struct quipu_node *node;
     uint64_t path, ticks;
 };
-/* An interval of this thread begins; with the one that it had before, that ends. NULL: there is no memory. */
+/* Begins an interval of this thread, and ends its previous interval (the argument, or NULL). Returns NULL if there is
+ * no memory. */
 struct quipu_interval *quipu_begin_interval(struct quipu_interval *interval);
-/* What was spent since then, if by this thread; returns how many call paths `spent` has. It is valid until the next
- * call with this interval. */
+/* Sets *spent to the times of this thread since the begin of the interval, and returns the number of call paths. The
+ * array is valid until the next call with this interval. */
 size_t quipu_interval_spent(struct quipu_interval *interval, const struct quipu_spent **spent);
-/* Others waited at `operation` because of `cause`, both of the thread of the interval; NULL: without a known cause. */
+/* Records that others waited at `operation` because of `cause` (NULL: unknown), both of the thread of the interval. */
 void quipu_caused(const struct quipu_interval *interval, const struct quipu_node *operation,
                   const struct quipu_node *cause, uint64_t ticks);
 void quipu_end_interval(struct quipu_interval *interval);
@@ -81,11 +82,11 @@ void quipu_end_interval(struct quipu_interval *interval);
 struct quipu_blocks {
     uint64_t path, blocks;
 };
-/* Call paths that are known in this process, also of other ranks in it; a call path keeps its place. Returns how many.
- * Valid until the next call. */
+/* Sets *blocks to all call paths of this process, including those of its other ranks, and returns their number. The
+ * index of a call path never changes. The array is valid until the next call. */
 size_t quipu_executed(const struct quipu_blocks **blocks);
-/* If only one call path took time, the running rank would have waited for so many blocks of others in it, by the places
- * of call paths. */
+/* Records the blocks of other ranks that the running rank waits for. blocks[i] belongs to call path i of
+ * quipu_executed: the rank would wait for so many blocks if only this call path took time. */
 void quipu_await_blocks(const uint64_t *blocks, size_t count);
 
 #pragma GCC visibility pop

@@ -92,9 +92,9 @@ struct Thread {
     Annotations *annotations; /* null: no named region */
     Node **list;              /* all nodes, in order of creation */
     uint32_t listed, list_room;
-    Delays *delays;     /* null: nobody waited for it */
-    Critical *critical; /* null: its blocks were not asked for */
-    Node folder;        /* links from here lead to what is folded, by region */
+    Delays *delays;     /* null: no thread waited for it */
+    Critical *critical; /* null: critical_blocks is not measured */
+    Node folder;        /* origin of links to folded regions */
     Thread *next;       /* all threads of the process */
     struct Copy {
         const Node *of;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quipu-exec PROGRAM ARGS…: what mpirun starts instead of the program, once per rank.
+/* quipu-exec PROGRAM ARGS…: mpirun starts it instead of the program, once per rank.
  *
- * It finds out its rank from the launcher, leaves a note about it in $QUIPU_DIR, starts the node agent on the first
- * rank of a node, puts the MPI library in front of the program, and becomes the program. No Python per rank.
+ * It reads its rank from the variables of the launcher, writes a file about the rank to $QUIPU_DIR, starts the node
+ * agent on the first rank of a node, adds the MPI library to LD_PRELOAD, and executes the program in its own place. It
+ * is written in C, because starting Python on every rank would take too long.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,10 +21,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The variables in which launchers give a process its rank; the first one that is set holds. Other launchers, a batch
- * system or a shell may have left theirs in the environment: only those of the launcher that Quipu started count. */
+/* The variables with the rank of a process, by launcher; the first variable that is set is used. The environment may
+ * also contain variables of other launchers or a batch system: only those of the launcher that Quipu started count. */
 struct variables {
-    const char *family; /* as QUIPU_LAUNCHER names it */
+    const char *family; /* value of QUIPU_LAUNCHER */
     const char *rank[6], *size[6], *local[6];
 };
 static const struct variables families[] = {
@@ -43,7 +44,8 @@ static const struct variables any_family = {
     {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"},
 };
 
-/* Of the launcher that Quipu started; of any if it is not known, as where a user calls quipu-exec. */
+/* Returns the variables of the launcher that Quipu started; without QUIPU_LAUNCHER (a user calls quipu-exec), those of
+ * any launcher. */
 static const struct variables *launcher_variables(void) {
     const char *family = getenv("QUIPU_LAUNCHER");
     for (size_t i = 0; family && i < sizeof families / sizeof *families; i++)
@@ -71,7 +73,7 @@ static void set_number(const char *name, long value) {
     setenv(name, text, 1);
 }
 
-/* Bytes of the character of UTF-8 (RFC 3629, section 4) that begins here; 0 if none does. */
+/* Returns the length in bytes of the UTF-8 character at c (RFC 3629, section 4); 0 if it is invalid. */
 static int character(const unsigned char *c) {
     const int length = *c < 0x80 ? 1 : *c < 0xc2 ? 0 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : *c < 0xf5 ? 4 : 0;
     for (int i = 1; i < length; i++)
@@ -82,7 +84,7 @@ static int character(const unsigned char *c) {
     return too_long || no_character ? 0 : length;
 }
 
-/* Bytes that are no UTF-8 become what Python makes of them in names of files (PEP 383). */
+/* Writes bytes that are not UTF-8 as the surrogates that Python uses for them in file names (PEP 383). */
 static void write_json_string(FILE *file, const char *text) {
     fputc('"', file);
     int length;
@@ -100,7 +102,7 @@ static void write_json_string(FILE *file, const char *text) {
     fputc('"', file);
 }
 
-/* CPUs that this rank may use, as a JSON list. */
+/* Writes the CPUs that this rank may use as a JSON list. */
 static void write_affinity(FILE *file) {
     size_t bytes = CPU_ALLOC_SIZE(4096);
     cpu_set_t *set = CPU_ALLOC(4096);
@@ -118,7 +120,7 @@ static void write_affinity(FILE *file) {
     CPU_FREE(set);
 }
 
-/* rank-<rank>.json, whole or not at all; rank-<rank>-<job>.json for the ranks of a launcher that the command started.
+/* Writes rank-<rank>.json in one step; rank-<rank>-<job>.json for ranks of a launcher that the measured command starts.
  */
 static void note_rank(const char *folder, const char *host, long rank, long ranks, const char *program) {
     static const char *const job_name[] = {"QUIPU_JOB", NULL};
@@ -134,7 +136,8 @@ static void note_rank(const char *folder, const char *host, long rank, long rank
         fprintf(stderr, "quipu-exec: cannot write %s: %s [profile-not-written]\n", temporary, strerror(errno));
         return;
     }
-    void (*const at_limit)(int) = signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error here */
+    void (*const at_limit)(int) =
+        signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit on file sizes then fails without a signal */
     fprintf(file, "{\"rank\":%ld,\"ranks\":%ld,\"job\":%ld,\"pid\":%ld,\"host\":", rank, ranks, job, (long)getpid());
     write_json_string(file, host);
     fputs(",\"affinity\":", file);
@@ -174,10 +177,11 @@ static char **split_words(char *text) {
     return words;
 }
 
-/* Whether the agent of an earlier job of this run still works here: it holds the lock of its log file. */
+/* Returns whether the agent of an earlier job of this run still runs: it holds the lock of its log file. */
 static bool is_locked(int log) { return log >= 0 && flock(log, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
 
-/* The agent is no child of the program (it would be waited for) and holds none of its files open. */
+/* Starts the agent. It is not a child of the program, which could wait for it, and holds no file of the program open.
+ */
 static void start_node_agent(const char *folder, const char *host) {
     const char *command = getenv("QUIPU_NODE_AGENT");
     if (!command || !*command)
@@ -215,7 +219,7 @@ static void start_node_agent(const char *folder, const char *host) {
     _exit(127);
 }
 
-/* Puts a path before those of a list that has colons between them. */
+/* Adds a path to the beginning of a variable with a list of paths separated by colons. */
 static void put_before(const char *variable, const char *path) {
     const char *old = getenv(variable);
     char *value = NULL;
@@ -228,10 +232,10 @@ static void put_before(const char *variable, const char *path) {
     }
 }
 
-/* Where the dynamic linker ends an entry of LD_PRELOAD; there is no way to quote. */
+/* Returns whether a path can be an entry of LD_PRELOAD: entries end at these characters, and quoting is impossible. */
 static bool is_one_entry(const char *path) { return !strpbrk(path, " :\t\n"); }
 
-/* A link of ours to this file, which may be there already. */
+/* Creates a symbolic link to this file if it is missing. */
 static bool have_link(const char *file, const char *path) {
     char target[4096];
     struct stat status;
@@ -243,7 +247,7 @@ static bool have_link(const char *file, const char *path) {
     return length > 0 && (size_t)length == strlen(file) && memcmp(target, file, (size_t)length) == 0;
 }
 
-/* Puts a library in front of the program, by a link if its own path cannot be an entry. */
+/* Adds a library to LD_PRELOAD; by a link if its own path cannot be an entry. */
 static void preload(const char *folder, const char *library) {
     if (is_one_entry(library)) {
         put_before("LD_PRELOAD", library);
@@ -268,7 +272,7 @@ static void preload(const char *folder, const char *library) {
     exit(1);
 }
 
-/* The path of one of our parts, which lie in ../lib/quipu, seen from this program. */
+/* Finds the path of a part of Quipu, which is in ../lib/quipu relative to this program. */
 static bool find_part(const char *name, char *path, size_t size) {
     char self[4096];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -283,7 +287,7 @@ static bool find_part(const char *name, char *path, size_t size) {
     return snprintf(path, size, "%s/lib/quipu/%s", self, name) < (int)size;
 }
 
-/* Python functions as regions. */
+/* Prepares the environment so that Python functions are regions. */
 static void measure_python(const char *folder) {
     char path[8300];
     if (!find_part("python", path, sizeof path))
@@ -293,27 +297,27 @@ static void measure_python(const char *folder) {
         preload(folder, path);
 }
 
-/* One of our libraries, in front of the program. */
+/* Adds a library of Quipu to LD_PRELOAD. */
 static void preload_part(const char *folder, const char *name) {
     char path[8300];
     if (find_part(name, path, sizeof path))
         preload(folder, path);
 }
 
-/* Regions that the program marks with interfaces of other tools. */
+/* Loads the libraries that measure regions marked with interfaces of other tools. */
 static void take_annotations(const char *folder) {
     char path[8300];
     const char *wanted = getenv("QUIPU_ANNOTATIONS");
     if ((wanted && strcmp(wanted, "off") == 0) || !find_part("libquipu_annotations.so", path, sizeof path) ||
         access(path, R_OK) != 0)
         return;
-    setenv("KOKKOS_TOOLS_LIBS", path, 0); /* a tool that the user chose stays */
+    setenv("KOKKOS_TOOLS_LIBS", path, 0); /* 0: does not replace a tool that the user chose */
     setenv("NVTX_INJECTION64_PATH", path, 0);
     preload(folder, path);
 }
 
-/* The functions of malloc. The interpreter of Python has an allocator of its own for small objects, which asks malloc
- * for each of them then. */
+/* Measures the functions of malloc. PYTHONMALLOC makes the interpreter call malloc for each small object, too, instead
+ * of using its own allocator. */
 static void measure_memory(const char *folder) {
     preload_part(folder, "libquipu_memory.so");
     setenv("PYTHONMALLOC", "malloc", 0);
@@ -350,7 +354,7 @@ int main(int argc, char **argv) {
         if (is_set("QUIPU_PYTHON"))
             measure_python(folder);
         if (is_set("QUIPU_SAMPLE_FUNCTIONS"))
-            preload_part(folder, "libquipu.so"); /* also of programs that were not built for it */
+            preload_part(folder, "libquipu.so"); /* also for programs that were not built with Quipu */
         if (is_set("QUIPU_MEMORY"))
             measure_memory(folder);
         if (is_set("QUIPU_FILES"))
@@ -358,7 +362,7 @@ int main(int argc, char **argv) {
         if (is_set("QUIPU_OFFLOAD"))
             preload_part(folder, "libquipu_offload.so");
 #ifdef QUIPU_SANITIZER_LIBRARY
-        preload(folder, QUIPU_SANITIZER_LIBRARY); /* it must be the first of all */
+        preload(folder, QUIPU_SANITIZER_LIBRARY); /* it must be the first entry */
 #endif
         free(folder);
     }

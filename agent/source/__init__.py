@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Static facts that the compiler pass left inside of programs: functions, and the effort of source lines."""
+"""Static facts that the compiler pass stored in programs: functions, and the effort of source lines."""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The call graph of a program and its shared libraries, out of what the pass left in them.
+"""The call graph of a program and its shared libraries, from the data that the pass stored in them.
 
-Object files are joined as the linker joins them: one definition of each global name, static functions apart, those of
-one header that many object files have as one. Calls whose callee the code does not name are over-approximated by type.
+Object files are joined like by the linker: each global name has one definition, and static functions are separate,
+except that copies of a static function from the same header count as one. The callees of an indirect call are
+over-approximated by all functions of its type.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from .ir import object_files as ir_files
 from .libraries import shared_libraries
 
 _Local = tuple[str, str, int]
-"""What static functions are apart by: name, file and line."""
+"""The identity of a static function: name, file and line."""
 _Key = str | _Local
 
 
 def call_graph(program: Path, libraries: Sequence[Path] = ()) -> CallGraph:
     """Return the call graph of a program (or library, object file, archive member) and its shared libraries.
 
-    program may also be LLVM IR (`ir.py`). libraries: further ones, which it loads by itself. Raises FormatError if
-    nothing in them was built with the wrappers, or a section is damaged.
+    program: may also be LLVM IR (`ir.py`). libraries: further libraries that the program loads with dlopen. Raises
+    FormatError if no part was built with the wrappers, or a section is damaged.
     """
     if is_ir(program):
         files = ir_files(program)
@@ -54,7 +55,7 @@ def call_graph(program: Path, libraries: Sequence[Path] = ()) -> CallGraph:
 
 
 def joined(files: Iterable[Sequence[Entry]]) -> CallGraph:
-    """Return the call graph of object files, in the order in which the linker sees them."""
+    """Return the call graph of object files, given in link order."""
     linker = _Linker()
     units = [linker.unit(entries) for entries in files]
     linker.resolve(units)
@@ -63,14 +64,14 @@ def joined(files: Iterable[Sequence[Entry]]) -> CallGraph:
 
 @dataclass(frozen=True)
 class _Unit:
-    """An object file: its functions, and what its names mean."""
+    """An object file: its functions, and the function of each of its names."""
 
     functions: tuple[DescribedFunction, ...]
     local: dict[str, _Key]
     aliases: dict[str, str]
 
     def key(self, name: str) -> _Key:
-        """Return the function that a name is in this object file."""
+        """Return the function of a name in this object file."""
         name = self.aliases.get(name, name)
         return self.local.get(name, name)
 
@@ -79,7 +80,7 @@ class _Linker:
     def __init__(self) -> None:
         self.definitions: dict[_Key, DescribedFunction] = {}
         self.aliases: dict[str, _Key] = {}
-        self.types: dict[_Key, str] = {}  # of functions that a pointer may point to
+        self.types: dict[_Key, str] = {}  # of functions whose address is taken
         self.rows: dict[tuple[int, str], dict[_Key, None]] = defaultdict(dict)
         self.tables: dict[str, tuple[DescribedTable, _Unit]] = {}
         self.virtual: set[_Key] = set()
@@ -87,7 +88,7 @@ class _Linker:
         self.numbers: dict[_Key, int] = {}
 
     def unit(self, entries: Sequence[Entry]) -> _Unit:
-        """Take the definitions of an object file."""
+        """Add the definitions of an object file."""
         functions = tuple(entry for entry in entries if isinstance(entry, DescribedFunction))
         local: dict[str, _Key] = {f.name: (f.name, f.file, f.line) for f in functions if f.local}
         aliases = {entry.name: entry.of for entry in entries if isinstance(entry, DescribedAlias)}
@@ -115,7 +116,7 @@ class _Linker:
         return self.aliases.get(key, key) if isinstance(key, str) and key not in self.definitions else key
 
     def resolve(self, units: Sequence[_Unit]) -> None:
-        """Make the calls of all functions."""
+        """Add the calls of all functions."""
         self.fill_rows()
         by_type: dict[str, list[_Key]] = defaultdict(list)
         for key, text in self.types.items():
@@ -147,9 +148,9 @@ class _Linker:
                             self.rows[number, row[1]][key] = None
 
     def hand_over(self, units: Sequence[_Unit]) -> None:
-        """Add calls of functions that are arguments of code without a call graph.
+        """Add calls of functions that are passed as arguments to code without a call graph (callbacks).
 
-        Those that go there through code of the program are called by nobody here: where they were handed over counts.
+        The caller in the graph is the function that passes them, because their real caller is not in the graph.
         """
         called = {target for _, target in self.edges}
         for unit in units:
@@ -166,7 +167,7 @@ class _Linker:
             self.add(caller, callee, kind, sites, depth)
 
     def add(self, caller: _Key, callee: _Key, kind: CallKind, sites: int, depth: int) -> None:
-        """Add call sites between two functions; that by name goes before what is not certain."""
+        """Add call sites between two functions; a direct call replaces an uncertain one."""
         before = self.edges.get((caller, callee))
         if before is not None:
             kind = CallKind.DIRECT if before[0] is CallKind.DIRECT else kind
@@ -174,7 +175,7 @@ class _Linker:
         self.edges[caller, callee] = kind, sites, depth
 
     def graph(self) -> CallGraph:
-        """Return the call graph of what was added."""
+        """Return the call graph."""
         mentioned = dict.fromkeys(key for pair in self.edges for key in pair)
         self.numbers = {key: number for number, key in enumerate({**dict.fromkeys(self.definitions), **mentioned})}
         shared: dict[str, list[_Local]] = defaultdict(list)
@@ -193,7 +194,7 @@ class _Linker:
         return CallGraph(tuple(functions), tuple(calls))
 
     def function(self, key: _Key, shared: dict[str, list[_Local]]) -> Function:
-        """Return a function under the name that it has in the graph."""
+        """Return a function with its name in the graph."""
         found = self.definitions.get(key)
         name = key if isinstance(key, str) else key[0]
         if found is None:
@@ -222,14 +223,14 @@ class _Linker:
         )
 
     def overrides(self) -> dict[_Key, set[str]]:
-        """Return the functions of base classes that a virtual function takes the place of, by linker name."""
+        """Return the functions of base classes that each virtual function overrides, by linker name."""
         found: dict[_Key, set[str]] = defaultdict(set)
         for name, (table, unit) in self.tables.items():
             if not name.startswith("_ZTV"):
                 continue
             bases, seen = table.bases, {name}
             while bases and table.rows:
-                # The first base shares the table; rows for the others hold thunks.
+                # The first base shares the table; the rows of other bases contain thunks.
                 base = "_ZTV" + bases[0].removeprefix("_ZTI")
                 if base in seen or base not in self.tables:
                     break

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the pass says of the call graph of each object file (llvm_pass/callgraph.h)."""
+"""The call graph of each object file as stored by the pass (llvm_pass/callgraph.h)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from .functions import damaged, graph_texts
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 Sites = tuple[Name, Count, Count]
-"""A callee or a type, the call sites, and the loops around the innermost of them."""
+"""A callee or a type, the number of call sites, and the number of loops around the innermost call site."""
 
 
 class DescribedFunction(msgspec.Struct, frozen=True, tag="function", tag_field="kind"):
-    """A function with a body. virtual: row, type, sites, loops; handed: to whom, which function, sites, loops."""
+    """A function with a body.
+
+    virtual: row of the table, type, sites, loops. handed: function arguments: callee, argument, sites, loops.
+    """
 
     name: Name
     display: str = ""
@@ -48,14 +51,14 @@ class DescribedAlias(msgspec.Struct, frozen=True, tag="alias", tag_field="kind")
 
 
 class DescribedAddress(msgspec.Struct, frozen=True, tag="taken", tag_field="kind"):
-    """A function of another object file that a pointer of this one may point to."""
+    """A function of another object file whose address this object file uses."""
 
     name: Name
     type: str = ""
 
 
 class DescribedTable(msgspec.Struct, frozen=True, tag="table", tag_field="kind"):
-    """Tables of virtual functions of a class, one for each base; rows: name and type of a function, or nothing."""
+    """Tables of virtual functions of a class, one for each base. rows: name and type of a function, or empty."""
 
     name: Name
     rows: tuple[tuple[tuple[str, ...], ...], ...] = ()
@@ -67,9 +70,9 @@ _DECODER = msgspec.json.Decoder(Entry)
 
 
 def object_files(path: Path) -> list[list[Entry]]:
-    """Return what the object files in a program, library or object file say, one list each; empty if none does.
+    """Return the call-graph entries of a program, library or object file, one list for each object file.
 
-    Raises FormatError if the file is no ELF file, or the section is damaged.
+    The result is empty without entries. Raises FormatError if the file is not an ELF file, or the section is damaged.
     """
     found: list[list[Entry]] = []
     number = 0

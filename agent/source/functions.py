@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Static facts that the compiler pass left inside a program: its functions, their size, whom they call.
+"""Static facts that the compiler pass stored in a program: its functions, their sizes and callees.
 
-The section `.quipu.facts` is not loaded when the program runs. It holds one line of JSON per function, compressed, from
-all object files one after the other. The call graph is in the same section: its lines begin with their kind.
+The section `.quipu.facts` is not loaded when the program runs. It contains one line of JSON per function, compressed,
+of all object files in succession. The call graph is in the same section; its lines begin with their kind.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _Entry = TypeVar("_Entry")
 class StaticFunction:
     """One function after inlining.
 
-    name: linker name. blocks, instructions: of LLVM IR. calls: linker names of the functions that it calls, in order
-    of first call; indirect_calls: how many calls have an unknown callee. hook: it is a separate region. inlined:
-    this describes a copy that was inlined into another function.
+    name: linker name. blocks, instructions: of LLVM IR. calls: linker names of the called functions, in order of the
+    first call. indirect_calls: number of calls with an unknown callee. hook: whether it is a separate region. inlined:
+    whether this is a copy that was inlined into another function.
     """
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
@@ -47,8 +47,8 @@ class StaticFunction:
 def static_functions(path: Path | str) -> list[StaticFunction]:
     """Return the functions of a program, library or object file in the order of the section.
 
-    Inline and template functions that several object files hold appear once. Raises FormatError if the file is no
-    ELF file, has no such section, or the section is damaged.
+    Inline and template functions in several object files appear once. Raises FormatError if the file is not an ELF
+    file, has no such section, or the section is damaged.
     """
     path = Path(path)
     functions: dict[str, StaticFunction] = {}
@@ -69,7 +69,7 @@ def entries(path: Path, text: bytes, kind: type[_Entry]) -> Iterator[tuple[int, 
 
 
 def section(path: Path) -> bytes:
-    """Return the facts of a program, library or object file. Raises FormatError as `static_functions` does."""
+    """Return the facts of a program, library or object file. Raises FormatError like `static_functions`."""
     found = texts(path, SECTION)
     if not found:
         raise SectionMissing(
@@ -79,11 +79,11 @@ def section(path: Path) -> bytes:
 
 
 def graph_texts(path: Path) -> list[bytes]:
-    """Return the lines about the call graph of each object file that has some. Raises FormatError as `texts` does."""
+    """Return the lines about the call graph, for each object file that has some. Raises FormatError like `texts`."""
     lines = [[line for line in text.split(b"\n") if line.startswith(_GRAPH)] for text in texts(path, SECTION)]
     return [b"\n".join(found) for found in lines if found]
 
 
 def damaged(path: Path, number: int) -> FormatError:
-    """Return the error for an entry of a section that makes no sense."""
+    """Return the error for an invalid entry of a section."""
     return FormatError(path, f"section {SECTION}, entry {number}, is damaged: build the program again")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What identifies a program: its code and data, and its compiler."""
+"""The identity of a program: a digest of its code and data, and its compilers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from quipu.modeling.errors import FormatError
 from quipu.modeling.limits import reading
 from quipu.mpi_wrap.elf import ALLOCATED, EMPTY, NOTE, ElfFile, NoElf
 
-_LONGEST = 200  # characters of the text about compilers
+_LONGEST = 200  # largest number of characters of the text about compilers
 
 
 def identity(path: Path) -> tuple[str, str] | None:
-    """Return a digest of a program and the compilers that its file names; None if it cannot be read.
+    """Return a digest of a program, and the compilers named in its file; None if the file cannot be read.
 
-    The digest of an ELF file is that of all that is loaded, except notes: a build number or debugging information says
-    nothing about what the program does. That of another file is of its content.
+    The digest of an ELF file covers all loaded sections except notes, because build numbers and debug information do
+    not change the behaviour of the program. The digest of any other file covers its content.
     """
     try:
         status = path.stat()

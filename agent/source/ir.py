@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions and call graph out of LLVM IR that any compiler wrote: bitcode, text, folders and archives of them.
+"""Functions and call graph from LLVM IR of any compiler: bitcode, text, folders and archives of them.
 
-llvmlite reads and verifies the files, and brings the variables of functions into registers; what is counted is read
-from the text that LLVM prints then, which is the same whoever wrote the file.
+llvmlite reads and verifies the files, and promotes the variables of functions to registers (mem2reg). Then LLVM prints
+the module, and the counts come from this text, whose form does not depend on the compiler.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _MODULE_LINE = re.compile(rb"^(?:; ModuleID|source_filename|target |define |decl
 _RUST_HASH = re.compile(r"::h[0-9a-f]{16}$")
 _VALUE = re.compile(r'%((?:"(?:[^"\\]|\\.)*"|[-$._\w]+))')
 _RUST_WORDS = {"$SP$": "@", "$BP$": "*", "$RF$": "&", "$LT$": "<", "$GT$": ">", "$LP$": "(", "$RP$": ")", "$C$": ","}
-_KEPT = re.compile(r" optnone(?=[^\n]*\}$)", re.MULTILINE)  # asks passes to leave a function as it is
+_KEPT = re.compile(r" optnone(?=[^\n]*\}$)", re.MULTILINE)  # attribute that keeps passes from changing a function
 _STATEMENTS = frozenset({"store", "switch", "indirectbr", "atomicrmw", "cmpxchg"})
 _STARTS = frozenset({"main", "_QQmain"})
 
 
 @dataclass(frozen=True)
 class IrFacts:
-    """A function as the file has it: size, and its loops, outer ones before inner ones.
+    """A function in a file: its size and loops, outer loops before inner ones.
 
-    loops: depth, and how often the loop runs each time it is reached, None if that is no constant.
+    loops: depth, and trip count per entry of the loop; None if this is not a constant.
     """
 
     function: StaticFunction
@@ -49,7 +49,7 @@ class IrFacts:
 
 
 def is_ir(path: Path) -> bool:
-    """Whether a path is a folder, a file of LLVM IR, or an archive with such files."""
+    """Return whether a path is a folder, a file of LLVM IR, or an archive with such files."""
     if path.is_dir():
         return True
     try:
@@ -58,7 +58,7 @@ def is_ir(path: Path) -> bool:
             if head.startswith((_BITCODE, _WRAPPED)) or (path.suffix == ".ll" and not head.startswith(b"\x7fELF")):
                 return True
     except OSError:
-        return False  # whoever reads it says what is wrong
+        return False  # the reader reports the error
     return head == _ARCHIVE and any(_is_module(content) for _, content in _members(path))
 
 
@@ -139,7 +139,7 @@ def _parsed(path: Path, content: bytes) -> Any:
 
 
 def _unreadable(path: Path, content: bytes, message: str, binding: Any) -> FormatError:
-    """Return the error for a module that llvmlite does not take. It names both versions if the module is newer."""
+    """Return the error for a module that llvmlite rejects, with both versions of LLVM if the module is newer."""
     own = ".".join(map(str, binding.llvm_version_info))
     found = _PRODUCER.search(message) or _IDENT.search(content.decode("utf-8", "replace"))
     if found and int(found[1].split(".")[0]) > binding.llvm_version_info[0]:
@@ -153,7 +153,7 @@ def _unreadable(path: Path, content: bytes, message: str, binding: Any) -> Forma
 
 
 def _in_registers(text: str, binding: Any) -> str:
-    """Return the text of a module after its variables have become values, which changes no block."""
+    """Return the text of a module after its variables were promoted to registers, which changes no block."""
     module = binding.parse_assembly(_KEPT.sub("", text))
     target = binding.Target.from_default_triple().create_target_machine()
     builder = binding.create_pass_builder(target, binding.create_pipeline_tuning_options(0))
@@ -164,7 +164,7 @@ def _in_registers(text: str, binding: Any) -> str:
 
 
 def _read(path: Path) -> Iterator[tuple[IrModule, IrModule]]:
-    """Yield each module as it is, and with its variables in registers."""
+    """Yield each module unchanged, and with its variables in registers."""
     for place, content in _modules(path):
         module = _parsed(place, content)
         text = str(module)
@@ -172,7 +172,7 @@ def _read(path: Path) -> Iterator[tuple[IrModule, IrModule]]:
 
 
 def object_files(path: Path) -> list[list[Entry]]:
-    """Return what the modules in a file, folder or archive say of the call graph, one list each.
+    """Return the call-graph entries of the modules in a file, folder or archive, one list for each module.
 
     Raises FormatError for a module that cannot be read, EnvironmentProblem without llvmlite.
     """
@@ -180,7 +180,7 @@ def object_files(path: Path) -> list[list[Entry]]:
 
 
 def functions_of(path: Path) -> list[IrFacts]:
-    """Return the functions of all modules, each name once. Raises as `object_files` does."""
+    """Return the functions of all modules, each name once. Raises like `object_files`."""
     found: dict[str, IrFacts] = {}
     for before, after in _read(path):
         loops = {function.name: loops_of(function) for function in after.functions}
@@ -210,7 +210,7 @@ def _calls(function: IrFunction) -> Iterator[Instruction]:
 
 
 def _described(module: IrModule, registers: IrModule) -> Iterator[Entry]:
-    """Yield what a module says of the call graph."""
+    """Yield the call-graph entries of a module."""
     bodies = {function.name: function for function in registers.functions}
     taken = {name for name in module.used if name in module.signatures}
     entries = []
@@ -229,7 +229,7 @@ def _described(module: IrModule, registers: IrModule) -> Iterator[Entry]:
 
 
 class _Calls:
-    """Whom a function calls, and which functions it hands on or keeps."""
+    """The callees of a function, and the functions whose addresses it passes on or stores."""
 
     def __init__(self, module: IrModule, function: IrFunction, loops: list[IrLoop]) -> None:
         self.loops = loops
@@ -280,9 +280,9 @@ def _entry(module: IrModule, function: IrFunction, calls: _Calls, taken: bool) -
 
 
 def _statements(module: IrModule, function: IrFunction) -> int:
-    """Return how many source lines do something, or how many instructions do without debug information.
+    """Return the number of source lines with executed code; without debug information, the number of instructions.
 
-    As the pass counts (llvm_pass/statements.h).
+    The rules are the same as in the pass (llvm_pass/statements.h).
     """
     names = Counter(
         name for block in function.blocks for one in block.instructions for name in _VALUE.findall(one.text)
@@ -309,12 +309,12 @@ def _statements(module: IrModule, function: IrFunction) -> int:
 
 
 def _display(module: IrModule, function: IrFunction) -> str:
-    """Return the name of a function for people."""
+    """Return the display name of a function."""
     return _demangled(function.name) or module.field(function.debug, "name") or function.name
 
 
 def _demangled(name: str) -> str:
-    """Return a name of C++, or of Rust as it was mangled first, in the words of the source; empty for others."""
+    """Return the demangled name of C++ or Rust (legacy mangling); empty for other names."""
     if not name.startswith(("_Z", "__Z")):
         return ""
     demangle = _demangler()
@@ -329,7 +329,7 @@ def _demangled(name: str) -> str:
 
 
 def _of_rust(name: str) -> str:
-    """Return a name without the words that stand for characters (rustc-demangle, legacy.rs)."""
+    """Return a name with the escape words of Rust replaced by their characters (rustc-demangle, legacy.rs)."""
     name = re.sub(r"\$u([0-9a-f]{1,6})\$", lambda found: chr(int(found[1], 16)), name)
     for word, character in _RUST_WORDS.items():
         name = name.replace(word, character)

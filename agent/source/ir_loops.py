@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Natural loops in the flow graph of a function of LLVM IR, and how often they run where that is a constant.
+"""Natural loops in the flow graph of a function of LLVM IR, and their trip counts if these are constants.
 
 Dominators: K. D. Cooper, T. J. Harvey, K. Kennedy, A Simple, Fast Dominance Algorithm, 2001, figure 3.
 """
@@ -53,7 +53,7 @@ _INVERSE = {
 class IrLoop:
     """A natural loop. header: its block. depth: 1 for outer loops. blocks: numbers of all of its blocks.
 
-    trips: how often the body runs each time, None if that is no constant.
+    trips: executions of the body per entry of the loop; None if this is not a constant.
     """
 
     header: int
@@ -94,7 +94,7 @@ def loops_of(function: IrFunction) -> list[IrLoop]:
 
 
 def _postorder(successors: list[list[int]]) -> list[int]:
-    """Return the blocks that can be reached from the first, each after its successors (but for loops)."""
+    """Return the blocks that are reachable from the first in postorder: each after its successors, except in loops."""
     order, seen = [], {0}
     stack = [(0, iter(successors[0]))]
     while stack:
@@ -159,7 +159,7 @@ def _body(header: int, latch: int, predecessors: list[list[int]]) -> set[int]:
 def _trips(
     function: IrFunction, header: int, body: set[int], successors: list[list[int]], predecessors: list[list[int]]
 ) -> int | None:
-    """Return how often a loop runs that has one exit, which compares its counter with a constant."""
+    """Return the trip count of a loop with one exit that compares its counter with a constant; otherwise None."""
     exits = [block for block in body if any(target not in body for target in successors[block])]
     latches = [block for block in predecessors[header] if block in body]
     at_end = exits == latches
@@ -192,7 +192,7 @@ def _trips(
 def _counter(
     header: Block, name: str, values: dict[str, Instruction], latch: int, number: dict[str, int]
 ) -> tuple[int, int, bool] | None:
-    """Return where a counter begins, its step, and whether `name` is its value after the step."""
+    """Return the initial value of a counter, its step, and whether `name` is its value after the step."""
     for phi in header.instructions:
         if phi.opcode != "phi":
             return None
@@ -211,9 +211,9 @@ def _counter(
 
 
 def _count(value: int, step: int, predicate: str, end: int, width: int, at_end: bool) -> int | None:
-    """Return how often a body runs that goes on while the comparison holds. value: the first that is compared.
+    """Return how often a body runs that continues while the comparison is true. value: the first compared value.
 
-    at_end: the body has run before the comparison.
+    at_end: whether the body runs before the first comparison.
     """
     holds = _HOLDS[predicate]
     if not holds(value, end):

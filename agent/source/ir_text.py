@@ -27,8 +27,8 @@ CALLS = frozenset({"call", "invoke", "callbr"})
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction. result: its name, empty without one. text: all of it, without the result. debug: number of its
-    location, -1 without one."""
+    """One instruction. result: name of its result, or empty. text: the instruction without its result. debug: number of
+    its location, or -1."""
 
     opcode: str
     text: str
@@ -37,7 +37,7 @@ class Instruction:
 
     @property
     def targets(self) -> list[str]:
-        """The blocks that it may go to."""
+        """The blocks to which it may jump."""
         return [unquoted(name) for name in _TARGET.findall(self.text)]
 
 
@@ -51,7 +51,7 @@ class Block:
 
 @dataclass
 class IrFunction:
-    """A function with a body. debug: number of its description, -1 without one."""
+    """A function with a body. debug: number of its debug description, or -1."""
 
     name: str
     local: bool
@@ -62,10 +62,12 @@ class IrFunction:
 
 @dataclass(frozen=True)
 class IrModule:
-    """A module. signatures: types of all functions, also of those without a body. used: functions and variables that
-    initializers of its variables name. aliases: name → of which.
+    """A module.
 
-    metadata: kind and fields of the descriptions for debuggers, by number.
+    - signatures: types of all functions, also of functions without a body.
+    - used: functions and variables in the initializers of its variables.
+    - aliases: name → aliased name.
+    - metadata: kind and fields of the debug descriptions, by number.
     """
 
     functions: tuple[IrFunction, ...]
@@ -76,7 +78,7 @@ class IrModule:
     metadata: Mapping[int, tuple[str, Mapping[str, str]]]
 
     def place(self, number: int) -> tuple[str, int]:
-        """Return file and line of a location or of a function's description; ("", 0) if that is not known."""
+        """Return file and line of a location or a function description; ("", 0) if unknown."""
         kind, fields = self.metadata.get(number, ("", {}))
         line = fields.get("line", "")
         return self.file(number), int(line) if kind and line.isdecimal() else 0
@@ -95,12 +97,12 @@ class IrModule:
         return ""
 
     def field(self, number: int, name: str) -> str:
-        """Return a text field of a description, empty without it."""
+        """Return a text field of a description; empty if it is missing."""
         return unquoted(self.metadata.get(number, ("", {}))[1].get(name, ""))
 
 
 def unquoted(name: str) -> str:
-    """Return a name as it is without the quotes and escapes of the text."""
+    """Return a name without the quotes and escapes of the text form."""
     if not name.startswith('"'):
         return name
     raw = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), name[1:-1])
@@ -113,7 +115,7 @@ def globals_in(text: str) -> Iterator[str]:
 
 
 def call_of(instruction: Instruction) -> tuple[str, str, list[str]]:
-    """Return the callee of a call ("" if it is not named), the type of the call, and its arguments."""
+    """Return the callee of a call ("" for an indirect call), the type of the call, and its arguments."""
     found = _CALLEE.search(instruction.text)
     if found is None:
         return "", "", []
@@ -129,7 +131,7 @@ def call_of(instruction: Instruction) -> tuple[str, str, list[str]]:
 
 
 def _arguments(text: str, start: int) -> list[str]:
-    """Return the texts between here and the parenthesis that closes the list, divided by its commas."""
+    """Return the arguments from `start` to the closing parenthesis, split at the commas of the list."""
     parts, depth, begin = [], 0, start
     quoted = False
     for place in range(start, len(text)):
@@ -152,7 +154,7 @@ def _arguments(text: str, start: int) -> list[str]:
 
 
 def first_type(text: str) -> str:
-    """Return the type that an argument begins with."""
+    """Return the type at the begin of an argument."""
     if text and text[0] in _OPENS:
         depth = 0
         for place, character in enumerate(text):
@@ -163,7 +165,7 @@ def first_type(text: str) -> str:
 
 
 def _last_type(text: str) -> str:
-    """Return the type that a text ends with; that of a function has its arguments."""
+    """Return the type at the end of a text; the type of a function includes its arguments."""
     depth = 0
     for place in range(len(text) - 1, -1, -1):
         character = text[place]
@@ -174,7 +176,7 @@ def _last_type(text: str) -> str:
 
 
 def read_text(text: str) -> IrModule:
-    """Return what is in a module that LLVM printed."""
+    """Parse a module printed by LLVM."""
     functions: list[IrFunction] = []
     signatures: dict[str, str] = {}
     used: set[str] = set()
@@ -202,7 +204,7 @@ def read_text(text: str) -> IrModule:
 
 
 def _signature(line: str) -> Iterator[tuple[str, str]]:
-    """Yield the name of a function and its type, as a call through a pointer has it."""
+    """Yield the name of a function and its type, in the form used by calls through pointers."""
     found = _DECLARED.match(line)
     if found is not None and not found["name"].startswith("llvm."):
         arguments = _arguments(line, found.end())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shared libraries that a program loads, as the dynamic linker would find them."""
+"""Find the shared libraries that a program loads, like the dynamic linker."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from quipu.mpi_wrap.elf import NEEDED, RPATH, RUNPATH, ElfFile, NoElf
 
 
 def shared_libraries(program: Path) -> list[Path]:
-    """Return the shared libraries that a program needs and those that they need, each once, in order of loading.
+    """Return the shared libraries that a program needs, directly or indirectly, each once, in order of loading.
 
-    Looked for in DT_RPATH, $LD_LIBRARY_PATH and DT_RUNPATH, not in the folders of the system: what is there was not
-    built by the user. Libraries that are nowhere are left out. Raises FormatError if `program` is no ELF file.
+    The search uses DT_RPATH, $LD_LIBRARY_PATH and DT_RUNPATH, but not the system folders, because their libraries were
+    not built by the user. Missing libraries are left out. Raises FormatError if `program` is not an ELF file.
     """
     found: dict[Path, None] = {}
     waiting = [program]
@@ -31,7 +31,7 @@ def shared_libraries(program: Path) -> list[Path]:
 
 
 def _dynamic(path: Path) -> tuple[list[str], list[Path]]:
-    """Return the names of the libraries that a file needs, and the folders to look in."""
+    """Return the names of the libraries that a file needs, and the folders to search."""
     try:
         with open(path, "rb", opener=without_waiting) as file, reading(path, path.stat().st_size):
             tags = list(ElfFile(file).dynamic())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a binary was made for: the section that instrumented code, the pass and the runtime carry."""
+"""The interface number and version stored in a section of instrumented code, the pass and the runtime."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _MODULE = LAYOUT.packed("module")
 
 @dataclass(frozen=True)
 class Module:
-    """What a native file was made for.
+    """The interface number and version of a native file.
 
-    interface: the number of what instrumented code and runtime must agree on (agent/runtime/interface.h). version: of
-    Quipu. source: one of its source files.
+    interface: the number of the interface between instrumented code and runtime (agent/runtime/interface.h), which must
+    be equal. version: of Quipu. source: one of its source files.
     """
 
     interface: int
@@ -29,9 +29,9 @@ class Module:
 
 
 def modules(path: Path) -> list[Module]:
-    """Return what a program, a library, the pass or the runtime was made for; several that differ do not work.
+    """Return the interface numbers and versions in a program, a library, the pass or the runtime.
 
-    Empty if the file is no ELF file or holds nothing of Quipu (or is of a Quipu that did not say).
+    Different entries do not work together. The result is empty if the file is not an ELF file, or contains no entry.
     """
     try:
         with path.open("rb") as file:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts that the pass leaves in sections that are not loaded: compressed blocks, one per object file.
+"""Read texts that the pass stores in non-loaded sections of a program: one compressed block per object file.
 
-A block is "QPS1" (zstd), "QPZ1" (zlib) or "QPR1" (as it is), the sizes of what follows and of the text, 32 bits each,
-little-endian (llvm_pass/sections.h).
+A block begins with "QPS1" (zstd), "QPZ1" (zlib) or "QPR1" (uncompressed). The compressed size and the size of the text
+follow (32 bits each, little-endian), then the data (llvm_pass/sections.h).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _ZSTD, _ZLIB, _PLAIN = b"QPS1", b"QPZ1", b"QPR1"
 def texts(path: Path, name: str) -> list[bytes]:
     """Return the text of each object file in a section of a program, library or object file; empty without the section.
 
-    A section that begins with a line of text instead of a block is one text. Raises FormatError as `pieces` does, or
-    for a damaged block.
+    A section that begins with text instead of a block is one text. Raises FormatError like `pieces`, and for a damaged
+    block.
     """
     found = []
     sections = pieces(path, name)
@@ -69,7 +69,7 @@ def _broken(path: Path, name: str, at: int) -> FormatError:
 
 
 def pieces(path: Path, name: str) -> list[bytes]:
-    """Return all sections of this name in an ELF file. Raises FormatError if it is none, or damaged."""
+    """Return all sections of this name in an ELF file. Raises FormatError for a damaged file or another format."""
     try:
         size = path.stat().st_size
         with open(path, "rb", opener=without_waiting) as file, reading(path, size):

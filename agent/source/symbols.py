@@ -21,21 +21,21 @@ _SYMBOL = np.dtype(
 )
 """Elf64_Sym (elf.h)."""
 _FUNCTION, _INDIRECT = 2, 10  # STT_FUNC, STT_GNU_IFUNC
-_SAME_PLACE = 15  # addresses of samples are kept up to 16 bytes
+_SAME_PLACE = 15  # addresses of samples are rounded to 16 bytes
 
 
 @dataclass(frozen=True, eq=False)
 class Symbols:
-    """Functions of a file: where they begin and end, relative to where it is loaded, ascending; and their names."""
+    """Functions of a file: begin and end relative to the load address, ascending; and their names."""
 
     begin: NDArray[np.uint64]
     end: NDArray[np.uint64]
     names: tuple[str, ...]
 
     def find(self, addresses: NDArray[np.uint64]) -> IntArray:
-        """Return the function of each address, as an index into `names`; -1 where there is none.
+        """Return the function of each address as an index into `names`; -1 if there is none.
 
-        Of functions that are there by several names, it is the first. A function that has no size reaches to the next,
+        If a function has several names, the first name is used. A function without a size extends to the next function,
         or to the end of its section.
         """
         if not self.names:
@@ -50,9 +50,9 @@ NONE = Symbols(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint64), ())
 
 @lru_cache(64)
 def symbols_of(path: Path) -> Symbols:
-    """Return the functions of a program or library, from .symtab or, if it was stripped, .dynsym.
+    """Return the functions of a program or library from .symtab, or from .dynsym if it was stripped.
 
-    Without any if the file is not there (any more), is no ELF file of 64 bits, or is damaged.
+    The result is empty if the file does not exist, is not a 64-bit ELF file, or is damaged.
     """
     try:
         with open(path, "rb", opener=without_waiting) as file, reading(path, path.stat().st_size):

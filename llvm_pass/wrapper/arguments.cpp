@@ -75,7 +75,7 @@ constexpr std::array takesValue = {
     "-working-directory"sv,
 };
 
-/// Options after which no linker runs, or which make no program.
+/// Options with which the compiler does not link, or does not produce a program.
 constexpr std::array stopsBeforeLink = {
     "-c"sv,
     "-S"sv,
@@ -103,7 +103,7 @@ constexpr std::array sourceSuffixes = {
     ".m"sv,   ".mm"sv,  ".cppm"sv, ".ccm"sv, ".cxxm"sv, ".c++m"sv, ".iim"sv, ".pcm"sv,
 };
 
-/// Files that the compiler precompiles, without a link.
+/// Returns whether the compiler precompiles the file and does not link it.
 constexpr std::array headerSuffixes = {
     ".h"sv, ".H"sv, ".hh"sv, ".hpp"sv, ".hxx"sv, ".iih"sv,
 };
@@ -113,10 +113,10 @@ template <size_t N> bool hasSuffix(std::string_view name, const std::array<std::
                        [&](std::string_view suffix) { return endsWith(name, suffix); });
 }
 
-/// Whether a language of -x is one of headers: c-header, c++-user-header, c++-header-unit-header …
+/// Returns whether a language of -x is a header language: c-header, c++-user-header, c++-header-unit-header …
 bool isHeaderLanguage(std::string_view language) { return endsWith(language, "-header"); }
 
-/// Whether this is an option of ours, which `line` then has.
+/// Stores an option of the wrapper in `line`. Returns false for all other arguments.
 bool takeOwn(std::string_view argument, CommandLine &line) {
     constexpr std::string_view filter = "--quipu-filter=", inlined = "--quipu-inlined=",
                                callGraph = "--quipu-callgraph=";
@@ -148,7 +148,7 @@ bool takeOwn(std::string_view argument, CommandLine &line) {
     return false;
 }
 
-/// Takes our options out of what the compiler will see. A response file stays as it is, unless it has some.
+/// Removes the options of the wrapper from the arguments. Response files without such options stay unchanged.
 std::vector<std::string> takeOwnOptions(const std::vector<std::string> &arguments, CommandLine &line) {
     std::vector<Word> kept;
     std::vector<bool> opened(arguments.size());
@@ -178,8 +178,8 @@ CommandLine parseArguments(const std::vector<std::string> &given) {
     CommandLine line;
     line.links = true;
     const std::vector<std::string> arguments = takeOwnOptions(given, line);
-    std::string_view language;            // of -x, if one is in force: every input is a source in it
-    bool headers = false, others = false; // among the inputs
+    std::string_view language;            // the language of the latest -x, which applies to all following inputs
+    bool headers = false, others = false; // whether there are inputs of these kinds
     bool onlyInputs = false;
     for (size_t i = 0; i < arguments.size(); i++) {
         std::string_view argument = arguments[i];

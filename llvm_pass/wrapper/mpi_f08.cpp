@@ -19,7 +19,7 @@ const char *const interfaces =
 const char *const handles[] = {"Comm",    "Datatype", "Errhandler", "File",    "Group", "Info",
                                "Message", "Op",       "Request",    "Session", "Win"};
 
-/// Constants of mpif.h that are handles, by their type: the other names there are what they are in mpi_f08.
+/// Constants of mpif.h that are handles in mpi_f08, by type. All other names have the same type in both.
 const struct {
     const char *type, *names;
 } constants[] = {
@@ -57,7 +57,7 @@ template <class... Part> std::string joined(const Part &...parts) {
     return text;
 }
 
-/// Words between commas, each on a line of its own: lines of Fortran may be full.
+/// Returns the words separated by commas, one per line, because the length of Fortran lines is limited.
 std::string listOf(const std::vector<std::string> &words) {
     std::string text;
     for (const std::string &word : words)
@@ -131,7 +131,8 @@ std::string declaration(const Argument &argument) {
     return "type(MPI_" + kind + "), intent(in) :: " + name;
 }
 
-/// The procedure of mpif.h has this name; an argument that is ignored there is another one than here.
+/// Returns a call of the procedure of mpif.h. The argument `ignored` is replaced by `instead`, because the constants
+/// for ignored arguments differ in mpi_f08.
 std::string callOf(const Procedure &procedure, const std::string &ignored, const std::string &instead) {
     std::vector<std::string> names;
     names.reserve(procedure.arguments.size() + 1);
@@ -208,7 +209,7 @@ std::string f08Source(const std::set<std::string> &known, const std::string &key
                            "\n  end interface\n  private :: quipu_", name, "\n");
         bodies += bodyOf(procedure);
     }
-    for (const char *name : {"mpi_aint_add", "mpi_aint_diff"}) // without a type there
+    for (const char *name : {"mpi_aint_add", "mpi_aint_diff"}) // functions without a type in mpif.h
         if (known.count(name))
             renamed.push_back(name);
     std::vector<std::string> hidden;
@@ -229,7 +230,7 @@ std::string f08Source(const std::set<std::string> &known, const std::string &key
 }
 
 std::string withWeakProcedures(std::string code) {
-    // Those that every program calls keep the MPI's library, which linkers may leave out otherwise.
+    // The procedures that every program calls are not weak, because linkers may otherwise drop the library of the MPI.
     const std::set<std::string> everywhere = {"mpi_init_", "mpi_init_thread_", "mpi_finalize_", "mpi_comm_rank_"};
     const std::string declared = "\ndeclare void @mpi_", weak = "\ndeclare extern_weak void @mpi_";
     for (size_t at = code.find(declared); at != std::string::npos; at = code.find(declared, at + 1)) {

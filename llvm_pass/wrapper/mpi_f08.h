@@ -8,18 +8,18 @@
 
 namespace quipu {
 
-/// A name as symbols and modules have it: Fortran does not distinguish small and large letters.
+/// Returns a name in lower case, as in symbols and modules, because Fortran does not distinguish case.
 std::string lower(std::string text);
 
-/// The text of a module `mpi_f08` for an MPI whose own was written by another compiler.
+/// Returns the source of a module `mpi_f08` for an MPI whose own module was written by another compiler.
 ///
-/// Handles are structures of one INTEGER, a status has its places where mpif.h says, and each procedure calls that of
-/// mpif.h, whose symbols all Fortran compilers share: what comes in by reference goes on as it is. known: the names in
-/// mpif.h and what it includes, in small letters. key: a part of all symbols, so that modules for several MPIs may be
-/// linked side by side.
+/// Handles are structures of one INTEGER. The elements of a status are at the positions that mpif.h defines. Each
+/// procedure calls the procedure of mpif.h, whose symbol is the same for all Fortran compilers, and passes references
+/// unchanged. known: the names in mpif.h and its includes, in lower case. key: a part of all symbols, so that modules
+/// for several MPIs can be linked into one program.
 std::string f08Source(const std::set<std::string> &known, const std::string &key);
 
-/// LLVM IR of that module in which procedures that the MPI may lack are weak.
+/// Returns the LLVM IR of this module, with weak procedures if the MPI may not have them.
 std::string withWeakProcedures(std::string code);
 
 } // namespace quipu

@@ -24,11 +24,11 @@ namespace {
 namespace fs = std::filesystem;
 
 const char *const archive = "libmpi_f08.a";
-const char *const noF08 = "mpi_f08.problem"; ///< file next to the module mpi: why there is no mpi_f08
+const char *const noF08 = "mpi_f08.problem"; ///< file next to the module mpi: the reason why there is no mpi_f08
 
-/// A folder that the compiler looks for modules and included files in.
+/// A folder in which the compiler searches modules and included files.
 struct Folder {
-    size_t argument; ///< where its option begins in the command line
+    size_t argument; ///< index of its option in the command line
     std::string path;
 };
 
@@ -53,14 +53,14 @@ std::string contentOf(const std::string &path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// gfortran compresses its modules; flang writes Fortran.
+/// Returns whether gfortran wrote a module: its modules are compressed, modules of flang are Fortran text.
 bool isCompressed(const std::string &path) {
     char magic[2] = {};
     std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
     return magic[0] == '\x1f' && magic[1] == '\x8b';
 }
 
-/// Calls `use(name, rest)` for each word that could be a name; `rest` is where the text goes on.
+/// Calls `use(name, rest)` for each word that could be a name; `rest` is the text after it.
 template <class Use> void eachName(const std::string &text, Use use) {
     auto inName = [&](size_t at) { return isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_'; };
     for (size_t at = 0; at < text.size();) {
@@ -73,7 +73,7 @@ template <class Use> void eachName(const std::string &text, Use use) {
     }
 }
 
-/// The text of the headers in a folder: of Fortran (mpif.h and what it includes) or of C (mpi.h, mpi_proto.h).
+/// Returns the text of the headers in a folder: for Fortran (mpif.h and its includes) or for C (mpi.h, mpi_proto.h).
 std::string headers(const std::string &folder, bool fortran) {
     std::string text;
     for (const fs::directory_entry &entry : fs::directory_iterator(folder)) {
@@ -84,7 +84,7 @@ std::string headers(const std::string &folder, bool fortran) {
     return text;
 }
 
-/// MPI_Send and its like: names of small and large letters before a parenthesis. `use mpi, only: MPI_Send` needs them.
+/// Returns names of functions such as MPI_Send (mixed case, before a parenthesis), for `use mpi, only: MPI_Send`.
 std::set<std::string> proceduresOf(const std::string &text) {
     std::set<std::string> names;
     eachName(text, [&](const std::string &word, size_t end) {
@@ -98,7 +98,7 @@ std::set<std::string> proceduresOf(const std::string &text) {
     return names;
 }
 
-/// The names in mpif.h and what it includes, in small letters.
+/// Returns the names in mpif.h and its includes, in lower case.
 std::set<std::string> namesOf(const std::string &folder) {
     std::set<std::string> known;
     eachName(lower(headers(folder, true)), [&](const std::string &word, size_t) { known.insert(word); });
@@ -114,7 +114,7 @@ std::string sourceOf(const std::string &folder) {
     return text + "end module mpi\n";
 }
 
-/// FNV-1a over what decides whether a module can be used again: the files (and this program) and when they were made.
+/// Returns a hash (FNV-1a) over the inputs of a module: the files and this program, with their modification times.
 std::string keyOf(const std::string &compiler, const std::string &header) {
     std::string facts;
     for (const std::string &file : {compiler, header, std::string("/proc/self/exe")}) {
@@ -138,7 +138,7 @@ fs::path cacheFolder() {
     return fs::absolute(cache) / "quipu" / "fortran";
 }
 
-/// Runs a command whose output goes to a file. True if it ended with 0.
+/// Runs a command with its output in a file. Returns whether its exit code is 0.
 bool runs(std::vector<std::string> command, const std::string &output) {
     pid_t child = fork();
     if (child == 0) {
@@ -157,13 +157,14 @@ bool runs(std::vector<std::string> command, const std::string &output) {
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// The first line of what a command said that failed.
+/// Returns the first line of the output of a failed command.
 std::string problemIn(const std::string &log) {
     const std::string text = contentOf(log);
     return text.substr(0, text.find('\n'));
 }
 
-/// Makes `mpi_f08` in this folder, with an archive of its procedures. Returns why not, or an empty text.
+/// Makes `mpi_f08` in this folder, with an archive of its procedures. Returns the reason of a failure, or an empty
+/// text.
 std::string makeF08(const std::string &folder, const std::string &key, const std::string &compiler,
                     const std::string &includes) {
     const std::string source = folder + "/mpi_f08.f90", code = folder + "/mpi_f08.ll", object = folder + "/mpi_f08.o",
@@ -189,8 +190,8 @@ std::string makeF08(const std::string &folder, const std::string &key, const std
     return problemIn(log);
 }
 
-/// Lets one compiler at a time make modules: of several that start at once the others find what the first one made.
-/// Where folders cannot be locked, each makes its own, and the first one counts.
+/// Takes a lock, so that only one compiler makes modules at a time; other compilers that start at the same time then
+/// find the finished modules. If folders cannot be locked, each compiler makes modules, and the first one is used.
 class Turn {
   public:
     explicit Turn(const fs::path &folder) : lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
@@ -208,7 +209,7 @@ class Turn {
     int lock;
 };
 
-/// Makes the modules in a temporary folder, which gets its name at the end.
+/// Makes the modules in a temporary folder, and renames it to its final name at the end.
 void makeModules(const fs::path &folder, const std::string &key, const std::string &compiler,
                  const std::string &includes) {
     fs::create_directories(folder.parent_path());
@@ -227,13 +228,13 @@ void makeModules(const fs::path &folder, const std::string &key, const std::stri
     if (made && !problem.empty())
         std::ofstream(scratch + "/" + noF08) << problem;
     if (made)
-        (void)rename(scratch.c_str(), folder.c_str()); // fails if another one was first
+        (void)rename(scratch.c_str(), folder.c_str()); // fails if another compiler was faster
     fs::remove_all(scratch);
     if (!made)
         throw std::runtime_error(compiler + " cannot compile mpif.h: " + problem);
 }
 
-/// Whether a Fortran source of a command line names a module.
+/// Returns whether a Fortran source of a command line contains the name of a module.
 bool names(const std::vector<std::string> &command, const std::string &module) {
     static const std::set<std::string> endings = {".f", ".for", ".ftn", ".f77", ".f90", ".f95", ".f03", ".f08", ".f18"};
     bool found = false;
@@ -261,7 +262,7 @@ void addMpiModule(std::vector<std::string> &command) {
     const Folder *before = nullptr;
     const std::vector<Folder> folders = foldersOf(command);
     if (compiler.empty() || exists("mpi.mod"))
-        return; // of the program itself: the working directory comes first
+        return; // a module of the program itself, because the working directory comes first
     for (const Folder &folder : folders) {
         if (!before && exists(folder.path + "/mpi.mod")) {
             if (!isCompressed(folder.path + "/mpi.mod"))
@@ -290,13 +291,13 @@ void addMpiModule(std::vector<std::string> &command) {
 }
 
 void linkMpiModules(std::vector<std::string> &command) {
-    std::vector<std::string> archives; // as the linker's own arguments: `-x c` is not meant for them
+    std::vector<std::string> archives; // arguments of the linker, so that `-x c` does not apply to them
     std::error_code none;
-    // What another compiler is making (name.XXXXXX) may be gone before the linker reads it.
+    // Skip temporary folders of other compilers (name.XXXXXX), which may disappear before the linker reads them.
     for (const fs::directory_entry &entry : fs::directory_iterator(cacheFolder(), none))
         if (entry.path().extension().empty() && exists(entry.path() / archive))
             archives.push_back("-Wl," + (entry.path() / archive).string());
-    // Before the libraries, which a linker may leave out that nothing before them needs, and behind all objects.
+    // After all objects, and before the libraries, because linkers may drop libraries that no earlier input needs.
     size_t at = 1;
     while (at < command.size() && !(isLibrary(command[at]) && command[at - 1] != "-o"))
         at++;

@@ -8,17 +8,19 @@
 
 namespace quipu {
 
-/// Makes `use mpi` and `use mpi_f08` work with an MPI whose modules were written by gfortran, which flang cannot read:
-/// puts a folder with modules of its own before the folder that has gfortran's in `command`, the command line of a
-/// flang.
+/// Makes `use mpi` and `use mpi_f08` work with an MPI whose modules were written by gfortran, which flang cannot read.
+/// In `command`, the command line of flang, it inserts a folder with other modules before the folder with the modules
+/// of gfortran.
 ///
-/// `mpi` has what mpif.h declares, and the procedures of mpi.h beside it as external ones; `mpi_f08` see mpi_f08.h.
-/// They are made by the compiler on the first call, and kept in ${XDG_CACHE_HOME:-~/.cache}/quipu/fortran, for each
-/// compiler, mpif.h and version of this program. Nothing is changed if the folders have no mpi.mod or one that flang
-/// can read. A line on stderr says why there is no module, where a source names it.
+/// The module `mpi` has the declarations of mpif.h, and the procedures of mpi.h as external procedures. For `mpi_f08`
+/// see mpi_f08.h. The modules are compiled at the first call, and stored in
+/// ${XDG_CACHE_HOME:-~/.cache}/quipu/fortran for each compiler, mpif.h and version of this program. The command line is
+/// not changed if the folders have no mpi.mod, or one that flang can read. If a module that a source uses cannot be
+/// made, a line on stderr gives the reason.
 void addMpiModule(std::vector<std::string> &command);
 
-/// Adds the procedures of all such modules `mpi_f08` to the command line of a linker, which takes those that it needs.
+/// Adds the archives of all such modules `mpi_f08` to the command line of a linker, which uses the necessary
+/// procedures.
 void linkMpiModules(std::vector<std::string> &command);
 
 } // namespace quipu

@@ -15,25 +15,25 @@ namespace {
 
 std::string baseName(const std::string &path) { return path.substr(path.rfind('/') + 1); }
 
-/// The number at the start of `text`, 0 if there is none.
+/// Returns the number at the start of `text`, 0 if there is none.
 unsigned numberAt(const char *text) {
     return isdigit(static_cast<unsigned char>(*text)) ? static_cast<unsigned>(strtoul(text, nullptr, 10)) : 0;
 }
 
-/// 19 of clang-19, clang++-19.1 or flang-new-19; 0 if the name has none.
+/// Returns the version in the name of a compiler: 19 for clang-19, clang++-19.1 or flang-new-19; 0 if there is none.
 unsigned versionInName(const std::string &name) {
     size_t dash = name.rfind('-');
     bool known = name.compare(0, 5, "clang") == 0 || name.compare(0, 5, "flang") == 0;
     return known && dash != std::string::npos ? numberAt(name.c_str() + dash + 1) : 0;
 }
 
-/// 19 of /usr/lib/llvm-19/bin/clang; 0 if there is no such folder.
+/// Returns the version in a path: 19 for /usr/lib/llvm-19/bin/clang; 0 if there is none.
 unsigned versionInFolders(const std::string &path) {
     size_t folder = path.find("/llvm-");
     return folder != std::string::npos ? numberAt(path.c_str() + folder + strlen("/llvm-")) : 0;
 }
 
-/// What a compiler answers to --version.
+/// Returns the output of a compiler for --version.
 std::string answerOf(const std::string &compiler) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -55,7 +55,8 @@ std::string answerOf(const std::string &compiler) {
     return answer;
 }
 
-/// 19 of "Debian clang version 19.1.7" or "flang-new version 19.1.7"; 0 for other compilers.
+/// Returns the version in this output: 19 for "Debian clang version 19.1.7" or "flang-new version 19.1.7"; 0 for other
+/// compilers.
 unsigned versionInAnswer(const std::string &answer) {
     for (const char *name : {"clang version ", "flang-new version ", "flang version "})
         if (size_t at = answer.find(name); at != std::string::npos)
@@ -63,8 +64,8 @@ unsigned versionInAnswer(const std::string &answer) {
     return 0;
 }
 
-/// The version of the LLVM that the compiler is of; 0 if it is of none. Names show at once what starting the
-/// compiler would.
+/// Returns the LLVM version of a compiler; 0 if it is not clang or flang. Uses the name if it contains the version,
+/// because starting the compiler takes time.
 unsigned llvmVersionOf(const std::string &program) {
     char target[PATH_MAX];
     std::string resolved = realpath(program.c_str(), target) ? target : program;
@@ -76,7 +77,7 @@ unsigned llvmVersionOf(const std::string &program) {
     return version ? version : versionInAnswer(answerOf(program));
 }
 
-/// "16, 19": the LLVMs that there are plugins for.
+/// Returns the LLVM versions with plugins as text: "16, 19".
 std::string knownVersions(const std::string &library) {
     std::string known;
     glob_t found;

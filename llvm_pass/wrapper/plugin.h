@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- plugin.h - which build of the pass fits a compiler ------------------===//
+//===- plugin.h - the build of the pass for a compiler ---------------------===//
 #ifndef QUIPU_PLUGIN_H
 #define QUIPU_PLUGIN_H
 
@@ -7,17 +7,18 @@
 
 namespace quipu {
 
-/// The file that execvp would run, links as they are; empty if there is none.
+/// Returns the file that execvp would run, without resolving links; empty if there is none.
 std::string findProgram(const std::string &name);
 
-/// The plugin in `library` that `compiler` can load: QuipuPass-N.so for a compiler of LLVM N. Empty if there is none;
-/// then `problem` says why and what to do, or is empty, too, if there is no such compiler.
+/// Returns the plugin in `library` that `compiler` can load: QuipuPass-N.so for a compiler of LLVM N. Empty if there is
+/// none; `problem` then has the reason and advice, or is also empty if the compiler does not exist.
 std::string pluginFor(const std::string &compiler, const std::string &library, std::string &problem);
 
 /// Returns a tool (llvm-ar) of the compiler's LLVM: next to the compiler, or else in PATH with the version in its name.
 std::string toolOf(const std::string &compiler, const std::string &name);
 
-/// Where flang has omp_lib.h, which it does not look for in its own folder as it does for modules; empty if nowhere.
+/// Returns flang's folder with omp_lib.h, which flang does not search by itself (unlike modules); empty if there is
+/// none.
 std::string openMpIncludesOf(const std::string &flang);
 
 } // namespace quipu

@@ -12,8 +12,8 @@ namespace {
 
 bool isSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-/// The words of a file, as clang and flang take them: quotes of both kinds hold spaces, a backslash takes away the
-/// meaning of what follows it, in quotes and outside, and nothing in quotes is no word.
+/// Splits a response file into words like clang and flang: single and double quotes can contain spaces, a backslash
+/// escapes the next character (also inside of quotes), and empty quotes are not a word.
 std::vector<std::string> wordsOf(std::string_view text) {
     if (text.substr(0, 3) == "\xef\xbb\xbf") // byte order mark
         text.remove_prefix(3);
@@ -45,7 +45,7 @@ std::vector<std::string> wordsOf(std::string_view text) {
 
 using Inode = std::pair<dev_t, ino_t>;
 
-/// Adds what `text` stands for; `within` are the files that it is in.
+/// Adds the arguments of `text`, which may be @FILE. within: the response files that contain it.
 void expand(const std::string &text, size_t argument, std::vector<Inode> &within, std::vector<Word> &words) {
     const std::string path = text.size() > 1 && text[0] == '@' ? text.substr(1) : "";
     struct stat file;

@@ -11,11 +11,12 @@ namespace quipu {
 
 struct Word {
     std::string text;
-    size_t argument; ///< which argument of the command line it is, or is in
+    size_t argument; ///< index of the command line argument that it is, or that contains it
 };
 
-/// The arguments as the compiler will see them: in place of @FILE what the file has, files in files included. What
-/// cannot be read stays as it is, as does a file inside of itself; the compiler has the words for it.
+/// Returns the arguments after the expansion of response files: @FILE is replaced by the content of the file, also
+/// inside of response files. Unreadable files, and files that contain themselves, stay unchanged: the compiler then
+/// reports the error.
 std::vector<Word> expandResponseFiles(const std::vector<std::string> &arguments);
 
 } // namespace quipu

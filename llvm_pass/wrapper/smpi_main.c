@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What SMPI calls for each rank of a Fortran program, in place of main, which flang ends with exit: of the whole
- * simulation. Part of every program that quipu-smpif90 links.
+/* The main function of a rank of a Fortran program under SMPI; quipu-smpif90 links it into every program. It replaces
+ * flang's main, which calls exit at its end and would thus end the whole simulation.
  *
- * As main does, it gives flang's runtime the command arguments and the environment. SMPI, which is built by gfortran,
- * gives the arguments of the rank to the runtime of gfortran; they are taken from there.
+ * Like flang's main, it passes the command arguments and the environment to flang's runtime. SMPI is built with
+ * gfortran and passes the arguments of the rank to gfortran's runtime, where this function reads them.
  *
- * STOP, CALL EXIT and the end of the program call exit, which here ends the rank and no other: the linker prefers it to
- * that of the C library, for this program only. A rank has a copy of the program, and so of what is static here.
+ * STOP, CALL EXIT and the end of the program call exit. This file defines an exit that ends only the rank; it replaces
+ * exit of the C library in this program. Each rank has a copy of the program, and thus of the static variables here.
  */
 #include <setjmp.h>
 #include <stdint.h>
@@ -17,17 +17,17 @@
 
 extern char **environ;
 
-/* Of gfortran's runtime; an SMPI that was built without Fortran does not load it. */
+/* Functions of gfortran's runtime; they are missing if SMPI was built without Fortran. */
 extern WEAK int32_t _gfortran_iargc(void);
 extern WEAK void _gfortran_get_command_argument_i4(const int32_t *number, char *value, int32_t *length, int32_t *status,
                                                    size_t room);
 
-/* Of flang's runtime, and the main program. */
+/* Functions of flang's runtime, and the main program. */
 extern void _FortranAProgramStart(int count, const char *arguments[], const char *environment[], const void *defaults);
 extern void _FortranAProgramEndStatement(void);
 extern void _QQmain(void);
 
-/* Of libsimgrid: ends the rank, and the simulation, once all ranks have ended, with the status. */
+/* Function of libsimgrid: ends the rank, and the simulation with this status after all ranks have ended. */
 extern void smpi_exit(int status);
 
 static jmp_buf begin;
@@ -38,7 +38,7 @@ __attribute__((visibility("hidden"), noreturn)) void exit(int status) {
     longjmp(begin, 1);
 }
 
-/* The argument with a number, 0 for the program's name, in memory of its own; NULL without memory. */
+/* Returns a copy of the argument with this number (0: name of the program); NULL if there is no memory. */
 static char *argument(int32_t number) {
     int32_t length = 0;
     _gfortran_get_command_argument_i4(&number, NULL, &length, NULL, 0);
@@ -50,7 +50,7 @@ static char *argument(int32_t number) {
     return text;
 }
 
-/* The runtime keeps the arguments: they are not freed. */
+/* Not freed, because the runtime keeps pointers to the arguments. */
 static const char **arguments;
 
 static void give_arguments(void) {

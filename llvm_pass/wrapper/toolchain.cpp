@@ -84,7 +84,7 @@ const char *variableOf(const Wrapper &wrapper) {
     return "";
 }
 
-/// The file that a command is, as execvp finds it; empty if there is none.
+/// Returns the file of a command as found by execvp; empty if there is none.
 std::string fileOf(const std::string &command) {
     if (command.find('/') != std::string::npos)
         return command;
@@ -140,8 +140,8 @@ void pointMpiAtWrapper(Language language) {
 }
 
 std::string forFlang(const std::string &argument) {
-    /* Options of gfortran that decide nothing about what a program computes: what it tolerates and flang tolerates
-     * always, its warnings and checks, its optimizations, and the hardening of a distribution. */
+    /* Options of gfortran that do not affect results: for its dialect, which flang always allows, for warnings and
+     * checks, for optimizations, and for hardening by a distribution. */
     static constexpr const char *unknown[] = {"-ffree-line-length-",
                                               "-fallow-",
                                               "-fbacktrace",
@@ -238,12 +238,12 @@ bool simulatedMpi(Language language, Additions &additions) {
         text.append(buffer, length);
     if (pclose(output) != 0)
         return false;
-    /* The last line is the command, after warnings: COMPILER OPTIONS -fPIC OPTIONS OF THE LINKER */
+    /* Warnings may come first. The last line is the command: COMPILER OPTIONS -fPIC OPTIONS OF THE LINKER */
     text.erase(text.find_last_not_of('\n') + 1);
     std::istringstream line(text.substr(text.rfind('\n') + 1));
     std::string word;
     line >> word;
-    if (language == Language::Fortran) { /* of gfortran's options only those that flang knows */
+    if (language == Language::Fortran) { /* keep only the options of gfortran that flang supports */
         additions.compile.push_back("-fPIC");
         while (line >> word) {
             if (word.compare(0, 2, "-I") == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-//===- toolchain.h - which compiler a wrapper stands for ------------------===//
+//===- toolchain.h - the compiler that a wrapper calls --------------------===//
 #ifndef QUIPU_TOOLCHAIN_H
 #define QUIPU_TOOLCHAIN_H
 
@@ -12,8 +12,8 @@ enum class Language { C, Cxx, Fortran };
 
 enum class Mpi {
     None,
-    Installed, ///< runs the compiler wrapper of the MPI, which calls our plain wrapper
-    Simulated, ///< SimGrid SMPI: its compiler wrapper names one compiler for ever, so it is asked for its options
+    Installed, ///< runs the compiler wrapper of the MPI, which calls quipu-cc or a similar wrapper
+    Simulated, ///< SimGrid SMPI: its compiler wrapper has a fixed compiler, so only its options are used
 };
 
 struct Wrapper {
@@ -21,40 +21,41 @@ struct Wrapper {
     Mpi mpi;
 };
 
-/// What a compiler wrapper puts around the arguments that it is given.
+/// The options that a compiler wrapper adds to the given arguments.
 struct Additions {
-    std::vector<std::string> compile; ///< before them, always
-    std::vector<std::string> link;    ///< after them, when the linker runs
+    std::vector<std::string> compile; ///< before the arguments, always
+    std::vector<std::string> link;    ///< after the arguments, if the linker runs
 };
 
-/// What the name that the program was called by stands for. False if it is none of ours.
+/// Reads the language and the kind of the wrapper from the name of the called program. Returns false for other names.
 bool wrapperOf(const std::string &name, Wrapper &wrapper);
 
-/// Folder of the running program, links resolved.
+/// Returns the folder of the running program, with links resolved.
 std::string programFolder();
 
-/// The compiler to call: QUIPU_CC, QUIPU_CXX or QUIPU_FC, or the one that Quipu was built for; for MPI wrappers
-/// QUIPU_MPICC, QUIPU_MPICXX or QUIPU_MPIFC, or mpicc, mpicxx, mpifort.
+/// Returns the compiler to call: QUIPU_CC, QUIPU_CXX or QUIPU_FC (default: the compiler that Quipu was built for); for
+/// MPI wrappers QUIPU_MPICC, QUIPU_MPICXX or QUIPU_MPIFC (default: mpicc, mpicxx, mpifort).
 std::string compilerOf(const Wrapper &wrapper);
 
-/// Notes for the compiler that is called that a wrapper of this kind calls it. Returns why it must not be called, as it
-/// leads back to a wrapper of the same kind (a variable that names a wrapper, a link with the compiler's name in PATH);
-/// empty if it may be.
+/// Marks in the environment that a wrapper of this kind calls a compiler. Returns an error if the compiler is, or
+/// calls, a wrapper of the same kind (a variable names a wrapper, or a link in PATH has the name of the compiler);
+/// otherwise an empty text.
 std::string wayBack(const std::string &name, const Wrapper &wrapper);
 
-/// What smpicc or smpicxx adds (QUIPU_SMPICC, QUIPU_SMPICXX name others). False if it cannot be run.
+/// Reads the options that smpicc or smpicxx adds (or the wrappers in QUIPU_SMPICC, QUIPU_SMPICXX). Returns false if the
+/// wrapper cannot be run.
 bool simulatedMpi(Language language, Additions &additions);
-/// The name of that compiler wrapper.
+/// Returns the name of this compiler wrapper.
 std::string simulatedMpiCompiler(Language language);
 
-/// Returns what flang gets for an argument of a build that was written for gfortran; empty if it gets nothing, because
-/// flang does not know the option and the option decides nothing about what the program computes.
+/// Converts an argument for gfortran to an argument for flang. Returns an empty text if flang does not support the
+/// option and the option does not affect the results of the program.
 std::string forFlang(const std::string &argument);
 
 /// Returns the folder with plugin and runtime: ../lib/quipu, relative to the folder of the wrappers.
 std::string libraryFolder();
 
-/// Makes the MPI's compiler wrapper (Open MPI, MPICH and its descendants) call our plain wrapper.
+/// Makes the compiler wrapper of the MPI (Open MPI, MPICH and derived MPIs) call the wrapper without MPI (quipu-cc).
 void pointMpiAtWrapper(Language language);
 
 } // namespace quipu

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choosing what to measure next: the search space, and strategies behind one interface.
+"""Choose the next measurements: the search space, and strategies with one interface.
 
-Constants stand in the file that uses them, those of strategies from papers with their source; where one changes,
-benchmarks/selection_study.py and selection_campaign.py must give the same figures again.
+Constants are in the file that uses them; constants of strategies from papers have their source. After a change of a
+constant, benchmarks/selection_study.py and selection_campaign.py must give the same figures.
 """
 
 from __future__ import annotations
@@ -26,6 +26,6 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "grid": GridRuns,
     "full": FullMatrix,
 }
-"""By the name that users give them; the first is the default."""
+"""Strategies by their names in options and files; the first is the default."""
 
 __all__ = ["STRATEGIES", "State", "Strategy", "Suggestion"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points that every model needs first: for each parameter a line of points in which only it changes."""
+"""The points that every model needs first: for each parameter, a line of points that differ only in this parameter."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from ..errors import ModelingError
 from ..experiment import FloatArray, IntArray
 
 VALUES = 5
-"""Values of each parameter that a model in normal form needs (Calotoiu et al.; Ritter et al., section II)."""
+"""Number of values of each parameter that a model in normal form needs (Calotoiu et al.; Ritter et al., section II)."""
 
 
 def baseline(candidates: FloatArray, costs: FloatArray) -> list[int]:
-    """Return the cheapest lines, one a parameter, as numbers of candidates in ascending cost.
+    """Return the cheapest lines, one per parameter, as indices of candidates in ascending order of cost.
 
-    candidates: (N, m); costs: (N,). A line has the cheapest five of the points in which only its parameter changes; of
-    lines with fewer, those with most points count first. Lines that share points cost less: for each point through
-    which they could all run the sum is taken. On a grid these are 4·m + 1 points through the cheapest corner.
-    Raises ModelingError if there are no candidates.
+    candidates: shape (N, m). costs: shape (N,). A line consists of the cheapest five points that differ only in its
+    parameter. Lines with more points are preferred over lines with fewer than five. The function minimizes the sum of
+    the costs of all lines through a common point, because lines that share a point cost less. On a grid the result is
+    4·m + 1 points through the cheapest corner. Raises ModelingError if there are no candidates.
     """
     if not len(candidates):
         raise ModelingError("the search space is empty: no point fulfils all constraints")
@@ -41,7 +41,7 @@ def baseline(candidates: FloatArray, costs: FloatArray) -> list[int]:
 
 
 def _lines(candidates: FloatArray, costs: FloatArray, parameter: int) -> list[list[int]]:
-    """Return the lines of a parameter, each the cheapest points of it."""
+    """Return the lines of a parameter, each with its cheapest points."""
     others = np.delete(candidates, parameter, axis=1)
     _, group = np.unique(others, axis=0, return_inverse=True)
     order = np.lexsort((costs, group.reshape(-1)))
@@ -50,13 +50,13 @@ def _lines(candidates: FloatArray, costs: FloatArray, parameter: int) -> list[li
 
 
 def line_of(candidates: FloatArray, costs: FloatArray, parameter: int) -> list[int]:
-    """Return the longest of the cheapest lines of one parameter, as numbers of candidates in ascending cost."""
+    """Return the longest line of one parameter (of equal ones the cheapest), as indices in ascending order of cost."""
     found = _lines(candidates, costs, parameter)
     return min(found, key=lambda line: (-len(line), float(costs[line].sum())))
 
 
 def has_lines(candidates: FloatArray, measured: IntArray) -> bool:
-    """Whether models can be made of what was measured: a line of each parameter, with all values but one."""
+    """Return whether models can be fitted: there is a line of each parameter with at most one value missing."""
     if not len(measured):
         return False
     known = candidates[measured]
@@ -69,5 +69,5 @@ def has_lines(candidates: FloatArray, measured: IntArray) -> bool:
 
 
 def missing_of(baseline_points: list[int], counts: IntArray, repetitions: int) -> list[int]:
-    """Return what of the baseline is still to be measured, a repetition of all points after the other."""
+    """Return the missing runs of the baseline, repetition by repetition."""
     return [point for count in range(repetitions) for point in baseline_points if counts[point] <= count]

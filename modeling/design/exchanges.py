@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypotheses that differ from a model in the function of one parameter, weighted by what measurements say of them.
+"""Hypotheses that differ from a model in the function of one parameter, with their posterior weights.
 
-The near-best hypotheses that a model keeps are a few of many: where four functions of each of four parameters explain
-the measurements as well, there are 256. Here each parameter is looked at by itself, the others as the model has them:
-all functions of the library take the place of its function (a mean-field view of the posterior).
+A model keeps only a few of many similarly probable hypotheses: if four functions of each of four parameters explain the
+measurements equally well, there are 256. This module varies one parameter at a time: all functions of the library
+replace its function, while the functions of the other parameters stay fixed (a mean-field approximation of the
+posterior).
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from ..pmnf.hypotheses.library import Library, term_columns
 from ..pmnf.model.term import Factor, Term
 
 LEAST_WEIGHT = 0.02
-"""Posterior weight among the functions of a parameter below which one is left out."""
+"""Functions of a parameter with a smaller posterior weight are left out."""
 _LIBRARY = Library()
 
 
 class Columns:
-    """Terms at points (N, m); each factor is evaluated once, however many hypotheses have it."""
+    """Terms at points (N, m); a factor that several hypotheses contain is evaluated once."""
 
     def __init__(self, parameters: Sequence[str], points: FloatArray) -> None:
         self.points = points
@@ -34,7 +35,7 @@ class Columns:
         self._known: dict[Factor, FloatArray] = {}
 
     def basis(self, terms: Sequence[Term], without: str | None = None) -> FloatArray:
-        """Return 1 and the terms without coefficients, and without the factors of one parameter, (1 + K, N)."""
+        """Return 1 and the terms without coefficients, shape (1 + K, N), without the factors of one parameter."""
         result = np.ones((1 + len(terms), len(self.points)))
         for row, term in enumerate(terms, 1):
             for factor in term.factors:
@@ -63,9 +64,9 @@ class Observations:
 def exchanges(
     parameters: Sequence[str], terms: Sequence[Term], columns: Columns, known: Observations
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """Return for each parameter posterior weights (A,) of its functions, and predictions (A, N) of each hypothesis.
+    """Return for each parameter the posterior weights (A,) of its functions, and the predictions (A, N) of each.
 
-    Parameters whose function is no power with a logarithm, or not the same in all terms, are left as they are.
+    A parameter is skipped if its function is not a power with a logarithm, or differs between terms.
     """
     found = []
     for name in parameters:
@@ -81,11 +82,11 @@ def exchanges(
 def _exchange(
     values: FloatArray, plain: FloatArray, has: NDArray[np.bool_], known: Observations
 ) -> tuple[FloatArray, FloatArray]:
-    """Return weights and predictions for all functions of the values (N,) in those rows of `plain` that have one."""
+    """Return weights and predictions of all functions of the values (N,), for the rows of `plain` that contain one."""
     distinct, place = np.unique(values, return_inverse=True)
     terms = _LIBRARY.terms(distinct)
     table = term_columns(terms, distinct).T
-    table /= _lengths(table, axis=1)  # a logarithm is 0 where all values are 1
+    table /= _lengths(table, axis=1)  # a logarithm is 0 if all values are 1
     design = np.where(has[:, None], table[:, None, place[known.rows]], 1.0) * plain[:, known.rows] * known.weights
     scale = _lengths(design, axis=2)
     design /= scale
@@ -105,7 +106,7 @@ def _exchange(
 
 
 def _lengths(values: FloatArray, axis: int) -> FloatArray:
-    """Return the largest size along an axis, which stays; 1 where all are 0."""
+    """Return the largest absolute value along an axis (kept with length 1); 1 if all values are 0."""
     largest = np.abs(values).max(axis=axis, keepdims=True)
     return np.where(largest > 0.0, largest, 1.0)
 

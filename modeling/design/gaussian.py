@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies that look at measured values through a Gaussian process (Ritter et al., section III)."""
+"""Strategies that model measured values by a Gaussian process (Ritter et al., section III)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .orders import CheapestFirst
 from .state import State, Suggestion, in_order, of_lines
 
 BASELINE_REPETITIONS = 2
-"""Of each point of the baseline, "to enable an analysis of the system noise" (section III)."""
+"""Repetitions of each point of the baseline, "to enable an analysis of the system noise" (section III)."""
 SMOOTHNESS = 1.5
-"""ν of the Matérn kernel, as in the strategy's published code."""
+"""ν of the Matérn kernel, as in the published code of the strategy."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class GaussianProcess:
 
 @dataclass(frozen=True)
 class Hybrid:
-    """Cheapest points first until `extra` points beside the lines are measured, then a Gaussian process."""
+    """Cheapest points first until `extra` points in addition to the lines are measured, then a Gaussian process."""
 
     extra: int | None = None
     cheapest: CheapestFirst = field(default_factory=lambda: CheapestFirst(BASELINE_REPETITIONS))
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
-        """Return the next runs; without `extra`, as many further points as there are parameters."""
+        """Return the next runs. The default of `extra` is the number of parameters."""
         extra = len(state.parameters) if self.extra is None else self.extra
         points = len(baseline(state.candidates, state.costs)) + extra
         begun = min(points, len(state.costs)) * BASELINE_REPETITIONS - int(state.counts.sum())
@@ -84,7 +84,7 @@ def surrogate(state: State) -> tuple[FloatArray, FloatArray]:
     places = (state.candidates - low) / np.where(high > low, high - low, 1.0)
     process = GaussianProcessRegressor(Matern(nu=SMOOTHNESS) + WhiteKernel(), normalize_y=True)
     with warnings.catch_warnings():
-        # A length scale or a noise level at the end of its range: nothing more can be said of so few values.
+        # A length scale or noise level at the end of its range is acceptable for so few values.
         warnings.simplefilter("ignore", ConvergenceWarning)
         process.fit(places[state.measured], _means(state))
     mean, deviation = process.predict(places, return_std=True)
@@ -101,7 +101,7 @@ def noise_percent(state: State) -> float:
 
 
 def _totals(state: State) -> FloatArray:
-    """Return the sum over call paths of each run, (N, R), NaN where there was none."""
+    """Return the sum over call paths of each run, shape (N, R); NaN without a run."""
     nothing = np.isnan(state.values).all(axis=0)
     return np.where(nothing, np.nan, np.nansum(with_all_repetitions(state.values), axis=0))
 

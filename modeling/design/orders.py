@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies that need no model of what they measure: fixed orders of points."""
+"""Strategies without a model: fixed orders of points."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CheapestFirst:
 
 @dataclass(frozen=True)
 class SingleRuns:
-    """Lines for each parameter, then the cheapest points, one repetition of all before the second of any."""
+    """Lines for each parameter, then the cheapest points, with one repetition of all points before the second."""
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
         """Return the next runs."""
@@ -80,5 +80,5 @@ class GridRuns:
 
 
 def _repeated(state: State, order: list[int], repetitions: int) -> list[int]:
-    """Return points of an order as often as they still lack repetitions, all of a point together."""
+    """Return the points of an order, each as often as repetitions are missing."""
     return [point for point in order for _ in range(repetitions - int(state.counts[point]))]

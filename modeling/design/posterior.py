@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quipu's strategy: the runs that most reduce the uncertainty of the prediction at the target per core hour.
 
-What is not known of a call path are its form, near-best hypotheses with their posterior weights; the function of each
-parameter in the likeliest form, all others that explain the measurements as well (`exchanges`); the coefficients of
-each; and, where one hypothesis is left, what the measurements leave open of the exponents, which is in the covariance
-of the model. Mean and covariance between any two points make a Gaussian process whose kernel is what the models still
-doubt, k(x, y) = Σ_h w_h φ_h(x)ᵀ S_h φ_h(y) + Σ_h w_h (f_h(x) - f(x)) (f_h(y) - f(y)) + e(x)ᵀ E e(y): the first part is
-what noise left open, the second where hypotheses disagree (summed over the form and each parameter), the third how
-exponents may deviate from a form that is the only one left: as long as there are several, telling them apart comes
-first. At the target the third counts at most
-as much as the first: far beyond the measurements it would outweigh it, and no run but the largest would be worth its
-cost. A run at x reduces the variance at the target t by
-k(t, x)² / (k(x, x) + s(x)²) (best linear prediction; s: the noise of one run), whatever it will measure, so that a
-whole batch can be chosen, each run after those before it. What is known of the form, as under priors from effort, is
-in the hypotheses. Runs with more ranks than processors say nothing of the time, only of effort: a line is enough.
+The prediction of a call path has these uncertain parts:
+
+- its form: several hypotheses with posterior weights,
+- the function of each parameter in the most probable form (`exchanges`),
+- the coefficients of each hypothesis,
+- if only one hypothesis is left, its exponents (covariance of the model).
+
+Mean and covariance of the prediction form a Gaussian process with the kernel
+
+    k(x, y) = Σ_h w_h φ_h(x)ᵀ S_h φ_h(y) + Σ_h w_h (f_h(x) - f(x)) (f_h(y) - f(y)) + e(x)ᵀ E e(y)
+
+The first part is the uncertainty of the coefficients from noise. The second part is the difference between hypotheses,
+summed over the form and each parameter. The third part is the uncertainty of exponents; it is used only if one form is
+left. At the target the third part is limited to the first part: otherwise it would dominate far beyond the
+measurements, and only the largest runs would be suggested.
+
+A run at x with noise s(x) reduces the variance at the target t by k(t, x)² / (k(x, x) + s(x)²) (best linear
+prediction). This does not depend on the measured value, so that a whole batch can be chosen in sequence. Priors from
+effort restrict the hypotheses. The times of runs with more ranks than processors are not used, only their effort; for
+effort, one line of points is sufficient.
 """
 
 from __future__ import annotations
@@ -32,17 +39,17 @@ from .exchanges import Columns, Observations, exchanges
 from .state import State, Suggestion, in_order, of_lines, of_ranks
 
 LEAST_NOISE = 1e-3
-"""Relative noise of one run that is always expected: times of a program are not known better than that."""
+"""Least relative noise of the time of one run."""
 LEAST_PART = 1e-9
-"""Part of the largest time below which a time counts as this, so that weights stay finite."""
+"""Smaller times are replaced by this share of the largest time, so that weights stay finite."""
 MOST_PATHS = 32
-"""Call paths that are looked at: those with most variance at the target."""
+"""Largest number of considered call paths: the ones with most variance at the target."""
 MOST_APART = 0.2
-"""Relative distance from the mean at the target beyond which a hypothesis counts no more: it is as wrong."""
+"""Limit of the relative distance of a hypothesis from the mean at the target; larger distances count as this one."""
 _SIGNIFICANT = 0.99
-"""From which quantile of F on residuals are no noise of runs: of one call path in a hundred by chance."""
+"""Quantile of the F distribution above which residuals are not only noise of runs; 1 % of call paths by chance."""
 _ROUNDING = 1e-12
-"""Part of a variance below which what is left of it is rounding."""
+"""A smaller share of the original variance counts as rounding error."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +57,9 @@ class Posterior:
     """Choose by the expected reduction of the variance of the predicted total at the target, for each core hour."""
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
-        """Return the next runs: one repetition of the lines of each parameter first, then the best for their cost.
+        """Return the next runs: first one repetition of the lines of all parameters, then the best runs per core hour.
 
-        Where effort gives all forms, the line of ranks is enough.
+        If effort determines all forms, only the line of the number of ranks is measured first.
         """
         begun = None
         if state.follows_effort:
@@ -86,7 +93,7 @@ class Posterior:
 
 
 def doubts_of(state: State) -> list[Doubt]:
-    """Return what is not known of the call paths with most variance at the target."""
+    """Return the uncertainties of the call paths with most variance at the target."""
     columns = Columns(state.parameters, np.vstack([state.candidates, state.target]))
     doubts = []
     known_forms = state.known_forms or [False] * len(state.models)
@@ -99,7 +106,7 @@ def doubts_of(state: State) -> list[Doubt]:
 
 
 def uncertainty_of(state: State) -> float:
-    """Return the standard deviation of the predicted total at the target as a share of it; NaN if it is not above 0."""
+    """Return the relative standard deviation of the predicted total at the target; NaN if the total is not above 0."""
     models = [model for model in state.models if isinstance(model, Model)]
     total = sum(max(float(model.evaluate(state.target[None])[0]), 0.0) for model in models)
     variance = sum(doubt.variance for doubt in doubts_of(state))
@@ -108,17 +115,17 @@ def uncertainty_of(state: State) -> float:
 
 @dataclass(frozen=True)
 class Noise:
-    """Relative standard deviations: of one run, and of a configuration, which all of its runs have in common."""
+    """Relative standard deviations: of one run, and of a configuration (a common error of all its runs)."""
 
     run: float
     configuration: float = 0.0
 
     def variance(self, runs: FloatArray) -> FloatArray:
-        """Return the relative variance of the mean of so many runs of a configuration, 1 at least."""
+        """Return the relative variance of the mean of a number of runs (at least 1) of a configuration."""
         return np.asarray(self.configuration**2 + self.run**2 / runs)
 
     def of_next(self, runs: FloatArray) -> FloatArray:
-        """Return the relative variance of an observation that says as much as one run more than `runs`."""
+        """Return the relative variance of an observation that is equivalent to one run in addition to `runs`."""
         after = self.variance(runs + 1.0)
         before = self.variance(np.maximum(runs, 1.0))
         said = np.maximum(1.0 / after - 1.0 / before, _ROUNDING / after)
@@ -126,10 +133,10 @@ class Noise:
 
 
 class Doubt:
-    """The covariance of one call path between all candidates and the target, and what runs would leave of it.
+    """The covariance of the prediction of one call path at all candidates and the target; runs reduce it.
 
-    factors: (r, N + 1), whose transpose times itself is the covariance, the target last. size: (N,) what is expected at
-    each candidate, to which `scatter` is relative. runs: (N,) how often it was measured.
+    factors: shape (r, N + 1); the covariance is factorsᵀ · factors, with the target last. size: shape (N,), expected
+    value at each candidate, to which `scatter` is relative. runs: shape (N,), number of measurements of each candidate.
     """
 
     def __init__(self, factors: FloatArray, size: FloatArray, scatter: Noise, runs: FloatArray) -> None:
@@ -147,14 +154,14 @@ class Doubt:
         return max(float(self._at_points[-1]), 0.0)
 
     def gains(self) -> FloatArray:
-        """Return by how much one run at each candidate would reduce the variance at the target, (N,)."""
+        """Return the reduction of the variance at the target by one run at each candidate, shape (N,)."""
         variance = self._at_points[:-1] + self.noise
-        left = variance > self._rounding  # where nothing is expected to scatter, one run is enough
+        left = variance > self._rounding  # without expected scatter one run is sufficient
         result: FloatArray = np.where(left, self._with_target[:-1] ** 2 / np.where(left, variance, 1.0), 0.0)
         return result
 
     def measure(self, candidate: int) -> None:
-        """Take off what a run at a candidate reveals."""
+        """Reduce the covariance by the information of a run at a candidate."""
         noise = float(self.noise[candidate])
         self._runs[candidate] += 1
         self.noise[candidate] = self._scatter.of_next(self._runs[candidate]) * self._size[candidate] ** 2
@@ -173,7 +180,7 @@ class Doubt:
 def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, known_form: bool) -> Doubt:
     measured = (~np.isnan(values)).any(axis=1)
     rows = np.flatnonzero(measured & ~state.shared)
-    if not np.nan_to_num(values[rows]).any():  # nothing was measured there, or nothing happened
+    if not np.nan_to_num(values[rows]).any():  # nothing was measured there, or all values are 0
         rows = np.flatnonzero(measured)
     means = np.nanmean(values[rows], axis=1)
     counts = (~np.isnan(values[rows])).sum(axis=1)
@@ -186,7 +193,7 @@ def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, kno
         basis = columns.basis(terms)
         at_rows = basis[:, rows]
         scale = np.abs(at_rows).max(axis=1)
-        scale = np.where(scale > 0.0, scale, 1.0)  # of a term that is 0 at all of them, nothing is learned
+        scale = np.where(scale > 0.0, scale, 1.0)  # a term that is 0 at all points gives no information
         weighted = at_rows / scale[:, None] * precise
         precision, vectors = np.linalg.eigh(weighted @ weighted.T)
         known = precision > 1e-12 * precision.max(initial=0.0)
@@ -211,7 +218,10 @@ def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, kno
 
 
 def _forms(model: Model, known_form: bool) -> list[tuple[float, float, Sequence[Term]]]:
-    """Return weight, constant and terms of hypotheses; exchanges of functions in the first one count as it."""
+    """Return weight, constant and terms of the hypotheses.
+
+    Hypotheses that differ from the first one only by exchanged functions are counted in its weight.
+    """
     seen = 1.0 - sum(a.weight for a in model.alternatives if a.hidden)
     shape = _structure(model.terms)
     others = [
@@ -223,7 +233,7 @@ def _forms(model: Model, known_form: bool) -> list[tuple[float, float, Sequence[
 
 
 def _structure(terms: Sequence[Term]) -> list[list[str]]:
-    """Return which parameters are in each product."""
+    """Return the parameters of each product."""
     return sorted(sorted(factor.parameter for factor in term.factors) for term in terms)
 
 
@@ -236,7 +246,7 @@ def _spread(weights: FloatArray, predictions: FloatArray) -> tuple[FloatArray, F
 
 
 def _of_exponents(model: Model, points: FloatArray) -> FloatArray:
-    """Return factors (r, N) of the covariance at points that comes from what the model leaves open of its exponents."""
+    """Return factors (r, N) of the covariance at points from the uncertainty of the exponents of the model."""
     covariance, coefficients = np.array(model.covariance), len(model.terms) + 1
     if len(covariance) <= coefficients:
         return np.zeros((1, len(points)))
@@ -252,11 +262,11 @@ def _of_exponents(model: Model, points: FloatArray) -> FloatArray:
 
 
 def scatter_of(model: Model, values: FloatArray, points: FloatArray) -> Noise:
-    """Return the noise of one run, from repetitions and from what the model leaves.
+    """Return the noise of one run, from repetitions and from the residuals of the model.
 
-    Where the model leaves significantly more than repetitions explain (an F test), the rest is of configurations: what
-    chance does to the data there, say, which more runs do not change.
-    values: (C, R) of one call path, NaN where there are fewer repetitions; points: (C, m).
+    If the residuals are significantly larger than repetitions explain (F test), the difference is an error of the
+    configurations, for example from random input data, which more runs do not reduce.
+    values: shape (C, R) of one call path, NaN for missing repetitions. points: shape (C, m).
     """
     means = np.nanmean(values, axis=1)
     happened = np.abs(means) > 1e-12 * np.abs(means).max()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search for measurements of a program: what was measured and modelled of it, as strategies take it."""
+"""Suggest measurements of a program: convert an experiment and its models to the input of strategies."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ from .state import REPETITIONS, State, Strategy, Suggestion
 
 SECONDS = 3600.0
 LEAST_TIME = 1e-6
-"""Seconds that a run takes at least, where a model says less."""
+"""Least predicted duration of a run (seconds)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
     """Suggestions for one experiment.
 
-    state: as strategies take it. spent: core hours of the complete runs at points of the search space. whole:
-    core hours of all points with all repetitions, as measured or else as predicted. suggestions: what to do next, in
-    order. needed: without suggestions, the core hours of the least budget that has one; NaN if none has.
+    - state: the input of the strategy.
+    - spent: core hours of the complete runs at points of the search space.
+    - whole: core hours of all points with all repetitions, measured or predicted.
+    - suggestions: the next runs in order.
+    - needed: without suggestions, the smallest budget (core hours) with a suggestion; NaN if there is none.
     """
 
     state: State
@@ -49,14 +51,14 @@ class Search:
 
 @dataclass(frozen=True)
 class Budget:
-    """Core hours, or the part of what all points with all repetitions cost; what was measured before counts."""
+    """A budget: core hours, or a share of the cost of all points with all repetitions. Earlier runs count, too."""
 
     amount: float
     relative: bool
 
     @classmethod
     def parse(cls, text: str) -> Budget:
-        """Return the budget that `10%` or `2.5` (core hours) stands for; ArgumentError for other text."""
+        """Return the budget of a text such as `10%` or `2.5` (core hours). Raises ArgumentError for other texts."""
         amount = number_of(text.strip().removesuffix("%").strip())
         if amount is None or amount <= 0:
             raise ArgumentError(f"budget {text!r}: write core hours such as 2.5, or a share of all points such as 10%")
@@ -67,7 +69,7 @@ class Budget:
         return self.amount / 100.0 * whole if self.relative else self.amount
 
     def text_of(self, hours: float, whole: float) -> str:
-        """Return core hours as a budget of this kind is written, rounded up to three digits."""
+        """Return core hours as the text of a budget of the same kind, rounded up to three digits."""
         amount = 100.0 * hours / whole if self.relative else hours
         place = 10.0 ** (math.floor(math.log10(amount)) - 2)
         return f"{math.ceil(amount / place) * place:.3g}" + ("%" if self.relative else "")
@@ -85,14 +87,18 @@ def search(
     repetitions: int | None = None,
     oversubscribed: NDArray[np.bool_] | None = None,
 ) -> Search:
-    """Return what a strategy suggests to measure next for the prediction of the time at a target.
+    """Return the runs that a strategy suggests for the prediction of the time at a target.
 
-    candidates: (N, m) points of the search space, columns as the parameters of the experiment. Runs at other points
-    count in the models alone. ranks: the parameter that is the number of ranks; by default it is found by its name or
-    by the size of communicators. oversubscribed: (N,) where ranks will share processors; those with as many ranks as a
-    measured configuration where they did are added. repetitions: most runs of one point; if None, one where times are
-    simulated by effort, which another run repeats, else REPETITIONS. Raises ModelingError if there are no times, the
-    target does not fit, nothing says which parameter is the number of ranks, or one of these is no whole number.
+    - candidates: shape (N, m), points of the search space, with the parameters of the experiment as columns. Runs at
+      other points are only used for the models.
+    - ranks: the parameter that is the number of ranks; default: found by its name or by the size of communicators.
+    - oversubscribed: shape (N,), whether ranks will share processors. Candidates with the number of ranks of an
+      oversubscribed measured configuration are added.
+    - repetitions: largest number of runs of one point; default: one for times simulated by effort (all runs are equal),
+      otherwise REPETITIONS.
+
+    Raises ModelingError if there are no times, the target does not fit, the parameter that is the number of ranks is
+    unknown, or a number of ranks is not a whole number.
     """
     experiment, analysis = of_time(experiment, analysis)
     repetitions, place = _most_runs(experiment, repetitions), _place(experiment, target)
@@ -118,7 +124,7 @@ def search(
     shared = _shared(experiment, candidates, column)
     if oversubscribed is not None:
         shared = shared | oversubscribed
-    if shared.all():  # nothing else can be measured, which the notes of the models say
+    if shared.all():  # only oversubscribed points exist; the notes of the models report this
         shared = np.zeros(len(candidates), dtype=bool)
     state = State(
         experiment.parameters,
@@ -148,9 +154,9 @@ def all_measured(
     ranks: str | None = None,
     repetitions: int | None = None,
 ) -> Search | None:
-    """Return a search without suggestions, made without models, where all candidates have all runs; else None.
+    """Return a search without suggestions if all candidates have all runs, otherwise None; no models are fitted.
 
-    Arguments and errors as those of `search`.
+    The arguments and errors are the same as of `search`.
     """
     experiment = experiment.of_time
     repetitions, place = _most_runs(experiment, repetitions), _place(experiment, target)
@@ -168,9 +174,9 @@ def all_measured(
 
 
 def expected_costs(candidates: FloatArray) -> FloatArray:
-    """Return costs (N,) to choose the very first runs by, when nothing is measured: only their order counts.
+    """Return relative costs (N,) of candidates for the first runs, before anything is measured.
 
-    It is as if time were proportional to each parameter, so that small values come first.
+    The time is assumed to be proportional to each parameter, so that small values come first.
     """
     low = np.maximum(candidates.min(axis=0), 1e-300)
     result: FloatArray = np.prod(candidates / low, axis=1)
@@ -178,7 +184,7 @@ def expected_costs(candidates: FloatArray) -> FloatArray:
 
 
 def _most_runs(experiment: Experiment, repetitions: int | None) -> int:
-    """Return the most runs of one point; another run where times are simulated by effort would repeat the first."""
+    """Return the largest number of runs of one point; 1 for times simulated by effort, because all runs are equal."""
     if repetitions is not None:
         return repetitions
     return 1 if experiment.exact_times else REPETITIONS
@@ -196,12 +202,12 @@ def _place(experiment: Experiment, target: Mapping[str, float]) -> FloatArray:
 
 
 def _totals(measured: FloatArray) -> FloatArray:
-    """Return the times of whole runs at the candidates, (N, R), NaN where there is no run."""
+    """Return the times of whole runs at the candidates, shape (N, R); NaN without a run."""
     return np.where(np.isnan(measured).all(axis=0), np.nan, np.nansum(with_all_repetitions(measured), axis=0))
 
 
 def _processes(experiment: Experiment, candidates: FloatArray, column: int | None) -> FloatArray:
-    """Return the number of ranks at each candidate, (N,). Raises ModelingError where it is no whole number."""
+    """Return the number of ranks at each candidate, shape (N,). Raises ModelingError if it is not a whole number."""
     if column is None:
         return np.ones(len(candidates))
     found: FloatArray = candidates[:, column]
@@ -228,7 +234,7 @@ def _ranks_column(experiment: Experiment, ranks: str | None) -> int | None:
 def _shared(experiment: Experiment, candidates: FloatArray, column: int | None) -> NDArray[np.bool_]:
     """Return which candidates (N,) have as many ranks as a measured configuration whose ranks shared processors.
 
-    column: of the parameter that is the number of ranks; None if there is none.
+    column: index of the parameter that is the number of ranks; None if there is none.
     """
     points = experiment.points[~experiment.dedicated]
     if column is None or not len(points):
@@ -255,7 +261,7 @@ def _at_candidates(experiment: Experiment, candidates: FloatArray, metric: str =
 
 
 def _evaluated(model: Model, points: FloatArray) -> FloatArray:
-    """Return a model at points, 0 where it is not defined."""
+    """Return the values of a model at points, 0 where it is not defined."""
     try:
         return model.evaluate(points)
     except ModelingError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search space: values of parameters, and constraints on which of their combinations a program can run."""
+"""The search space: values of parameters, and constraints on their combinations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..errors import ArgumentError, ModelingError
 from ..experiment import FloatArray
 
 LARGEST = 1_000_000
-"""Most combinations of values that are looked at before the constraints."""
+"""Largest number of combinations of values before constraints are applied."""
 
 
 def _root(value: float, degree: int) -> int:
@@ -59,17 +59,17 @@ _COMPARE: Mapping[type[ast.cmpop], Callable[[float, float], bool]] = {
 
 
 class _Texts(ast.NodeTransformer):
-    """Puts parameters in place of their names in quotes, and codes in place of the texts they are compared with."""
+    """Replaces names of parameters in quotes by the parameters, and compared texts by their codes."""
 
     def __init__(self, text: str, parameters: frozenset[str], levels: Mapping[str, Sequence[str]]) -> None:
         self._text, self._parameters, self._levels = text, parameters, levels
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        """Return the parameter whose name this is, else the node."""
+        """Return the parameter with this name, otherwise the node."""
         return ast.Name(node.value, ast.Load()) if node.value in self._parameters else node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        """Return the comparison with the code of a text beside a parameter that has texts."""
+        """Return the comparison with the code instead of a text, for a parameter with texts as values."""
         parts = [node.left, *node.comparators]
         found = [self.visit(part) for part in parts]
         for at, kind in enumerate(node.ops):
@@ -90,7 +90,7 @@ class _Texts(ast.NodeTransformer):
 
 
 def _in_quotes(text: str) -> str:
-    """Return a text as an expression takes it."""
+    """Return a text in quotes for an expression."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -101,10 +101,10 @@ def _is_text(node: ast.expr) -> bool:
 class Constraint:
     """A predicate over parameters, such as `is_cube(p)`, `n % 10 == 0` or `p * 1000 <= n or p == 1`.
 
-    Numbers, parameters, + - * / // % **, comparisons, and, or, not, and the functions of `FUNCTIONS`; nothing else can
-    be written. Names that are no words stand in double quotes, `"# ranks" <= 8`, as do the texts in `levels`:
-    `layout == "row,major"`. levels: what the codes 0, 1, … of parameters of texts mean. Raises ArgumentError that names
-    the constraint and what is wrong in it.
+    An expression may contain numbers, parameters, + - * / // % **, comparisons, and, or, not, and the functions in
+    `FUNCTIONS`. Names with special characters are in double quotes, `"# ranks" <= 8`, like the texts in `levels`:
+    `layout == "row,major"`. levels: for parameters with texts as values, the texts of the codes 0, 1, … Raises
+    ArgumentError with the constraint and the reason.
     """
 
     def __init__(self, text: str, parameters: Sequence[str], levels: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -122,7 +122,7 @@ class Constraint:
         self(dict.fromkeys(parameters, 1.0))
 
     def __call__(self, values: Mapping[str, float]) -> bool:
-        """Return whether a point, by parameter, fulfils the constraint; what is not defined there does not."""
+        """Return whether a point, by parameter, fulfils the constraint; False if the expression is undefined there."""
         try:
             return bool(self._value(self._tree, values))
         except (ZeroDivisionError, OverflowError, ValueError):
@@ -159,9 +159,10 @@ class Constraint:
 
 
 def search_space(values: Mapping[str, Sequence[float]], constraints: Sequence[str] = ()) -> FloatArray:
-    """Return the points that fulfil all constraints, (N, m), columns as in `values`, the first parameter slowest.
+    """Return the points that fulfil all constraints, shape (N, m), with the columns of `values`.
 
-    Raises ModelingError for a wrong constraint, too many combinations, or if no point is left.
+    The first parameter changes slowest. Raises ModelingError for a wrong constraint, too many combinations, or if no
+    point is left.
     """
     names = tuple(values)
     predicates = [Constraint(text, names) for text in constraints]

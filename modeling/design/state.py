@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a strategy sees when it chooses what to measure next, and what it answers."""
+"""The input and output of strategies that choose the next measurements."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ from ..pmnf.options import NoModel
 from .baseline import baseline, has_lines, line_of, missing_of
 
 REPETITIONS = 4
-"""Most repetitions of a point: the fifth "provided only marginal benefits" (Ritter et al., section II)."""
+"""Largest number of repetitions of a point: the fifth "provided only marginal benefits" (Ritter et al., section II)."""
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The search space, what was measured of it, and the models made from that.
+    """The search space, its measurements, and their models.
 
-    parameters: names, m of them. candidates: (N, m) the points that can be measured, each once.
-    target: (m,) the point that is to be predicted. values: (K, N, R) the measured values of K call paths, NaN where
-    not measured; repetitions of a point stand in the first columns. models: of the K call paths.
-    costs: (N,) core hours of one run at each candidate. repetitions: most runs of one point. oversubscribed: (N,) where
-    ranks will share processors, so that times contain waiting for one; None if nowhere. known_forms: (K,) whether the
-    form of a call path's model is known by more than its times, as from effort; None if of none. with_effort: numbers
-    of the candidates whose effort is known, measured in time or not; None if of none. ranks: column of the parameter
-    that is the number of ranks; None if there is none.
+    - parameters: m names. candidates: shape (N, m), the possible points, each once.
+    - target: shape (m,), the point to predict.
+    - values: shape (K, N, R), measured values of K call paths; NaN: not measured. Repetitions are in the first columns.
+    - models: of the K call paths.
+    - costs: shape (N,), core hours of one run at each candidate. repetitions: largest number of runs of one point.
+    - oversubscribed: shape (N,), whether ranks will share processors, so that times contain waiting for a processor;
+      None: nowhere.
+    - known_forms: shape (K,), whether the form of the model is known from other data than times, such as effort; None:
+      of no call path.
+    - with_effort: indices of the candidates with known effort, with or without times; None: no candidate.
+    - ranks: column of the parameter that is the number of ranks; None if there is none.
     """
 
     parameters: tuple[str, ...]
@@ -58,38 +61,38 @@ class State:
 
     @cached_property
     def counts(self) -> IntArray:
-        """How often each candidate was measured, (N,)."""
+        """The number of runs of each candidate, shape (N,)."""
         measured = (~np.isnan(self.values)).any(axis=0)
         return np.asarray(measured.sum(axis=1), dtype=np.int64)
 
     @cached_property
     def measured(self) -> IntArray:
-        """The numbers of the candidates that were measured."""
+        """The indices of the measured candidates."""
         return np.flatnonzero(self.counts)
 
     @cached_property
     def shared(self) -> NDArray[np.bool_]:
-        """Where times say nothing, as ranks share processors, (N,)."""
+        """Whether times cannot be used because ranks share processors, shape (N,)."""
         return np.zeros(len(self.costs), dtype=bool) if self.oversubscribed is None else self.oversubscribed
 
     @property
     def follows_effort(self) -> bool:
-        """Whether effort gives the form of all call paths, and was measured on a line of each parameter."""
+        """Whether effort determines the forms of all call paths, and was measured on a line of each parameter."""
         known = self.known_forms is not None and len(self.known_forms) > 0 and all(self.known_forms)
         return known and self.with_effort is not None and has_lines(self.candidates, self.with_effort)
 
     def affordable(self, budget: float) -> NDArray[np.bool_]:
-        """Return the candidates that one more run of fits the budget and the limit of repetitions, (N,)."""
+        """Return which candidates allow one more run within the budget and the limit of repetitions, shape (N,)."""
         return np.asarray((self.counts < self.repetitions) & (self.costs <= budget), dtype=bool)
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """One run to do.
+    """One suggested run.
 
-    candidate: number of the point. repetition: which of this point it is, from 1. cost: core hours.
-    gain: by which share it is expected to reduce the variance of the prediction at the target, after the suggestions
-    before it; NaN if the strategy does not know.
+    candidate: index of the point. repetition: number of the repetition of this point, from 1. cost: core hours. gain:
+    expected relative reduction of the variance of the prediction at the target, after the previous suggestions; NaN if
+    the strategy does not compute it.
     """
 
     candidate: int
@@ -100,10 +103,10 @@ class Suggestion:
 
 
 class Strategy(Protocol):
-    """Chooses what to measure next."""
+    """Chooses the next measurements."""
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
-        """Return up to `batch` runs, in order, that together cost at most `budget` core hours; none if none is left."""
+        """Return up to `batch` runs in order, with at most `budget` core hours together; empty if none is left."""
 
 
 def in_order(
@@ -114,7 +117,10 @@ def in_order(
     batch: int,
     gain: float = float("nan"),
 ) -> list[Suggestion]:
-    """Return the first runs of an order of candidates that may repeat a point; the first that does not fit ends it."""
+    """Return the first runs of an order of candidates, up to the first run that does not fit the budget.
+
+    The order may contain a point several times.
+    """
     counts = state.counts.copy()
     chosen: list[Suggestion] = []
     for candidate in map(int, order):
@@ -129,16 +135,17 @@ def in_order(
 
 
 def of_lines(state: State, repetitions: int, budget: float, batch: int) -> list[Suggestion] | None:
-    """Return the next runs of the lines of all parameters; None when those have so many repetitions."""
+    """Return the next runs of the lines of all parameters; None if all have this number of repetitions."""
     repetitions = min(repetitions, state.repetitions)
     missing = missing_of(baseline(state.candidates, state.costs), state.counts, repetitions)
     return in_order(state, missing, "of the line of a parameter", budget, batch) if missing else None
 
 
 def of_ranks(state: State, budget: float, batch: int) -> list[Suggestion] | None:
-    """Return the next runs of the cheapest line of numbers of ranks, as far as it is affordable; None when it is done.
+    """Return the next affordable runs of the cheapest line of numbers of ranks; None if the line is complete.
 
-    Where effort gives all forms, time still may grow faster than effort as ranks share a network.
+    This line is necessary even if effort determines all forms: time may grow faster than effort if ranks share a
+    network.
     """
     if state.ranks is None:
         return None

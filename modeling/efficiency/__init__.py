@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The efficiency hierarchy of the POP methodology: what a parallel program makes of the processors that it holds."""
+"""The efficiency hierarchy of the POP methodology: how well a parallel program uses its processors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers with a lower and an upper end, shape (3, scopes): value, lower end, upper end. NaN: not determined."""
+"""Arithmetic with intervals, shape (3, scopes): value, lower end, upper end. NaN: not determined."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..experiment import FloatArray
 
 
 def exact(values: FloatArray) -> FloatArray:
-    """Return numbers that are known, whose ends are the value."""
+    """Return exactly known numbers: both ends equal the value."""
     return np.stack([values, values, values])
 
 
 def ratio(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return one / other: relative errors of both count as independent. NaN where one has no value, or other is 0."""
+    """Return one / other with independent relative errors; NaN if a value is NaN or other is 0."""
     value = _quotient(one[0], other[0])
     below = np.hypot(_log(one[0], one[1]), _log(other[2], other[0]))
     above = np.hypot(_log(one[2], one[0]), _log(other[0], other[1]))
@@ -23,7 +23,7 @@ def ratio(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def product(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return one · other: relative errors of both count as independent."""
+    """Return one · other with independent relative errors."""
     value = one[0] * other[0]
     below = np.hypot(_log(one[0], one[1]), _log(other[0], other[1]))
     above = np.hypot(_log(one[2], one[0]), _log(other[2], other[0]))
@@ -32,7 +32,7 @@ def product(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def total(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return one + other: errors of both count as independent."""
+    """Return one + other with independent errors."""
     value = one[0] + other[0]
     below = np.hypot(one[0] - one[1], other[0] - other[1])
     above = np.hypot(one[2] - one[0], other[2] - other[0])
@@ -40,7 +40,7 @@ def total(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def at_most_one(factor: FloatArray) -> FloatArray:
-    """Return a factor that cannot be above 1, with its ends."""
+    """Return a factor with value and ends limited to 1."""
     return np.minimum(factor, 1.0)
 
 
@@ -50,7 +50,7 @@ def _quotient(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def _log(larger: FloatArray, smaller: FloatArray) -> FloatArray:
-    """Return ln(larger / smaller), infinite where the smaller is 0 and the larger is not, 0 where both are."""
+    """Return ln(larger / smaller); infinite if only the smaller number is 0, and 0 if both are 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.log(larger / smaller)
     return np.asarray(np.where((larger == smaller) | ~(larger > 0.0), 0.0, found))

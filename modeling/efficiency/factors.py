@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The factors of the efficiency of each scope of a run, and how they multiply.
+"""The factors of the efficiency of each scope of a run.
 
 Sources: POP (Performance Optimisation and Productivity), "Metrics for MPI programs" and the multiplicative model of
 hybrid programs. Per scope, with T the elapsed time of the slowest rank:
@@ -8,8 +8,9 @@ hybrid programs. Per scope, with T the elapsed time of the slowest rank:
     load balance = mean useful / maximum of useful,  communication efficiency = maximum of useful / T
     communication efficiency = serialization · transfer = (max useful / T ideal) · (T ideal / T)
 
-Of hybrid programs, parallel efficiency = MPI · OpenMP: the efficiency of MPI counts all that is outside of MPI as
-useful, that of OpenMP is the rest, and so are both factors of each.
+For hybrid programs, parallel efficiency = MPI efficiency · OpenMP efficiency. MPI efficiency and its factors count all
+time outside of MPI as useful. OpenMP efficiency and its factors are the quotients of the factors of all threads and the
+factors of MPI.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .bounds import exact, product, ratio
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor of the hierarchy. parent: the factor that it is a factor of."""
+    """A factor of the hierarchy. parent: the factor above it."""
 
     name: str
     title: str
@@ -54,32 +55,32 @@ HIERARCHY = (
     Factor("frequency", "frequency scaling", "computation"),
     Factor("rate", "instructions per second", "computation"),
 )
-"""All factors, in the order of a table. In hybrid programs serialization and transfer are of the MPI communication."""
+"""All factors in the order of a table. In hybrid programs serialization and transfer belong to MPI communication."""
 
 NOT_SEPARATED = "not separated"
-"""Why serialization and transfer are missing: the waiting in collective operations was not measured."""
+"""Reason for missing serialization and transfer: the waiting in collective operations was not measured."""
 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """Factors of scopes: by name value, lower and upper end, shape (3, scopes); NaN where a factor is not determined.
+    """Factors of scopes by name: value, lower end and upper end, shape (3, scopes); NaN: not determined.
 
-    Ends differ from the value where the times of single ranks are not known, or predicted. missing: factor → why it is
-    not there.
+    The ends differ from the value if the times of single ranks are unknown or predicted. missing: reasons for missing
+    factors, by factor.
     """
 
     values: Mapping[str, FloatArray]
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, name: str, scope: int = -1) -> tuple[float, float, float]:
-        """Return value, lower and upper end of a factor; NaN if it is not there. Scope -1: the program."""
+        """Return value, lower and upper end of a factor; NaN if it is missing. Scope -1: the program."""
         if name not in self.values:
             return math.nan, math.nan, math.nan
         value, low, high = self.values[name][:, scope].tolist()
         return value, low, high
 
     def joined(self, other: Mapping[str, FloatArray]) -> Factors:
-        """Return these factors with those of the computation, and the global efficiency if they have it."""
+        """Return these factors with the factors of the computation, and with the global efficiency if possible."""
         found = {**self.values, **other}
         if "computation" in other:
             found["global"] = product(found["parallel"], other["computation"])
@@ -89,8 +90,8 @@ class Factors:
 def parallel_factors(run: RunTimes, ideal: FloatArray | None = None) -> Factors:
     """Return the parallel efficiency of each scope of a run, and its factors.
 
-    ideal: elapsed seconds of each scope on an ideal network, where that was simulated; else they follow from the
-    waiting that was measured, where it was in all operations of the scope.
+    ideal: elapsed seconds of each scope on a simulated ideal network. Without it they are computed from the measured
+    waiting, if waiting was measured in all operations of the scope.
     """
     elapsed = run.elapsed.low
     mean, most = run.useful_sum / run.processors, run.most_useful
@@ -118,7 +119,7 @@ def parallel_factors(run: RunTimes, ideal: FloatArray | None = None) -> Factors:
 
 
 def openmp_factors(values: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Return the factors of OpenMP: those of all threads over those of MPI."""
+    """Return the factors of OpenMP: factors of all threads divided by factors of MPI."""
     return {f"omp_{name}": ratio(values[name], values[f"mpi_{name}"]) for name in _OF_BOTH if name in values}
 
 
@@ -128,7 +129,7 @@ _OF_BOTH = ("parallel", "load_balance", "communication")
 def _balance(
     prefix: str, mean: FloatArray, most: tuple[FloatArray, FloatArray], elapsed: FloatArray
 ) -> dict[str, FloatArray]:
-    """Return load balance and communication efficiency from the mean and the bounds of the largest."""
+    """Return load balance and communication efficiency from the mean and the bounds of the largest time."""
     bounds = _bounds(most, elapsed)
     return {
         f"{prefix}load_balance": ratio(exact(mean), bounds),
@@ -137,6 +138,6 @@ def _balance(
 
 
 def _bounds(most: tuple[FloatArray, FloatArray], elapsed: FloatArray) -> FloatArray:
-    """Return the largest time of a rank from its bounds: in their middle, as far as the elapsed time allows it."""
+    """Return the largest time of a rank: the middle of its bounds, limited to the elapsed time."""
     low, high = most
     return np.stack([(np.minimum(low, elapsed) + np.minimum(high, elapsed)) / 2.0, low, high])

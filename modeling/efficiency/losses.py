@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which call paths lose the time that a run takes beyond that of an ideal one: parts that add up exactly.
+"""Split the loss of a run (elapsed time minus ideal time) into exact parts of call paths.
 
-With T the elapsed time, r the rank with most time outside of MPI, and means over all ranks (or threads):
+T is the elapsed time, r the rank with most time outside of MPI; means are over all ranks (or threads):
 
     T - ideal = sum over call paths of
-        load balance     time of r less the mean over ranks, outside of MPI
-        communication    time of r in MPI (what r ends earlier than the last rank has no call path)
-        threads          mean wall time outside of MPI less the useful time of a thread
-        computation      useful time less that of the reference, per processor
+        load balance     time of r minus the mean over ranks, outside of MPI
+        communication    time of r in MPI (the time between the end of r and the end of the last rank has no call path)
+        threads          mean wall time outside of MPI minus the useful time of a thread
+        computation      useful time minus the useful time of the reference, per processor
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .scaling import Scaling, weight
 class Losses:
     """Seconds of the elapsed time of a run that call paths lose, exclusive, shape (call paths,).
 
-    rank: the slowest rank outside of MPI. elapsed: seconds. rest: seconds that no call path loses: the slowest rank
+    rank: the slowest rank outside of MPI. elapsed: seconds. rest: lost seconds without a call path, if the slowest rank
     ends before the last one.
     """
 
@@ -44,7 +44,7 @@ class Losses:
 
     @property
     def lost(self) -> float:
-        """The part of the elapsed time that is lost: 1 less the global efficiency."""
+        """The lost share of the elapsed time: 1 minus the global efficiency."""
         return (float(self.total.sum()) + self.rest) / self.elapsed if self.elapsed > 0.0 else 0.0
 
     @property
@@ -55,7 +55,7 @@ class Losses:
 
 
 def losses(run: RunTimes, scaling: Scaling) -> Losses | None:
-    """Return what call paths of a run lose; None where the times of single ranks are not known."""
+    """Return the losses of the call paths of a run; None if the times of single ranks are unknown."""
     rank = run.slowest
     if rank is None or run.time.values is None:
         return None

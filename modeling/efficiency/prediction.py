@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efficiencies at a point that need not have been measured, from models of time and effort.
+"""Predict efficiencies at a point from models of time and effort.
 
-The models of the mean over ranks give the mean of useful time; models of the slowest rank (that with most time outside
-of MPI, in each run) give the largest, and the elapsed time: what this rank computes and what it spends in MPI.
+The models of the mean over ranks give the mean useful time. The models of the slowest rank (in each run, the rank with
+most time outside of MPI) give the largest useful time and the elapsed time (its computation and its time in MPI).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def predicted_factors(
 ) -> Factors:
     """Return the parallel efficiency of each scope at a point, and its factors.
 
-    like: a run of the experiment, which says what call paths are. mean, slowest: metric → its models at the point, of
-    the mean over ranks and of the slowest rank. Without models of waiting, or where waiting was not separated,
-    serialization and transfer are not there; without models of `thread_time` ranks have one thread.
+    like: a run of the experiment, for the kinds of call paths. mean, slowest: by metric, the evaluated models of the
+    mean over ranks and of the slowest rank. Serialization and transfer are missing without models of waiting, or if
+    waiting was not separated. Without models of `thread_time`, ranks have one thread.
     """
     most = _scopes(like.tree, slowest["time"], ~like.mpi)
     transfers = _scopes(like.tree, slowest["time"], like.mpi)
@@ -71,18 +71,18 @@ def predicted_work(like: RunTimes, mean: Mapping[str, Evaluation], ranks: int, t
 
 
 def _share(part: FloatArray, rest: FloatArray) -> FloatArray:
-    """Return part / (part + rest), whose errors are those of rest / part."""
+    """Return part / (part + rest), with its interval from the interval of rest / part."""
     other = ratio(rest, part)
     return 1.0 / (1.0 + other[[0, 2, 1]])
 
 
 def _with_value(factor: FloatArray, value: FloatArray) -> FloatArray:
-    """Return a factor with another value, which its interval contains, up to 1."""
+    """Return a factor with another value (at most 1), and its interval extended to contain the value."""
     return np.stack([value, np.minimum(factor[1], value), np.maximum(np.minimum(factor[2], 1.0), value)])
 
 
 def _scopes(tree: CallTree, evaluation: Evaluation, paths: NDArray[np.bool_]) -> FloatArray:
-    """Return the sum of predictions at some call paths over each scope; what is no part of the program is left out."""
+    """Return the sum of predictions of some call paths over each scope, without call paths outside of the program."""
     parts = np.array([(one.value, one.lower, one.upper) for one in evaluation.exclusive]).reshape(-1, 3).T
     chosen = paths & ~tree.start_and_end & np.isfinite(parts[0])
     value, low, high = np.where(chosen, parts, 0.0)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computation scalability: useful work of a run relative to the run with the fewest processors of its series.
 
-With W = 1 in strong and W = processors in weak scaling, and U, I, C the useful seconds, instructions and cycles of all
-processors together:
+W is 1 for strong scaling and the number of processors for weak scaling; U, I and C are the useful seconds, instructions
+and cycles of all processors together:
 
     computation scalability = (U reference / W reference) / (U / W) = instruction · IPC · frequency scaling
 
-Without cycles, instructions per second stand for IPC · frequency. Effort stands for instructions that nobody counted.
+Without cycles, instructions per second are used for IPC · frequency. If the processor did not count instructions,
+effort replaces them.
 """
 
 from __future__ import annotations
@@ -29,17 +30,18 @@ _HALF = 0.5  # exponent of the total work in the processors: 0 in strong scaling
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """What a run is compared with. kind: "none" where the reference has as many processors, or is the run itself."""
+    """The reference of a run. kind: "none" if the reference is the run itself or has as many processors."""
 
     kind: Kind
     reference: RunTimes
 
 
 def scalings(runs: Sequence[RunTimes], wanted: str = "auto") -> list[Scaling]:
-    """Return what each run of an experiment, one per configuration, is compared with.
+    """Return the reference of each run of an experiment, with one run per configuration.
 
-    Runs that differ in processors alone are a series; if there is no such pair, and each run has other processors, all
-    are. `wanted`: "strong", "weak", or "auto": total work that grows like the processors is weak scaling.
+    Runs that differ only in the number of processors form a series. If no two runs do, and all have different numbers
+    of processors, all runs form one series. wanted: "strong", "weak", or "auto" (weak if the total work grows like the
+    number of processors).
     """
     keys = _keys(runs)
     found = []
@@ -54,7 +56,7 @@ def scalings(runs: Sequence[RunTimes], wanted: str = "auto") -> list[Scaling]:
 
 
 def resource_parameters(runs: Sequence[RunTimes]) -> dict[str, str]:
-    """Return the parameters that say how large all runs are: name → "ranks", "threads" or "processors"."""
+    """Return the parameters that are a size of all runs: name → "ranks", "threads" or "processors"."""
     found = {}
     for name in runs[0].point if runs else ():
         for size in ("ranks", "processors", "threads"):
@@ -65,7 +67,10 @@ def resource_parameters(runs: Sequence[RunTimes]) -> dict[str, str]:
 
 
 def size_at(runs: Sequence[RunTimes], point: Mapping[str, float]) -> tuple[int, int]:
-    """Return the ranks, and the threads of each, at a point; of the run with fewest where no parameter says it."""
+    """Return the number of ranks and of threads per rank at a point.
+
+    If no parameter gives a number, it is the number of the run with the fewest processors.
+    """
     known = {size: int(point[name]) for name, size in resource_parameters(runs).items()}
     fewest = min(runs, key=lambda run: (run.processors, run.ranks))
     threads = known.get("threads", fewest.threads)
@@ -73,10 +78,10 @@ def size_at(runs: Sequence[RunTimes], point: Mapping[str, float]) -> tuple[int, 
 
 
 def reference_at(runs: Sequence[RunTimes], point: Mapping[str, float]) -> RunTimes | dict[str, float]:
-    """Return what a point is compared with: the run with the fewest processors of the same series.
+    """Return the reference of a point: the run with the fewest processors of the same series.
 
-    Without a run that differs in processors alone, it is the run with the fewest processors if all runs are one series,
-    else the point with the fewest processors that were measured, which has to be predicted.
+    If no run differs only in processors, it is the run with the fewest processors if all runs are one series. Otherwise
+    it is the point with the smallest measured number of processors, which must be predicted.
     """
     resources = resource_parameters(runs)
     fewest = min(runs, key=lambda run: (run.processors, run.ranks))
@@ -89,7 +94,7 @@ def reference_at(runs: Sequence[RunTimes], point: Mapping[str, float]) -> RunTim
 
 
 def _keys(runs: Sequence[RunTimes]) -> list[tuple[float, ...]]:
-    """Return which series each run belongs to."""
+    """Return a key for the series of each run."""
     resources = resource_parameters(runs)
     points = [tuple(run.point.values()) for run in runs]
     keys = [tuple(value for name, value in run.point.items() if name not in resources) for run in runs]
@@ -101,7 +106,7 @@ def _keys(runs: Sequence[RunTimes]) -> list[tuple[float, ...]]:
 
 
 def kind_of(wanted: str, done: float, at_reference: float, times: float) -> Kind:
-    """Return the kind of scaling of the work `done` at `times` the processors of the reference."""
+    """Return the kind of scaling. done, at_reference: total work; times: ratio of the processors to the reference."""
     if times == 1.0:
         return "none"
     if wanted in ("strong", "weak"):
@@ -112,15 +117,15 @@ def kind_of(wanted: str, done: float, at_reference: float, times: float) -> Kind
 
 
 def weight(kind: Kind, processors: int) -> float:
-    """Return how much work a run is expected to do (W)."""
+    """Return the expected relative work of a run (W)."""
     return float(processors) if kind == "weak" else 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What all processors of a run did outside of MPI and OpenMP, per scope, shape (3, scopes): useful seconds, counts.
+    """The work of all processors of a run outside of MPI and OpenMP by scope: useful seconds and counts.
 
-    counts: metric → how often, of the metrics that were counted.
+    All arrays have shape (3, scopes). counts: by metric.
     """
 
     processors: int
@@ -157,6 +162,6 @@ def computation_factors(work: Work, reference: Work, kind: Kind) -> dict[str, Fl
 
 
 def amount(work: Work) -> float:
-    """Return how much work the program did: effort, else instructions, else seconds."""
+    """Return the amount of work of the program: effort if known, otherwise instructions, otherwise seconds."""
     found = next((work.counts[name] for name in (*EFFORTS, *INSTRUCTIONS) if name in work.counts), work.useful)
     return float(found[0, -1])

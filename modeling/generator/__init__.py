@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parallel programs with stated complexity: C++ and MPI code whose work and messages grow as asked for.
+"""Generate parallel programs of known complexity: C++ and MPI code whose work and messages grow as specified.
 
-growth: sizes of loops and messages; functions: what a function computes and communicates; choose: random ones;
-specification: those that a user names; emit: the code; statement: the truth about it, for machines.
+growth         sizes of loops and messages
+functions      computation and communication of a function
+choose         random functions
+specification  functions specified by a user
+emit           the code
+statement      machine-readable complexity of the functions
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions with complexities from a random number generator: the same seed gives the same functions."""
+"""Choose random functions; the same seed gives the same functions."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from ..pmnf.model import Factor, Term
 from .functions import ONCE, Arrangement, Communication, Computation, Function, Operation, Step
 from .growth import exact_value
 
-# Sizes below these are rounded so much that their growth is no longer what was asked for.
+# Rounding would change the growth of smaller sizes of loops and messages.
 _LEAST_LOOP, _LEAST_MESSAGE = 1000.0, 200.0
-# Nested loops are not less than that; all their steps together are rounded just once.
+# Least size of a nested loop (smaller than other loops, because only the product is rounded), and largest depth.
 _LEAST_NESTED, _MOST_LOOPS = 8.0, 3
-# Steps at the smallest point where growth leaves the choice.
+# Steps at the smallest point, if the growth permits it.
 _TYPICAL = 2e4
 _TRIES = 10_000
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What may be chosen: powers and logarithms of F (equation 3 of the paper), operations, arrangements, steps.
+    """The sets to choose from: powers and logarithms of F (equation 3 of the paper), operations, arrangements, steps.
 
-    smallest, largest: the points between which runs are planned; coefficients are such that at the largest one no
-    function does more than `most_steps` steps or holds more than `most_elements` elements of messages on one rank,
-    and at the smallest one rounding is still small. Complexities that grow too much for that are not chosen.
+    smallest, largest: the planned range of runs. Coefficients are chosen so that at the largest point no function does
+    more than `most_steps` steps, or has more than `most_elements` elements of messages on one rank, and that rounding
+    is small at the smallest point. Complexities for which this is impossible are not chosen.
     """
 
     smallest: Mapping[str, float] = field(default_factory=lambda: {"p": 128.0, "n": 8000.0})
@@ -44,7 +44,7 @@ class Choices:
 
 
 def choose_functions(count: int, seed: int, choices: Choices | None = None) -> list[Function]:
-    """Return `count` functions, named f000 onwards. Raises ModelingError if the choices leave no function."""
+    """Return `count` functions with the names f000, f001, … Raises ModelingError if no function is possible."""
     chosen = choices or Choices()
     source = random.Random(seed)
     width = max(3, len(str(count - 1)))
@@ -58,14 +58,14 @@ def choose_functions(count: int, seed: int, choices: Choices | None = None) -> l
 
 
 def too_steep(choices: Choices) -> list[Fraction]:
-    """Return the exponents that no function can have: between the points x^i grows by more than the steps that fit."""
+    """Return the impossible exponents: x^i grows by more than the allowed ratio of steps between the points."""
     room = choices.most_steps / _LEAST_LOOP
     terms = {i: [Term(1.0, (Factor(parameter, i),)) for parameter in choices.smallest] for i in choices.exponents if i}
     return [i for i, powers in terms.items() if min(_ratio(power, choices) for power in powers) > room]
 
 
 def _element(source: random.Random, choices: Choices, parameter: str) -> Term:
-    """Return x^i or log2^j(x), an element of F other than 1 (unless nothing else may be chosen)."""
+    """Return x^i or log2^j(x), an element of F other than 1 if possible."""
     powers = [Term(1.0, (Factor(parameter, exponent),)) for exponent in choices.exponents if exponent]
     logs = [Term(1.0, (Factor(parameter, log=log),)) for log in choices.logarithms if log]
     kinds = [kind for kind in (powers, powers, logs) if kind]
@@ -73,7 +73,7 @@ def _element(source: random.Random, choices: Choices, parameter: str) -> Term:
 
 
 def _ratio(term: Term, choices: Choices) -> float:
-    """Return how much a term grows from the smallest to the largest point: inf where floating point has no number."""
+    """Return the growth of a term from the smallest to the largest point; infinite on overflow."""
     try:
         ratio = exact_value(term, choices.largest) / exact_value(term, choices.smallest)
     except (OverflowError, ZeroDivisionError):
@@ -82,7 +82,7 @@ def _ratio(term: Term, choices: Choices) -> float:
 
 
 def _computation(source: random.Random, choices: Choices) -> Computation:
-    """Return loops over elements of F, at most a power and a power of the logarithm of each parameter.
+    """Return loops over elements of F, with at most one power and one power of the logarithm of each parameter.
 
     Their products and sums are in the normal form, so that a modeler can find them.
     """
@@ -104,7 +104,7 @@ def _computation(source: random.Random, choices: Choices) -> Computation:
         least = _LEAST_NESTED ** (len(loops) - 1) * _LEAST_LOOP if nested else _LEAST_LOOP * len(loops)
         if steps < growth * least:
             continue
-        # nested loops have the same size at the smallest point, sequential ones as much work each
+        # At the smallest point, nested loops have equal sizes, and sequential loops have equal work.
         start = (steps / growth) ** (1.0 / len(loops)) if nested else steps / growth / len(loops)
         sized = [loop.scaled(_rounded(start / exact_value(loop, choices.smallest))) for loop in loops]
         return Computation(tuple(sized), arrangement, step)
@@ -120,7 +120,7 @@ def _communication(source: random.Random, choices: Choices, operation: Operation
         calls = replace(ONCE, coefficient=float(source.choice([1, 2, 4]))) if operation is Operation.BARRIER else ONCE
         return Communication(operation, calls=calls)
     if operation.to_all:
-        # a message for every rank: few elements, which are whole numbers where n is a multiple of its smallest value
+        # A message for every rank has few elements; they are whole numbers if n is a multiple of its smallest value.
         room = choices.most_elements / choices.largest["p"]
         sizes = [Term(float(number), ()) for number in (4, 8, 16) if number <= room] or [ONCE]
         first, last = choices.smallest["n"], choices.largest["n"]
@@ -142,5 +142,5 @@ def _communication(source: random.Random, choices: Choices, operation: Operation
 
 
 def _rounded(coefficient: float) -> float:
-    """Return a coefficient with three digits, which people can read."""
+    """Return a coefficient rounded to three digits."""
     return float(f"{coefficient:.3g}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C++ code of generated functions: one program with what they share, the functions, a Makefile and the statement."""
+"""The files of a generated program: common code, the functions, a Makefile and the statement of complexity."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ for _operation in (Operation.GATHER, Operation.SCATTER, Operation.ALLGATHER, Ope
 def program(functions: Sequence[Function], seed: int | None = None) -> dict[str, str]:
     """Return the files of a program with these functions, text by name; `make` builds it.
 
-    complexity.json is the statement of what each function does (statement.py); `seed` is noted in it.
+    complexity.json states the complexity of each function (statement.py) and contains `seed`.
     """
     folder = files(__package__) / "source"
     result = {name: (folder / name).read_text(encoding="utf-8") for name in _SHARED}
@@ -105,7 +105,7 @@ def _function(function: Function) -> list[str]:
 
 
 def words(function: Function) -> tuple[str, str, str]:
-    """Return what a function does as text for people: its loops, its MPI calls, the elements of a message."""
+    """Return texts about a function: its loops, its MPI calls, the elements of a message."""
     between = " × " if function.computation.arrangement is Arrangement.NESTED else " + "
     loops = between.join(growth.text(loop) for loop in function.computation.loops)
     messages = function.communication

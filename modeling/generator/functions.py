@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated functions: what they compute and communicate, and the complexity that follows from it."""
+"""Generated functions: their computation and communication, and the resulting complexity."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ONCE = Term(1.0, ())
 
 
 class Arrangement(Enum):
-    """How the loops of a function stand to each other."""
+    """The arrangement of the loops of a function: nested or sequential."""
 
     NESTED = "nested"
     SEQUENTIAL = "sequential"
 
 
 class Step(Enum):
-    """What one iteration computes; each step needs the result of the one before."""
+    """The computation of one iteration; each step depends on the result of the previous one."""
 
     ADDITION = "Addition"
     MULTIPLICATION = "Multiplication"
@@ -34,7 +34,7 @@ class Step(Enum):
 
 
 class Operation(Enum):
-    """What a function communicates; the value is its name in specifications and in the generated code."""
+    """The communication of a function; the value is its name in specifications and in the generated code."""
 
     NONE = "none"
     BARRIER = "barrier"
@@ -49,29 +49,29 @@ class Operation(Enum):
 
     @property
     def mpi_names(self) -> tuple[str, ...]:
-        """The MPI functions that are called."""
+        """The called MPI functions."""
         if self is Operation.SEND_RECV:
             return "MPI_Send", "MPI_Recv"
         return () if self is Operation.NONE else (f"MPI_{self.value.capitalize()}",)
 
     @property
     def to_all(self) -> bool:
-        """Whether every rank sends and receives a message of its own for each rank."""
+        """Whether every rank sends a separate message to each rank."""
         return self in (Operation.ALLGATHER, Operation.ALLTOALL)
 
     @property
     def moves_data(self) -> bool:
-        """Whether there are bytes to count."""
+        """Whether the operation transfers bytes."""
         return self not in (Operation.NONE, Operation.BARRIER)
 
 
 @dataclass(frozen=True)
 class Computation:
-    """Loops with sizes that grow as `loops` say, outermost first.
+    """Loops with the sizes `loops`, outermost first.
 
-    Each loop does one step per iteration before the loops in it, so that nested loops r0, r1 do r0 + r0·r1 steps.
-    Sizes are no whole numbers in general: an inner loop runs now one iteration more, now one less, so that all its
-    iterations together are the product of the sizes, rounded once.
+    Each loop does one step per iteration before its inner loops, so that nested loops r0, r1 do r0 + r0·r1 steps. Sizes
+    are generally not whole numbers. The number of iterations of an inner loop varies by one, so that the sum of all its
+    iterations is the product of the sizes, rounded once.
     """
 
     loops: tuple[Term, ...]
@@ -80,7 +80,7 @@ class Computation:
 
     @property
     def totals(self) -> tuple[Term, ...]:
-        """Growth of the number of steps that each loop does in all: its size, nested in those around it."""
+        """Total number of steps of each loop: its size times the sizes of the enclosing loops."""
         if self.arrangement is Arrangement.SEQUENTIAL:
             return self.loops
         found: list[Term] = []
@@ -97,7 +97,7 @@ class Computation:
 
 @dataclass(frozen=True)
 class Communication:
-    """`calls` calls of an operation with messages of `elements` elements from each rank (to each rank: to_all)."""
+    """`calls` calls of an operation; each rank sends `elements` elements per call (for `to_all`: to each rank)."""
 
     operation: Operation
     elements: Term = ONCE

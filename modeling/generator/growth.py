@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a loop or a message grows: a coefficient times powers and logarithms of p and n, rounded to a whole number."""
+"""The size of a loop or a message: a coefficient times powers and logarithms of p and n, rounded to a whole number."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ PARAMETERS = ("p", "n")
 
 
 def parse_growth(text: str) -> Term:
-    """Return a product of p, n and their logarithms as `parse_product` reads it, which says what it raises."""
+    """Return the product of p, n and their logarithms in a text. Raises the errors of `parse_product`."""
     return parse_product(text, PARAMETERS)
 
 
 def exact_value(term: Term, point: Mapping[str, float]) -> float:
-    """Return the value of a term, computed in the order in which generated programs compute it."""
+    """Return the value of a term, with the same order of floating-point operations as in generated programs."""
     value = term.coefficient
     for factor in term.shape:
         if factor.exponent:
@@ -38,7 +38,7 @@ def formula(term: Term) -> str:
 
 
 def text(term: Term) -> str:
-    """Return a term as `parse_growth` reads it."""
+    """Return a term as text for `parse_growth`."""
     whole = not term.factors and term.coefficient.is_integer()
     return f"{term.coefficient:.0f}" if whole else _python(term).replace("**", "^")
 
@@ -48,7 +48,7 @@ def _python(term: Term) -> str:
 
 
 def as_cpp(term: Term) -> str:
-    """Return the size as a C++ expression of a run."""
+    """Return the size as a C++ expression."""
     product = [repr(term.coefficient)]
     for factor in term.shape:
         name = f"run.{factor.parameter}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions as a user states them: tables of names, loops and messages."""
+"""Functions specified by a user: tables of names, loops and messages."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _KEYWORDS = """
     requires return short signed sizeof static static_assert static_cast struct switch template this thread_local throw
     true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq
 """
-"""Of C++20, [lex.key] with alternative tokens."""
+"""Keywords of C++20, [lex.key], with alternative tokens."""
 _SHARED = """
     main generated std functions Element Run rounded share Operation Data Window synchronize Addition Multiplication
     MultiplyAdd Relaxation Affine power right Errors Function
 """
-"""What all generated functions share (source/generated.hpp)."""
+"""Names in the common code of generated functions (source/generated.hpp)."""
 _RESERVED = frozenset((*_KEYWORDS.split(), *_SHARED.split()))
 _RESERVED_FORMS = re.compile(r"P?MPI_.*|.*_t|NULL")
-"""Names of MPI, types of POSIX, and the macro that all headers define."""
+"""Patterns of reserved names: MPI functions, POSIX types, and the macro NULL."""
 _SMALLEST = {"p": 2.0, "n": 2.0}
 _LARGEST_SIZE = float(1 << 62)
 _STEPS = {"addition": Step.ADDITION, "multiplication": Step.MULTIPLICATION}
@@ -45,7 +45,7 @@ def functions_of(content: Mapping[str, Any], source: object) -> list[Function]:
 
     Keys of a function: name; loops (a list of growths, outermost first), arrangement ("nested" or "sequential"), step
     ("addition", "multiplication", "multiply_add", "relaxation"); operation, elements and calls (growths). Raises
-    FormatError that names `source` and the key at fault.
+    FormatError with `source` and the wrong key.
     """
     tables = content.get("function")
     if unknown := sorted(set(content) - {"function"}):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine-readable statement of what generated functions do: counts as formulas, and orders of growth."""
+"""The machine-readable complexity of generated functions: counts as formulas, and orders of growth."""
 
 from __future__ import annotations
 
@@ -80,5 +80,5 @@ def _communication(name: str, messages: Communication) -> dict[str, Any]:
 
 
 def leading(model: Model) -> dict[str, list[str | int]]:
-    """Return the leading exponents of each parameter as JSON has them."""
+    """Return the leading exponents of each parameter in the form of the JSON statement."""
     return {name: [str(power), log] for name, (power, log) in model.leading.items()}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deciding what to measure next, from models, one run, or the call graph alone.
+"""Select the regions to measure next, from models, one run, or the call graph alone.
 
-selection  regions that matter at a point, by their share of the program
-budget     regions that explain most of a program's time, within a budget for measuring
-costs      what both know of regions: seconds, visits, and what a visit costs
-static     the selections of PIRA II: statements of the call graph, models at its extrapolated point
-imbalance  how unevenly ranks share a region's time
+selection  regions by their share of the program at a point
+budget     regions that explain most time of the program, within a budget of overhead
+costs      input of both: seconds, visits, and the cost of a visit
+static     the selections of PIRA II: statements of the call graph, models at an extrapolated point
+imbalance  the load imbalance of regions over ranks
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regions that explain most of a program's time, within a budget for measuring them.
+"""Select the regions that explain most time of a program, within a budget of overhead.
 
-A knapsack: a region is worth the exclusive time that it explains at the target, and costs its visits times what one
-enter and exit take. Taken in order of worth per cost, it is at most one region short of the best choice; the best
-single region that fits is compared with it.
+This is a knapsack problem: the value of a region is its exclusive time at the target, and its cost is its visits times
+the cost of one enter and exit. Regions are selected in descending order of value per cost. This greedy selection lacks
+at most one region of the best selection, and is compared with the best single region that fits.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from .costs import HookCost, PathCosts, is_main
 from .selection import Choice, RegionSelection, tenths
 
 RELEVANT = 0.001
-"""Part of the whole program from which on a region is worth looking at, as default."""
+"""Default of the least share of the program for a region to be considered."""
 
 
 def select_within(
     costs: PathCosts, hook: HookCost, budget: float = 0.05, threshold: float = RELEVANT
 ) -> RegionSelection:
-    """Return the regions whose exclusive time explains most of the program, with at most `budget` of it as overhead.
+    """Return the regions whose exclusive time explains most of the program, with an overhead of at most `budget` of it.
 
-    Regions with less than `threshold` of the program without MPI are left out, unless they are on the way from main to
-    others and there is budget left: time in MPI is waiting, for ranks that have no processor, too. `main` is always
-    kept. The time of regions that take too long to measure is what their callers are worth, too. hook: what measuring
-    will take. Raises ModelingError for arguments out of range, or if nothing took time.
+    A region with less than `threshold` of the program without MPI is left out. (Time in MPI is mostly waiting, also for
+    a processor.) Such a region is kept only if it is on a call path from main to a selected region and the budget
+    allows it. `main` is always kept. The time of regions that are too expensive to measure counts as value of their
+    callers. hook: cost of a visit. Raises ModelingError for arguments out of range, or if no region took time.
     """
     if not budget > 0.0:
         raise ModelingError(f"the budget for overhead must be a share above 0, not {budget:g}")
@@ -54,10 +54,10 @@ def select_within(
 def _chosen(
     costs: PathCosts, cost: Mapping[int, float], most: float, least: float, mains: AbstractSet[int]
 ) -> tuple[set[int], dict[int, float]]:
-    """Return the regions that are worth their hooks, of those with `least` seconds, and what each is worth.
+    """Return the selected regions among those with at least `least` seconds, and the value of each.
 
-    A region that takes too long to measure gets no hook, so that its time is that of its callers: they are chosen with
-    it, until no further region is left out.
+    A region that is too expensive to measure gets no hook, and its time is added to its callers. The selection is
+    repeated with these values until no further region is removed.
     """
     costly: frozenset[int] = frozenset()
     while True:
@@ -85,7 +85,7 @@ def _knapsack(candidates: list[int], worth: Mapping[int, float], cost: Mapping[i
 
 
 def _callers(costs: PathCosts, chosen: AbstractSet[int]) -> dict[int, str]:
-    """Return the regions on call paths to the chosen ones, with the name of one, the cheapest to measure first."""
+    """Return the regions on call paths to the selected ones, with the name of one of these, the cheapest first."""
     tree = costs.tree
     found: dict[int, str] = {}
     for path in range(len(tree)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What regions take and how often they are entered, at one point: the input of selections."""
+"""Times and visits of regions at one point: the input of selections."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ..evaluation import evaluate
 from ..experiment import CallTree, FloatArray, Region, RegionKind
 
 WAITING = (RegionKind.MPI, RegionKind.OPENMP)
-"""Kinds of regions whose own time is mostly waiting."""
+"""Kinds of regions whose exclusive time is mostly waiting."""
 ALWAYS_MEASURED = (RegionKind.MPI, RegionKind.PYTHON)
-"""Kinds of regions that no filter leaves out."""
+"""Kinds of regions that no filter can exclude."""
 
 
 def is_always_measured(region: Region) -> bool:
-    """Whether no filter leaves out a region: operations of MPI, functions of interpreters, and what is no function."""
+    """Return whether filters cannot exclude a region: MPI operations, Python functions, and non-functions."""
     return region.kind in ALWAYS_MEASURED or region.is_made_up
 
 
 @dataclass(frozen=True)
 class HookCost:
-    """Seconds that one enter and exit of a region take; inside: the part that its own time contains when measured."""
+    """Seconds of one enter and exit of a region. inside: the part that the measured exclusive time contains."""
 
     pair: float
     inside: float = 0.0
@@ -39,8 +39,7 @@ class HookCost:
 
 
 FASTEST = 2e-11
-"""Seconds that an instruction as the pass counts them takes at least: ten in a cycle at 5 GHz, more than any processor
-executes."""
+"""Least seconds per counted instruction: ten instructions per cycle at 5 GHz, more than any processor executes."""
 
 SCOREP = HookCost(76e-9, 38e-9)
 """Score-P 8.4 with profiling, measured with an empty function (docs/design/refine.md)."""
@@ -48,9 +47,9 @@ SCOREP = HookCost(76e-9, 38e-9)
 
 @dataclass(frozen=True, eq=False)
 class PathCosts:
-    """Per call path exclusive seconds without what measuring took, and visits, both per rank; shapes (paths,).
+    """Exclusive seconds without overhead, and visits, of each call path; shape (paths,).
 
-    Seconds and visits are sums over the threads of a rank.
+    Both are values per rank, summed over its threads.
     """
 
     tree: CallTree
@@ -65,14 +64,13 @@ class PathCosts:
 
     @cached_property
     def work(self) -> float:
-        """Seconds of the program without operations of MPI and OpenMP, which wait for other ranks and threads: on a
-        loaded machine, mostly."""
+        """Seconds of the program without MPI and OpenMP operations, which mostly wait on a loaded machine."""
         waits = np.array([region.kind in WAITING for region in self.tree.regions], dtype=bool)
         return float(self.time[~waits[self.tree.region] & ~self.tree.start_and_end].sum())
 
     @cached_property
     def of_regions(self) -> dict[int, tuple[float, float]]:
-        """Exclusive seconds and visits of each region that a filter can leave out, by number."""
+        """Exclusive seconds and visits of each region that a filter can exclude, by number."""
         found: dict[int, tuple[float, float]] = {}
         for path in range(len(self.tree)):
             number = int(self.tree.region[path])
@@ -84,7 +82,7 @@ class PathCosts:
 
     @cached_property
     def always_measured(self) -> float:
-        """Seconds in regions that are measured with every filter."""
+        """Seconds in regions that no filter can exclude."""
         kinds = np.array([is_always_measured(region) for region in self.tree.regions], dtype=bool)
         return float(self.time[kinds[self.tree.region] & ~self.tree.start_and_end].sum())
 
@@ -97,7 +95,7 @@ class PathCosts:
         return shares
 
     def in_callers(self, regions: AbstractSet[int]) -> PathCosts:
-        """Return the costs without regions with these numbers: their time is that of their callers."""
+        """Return the costs without the regions with these numbers; their time is added to their callers."""
         gone = np.isin(self.tree.region, sorted(regions)) & (self.tree.parent >= 0)
         place = np.cumsum(~gone) - 1
         for path in np.flatnonzero(gone).tolist():  # callers come before their callees
@@ -110,7 +108,7 @@ class PathCosts:
 
 
 def costs_at(analysis: Analysis, point: Mapping[str, float], measured: HookCost) -> PathCosts:
-    """Return what the models predict at a point. measured: what a visit took when the models' runs were made.
+    """Return the predicted costs at a point. measured: the cost of a visit in the runs of the models.
 
     Raises ModelingError without models of time and visits, or if the point does not fit.
     """
@@ -133,11 +131,11 @@ def path_costs(
     others: FloatArray | None = None,
     instructions: FloatArray | None = None,
 ) -> PathCosts:
-    """Return measured exclusive times without what measuring took: inside of a region, and the rest in its caller.
+    """Return measured exclusive times without overhead, of which a part is in the region and the rest in its caller.
 
-    time, visits: per call path and rank, NaN: nothing measured. others: seconds of functions without a hook and of
-    counters, which are in the path's time. instructions: that were executed; where hooks took nearly all of the time,
-    the difference may be below what these take on any processor, which is left then.
+    time, visits: by call path and rank, NaN: not measured. others: overhead of functions without a hook and of counters
+    in the time of the path (seconds). instructions: executed instructions; they give a lower limit of the result, which
+    applies if overhead took nearly all of the time.
     """
     time, visits = np.nan_to_num(time), np.nan_to_num(visits)
     hooked = np.array([not is_always_measured(region) for region in tree.regions], dtype=bool)[tree.region]
@@ -152,9 +150,9 @@ def path_costs(
 
 
 THREAD_TIME = "thread_time"
-"""The time of all threads, where ranks have several; every visit of a thread costs time of that thread."""
+"""The metric of the time of all threads of a rank; every visit of a thread costs time of this thread."""
 
 
 def is_main(region: Region) -> bool:
-    """Whether a region is the main program, in C, C++ or Fortran."""
+    """Return whether a region is the main program, in C, C++ or Fortran."""
     return region.name in ("main", "_QQmain", "MAIN__")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How unevenly ranks share the time of a region: the three metrics of PIRA's load imbalance detection (PIRA LIDe)."""
+"""The load imbalance of regions over ranks: the three metrics of PIRA LIDe (load imbalance detection)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..experiment import CallTree, FloatArray
 Metric = Literal["percentage", "efficiency", "variation"]
 METRICS: tuple[Metric, ...] = ("percentage", "efficiency", "variation")
 EVEN = {"percentage": 0.0, "efficiency": 1.0, "variation": 0.0}
-"""The value of each metric where ranks are equal."""
+"""The value of each metric if all ranks are equal."""
 _OF_MAIN = 0.001
-"""Part of main's aggregated statements that a callee nobody measured needs to be looked into, as in PIRA LIDe."""
+"""Least share of the aggregated statements of main for an unmeasured callee to be selected, as in PIRA LIDe."""
 
 
 @dataclass(frozen=True)
 class Imbalance:
     """Metrics of one call path over n ranks with the times t.
 
-    percentage: (max − mean) / max · n / (n − 1), 1 if one rank does all. efficiency: max / mean, 1 if ranks are equal.
-    variation: standard deviation / mean. seconds: max − mean, what perfect balance would save.
+    percentage: (max − mean) / max · n / (n − 1), 1 if one rank does all work. efficiency: max / mean, 1 if ranks are
+    equal. variation: standard deviation / mean. seconds: max − mean, the time that perfect balance would save.
     """
 
     path: int
@@ -57,11 +57,11 @@ def imbalances(times: FloatArray) -> list[Imbalance]:
 def imbalanced(
     tree: CallTree, times: FloatArray, least: float = 0.05, share: float = 0.01, metric: Metric = "percentage"
 ) -> tuple[tuple[Imbalance, ...], tuple[int, ...]]:
-    """Return the call paths that ranks share unevenly, the most expensive first, and where to look below them.
+    """Return the call paths with imbalance, the largest loss first, and the call paths below them that cause it.
 
-    times: exclusive seconds, shape (paths, ranks). A call path counts with at least `least` in this metric, if
-    perfect balance would save at least `share` of the program. Second: the callees that take most of the
-    imbalance further down, as numbers of call paths (drill-down).
+    times: exclusive seconds, shape (paths, ranks). A call path counts if its metric is at least `least`, and perfect
+    balance would save at least `share` of the program. The second result is a drill-down: the callees with most of the
+    imbalance, as indices of call paths.
     """
     inclusive = tree.inclusive(times)
     total = float(tree.program_total(times).mean())
@@ -75,7 +75,7 @@ def imbalanced(
     below = []
     for path in sorted(chosen):
         inner = [child for child in tree.children[path] if not tree.start_and_end[child]]
-        # The slowest rank of the caller is where its callees make the difference.
+        # Compare the callees on the slowest rank of the caller.
         slowest = int(np.argmax(inclusive[path]))
         gaps = {child: float(inclusive[child, slowest] - inclusive[child].mean()) for child in inner}
         worst = max(gaps, key=lambda child: gaps[child], default=None)
@@ -86,9 +86,9 @@ def imbalanced(
 
 
 def unmeasured_callees(graph: CallGraph, tree: CallTree, paths: Iterable[int]) -> tuple[Function, ...]:
-    """Return what functions of these call paths may call and no run has measured yet, for the next look into them.
+    """Return the unmeasured functions that functions of these call paths may call, for the next measurement.
 
-    Callees need 0.1 % of main's aggregated statements, as in PIRA LIDe.
+    A callee needs at least 0.1 % of the aggregated statements of main, as in PIRA LIDe.
     """
     measured = {number for region in tree.regions if (number := graph.of_region(region)) is not None}
     above = {number for path in paths if (number := graph.of_region(tree.region_of(path))) is not None}

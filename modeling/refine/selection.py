@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which regions to instrument in the next run, decided at the configuration that one wants to know about."""
+"""Select the regions to instrument in the next run, by their share of the program at a point."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from .costs import THREAD_TIME, is_always_measured
 
 @dataclass(frozen=True)
 class Choice:
-    """A region and why it is kept or dropped.
+    """A region, and the reason why it is kept or dropped.
 
-    share: largest inclusive share among its call paths, of the program (as in `evaluation`).
-    visits, overhead: predicted calls per rank, and the seconds that measuring them takes, summed over its call paths;
-    NaN: unknown.
-    leads_to: the region for which a region on the way to it is kept; empty for other reasons.
+    - share: largest inclusive share of the program among its call paths (as in `evaluation`).
+    - visits, overhead: predicted calls per rank and their overhead (seconds), summed over its call paths; NaN: unknown.
+    - leads_to: the kept region whose call path contains this region, if this is the reason; otherwise empty.
     """
 
     region: Region
@@ -33,11 +32,11 @@ class Choice:
 
     @property
     def reason(self) -> str:
-        """Why the region is kept or dropped, with the whole name of another region."""
+        """The reason why the region is kept or dropped, with the full name of another region."""
         return self.reason_with(lambda name: name)
 
     def reason_with(self, shortened: Callable[[str], str]) -> str:
-        """Return why the region is kept or dropped, with a short name of another region."""
+        """Return the reason why the region is kept or dropped, with a short name of another region."""
         return f"on the way to {shortened(self.leads_to)}" if self.leads_to else self.own_reason
 
 
@@ -45,9 +44,9 @@ class Choice:
 class RegionSelection:
     """The regions to instrument and those not to, at `point`.
 
-    overhead: predicted seconds of measuring the kept regions; total: predicted seconds of the program; start_and_end:
-    those of the start and the end of MPI, which are no part of it. coverage: part of the program that is exclusive time
-    of kept regions, and of those that are always measured.
+    - overhead: predicted overhead of the kept regions (seconds).
+    - total: predicted seconds of the program. start_and_end: of the start and the end of MPI, which are not part of it.
+    - coverage: share of the exclusive time of kept regions and of always measured regions in the program.
     """
 
     point: dict[str, float]
@@ -71,15 +70,17 @@ def select(
     cost_per_visit: float = 100e-9,
     most_overhead: float = 0.1,
 ) -> RegionSelection:
-    """Return which regions to instrument to see the program as it will be at `point`.
+    """Return the regions to instrument for a run at `point`.
 
-    A region is kept if one of its call paths has an inclusive time of at least `threshold` of the whole program at
-    the point, with every region on the paths from main to it; of OpenMP constructs, which are in many functions, on
-    those paths that have this time. A region is dropped in spite of that if measuring it (visits × cost_per_visit, in
-    seconds) takes more than `most_overhead` of the time inside of it; regions on the
-    way to others that are kept stay. `main` is always kept. MPI regions and regions of interpreters are no part of
-    a filter. Shares are of the program, without the start and the end of MPI. Raises ModelingError for arguments out of
-    range or without models of time.
+    - A region is kept if one of its call paths has an inclusive time of at least `threshold` of the program at the
+      point. All regions on the call paths from main to it are kept, too. (For OpenMP constructs, which occur in many
+      functions, only the call paths with this time count.)
+    - Such a region is dropped if its overhead (visits × cost_per_visit, in seconds) is more than `most_overhead` of its
+      inclusive time, unless it is on a call path to another kept region.
+    - `main` is always kept. MPI regions and Python functions are not part of a filter.
+
+    Shares refer to the program without the start and the end of MPI. Raises ModelingError for arguments out of range,
+    or without models of time.
     """
     if not 0.0 <= threshold <= 1.0:
         raise ModelingError(f"threshold must be a share between 0 and 1, not {threshold:g}")
@@ -118,9 +119,9 @@ def select(
 
 
 def _is_for_itself(time: Evaluation, path: int, threshold: float) -> bool:
-    """Whether the way to a call path of a kept region is kept.
+    """Return whether the regions on the way to a call path of a kept region are kept.
 
-    An OpenMP construct is one region wherever it stands, in as many functions as have one.
+    An OpenMP construct is one region for all functions that contain it.
     """
     of_openmp = time.analysis.tree.region_of(path).kind is RegionKind.OPENMP
     return not of_openmp or time.share(time.inclusive[path]) >= threshold
@@ -128,7 +129,7 @@ def _is_for_itself(time: Evaluation, path: int, threshold: float) -> bool:
 
 @dataclass
 class _Candidate:
-    """A region with what its call paths take together; recursive calls count once in inclusive time."""
+    """A region with the sums over its call paths; recursive calls count once in inclusive time."""
 
     region: Region
     share: float = 0.0
@@ -140,7 +141,7 @@ class _Candidate:
 def _candidates(
     time: Evaluation, of_threads: Evaluation, visits: Evaluation | None, cost_per_visit: float
 ) -> dict[int, _Candidate]:
-    """Return the regions that can be in a filter by number. of_threads: the time in which visits cost something."""
+    """Return the regions that can be in a filter, by number. of_threads: time of all threads, including overhead."""
     tree = time.analysis.tree
     result: dict[int, _Candidate] = {}
     for path, inclusive in enumerate(time.inclusive):
@@ -160,14 +161,14 @@ def _candidates(
 
 
 def tenths(share: float) -> str:
-    """Return a share for the reason of a choice, in percent with a decimal at most, as tables have it."""
+    """Return a share in percent with at most one decimal, for the reason of a choice."""
     return f"{round(100 * share, 1):.3g} %"
 
 
 def _decide(
     candidates: Mapping[int, _Candidate], threshold: float, most_overhead: float
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """Return the regions that are worth measuring for themselves, and the others, with the reasons."""
+    """Return the regions that are kept because of their own share, and the others, with reasons."""
     kept: dict[int, str] = {}
     dropped: dict[int, str] = {}
     for number, candidate in candidates.items():

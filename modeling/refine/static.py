@@ -18,32 +18,32 @@ from ..experiment import FloatArray
 from ..limits import whole_number
 
 Threshold = Literal["unique-median", "median", "maximum"] | int
-"""How many aggregated statements a function needs: the median of the distinct values of all functions, that of all
-values, half of the largest value, or a number."""
+"""Least number of aggregated statements of a selected function: the median of the distinct values of all functions, the
+median of all values, half of the largest value, or a number."""
 THRESHOLDS: tuple[Literal["unique-median", "median", "maximum"], ...] = ("unique-median", "median", "maximum")
 SECONDS = 0.1
-"""Absolute inclusive seconds above which PIRA II keeps a function, if nobody says another number."""
+"""Default of the inclusive seconds above which PIRA II keeps a function."""
 
 
 @dataclass(frozen=True)
 class StaticSelection:
-    """The functions that the call graph alone says to instrument; threshold: of aggregated statements."""
+    """The functions selected from the call graph alone. threshold: number of aggregated statements."""
 
     kept: tuple[Function, ...]
     threshold: float
 
 
 def threshold_of(value: str | int) -> Threshold | None:
-    """Return a threshold by its name or number, also a number as text; None if there is none of that name."""
+    """Return a threshold from its name or number (also as text); None for an unknown name."""
     if isinstance(value, int):
         return value
     return next((name for name in THRESHOLDS if name == value), whole_number(value))
 
 
 def statement_threshold(graph: CallGraph, threshold: Threshold, among: NDArray[np.bool_] | None = None) -> float:
-    """Return the number of aggregated statements that a threshold is, over the functions with code that main reaches.
+    """Return a threshold as a number of aggregated statements, for the functions with code that main may reach.
 
-    among: over these functions instead. Raises ModelingError for a threshold that is unknown or below 0.
+    among: use these functions instead. Raises ModelingError for a threshold that is unknown or below 0.
     """
     if isinstance(threshold, int):
         if threshold < 0:
@@ -62,16 +62,16 @@ def statement_threshold(graph: CallGraph, threshold: Threshold, among: NDArray[n
 
 
 def select_statically(graph: CallGraph, threshold: Threshold = "unique-median") -> StaticSelection:
-    """Return the functions with at least so many aggregated statements, and all on paths from main to them."""
+    """Return the functions with at least `threshold` aggregated statements, and all functions on paths from main."""
     least = statement_threshold(graph, threshold)
     large = np.flatnonzero(_candidates(graph) & (graph.aggregated_statements >= least))
     return StaticSelection(_functions(graph, graph.on_paths_from_main(large.tolist())), least)
 
 
 def extrapolated_point(points: FloatArray, parameters: Sequence[str]) -> dict[str, float]:
-    """Return where PIRA II evaluates models: of each parameter the last value plus the mean step between its values.
+    """Return the point at which PIRA II evaluates models: for each parameter, the last value plus the mean step.
 
-    points: shape (configurations, parameters). A parameter with one value stays at it.
+    points: shape (configurations, parameters). A parameter with one value keeps it.
     """
     place = {}
     for column, name in enumerate(parameters):
@@ -88,10 +88,10 @@ def refine_by_models(
     seconds: float = SECONDS,
     expand: Threshold | None = None,
 ) -> tuple[Function, ...]:
-    """Return what PIRA II instruments next: functions with an inclusive time above `seconds` at the point, callers too.
+    """Return the next selection of PIRA II: functions with an inclusive time above `seconds` at the point, and callers.
 
-    expand: adds what those call and no model is of, with at least so many aggregated statements, and paths from main to
-    it (filter and expand), one level of calls per iteration; None: filter only. Raises as `evaluate` does.
+    expand: also add callees without a model that have at least this number of aggregated statements, and the paths from
+    main to them (filter and expand), one level of calls per iteration; None: filter only. Raises like `evaluate`.
     """
     time = evaluate(analysis, point)
     modeled: set[int] = set()
@@ -116,7 +116,7 @@ def _candidates(graph: CallGraph) -> NDArray[np.bool_]:
 
 
 def _functions(graph: CallGraph, chosen: NDArray[np.bool_]) -> tuple[Function, ...]:
-    """Return the chosen functions that have code, main always, by key."""
+    """Return the chosen functions with code, and always main, by key."""
     numbers = {int(number) for number in np.flatnonzero(chosen)} | ({graph.main} if graph.main is not None else set())
     found = [graph.functions[number] for number in numbers if graph.functions[number].defined]
     return tuple(sorted(found, key=lambda function: function.key))

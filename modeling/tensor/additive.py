@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log-additive models: a function of each parameter, summed. What few rows can determine of a decomposition.
+"""Log-additive models: the logarithm of time is a sum of one function per parameter. For data with few rows.
 
-As a decomposition, component j has the function of mode j as its factor there and ones elsewhere, so its rank is the
-number of modes. It is the solution of one linear system and needs no start, and with much smoothness it is a power law.
+As a decomposition, component j has the function of mode j as its factor in mode j, and ones in all other modes. Its
+rank is therefore the number of modes. The model is the solution of one linear system without starting values; with a
+large smoothness penalty it is a power law.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from .modes import IntArray, Mode
 
 PENALTIES = tuple(Penalty(ridge, smoothness) for smoothness in (1e-6, 1e-4, 1e-2, 1.0) for ridge in (1e-4, 1e-2))
 STEPS = 2
-"""Solutions with the weights of the residuals of the one before."""
+"""Number of solutions, each with robust weights from the residuals of the previous one."""
 
 
 def additive_factors(modes: Sequence[Mode], x: FloatArray, target: FloatArray, penalty: Penalty) -> list[FloatArray]:
-    """Return the factors (knots, modes) of the log-additive model of rows with a centred target, robustly fitted."""
+    """Return the factors (knots, modes) of the log-additive model of rows with a centred target, by a robust fit."""
     count = len(x)
     sizes = [mode.size for mode in modes]
     starts = np.concatenate([[0], np.cumsum(sizes)])

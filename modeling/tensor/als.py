@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alternating least squares of a CP decomposition whose factors are functions of the parameters.
 
-Instead of cell means, every row is fitted at its place: the factor of a mode is piecewise linear between knots, so the
-normal equations of one mode are block-banded (two neighbouring knots share rows). Penalties: a ridge, and the second
-derivative along each numeric mode. Between sweeps factors are extrapolated as Mitchell, Ye and De Sterck ("Nesterov
-acceleration of alternating least squares for canonical tensor decomposition", 2020), with a restart where the loss
-grows. Rows are weighted by Huber's function of their residual, since the error that counts is absolute, not squared.
+The fit uses every row at its position instead of cell means: the factor of a mode is piecewise linear between knots, so
+the normal equations of one mode are block-banded (two neighbouring knots share rows). The penalties are a ridge, and
+the second derivative along each numeric mode. Between sweeps, factors are extrapolated as in Mitchell, Ye and De Sterck
+("Nesterov acceleration of alternating least squares for canonical tensor decomposition", 2020), with a restart if the
+loss grows. Rows have Huber weights, because the quality criterion is the absolute error, not the squared error.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from .modes import Mode
 
 Single = NDArray[np.float32]
 HUBER = 1.5
-"""Residuals above so many robust standard deviations count linearly."""
+"""Residuals above this number of robust standard deviations count linearly."""
 TOLERANCE = 3e-4
-"""Sweeps end when the loss changes by less than this share of it."""
+"""Sweeps end when the relative change of the loss is below this number."""
 
 
 @dataclass(frozen=True)
 class Penalty:
-    """Weights of the penalties, as shares of the mean square of the targets: ridge, and second derivative."""
+    """Weights of the penalties relative to the mean square of the targets: ridge, and second derivative."""
 
     ridge: float = 1e-3
     smoothness: float = 1e-5
 
 
 class Rows:
-    """Rows prepared for sweeps: sparse hat functions and the order of the rows in the cells, by mode."""
+    """Rows prepared for sweeps: for each mode, sparse hat functions and the order of the rows by cell."""
 
     def __init__(self, modes: Sequence[Mode], x: FloatArray, target: FloatArray) -> None:
         self.target = target.astype(np.float32)
@@ -47,11 +47,11 @@ class Rows:
         self.bases = [_Basis(mode, x) for mode in modes]
 
     def values(self, factors: Sequence[FloatArray]) -> list[Single]:
-        """Return the factor functions at the rows, (N, R) of each mode."""
+        """Return the factor functions of each mode at the rows, shape (N, R)."""
         return [basis.at(factor) for basis, factor in zip(self.bases, factors, strict=True)]
 
     def predicted(self, factors: Sequence[FloatArray]) -> FloatArray:
-        """Return the sum over components of the products of factors at the rows, (N,)."""
+        """Return the sum over components of the products of factors at the rows, shape (N,)."""
         return np.asarray(
             np.prod(np.stack(self.values(factors)), axis=0, dtype=np.float32).sum(axis=1), dtype=np.float64
         )
@@ -60,7 +60,7 @@ class Rows:
 class _Basis:
     def __init__(self, mode: Mode, x: FloatArray) -> None:
         first, weights = mode.basis(x)
-        if mode.width == 1:  # a knot at each value: all weight is on one of the two
+        if mode.width == 1:  # a knot at each value: one of the two knots has all the weight
             first, weights = first + (weights[:, 1] > 0.5), np.maximum(weights[:, :1], weights[:, 1:])
         count, width = weights.shape
         entries = (weights.astype(np.float32).ravel(), (first[:, None] + np.arange(width)).ravel().astype(np.int32))
@@ -92,7 +92,7 @@ class _Basis:
 
 @dataclass
 class Decomposition:
-    """Factors while they are fitted, (knots, R) of each mode, and what acceleration remembers of the last sweep."""
+    """Factors of each mode, shape (knots, R), during the fit, and the state of the acceleration."""
 
     factors: list[FloatArray]
     sweeps: int = 0
@@ -104,7 +104,7 @@ class Decomposition:
         return int(self.factors[0].shape[1])
 
     def sweep(self, modes: Sequence[Mode], rows: Rows, penalty: Penalty, sweeps: int, robust: bool = True) -> None:
-        """Run at most so many sweeps over the modes, fewer when the loss settles. Factors are changed in place."""
+        """Run at most `sweeps` sweeps over the modes, until the loss converges. The factors are changed in place."""
         previous: list[FloatArray] | None = None
         plain = self.factors
         extrapolated, step, before, scale = False, 1, np.inf, np.inf
@@ -114,7 +114,7 @@ class Decomposition:
             after = _products_after(values)
             residual = np.abs(rows.target - (after[0] * values[0]).sum(axis=1))
             loss = _loss(residual, scale)
-            if not loss <= self.loss and extrapolated:  # also where it is not a number
+            if not loss <= self.loss and extrapolated:  # also if the loss is NaN
                 self.factors, previous, extrapolated, step = plain, None, False, 1
                 continue
             if abs(before - loss) < TOLERANCE * loss:
@@ -138,7 +138,7 @@ class Decomposition:
     def sweep_parts(
         self, modes: Sequence[Mode], x: FloatArray, target: FloatArray, penalty: Penalty, part: int
     ) -> None:
-        """Run one sweep over rows that are too many to prepare at once: normal equations are summed over parts."""
+        """Run one sweep over too many rows for one preparation; the normal equations are summed over parts."""
         for number, mode in enumerate(modes):
             gram: FloatArray | float = 0.0
             right: FloatArray | float = 0.0
@@ -191,8 +191,8 @@ def huber_roots(residual: NDArray[Any], scale: float) -> NDArray[Any]:
 def solve_mode(mode: Mode, gram: FloatArray, right: FloatArray, penalty: Penalty, count: int) -> FloatArray:
     """Return the factor of one mode, (size, R), that solves its penalized normal equations.
 
-    gram: (size, width, R, width, R) by cell, right: (size, R). Penalties of a component are scaled by the mean square
-    of the product of its other factors, so that they mean the same for all modes and scales.
+    gram: (size, width, R, width, R) by cell. right: (size, R). The penalties of a component are scaled by the mean
+    square of the product of its other factors, so that they do not depend on the scale of the modes.
     """
     size, width, rank = gram.shape[:3]
     bands = width if mode.kind == "categorical" else 3
@@ -240,14 +240,14 @@ def balanced(factors: Sequence[FloatArray]) -> list[FloatArray]:
 
 
 def averaged(members: Sequence[Sequence[FloatArray]]) -> list[FloatArray]:
-    """Return the factors of the mean of decompositions over the same modes: one of all their components."""
+    """Return the factors of the mean of decompositions over the same modes: one decomposition of all components."""
     factors = [np.concatenate(parts, axis=1) for parts in zip(*members, strict=True)]
     factors[0] = factors[0] / len(members)
     return balanced(factors) if len(members) > 1 else factors
 
 
 def started(modes: Sequence[Mode], rank: int, random: np.random.Generator, amplitude: float = 0.3) -> list[FloatArray]:
-    """Return factors to start from: near one, so that a component begins as nearly constant in most modes."""
+    """Return random starting factors close to one, so that a component is nearly constant in most modes."""
     factors = [1.0 + 0.3 * random.standard_normal((mode.size, rank)) for mode in modes]
     factors[0] *= amplitude * random.standard_normal(rank)
     return balanced(factors)
@@ -269,7 +269,7 @@ def _loss(residual: Single, scale: float) -> float:
 
 
 def factor_at(mode: Mode, factor: Single, x: FloatArray) -> Single:
-    """Return the factor function of a mode at rows, (N, R); a category that was not measured has the mean of all."""
+    """Return the factor function of a mode at rows, shape (N, R); an unmeasured category has the mean of all."""
     first, weights = mode.basis(x)
     values: Single = factor[first]
     if mode.kind == "categorical":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named columns of a table as the matrix that a model takes: texts become codes, bad rows are left out."""
+"""Convert named columns of a table to the matrix of a model: texts become codes, invalid rows are left out."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .model import FEWEST_ROWS, TensorModel
 from .modes import LARGEST, too_large
 
 MOST_LEVELS = 1000
-"""A column of texts with more different values is a name of the rows, not a parameter."""
+"""A column of texts with more distinct values is a name of the rows, not a parameter."""
 MOST_CATEGORIES = 200
 NOTE_ROWS, NOTE_VALUES, NOTE_RANGE, NOTE_RATIO = 200, 50, 0.2, 1.2
-"""When numbers may be names of categories: the least number of rows, the most values of the parameter, the least change
-of its mean log time, and the least ratio of von Neumann."""
+"""Conditions for a note that numbers may be names of categories: least number of rows, largest number of values of the
+parameter, least change of its mean log time, and least von Neumann ratio."""
 UNKNOWN = -1.0
-"""Code of a category that was not measured."""
+"""Code of an unmeasured category."""
 
 
 @dataclass(frozen=True)
 class ColumnModel:
     """A model of named parameters.
 
-    levels: what the codes of categorical columns of texts mean, by parameter. target: the column that is predicted.
+    levels: for columns of texts, the texts of the codes, by parameter. target: the predicted column.
     """
 
     parameters: tuple[str, ...]
@@ -40,9 +40,9 @@ class ColumnModel:
     model: TensorModel
 
     def matrix(self, columns: Mapping[str, Any]) -> FloatArray:
-        """Return the rows of a table as the model takes them, (N, d); NaN where a value is missing.
+        """Return the rows of a table as a matrix for the model, shape (N, d); NaN for a missing value.
 
-        Raises ModelingError for a parameter without a column, or a column of texts where numbers are needed.
+        Raises ModelingError for a parameter without a column, or for a column of texts if the parameter is numeric.
         """
         columns = columns_in(columns, self.parameters)
         if missing := [name for name in self.parameters if name not in columns]:
@@ -52,7 +52,7 @@ class ColumnModel:
     def measured(self, columns: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
         """Return the rows (N, d) and times (N,) of a table that have all parameters and a positive time.
 
-        Raises ModelingError for a column that is missing or of texts, and where no row is complete.
+        Raises ModelingError for a column that is missing or of texts, and if no row is complete.
         """
         columns = columns_in(columns, (*self.parameters, self.target))
         if self.target not in columns:
@@ -77,12 +77,17 @@ def fit_columns(
     place: Callable[[int], str] = "row {}".format,
     **options: object,
 ) -> tuple[ColumnModel, FloatArray, FloatArray, tuple[str, ...]]:
-    """Fit a model of a column of a table; return it with the rows (N, d) and times (N,) that were used, and notes.
+    """Fit a model of a column of a table; return the model, the used rows (N, d) and times (N,), and notes.
 
-    columns: arrays or lists by name, or a data frame. parameters: columns to use; none: all but the target.
-    categorical: those without an order; columns of texts always are. spacing: "uniform" or "geometric" by parameter.
-    place: how notes and errors name a row, by its number from 0. options: of `TensorModel`. Rows with missing values,
-    or whose time is not positive and finite, are left out with a note. Raises ModelingError for what cannot be modeled.
+    - columns: arrays or lists by name, or a data frame.
+    - parameters: columns to use; default: all except the target.
+    - categorical: columns whose values have no order; columns of texts are always categorical.
+    - spacing: "uniform" or "geometric" by parameter.
+    - place: function from the index of a row to its name in notes and errors.
+    - options: of `TensorModel`.
+
+    Rows with missing values, or with a time that is not positive and finite, are left out with a note. Raises
+    ModelingError for data that cannot be modeled.
     """
     names = tuple(dict.fromkeys(parameters)) or tuple(name for name in map(str, columns) if name != target)
     spacing = spacing or {}
@@ -132,7 +137,7 @@ def _require_named(columns: Mapping[str, Any], names: Sequence[str]) -> None:
 
 
 def hidden_pairs(model: ColumnModel, x: FloatArray) -> list[list[str]]:
-    """Return for each row (N, d) the pairs "a*b" of parameters that no measured row has combined so."""
+    """Return for each row (N, d) the pairs "a*b" of parameters whose combination of values was not measured."""
     pairs = [f"{model.parameters[one]}*{model.parameters[other]}" for one, other in model.model.support_.pairs]
     result: list[list[str]] = [[] for _ in x]
     good = np.flatnonzero(np.isfinite(x).all(axis=1))
@@ -143,10 +148,10 @@ def hidden_pairs(model: ColumnModel, x: FloatArray) -> list[list[str]]:
 
 
 def _jumping(model: ColumnModel, x: FloatArray) -> list[str]:
-    """Return numeric parameters of a few whole numbers over which time goes up and down as it does over names.
+    """Return numeric parameters with few whole numbers over which time varies without a trend, like over names.
 
-    By the ratio of von Neumann ("Distribution of the ratio of the mean square successive difference to the variance",
-    1941), which is near 0 for a trend and 2 on average for values in random order.
+    The criterion is the ratio of von Neumann ("Distribution of the ratio of the mean square successive difference to
+    the variance", 1941), which is near 0 for a trend, and on average 2 for values in random order.
     """
     result = []
     rows = x[:NOTE_ROWS]
@@ -199,7 +204,7 @@ def _usable(
 
 
 def _few_rows(x: FloatArray) -> list[str]:
-    """Return what so few rows (N, d) leave open: a log-additive model has a constant and a slope for each parameter."""
+    """Return notes if there are too few rows (N, d): a log-additive model has a constant and a slope per parameter."""
     notes, varying = [], int(np.sum(np.ptp(x, axis=0) > 0))
     if len(x) < FEWEST_ROWS:
         notes.append(
@@ -222,7 +227,7 @@ def _levels(name: str, column: Column) -> tuple[str, ...]:
 def _coded(
     name: str, column: Column, levels: Sequence[str] | None, place: Callable[[int], str] = "row {}".format
 ) -> FloatArray:
-    """Return a column as numbers: codes of texts, `UNKNOWN` for a text that no level is, NaN for none."""
+    """Return a column as numbers: codes of texts, `UNKNOWN` for a text that is not a level, NaN for a missing value."""
     if levels is not None:
         codes = {level: float(code) for code, level in enumerate(levels)}
         texts = [_text(value) for value in column] if isinstance(column, np.ndarray) else column
@@ -247,21 +252,21 @@ def _text(value: float) -> str:
 
 
 def parameter_number(model: ColumnModel, name: str) -> int:
-    """Return the place of a parameter. Raises ModelingError that lists those there are."""
+    """Return the index of a parameter. Raises ModelingError with the existing parameters."""
     if name not in model.parameters:
         raise ModelingError(f"no parameter {name!r} in this model; it has: {', '.join(model.parameters)}")
     return model.parameters.index(name)
 
 
 def measured_values(model: ColumnModel, name: str) -> FloatArray:
-    """Return values of a parameter that can be looked at: all measured ones if these are few, else knots."""
+    """Return representative values of a parameter: all measured ones if they are few, otherwise knots."""
     number = parameter_number(model, name)
     found = model.model.values_[number]
     return found if len(found) else values_of_knots(model.model, number)
 
 
 def values_of_knots(fitted: TensorModel, number: int) -> FloatArray:
-    """Return the knots of a parameter in its units, within the measured range, without the rounding of logarithms."""
+    """Return the knots of a parameter in its units inside of the measured range, without rounding errors."""
     low, high = fitted.low_[number], fitted.high_[number]
     for mode in fitted.modes_:
         if mode.parameters == (number,):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model says of its parameters: main effects, pairwise effects, and shares of the variance of log time; and how
-it goes on beyond what was measured."""
+"""Explain a model: main effects and pairwise effects of its parameters, shares of the variance of log time, and the
+extrapolation beyond the measured values."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from ..experiment import FloatArray
 from .columns import ColumnModel, measured_values
 
 SAMPLE = 4096
-"""Points that averages over the other parameters are taken of."""
+"""Number of points for averages over the other parameters."""
 MOST_VALUES = 33
 MOST_BEYOND, POINTS_BEYOND = 8.0, 8
-"""The largest factor, or else the width of the range, by which a model is shown beyond it, and in how many points."""
-_RANGE = np.finfo(np.float64)  # ends of intervals beyond it are 0 or infinite, which have no logarithm
+"""Extrapolations are shown up to this factor beyond the measured range, or by the width of the range, with this number
+of points."""
+_RANGE = np.finfo(np.float64)  # larger or smaller ends of intervals would be infinite or 0, without a logarithm
 
 
 @dataclass(frozen=True)
 class Effect:
-    """The mean of log time over all other parameters at values of one, relative to the mean of all.
+    """The mean of log time over all other parameters, by values of one parameter, relative to the total mean.
 
-    share: of the variance of log time that the parameter explains by itself (first-order Sobol index); total: with all
-    that it takes part in.
+    share: share of the variance of log time that the parameter explains alone (first-order Sobol index). total: share
+    including all interactions of the parameter (total Sobol index).
     """
 
     parameter: str
@@ -37,7 +38,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Tried:
-    """A model that was tried: its numbers and components, its error (MLogQ) on held-out rows, whether it was kept."""
+    """A tried model: its number of entries and components, its error (MLogQ) on held-out rows, whether it was kept."""
 
     name: str
     size: int
@@ -48,10 +49,10 @@ class Tried:
 
 @dataclass(frozen=True)
 class Beyond:
-    """The mean of log time over all other parameters, relative to the mean of all, with its 90 % interval, by values of
-    a parameter of which the first `inside` were measured, and the others are beyond the largest measured one.
+    """The mean of log time over all other parameters by values of one parameter, with its 90 % interval.
 
-    forms: the trends by which the model goes on, as `TensorModel.extrapolation` names them.
+    It is relative to the total mean. The first `inside` values are measured; the others are larger than all measured
+    values. forms: the trends of the extrapolation, with names from `TensorModel.extrapolation`.
     """
 
     parameter: str
@@ -65,7 +66,7 @@ class Beyond:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two parameters, and the share of the variance of log time that they explain only together."""
+    """Two parameters, and the share of the variance of log time that their interaction explains."""
 
     first: str
     second: str
@@ -75,7 +76,7 @@ class Pair:
 def main_effects(model: ColumnModel, seed: int = 0) -> list[Effect]:
     """Return the effects of all parameters, the largest total share first.
 
-    Other parameters are drawn independently and evenly from the values that were measured, or from the knots.
+    The other parameters are drawn independently and uniformly from the measured values, or from the knots.
     """
     base, again, values = _samples(model, seed)
     logs, logs_again = _logs(model, base), _logs(model, again)
@@ -116,7 +117,7 @@ def pair_effects(model: ColumnModel, names: Sequence[str], seed: int = 0) -> lis
 
 
 def continuations(model: ColumnModel, seed: int = 0) -> list[Beyond]:
-    """Return how the model goes on beyond the largest value of each parameter with an order, in their order."""
+    """Return the extrapolation of the model beyond the largest value of each parameter with an order."""
     base, _, values = _samples(model, seed)
     mean = float(_logs(model, base).mean()) + model.model.center_
     result = []
@@ -143,7 +144,7 @@ def continuations(model: ColumnModel, seed: int = 0) -> list[Beyond]:
 
 
 def _beyond(low: float, high: float, whole: bool) -> FloatArray:
-    """Return places above the largest value."""
+    """Return values above the largest measured value."""
     if low > 0.0:
         places = np.geomspace(high, high * min(high / low, MOST_BEYOND), POINTS_BEYOND + 1)
     else:
@@ -153,7 +154,7 @@ def _beyond(low: float, high: float, whole: bool) -> FloatArray:
 
 
 def tried_models(model: ColumnModel) -> list[Tried]:
-    """Return what the choice of the model tried, in that order; nothing of models of earlier versions."""
+    """Return the models tried by the selection, in order; empty for models of earlier versions."""
     scale = model.model.scale_
     return [Tried(one.name, one.parameters, one.rank, one.error * scale, one.kept) for one in model.model.steps_]
 
@@ -182,7 +183,7 @@ def _shown(values: FloatArray) -> FloatArray:
 
 
 def _labels(model: ColumnModel, name: str, values: FloatArray) -> tuple[float | str, ...]:
-    """Return values as they are shown: numbers, or texts of categories, which have no scale."""
+    """Return values for views: numbers, or texts of categories."""
     levels = model.levels.get(name)
     if levels is None:
         return tuple(f"{value:g}" if name in model.categorical else float(value) for value in values)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rows are held out: all repetitions of a configuration together, so that errors are those of new ones."""
+"""Select held-out rows: all repetitions of a configuration together, so that errors apply to new configurations."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from ..experiment import FloatArray
 from .modes import IntArray
 
 FOLDS, FINE_FOLDS = 4, 10
-"""Parts of few rows that hyper-parameters are chosen with, and that the errors of a quick model are measured with."""
+"""Number of folds of few rows for the choice of hyper-parameters, and for the errors of a simple model."""
 MANY_ROWS, MOST_HELD = 4000, 2000
-"""So many rows have one part that is held out, a fifth of them and at most so many."""
+"""From this number of rows on there is one held-out part: a fifth of the rows, and at most the second number."""
 LEAST_CONFIGURATIONS = 4
-"""Of fewer configurations rows are held out one by one."""
+"""With fewer configurations, rows are held out individually."""
 MOSTLY_SINGLE = 0.9
-"""Configurations per row from which on rows are held out one by one, too: what few repetitions show hardly counts."""
+"""Rows are also held out individually if there are at least this many configurations per row (few repetitions)."""
 
 
 def held_out_folds(
     x: FloatArray, categorical: Sequence[int] = (), parts: int = FOLDS
 ) -> list[tuple[IntArray, IntArray]]:
-    """Return numbers of rows that train and that are held out: a part of many rows, each row once of few.
+    """Return indices of training rows and held-out rows: one pair for many rows, cross-validation folds for few.
 
     x: rows (N, d) in random order. Rows of the same configuration are on the same side, unless all parameters are
-    categorical and all their combinations were measured: then there is no other configuration.
+    categorical and all their combinations were measured, so that there are no new configurations.
     """
     count, group = len(x), _together(x, categorical)
     different = int(group.max(initial=-1)) + 1
@@ -37,18 +37,18 @@ def held_out_folds(
     rows_until = np.cumsum(np.bincount(group))
     last = int(np.searchsorted(rows_until, min(count // 5, MOST_HELD)))
     held = group <= last
-    if 2 * rows_until[last] > count:  # a configuration with most of the rows stays on the side that trains
+    if 2 * rows_until[last] > count:  # a configuration with most of the rows stays in the training rows
         held = group < last if last else group > 0
     return [(np.flatnonzero(~held), np.flatnonzero(held))]
 
 
 def independent(x: FloatArray, categorical: Sequence[int] = ()) -> IntArray:
-    """Return numbers of held-out rows whose errors are independent: one of each configuration."""
+    """Return indices of held-out rows with independent errors: one row of each configuration."""
     return np.unique(_together(x, categorical), return_index=True)[1]
 
 
 def _together(x: FloatArray, categorical: Sequence[int]) -> IntArray:
-    """Return the number of the set of rows that each row is held out with, (N,)."""
+    """Return for each row the number of its set of rows that are held out together, shape (N,)."""
     group = configurations(x)
     different = int(group.max(initial=-1)) + 1
     distinct = {column: len(np.unique(x[:, column])) for column in range(x.shape[1])}
@@ -59,7 +59,7 @@ def _together(x: FloatArray, categorical: Sequence[int]) -> IntArray:
 
 
 def configurations(x: FloatArray) -> IntArray:
-    """Return the number of the configuration of each row, (N,), in the order in which they first come."""
+    """Return the number of the configuration of each row, shape (N,), in order of first occurrence."""
     if not x.shape[1]:
         return np.zeros(len(x), dtype=np.intp)
     _, first, inverse = np.unique(x, axis=0, return_index=True, return_inverse=True)

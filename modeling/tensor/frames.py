@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data frames, and columns of any kind, as numbers and texts, with errors that name the column at fault."""
+"""Convert data frames and columns of any kind to numbers and texts; errors name the wrong column."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from ..errors import ModelingError
 
 Column = NDArray[np.float64] | Sequence[str]
-# The types of missing values of pandas, which is not imported here.
+# Names of the types of missing values in pandas, which is not imported here.
 _MISSING = ("NAType", "NaTType")
 
 
 def numbers_in(data: Any) -> Any:
-    """Return a data frame or series of pandas with its columns as floats; any other data as they are.
+    """Return a data frame or series of pandas with its columns as floats; other data are returned unchanged.
 
-    Raises ValueError that names the column and the row (counted from 0) of a value that is no finite number: a missing
-    one (NaN, NA, None), a text, a date.
+    Raises ValueError with the column and the row (from 0) of a value that is not a finite number: a missing value (NaN,
+    NA, None), a text, a date.
     """
     if not hasattr(data, "iloc"):
         return data
@@ -43,9 +43,9 @@ def numbers_in(data: Any) -> Any:
 def columns_in(table: Mapping[str, Any], names: Collection[str] | None = None) -> dict[str, Column]:
     """Return the columns of a table, such as a data frame, as numbers (NaN: missing) or texts ("": missing).
 
-    names: of the columns that are used, None: all.
+    names: names of the columns to use, None: all.
 
-    Raises ModelingError that names the column and the row (counted from 0) of a value that is neither.
+    Raises ModelingError with the column and the row (from 0) of a value that is neither a number nor a text.
     """
     if hasattr(table, "columns") and len(set(table.columns)) < len(table.columns):
         names = list(table.columns)

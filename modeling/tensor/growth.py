@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the error of a tensor model falls with the number of rows: models of parts of them, on rows held out."""
+"""The error of a tensor model by the number of rows: models of parts of the rows, tested on held-out rows."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .folds import held_out_folds
 from .model import TensorModel
 
 FIRST_ROWS, MOST_ROWS = 16, 32_768
-"""Rows of the first model, doubled until there are no more, and rows that are looked at."""
+"""Rows of the first model (then doubled for each further model), and largest number of used rows."""
 
 
 @dataclass(frozen=True)
 class ErrorAt:
-    """The error (MLogQ) on held-out rows of models of so many rows, the mean over the parts that were held out."""
+    """The error (MLogQ) on held-out rows of models of a number of rows; mean over folds."""
 
     rows: int
     error: float
@@ -28,10 +28,10 @@ class ErrorAt:
 def error_by_rows(
     model: ColumnModel, x: FloatArray, times: FloatArray, time_budget: float = 0.3, seed: int = 0
 ) -> list[ErrorAt]:
-    """Return the error of models like `model` by the number of rows, at most those of the parts that train.
+    """Return the error of models like `model` by the number of rows, up to the number of training rows.
 
-    x (N, d), times (N,): as `ColumnModel.measured` has them. Every model is chosen anew, with time_budget seconds, on
-    rows that the held-out ones are not among: repetitions of a configuration are held out together.
+    x (N, d), times (N,): result of `ColumnModel.measured`. Every model is selected again, with time_budget seconds, on
+    training rows only; repetitions of a configuration are held out together.
     """
     order = np.random.default_rng(seed).permutation(len(x))[:MOST_ROWS]
     x, logs = x[order], np.log(times[order])

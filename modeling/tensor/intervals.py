@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prediction intervals: conformal, with a spread that depends on where a row lies.
+"""Conformal prediction intervals with a spread that depends on the position of a row.
 
-Residuals of held-out rows give a log-additive model of their size; what is left of them after division by it has a
-quantile that holds for all rows (normalized split conformal prediction: Papadopoulos et al., 2002; Lei et al., 2018).
+A log-additive model is fitted to the size of the residuals of held-out rows. The residuals divided by this size are
+scores, whose quantile applies to all rows (normalized split conformal prediction: Papadopoulos et al., 2002; Lei et
+al., 2018).
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from .modes import Mode
 from .support import coarsened
 
 LEAST_ROWS = 30
-"""Fewer held-out rows have one spread for all."""
+"""With fewer held-out rows, all rows have the same spread."""
 RIDGE = 20.0
-"""Rows that an entry of the model of the spread is worth before it moves from the mean."""
+"""Ridge penalty of an entry of the model of the spread, in numbers of rows."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Spread:
     scores: FloatArray
 
     def scale(self, x: FloatArray) -> FloatArray:
-        """Return the typical size of the residual of each row; infinite where it is beyond what numbers can be."""
+        """Return the typical size of the residual of each row; infinite on overflow."""
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(_design(self.modes, x) @ np.concatenate([*self.coefficients, [self.offset]])))
 
@@ -49,7 +50,10 @@ class Spread:
 
 
 def spread_of(modes: Sequence[Mode], x: FloatArray, residuals: FloatArray) -> Spread:
-    """Return the spread of residuals of the logarithm at held-out rows, of which half score what the others model."""
+    """Return the spread from residuals of the logarithm at held-out rows.
+
+    Each half of the rows gives scores relative to the model of the other half.
+    """
     coarse = tuple(coarsened(mode) for mode in modes)
     used = coarse if len(x) >= LEAST_ROWS else ()
     sizes = np.log(np.abs(residuals) + 1e-3 * max(float(np.median(np.abs(residuals))), 1e-12)) if len(x) else residuals

@@ -27,51 +27,52 @@ from .trend import FORMS, choose_trend
 from .unseen import category_half_width, unlike_constant, without_logarithm
 
 SEARCH_ROWS, BUDGET_ROWS = 24_000, 12_000
-"""Rows that hyper-parameters are chosen with; the model is then fitted to all. Above so many rows the work grows."""
+"""Largest number of rows for the choice of hyper-parameters (the model is then fitted to all rows), and the number of
+rows above which the work grows."""
 PART_SWEEPS = 50
-"""Sweeps over all rows where the factors come from a part of them."""
+"""Sweeps over all rows, starting from factors of a part of the rows."""
 LOOSENING = 0.8
-"""Penalties as shares fall off with this power of the rows, as those of smoothing splines with n^(-4/5) (Wahba, "Spline
-models for observational data", 1990, chapter 4)."""
+"""Relative penalties decrease with this power of the number of rows, like n^(-4/5) for smoothing splines (Wahba,
+"Spline models for observational data", 1990, chapter 4)."""
 MEMORY_ROWS = 1 << 18
-"""Rows whose products of factors are held at a time."""
+"""Rows whose products of factors are in memory at the same time."""
 KEPT_ROWS = 8192
-"""Rows of the past that `partial_fit` keeps beside new ones."""
+"""Earlier rows that `partial_fit` keeps in addition to new ones."""
 CHUNK = 2048
 LEAST_ROWS, FEWEST_ROWS = 12, 4
-"""Fewer rows have a log-additive model; fewer still one without held-out rows."""
+"""With fewer rows than the first number the model is log-additive; with fewer than the second, without a test."""
 ADDITIVE_WORK = 1.5e8
-"""Most rows times squared knots with which log-additive models are looked at, too: that takes a second."""
+"""Log-additive models are also tried up to this product of rows and squared knots (1 s of work)."""
 LOSSES = ("log", "mlogq2")
 EXTRAPOLATIONS = ("auto", *FORMS)
 MOST_LOG = 700.0
-"""Largest logarithm of times far outside, whose exp is a number."""
+"""Limit of the logarithm of extrapolated times, so that exp does not overflow."""
 
 
 class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """CP decomposition of log times over a grid of the parameters; every row is fitted at its place between knots.
+    """CP decomposition of log times over a grid of the parameters; every row is fitted at its position between knots.
 
     Parameters
     ----------
-    categorical : numbers of the columns whose values have no order.
+    categorical : indices of the columns whose values have no order.
     spacing : "auto", or for each column "auto", "uniform" or "geometric".
     knots : None, or for each column None or the knots of its grid, in its units.
-    rank : components; None: chosen by held-out rows, as are smoothness, ridge, grids, derived modes, and how many
-        decompositions are averaged: `rank_` counts the components of all.
+    rank : number of components; None: chosen with held-out rows, like smoothness, ridge, grids, derived modes, and the
+        number of averaged decompositions. `rank_` is the number of components of all decompositions.
     smoothness, ridge : weights of the penalties; None: chosen.
     derive : whether products and ratios of two parameters may become modes.
-    loss : "log": squared error of the logarithm, robust; "mlogq2": positive factors of the time itself, by an
+    loss : "log": robust squared error of the logarithm; "mlogq2": positive factors of the time itself, by an
         interior-point Newton method (Hutter and Solomonik, SC '23, 5.3).
-    extrapolation : how the model goes on outside of the measured values: "hold" the outermost value, "linear" in
-        logarithms, or so but "damped", a power of the logarithm ("logarithmic"), a sum of "powers" with positive
-        coefficients; "auto": chosen by rows near the edge.
-    time_budget : seconds of a slow core that the choice may take, counted as work, not on a clock.
+    extrapolation : continuation outside of the measured values: "hold" (the outermost value), "linear" (in logarithms),
+        "damped" (linear with a decreasing slope), "logarithmic" (a power of the logarithm), "powers" (a sum of powers
+        with positive coefficients); "auto": chosen with rows near the edge.
+    time_budget : limit of the selection in seconds of a slow core, counted as operations, not on a clock.
     max_bytes : largest size of the stored model.
     random_state : seed of the starting factors and of the held-out rows.
 
-    Attributes: `modes_`, `factors_` (knots × rank, by mode), `rank_`, `penalty_`, `steps_` (what the choice tried),
+    Attributes: `modes_`, `factors_` (knots × rank, by mode), `rank_`, `penalty_`, `steps_` (steps of the selection),
     `error_` (MLogQ of held-out rows), `trend_`, `spread_`, `support_`, `low_`, `high_` (measured range by
-    column), `whole_` (columns of whole numbers), `values_` (measured values of columns that have few).
+    column), `whole_` (columns of whole numbers), `values_` (measured values of columns with few values).
     """
 
     modes_: tuple[Mode, ...]
@@ -112,7 +113,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @on_one_thread
     def fit(self, X: Any, y: Any) -> TensorModel:
-        """Fit to rows X (N, d) with times y > 0 (N,). Raises ValueError for what is no number or no positive time."""
+        """Fit to rows X (N, d) with times y > 0 (N,). Raises ValueError for invalid numbers and times."""
         x, times = validate_data(self, numbers_in(X), numbers_in(y), dtype=np.float64, y_numeric=True)
         _check_times(times)
         _check_places(x)
@@ -141,7 +142,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @on_one_thread
     def partial_fit(self, X: Any, y: Any) -> TensorModel:
-        """Take more rows: factors, grids and categories are updated from where they are, not fitted anew."""
+        """Add rows: factors, grids and categories are updated from their current state, not fitted again."""
         if not hasattr(self, "modes_"):
             return self.fit(X, y)
         x, times = validate_data(self, numbers_in(X), numbers_in(y), dtype=np.float64, y_numeric=True, reset=False)
@@ -150,7 +151,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         logs = np.log(times.astype(np.float64))
         self.values_ = few_values(x, self.values_)
         random = np.random.default_rng(self.seen_)
-        if not hasattr(self, "_kept"):  # a model that was stored: its predictions stand for the rows it was fitted to
+        if not hasattr(self, "_kept"):  # a loaded model: its predictions replace the unknown rows of its fit
             self._kept = self._rehearsal(random)
         old_x, old_logs = self._kept
         x, logs = np.concatenate([old_x, x]), np.concatenate([old_logs, logs])
@@ -175,19 +176,19 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Return the predicted time of each row, (N,)."""
+        """Return the predicted time of each row, shape (N,)."""
         check_is_fitted(self, "modes_")
         x = validate_data(self, numbers_in(X), dtype=np.float64, reset=False)
         return np.exp(self._logs(x))
 
     def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return predicted times and the lower and upper ends of their intervals, (N,) each.
+        """Return predicted times and the lower and upper ends of their intervals, shape (N,) each.
 
-        Outside of the measured values the interval widens with the distance, by the error that the continuation had
-        beyond the edge in the fit; where the rows have no such combination of two parameters, too (`support.py`).
-        With a category that was not measured it contains the spread of those that were. Where nothing is known it is
-        open, from 0 to infinity: another value of a parameter that was constant, a number of 0 or below where all
-        measured ones are above it.
+        - Outside of the measured values, the interval widens with the distance, by the error of the extrapolation in
+          the fit. It also widens for unmeasured combinations of two parameters (`support.py`).
+        - For an unmeasured category it contains the spread of the measured categories.
+        - It is 0 to infinity if nothing is known: for another value of a constant parameter, and for a number of 0 or
+          below if all measured numbers are positive.
         """
         check_is_fitted(self, "modes_")
         if not 0.0 < confidence < 1.0:
@@ -205,7 +206,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return np.exp(logs), np.exp(logs - below - doubt), np.exp(logs + above + doubt)
 
     def extrapolated(self, X: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return which parameters of which rows are outside of what was measured, (N, d); categories: not measured."""
+        """Return which parameters of which rows are outside of the measured values or categories, shape (N, d)."""
         check_is_fitted(self, "modes_")
         x = validate_data(self, numbers_in(X), dtype=np.float64, reset=False)
         outside = (x < self.low_) | (x > self.high_)
@@ -215,9 +216,9 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(outside)
 
     def hidden(self, X: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return which pairs of parameters, `support_.pairs`, no row has combined as each row does, (N, pairs).
+        """Return for each row which pairs of parameters (`support_.pairs`) have an unmeasured combination of values.
 
-        Outside of the measured values these are those of the nearest ones.
+        The shape is (N, pairs). Values outside of the measured range count as the nearest measured values.
         """
         check_is_fitted(self, "modes_")
         return self.support_.hidden(self._clipped(validate_data(self, numbers_in(X), dtype=np.float64, reset=False)))
@@ -260,15 +261,15 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return np.clip(x, low, high)
 
     def _unordered(self) -> list[int]:
-        """Return the columns of categories that vary."""
+        """Return the categorical columns that vary."""
         return [mode.parameters[0] for mode in self.modes_ if mode.kind == "categorical"]
 
     def _choose(
         self, modes: tuple[Mode, ...], x: FloatArray, target: FloatArray, rows: IntArray, random: np.random.Generator
     ) -> tuple[IntArray, FloatArray, list[list[FloatArray]]]:
-        """Set modes and penalty; return held-out rows, their residuals, and factors to start from by member."""
+        """Set modes and penalty; return held-out rows, their residuals, and starting factors by member."""
         rank, smoothness = START[min(len(modes), len(START)) - 1] if modes else (1, 1.0)
-        limit = max(1, self.max_bytes // 5 - 400)  # single precision, and what describes the modes
+        limit = max(1, self.max_bytes // 5 - 400)  # single precision, and the descriptions of modes
         sizes = sum(mode.size for mode in modes) or 1
         rank = self.rank or max(1, min(rank, 1 + len(x) // 40, limit // sizes))
         penalty = Penalty(self.ridge or 1e-4, self.smoothness or smoothness)
@@ -302,7 +303,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             simple, others = choose_additive(modes, x[rows], target[rows], search.folds)
             if np.abs(others).mean() < np.abs(residuals).mean():
                 self.modes_, self.penalty_, self.additive_ = modes, simple, True
-                # four parts would leave out a quarter of few rows, and show the errors of a worse model
+                # With four folds each model would lack a quarter of the few rows, and have larger errors.
                 fine = held_out_folds(x[rows], self.categorical, FINE_FOLDS)
                 _, residuals = choose_additive(modes, x[rows], target[rows], fine, (simple,))
                 held = rows[np.concatenate([test for _, test in fine])]
@@ -316,7 +317,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         searched: int,
         random: np.random.Generator,
     ) -> None:
-        """Set the factors, from those to start from, that were chosen with `searched` rows."""
+        """Set the factors by a fit from starting factors, which were selected with `searched` rows."""
         if not self.modes_:
             return
         if self.additive_:
@@ -340,7 +341,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self.fit(x, np.exp(logs))
 
     def _remember(self, x: FloatArray, logs: FloatArray, random: np.random.Generator) -> None:
-        """Keep rows of the past for `partial_fit`, all equally likely."""
+        """Keep a uniform random sample of all rows for `partial_fit`."""
         kept = random.permutation(len(x))[:KEPT_ROWS]
         self._kept = (x[kept], logs[kept])
         self.seen_ = len(x)

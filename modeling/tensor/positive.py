@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positive factors for times themselves: the loss MLogQ2 by an interior-point Newton method, and what it extrapolates.
+"""Positive factors for times: the loss MLogQ2 with an interior-point Newton method, and its extrapolation.
 
-Hutter and Solomonik, "Application performance modeling via tensor completion" (SC '23), sections 4.2.2 and 5.3: the sum
-of log² of the accuracy ratio, with a log barrier on every entry of the factors; rows of a factor by Newton's method,
-barrier parameter lowered geometrically to the ridge. Outside of the grid a factor is replaced by its best rank-one
-approximation, whose left singular vector is positive, and goes on along a line through its logarithm.
+Source: Hutter and Solomonik, "Application performance modeling via tensor completion" (SC '23), sections 4.2.2 and 5.3.
+The method minimizes the sum of log² of the accuracy ratio, with a log barrier on every entry of the factors. The rows
+of a factor are fitted with Newton's method, and the barrier parameter decreases geometrically to the ridge. Outside of
+the grid, a factor is replaced by its best rank-one approximation, whose left singular vector is positive; its logarithm
+is continued by a line.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ BARRIER, LOWERING = 1e-1, 0.2
 NEWTON_STEPS, SWEEPS_PER_BARRIER = 3, 4
 LEAST_BARRIER = 1e-7
 TO_BOUNDARY = 0.9
-"""Share of the way to the boundary that a Newton step may go."""
+"""Largest Newton step as a share of the distance to the boundary."""
 MOST_RANK = 16
 TAIL = 4
-"""Knots that the line at each end of a factor goes through."""
+"""Number of knots for the line at each end of a factor."""
 
 
 @dataclass(frozen=True)
 class PositiveFactors:
-    """Positive factors (knots, R) by mode; the product's sum is the time divided by exp(center)."""
+    """Positive factors (knots, R) by mode; the sum of their products is the time divided by exp(center)."""
 
     factors: tuple[FloatArray, ...]
     center: float
@@ -56,7 +57,7 @@ class PositiveFactors:
 def fit_positive(
     modes: Sequence[Mode], x: FloatArray, logs: FloatArray, rank: int, ridge: float, random: np.random.Generator
 ) -> PositiveFactors:
-    """Return positive factors that minimize the mean log² of the accuracy ratio of cell means, by cells of the grid."""
+    """Return positive factors that minimize the mean log² of the accuracy ratio of the means of grid cells."""
     rank = min(rank, MOST_RANK)
     center = float(np.median(logs))
     cells, target, counts = _cells(modes, x, logs - center)
@@ -109,7 +110,7 @@ def _newton(
         model = np.maximum((others * factor[at]).sum(axis=1), 1e-12)
         ratio = np.log(model) - target
         slope = weight * 2.0 * ratio / model
-        curvature = np.sqrt(weight * 2.0 * np.maximum(1.0 - ratio, 0.1)) / model  # convex where the ratio is below e
+        curvature = np.sqrt(weight * 2.0 * np.maximum(1.0 - ratio, 0.1)) / model  # convex for ratios below e
         gradient = np.zeros((size, rank))
         hessian = np.zeros((size, rank, rank))
         for row in range(size):
@@ -126,7 +127,7 @@ def _newton(
 
 
 def _continued(mode: Mode, factor: FloatArray, z: FloatArray) -> FloatArray:
-    """Return the rank-one factor at places outside of the knots, (n, R), along lines through log of its column."""
+    """Return the rank-one factor at positions outside of the knots, shape (n, R), from lines in its logarithm."""
     left, sizes, right = np.linalg.svd(factor, full_matrices=False)
     column, row = np.abs(left[:, 0]), np.abs(right[0]) * sizes[0]
     logs = np.log(np.maximum(column, 1e-300))

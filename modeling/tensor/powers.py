@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A time as a sum of products of powers and logarithms of parameters, with positive coefficients.
+"""Model a time as a sum of products of powers and logarithms of parameters, with positive coefficients.
 
-Positive coefficients keep the sum positive and let it tend to its fastest growing product outside of the data, as run
-times do. It is fitted to logarithms of times: Gauss-Newton steps, each a non-negative least-squares problem.
+With positive coefficients the sum is positive, and outside of the data it approaches its fastest growing product, like
+run times. The sum is fitted to logarithms of times with Gauss-Newton steps, each a non-negative least-squares problem.
 """
 
 from __future__ import annotations
@@ -18,28 +18,29 @@ from ..experiment import FloatArray
 from .als import huber_roots, huber_scale
 
 MOST_COLUMNS = 4
-"""Parameters whose products are looked at, those with the widest ranges."""
+"""Largest number of parameters in products: the ones with the widest ranges."""
 FACTORS = ((0.0, 0.0), (0.0, 1.0), (0.5, 0.0), (1.0, 0.0))
 """Exponents of a parameter and of its logarithm in a product."""
 STEEP_OFFSET = 0.05
-"""Stands beside the logarithm of a parameter of a grid; beside others stands 1. With 1 a time in proportion to
-1 + c·log(x) is a sum with positive coefficients for c up to 1 only: steeper logarithms, as over nodes of which the
-first needs no network, would be made of powers, which go on growing. Above 0, so that no product vanishes at the
-least value (docs/design/tensor.md).
+"""Offset of the logarithm of a parameter of a grid; the offset of other parameters is 1. With offset 1, the time
+1 + c·log(x) has positive coefficients only for c ≤ 1. Steeper logarithms, for example over nodes if one node needs no
+network, would be approximated by powers, which grow faster outside of the data. The offset is above 0, so that no
+product is 0 at the smallest value (docs/design/tensor.md).
 """
 SLOPE_STEP = 0.01
-"""Distance of logarithms that a slope is taken over."""
+"""Difference of logarithms over which a slope is computed."""
 OUTER_WEIGHT, LEAST_PLACE = 2.0, 0.02
-"""Rows count by this power of their place between the least (0) and the largest value of the parameters."""
+"""The weight of a row is this power of its mean position between the smallest (0) and the largest value (1) of the
+parameters; the second number is added to positions, so that no weight is 0."""
 STEPS, LEAST_RATIO = 3, 0.2
-"""Gauss-Newton steps, and the least share of a time that one of them aims at."""
+"""Number of Gauss-Newton steps, and the least ratio of the target of a step to the time."""
 
 
 @dataclass(frozen=True)
 class Powers:
     """The sum over products (K) of coefficients · Π (x/low)^exponent · (offset + log(x/low))^logarithm, by column (P).
 
-    capped: whether the sum may not grow faster beyond the range of a column than at its end.
+    capped: whether the growth beyond the range of a column is limited to the growth at its end.
     """
 
     columns: tuple[int, ...] = ()
@@ -51,7 +52,7 @@ class Powers:
     capped: tuple[bool, ...] = ()
 
     def logs(self, x: FloatArray) -> FloatArray:
-        """Return the logarithm of the sum for each row, (N,); below the least values logarithms stay above zero."""
+        """Return the logarithm of the sum for each row, shape (N,); below the range, logarithms are kept above 0."""
         places = self._places(x)
         exponents = (
             places @ self.exponents.T
@@ -63,8 +64,8 @@ class Powers:
     def step(self, inside: FloatArray, x: FloatArray) -> FloatArray:
         """Return the change of the logarithm from rows inside of the range to others, (N,).
 
-        Upwards along a capped column it is at most the slope at the end times the distance: a sum of powers grows ever
-        faster in logarithms, which a few values do not show.
+        For larger values of a capped column, it is at most the slope at the end of the range times the distance. A sum
+        of powers has an increasing slope in logarithms, which few values do not determine.
         """
         place = inside.copy()
         free = [column for column, capped in zip(self.columns, self.capped, strict=True) if not capped]
@@ -87,7 +88,7 @@ class Powers:
 
 
 def power_columns(x: FloatArray, columns: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...]:
-    """Return the positive columns that a sum is made of: wanted ones first, then those with the widest ranges."""
+    """Return the positive columns for the sum: wanted ones first, then the ones with the widest ranges."""
     ranges = {column: float(np.ptp(np.log(x[:, column]))) for column in columns if x[:, column].min() > 0}
     order = sorted(ranges, key=lambda column: (column not in wanted, -ranges[column]))
     return tuple(sorted(order[:MOST_COLUMNS]))
@@ -100,9 +101,9 @@ def fit_powers(
     steep: Collection[int] = (),
     capped: Collection[int] = (),
 ) -> Powers:
-    """Return a sum in proportion to the times of rows, fitted to their logarithms, to rows with large values most.
+    """Return a sum proportional to the times of rows, fitted to their logarithms with more weight on large values.
 
-    steep: columns that times can grow with many times faster than 1 + log(x/low). capped: as `Powers` has it.
+    steep: columns over which times can grow much faster than 1 + log(x/low). capped: see `Powers`.
     """
     if not columns:
         return Powers()

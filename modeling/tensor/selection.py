@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of grid, derived modes, rank and penalties by held-out rows, within a budget of work.
+"""Choose grid, derived modes, rank and penalties with held-out rows, within a budget of work.
 
-The search is greedy and warm: each step changes the decomposition that is there, runs a few sweeps on the training part
-and is kept if the error of the held-out part falls. At the end further decompositions of the same kind, from other
-random factors, are averaged with the best one for as long as that pays. Work is counted in arithmetic, not on a clock,
-so that the same data and `random_state` give the same model on every machine.
+The search is greedy with warm starts: each step changes the current decomposition, runs a few sweeps on the training
+rows, and is kept if the error of the held-out rows decreases. At the end, further decompositions of the same kind from
+other random factors are averaged with the best one, as long as this decreases the error. Work is counted in operations,
+not on a clock, so that the same data and `random_state` give the same model on every machine.
 """
 
 from __future__ import annotations
@@ -21,41 +21,42 @@ from .als import Decomposition, Penalty, Rows, Single, solve_mode, started
 from .modes import IntArray, Mode, derived_mode
 
 RATE = 3e9
-"""Operations per second that the work is counted with: one core of a slow machine."""
+"""Operations per second for the conversion of work to time: one core of a slow machine."""
 CALLS = 1.2e6
-"""Operations that calls of numpy for one mode take in a sweep, however few rows there are: 0.4 ms."""
+"""Constant cost of the numpy calls for one mode in a sweep (operations): 0.4 ms."""
 GAIN = 0.004
-"""Share of the error that a step must save to be kept."""
+"""Least relative reduction of the error by a step that is kept."""
 ALONE_GAIN = 0.04
-"""Share of the error that a step must save after which the bytes leave no room for an average of two."""
+"""The same for a step after which the size limit does not allow an average of two decompositions."""
 RANKS = (4, 8, 16, 24, 32, 48)
 SWEEPS, FEW_SWEEPS, MEMBER_SWEEPS, FINAL_SWEEPS = 20, 8, 40, 25
-"""Sweeps of a new rank, of a change to what is there, of a further decomposition to average with, and of all rows."""
+"""Sweeps for a new rank, for a change of the current decomposition, for a further averaged one, and over all rows."""
 PROMISING = 1.08
-"""A new rank whose error is less than so many times the best one, which has had more sweeps, has as many again."""
+"""A new rank gets the same number of sweeps again if its error is less than this factor times the best error, because
+the best decomposition had more sweeps."""
 MOST_MEMBERS = 4
 MOST_PRODUCTS = 640
-"""Largest number of modes times components of an average: predictions take 2 µs a row there."""
+"""Largest product of modes and components of an average; predictions then take 2 µs per row."""
 MOST_DERIVED = 3
 LIMITS = {"smoothness": 1e-14, "ridge": 1e-8}
-"""Lowest penalties that are tried."""
+"""Smallest tried penalties."""
 START = ((4, 1e-10), (4, 1e-10), (16, 1e-8), (16, 1e-6))
-"""Rank and smoothness that the search begins with, by the number of modes less one: docs/design/tensor.md."""
+"""Initial rank and smoothness of the search, by the number of modes minus one (docs/design/tensor.md)."""
 WIDER_GAIN = 0.02
-"""Share of the error that a derived mode or finer grids must save: they cost work and bytes in every later step."""
+"""Least relative reduction of the error by a derived mode or finer grids, which make later steps more expensive."""
 DERIVED_ROWS = 4096
-"""Rows that derived modes are looked for with."""
+"""Number of rows in the search for derived modes."""
 
 
 @dataclass
 class Budget:
-    """Work that is left, in operations, and the parameters that a model may have."""
+    """The remaining work (operations), and the largest number of parameters of a model."""
 
     operations: float
     parameters: int
 
     def cost(self, modes: Sequence[Mode], rank: int, rows: int, sweeps: int) -> float:
-        """Return the operations of so many sweeps, as fitted to the time of sweeps over six data sets."""
+        """Return the operations of a number of sweeps; the formula was fitted to sweeps over six data sets."""
         hats = [mode.width * rank for mode in modes]
         per_row = sum(0.36 * hat**2 + 20.0 * hat + 350.0 for hat in hats)
         per_knot = sum(mode.size for mode in modes) * (2.0 * rank**3 + 270.0 * rank**2 + 3.6e4)
@@ -64,7 +65,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the search: what was tried, and its error on held-out rows, in units of the scaled target."""
+    """One step of the search: a description, and the error on held-out rows in units of the scaled target."""
 
     name: str
     rank: int
@@ -75,9 +76,9 @@ class Step:
 
 @dataclass
 class Candidate:
-    """A decomposition with all that was chosen for it, and its errors on held-out rows.
+    """A decomposition with its hyper-parameters and its errors on held-out rows.
 
-    fits: by fold. members: others that it is averaged with, each by fold.
+    fits: by fold. members: further averaged decompositions, each by fold.
     """
 
     modes: tuple[Mode, ...]
@@ -109,7 +110,7 @@ class Search:
         budget: Budget,
         random: np.random.Generator,
     ) -> None:
-        """folds: pairs of numbers of rows that train and that are held out; target: centred and scaled."""
+        """Create the search. folds: pairs of indices of training and held-out rows. target: centred and scaled."""
         self.x, self.target, self.folds, self.budget, self.random = x, target, folds, budget, random
         self.steps: list[Step] = []
         self.fixed: frozenset[str] = frozenset()
@@ -139,7 +140,7 @@ class Search:
         return self._tune(best, ("ridge",)) if best is tuned else self._tune(self._refine(best), tuple(LIMITS))
 
     def _try(self, name: str, best: Candidate, changed: Candidate, sweeps: int, gain: float = GAIN) -> Candidate:
-        """Return the better one of two candidates, of which the second is fitted first, or the first without budget."""
+        """Fit `changed` and return the better candidate; without budget, return `best`."""
         cost = self._cost(changed, sweeps)
         if cost + self._member_cost(changed) > self.budget.operations or changed.parameters > self.budget.parameters:
             return best
@@ -156,7 +157,7 @@ class Search:
         return fitted if better else best
 
     def _averaged(self, best: Candidate) -> Candidate:
-        """Average with decompositions from other random factors as long as that pays: local minima differ."""
+        """Average with decompositions from other random factors (other local minima) as long as the error decreases."""
         while len(best.members) + 1 < MOST_MEMBERS and "members" not in self.fixed:
             count = len(best.members) + 1
             cost, components = self._member_cost(best), best.rank * (count + 1)
@@ -177,7 +178,7 @@ class Search:
         return best
 
     def _member_cost(self, candidate: Candidate) -> float:
-        """Return the work of one more decomposition to average with, and of fitting it to all rows."""
+        """Return the work of one more averaged decomposition, including its fit to all rows."""
         final = self.budget.cost(candidate.modes, candidate.rank, len(self.x), FINAL_SWEEPS)
         return self._cost(candidate, MEMBER_SWEEPS) + final
 
@@ -196,7 +197,7 @@ class Search:
         return replace(candidate, fits=fits, residuals=joined, error=float(np.abs(joined).mean()))
 
     def rows(self, modes: tuple[Mode, ...]) -> list[tuple[Rows, Rows]]:
-        """Return the rows that train and those held out of each fold, prepared for the modes."""
+        """Return the training rows and held-out rows of each fold, prepared for the modes."""
         if self._prepared is None or self._prepared[0] is not modes:
             pairs = [
                 (Rows(modes, self.x[train], self.target[train]), Rows(modes, self.x[test], self.target[test]))
@@ -206,7 +207,7 @@ class Search:
         return self._prepared[1]
 
     def _restarted(self, best: Candidate, rank: int) -> Candidate:
-        """Return a candidate of another rank, from random factors: better than adding components to what is there."""
+        """Return a candidate of another rank from random factors, which fits better than adding components."""
         return replace(best, fits=[Decomposition(started(best.modes, rank, self.random)) for _ in best.fits])
 
     def _cost(self, candidate: Candidate, sweeps: int) -> float:
@@ -214,7 +215,7 @@ class Search:
         return sum(cost(candidate.modes, candidate.rank, len(train), sweeps) for train, _ in self.folds)
 
     def _refine(self, best: Candidate) -> Candidate:
-        """Halve the cells of all grids as long as that pays."""
+        """Halve the cells of all grids as long as the error decreases enough."""
         while "cells" not in self.fixed and not all(mode.indexed for mode in best.modes):
             modes, matrices = [], []
             for mode in best.modes:
@@ -234,7 +235,7 @@ class Search:
         return best
 
     def _tune(self, best: Candidate, names: Sequence[str]) -> Candidate:
-        """Change penalties by factors of ten as long as that pays more than as many sweeps without a change."""
+        """Change penalties by factors of ten as long as this is better than the same sweeps without a change."""
         before = best.error
         best = self._try("more sweeps", best, best, FEW_SWEEPS)
         gain = max(GAIN, 1.0 - best.error / max(before, 1e-300))
@@ -252,7 +253,7 @@ class Search:
         return best
 
     def _derive(self, best: Candidate) -> Candidate:
-        """Add products and ratios of two parameters as modes as long as that pays."""
+        """Add products and ratios of two parameters as modes as long as the error decreases enough."""
         for _ in range(0 if "derived" in self.fixed else MOST_DERIVED):
             found = self._best_derived(best)
             if found is None:
@@ -268,7 +269,7 @@ class Search:
         return best
 
     def _best_derived(self, best: Candidate) -> tuple[Mode, list[FloatArray]] | None:
-        """Return the derived mode that explains most of what is left of held-out rows, and its factors by fold."""
+        """Return the derived mode that explains most of the residuals of held-out rows, and its factors by fold."""
         parameters = [mode.parameters[0] for mode in best.modes if mode.kind == "numeric" and len(mode.parameters) == 1]
         positive = [parameter for parameter in parameters if self.x[:, parameter].min() > 0]
         there = {(mode.parameters, mode.signs) for mode in best.modes}
@@ -295,7 +296,7 @@ class Search:
     def _gain(
         self, mode: Mode, penalty: Penalty, train: IntArray, test: IntArray, products: Single, held: Single
     ) -> tuple[FloatArray, float]:
-        """Return the factor of an additional mode by one update, and the mean error of held-out rows with it."""
+        """Return the factor of an additional mode after one update, and the mean error of held-out rows with it."""
         rows = Rows((mode,), self.x[train], self.target[train] - products.sum(axis=1))
         basis = rows.bases[0]
         right = (basis.transposed @ (products * rows.target[:, None])).astype(np.float64)

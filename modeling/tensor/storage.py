@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models as a JSON document and an npz archive of arrays, without pickle; both are checked when they are read."""
+"""Store models as a JSON document and an npz archive of arrays, without pickle; both are checked when read."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from .trend import Continuation, Form, Trend
 
 KIND, VERSION = "quipu tensor model", 1
 MOST_SCORES = 200
-"""Quantiles of the scores of held-out rows that are stored."""
+"""Largest number of stored quantiles of the scores of held-out rows."""
 _SINGLE = ("factor", "positive", "scores", "support_effects", "support_missing")
-"""What the arrays are called that are stored in single precision, beside the coefficients of the spread."""
+"""Names of the arrays stored in single precision, in addition to the coefficients of the spread."""
 _JOINED = ("doubles", "singles")
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
 
@@ -93,7 +93,7 @@ class _Document:
 
 
 def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
-    """Return the document and the archive of a model; the document has the checksum of the archive."""
+    """Return the document and the archive of a model; the document contains the checksum of the archive."""
     fitted = model.model
     arrays: dict[str, FloatArray] = {"low": fitted.low_, "high": fitted.high_, "whole": fitted.whole_.astype(float)}
     for number, (mode, factor) in enumerate(zip(fitted.modes_, fitted.factors_, strict=True)):
@@ -150,7 +150,7 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
 
 
 def restored(document: object, content: bytes, source: object) -> ColumnModel:
-    """Return the model of a document and its archive. Raises FormatError that names the key or array at fault."""
+    """Return the model of a document and its archive. Raises FormatError with the wrong key or array."""
     if not isinstance(document, Mapping) or document.get("kind") != KIND:
         raise FormatError(source, "is no tensor model: give a file that quipu tensor fit wrote")
     if document.get("version") != VERSION:
@@ -207,7 +207,7 @@ class _Arrays:
         self._arrays, self._source = arrays, source
 
     def of(self, name: str, shape: tuple[int, ...], default: FloatArray | None = None) -> FloatArray:
-        """Return an array of this shape; -1: any size. default: for files of versions that did not have the array."""
+        """Return an array of this shape; -1: any size. default: for files of earlier versions without the array."""
         array = self._arrays.get(name, default)
         if array is None:
             raise FormatError(self._source, f"has no array {name!r} in its .npz: fit the model again")
@@ -221,14 +221,14 @@ class _Arrays:
         return array
 
     def values(self, name: str, low: float, high: float) -> FloatArray:
-        """Return the measured values of a parameter, none where the file has none of this name."""
+        """Return the measured values of a parameter; empty if the file does not contain this name."""
         found = self.of(name, (-1,), np.empty(0))
         if len(found) and (np.any(np.diff(found) <= 0) or found[0] < low or found[-1] > high):
             raise FormatError(self._source, f"{name}: measured values must ascend, within the measured range")
         return found
 
     def mode(self, read: _ModeDocument, name: str, width: int) -> Mode:
-        """Return a mode with the knots of this name."""
+        """Return a mode with the knots in the array with this name."""
         knots = self.of(name, (-1,))
         known = all(parameter < width for parameter in read.parameters)
         if not known or not len(knots) or np.any(np.diff(knots) <= 0) or len(read.parameters) not in (1, 2):
@@ -239,7 +239,7 @@ class _Arrays:
 
 
 def _prefix(number: int) -> str:
-    """Return what the names of the arrays of a trend begin with."""
+    """Return the prefix of the names of the arrays of a trend."""
     return f"trend{number or ''}"
 
 
@@ -289,7 +289,7 @@ def _trend(read: _TrendDocument, arrays: _Arrays, prefix: str, width: int, sourc
 
 
 def _support_arrays(support: Support) -> dict[str, FloatArray]:
-    """Return what describes the support of a model; the flags of all pairs are bits of one array of bytes."""
+    """Return the arrays of the support of a model; the flags of all pairs are bits in one array of bytes."""
     flags = np.concatenate([np.empty(0, dtype=bool), *(missing.ravel() for missing in support.missing)])
     arrays = {
         "support_edges": np.concatenate([np.empty(0), *support.edges]),
@@ -331,7 +331,7 @@ def _is_single(name: str) -> bool:
 
 
 def _joined(arrays: Mapping[str, FloatArray]) -> tuple[dict[str, list[int]], dict[str, Any]]:
-    """Return the shapes of arrays, and one array of each precision that holds them: many small ones take more room."""
+    """Return the shapes of arrays, and one joined array for each precision, which is smaller than many small arrays."""
     shapes = {name: list(array.shape) for name, array in arrays.items()}
     parts: tuple[list[FloatArray], list[FloatArray]] = ([np.empty(0)], [np.empty(0)])
     for name, array in arrays.items():
@@ -343,7 +343,7 @@ def _joined(arrays: Mapping[str, FloatArray]) -> tuple[dict[str, list[int]], dic
 def _separated(
     arrays: dict[str, FloatArray], shapes: Mapping[str, Sequence[int]], source: object
 ) -> dict[str, FloatArray]:
-    """Return the arrays that were joined; a file of a version that did not join them has them by name."""
+    """Return the joined arrays; files of earlier versions contain them separately by name."""
     if not shapes:
         return arrays
     parts = [arrays.get(name, np.empty(0)) for name in _JOINED]
@@ -364,7 +364,7 @@ def _separated(
 
 
 def _arrays(content: bytes, source: object) -> dict[str, FloatArray]:
-    """Return the arrays of an npz as numbers of double precision, after their sizes were counted as a cost."""
+    """Return the arrays of an npz file in double precision, after checking the cost of their sizes."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             current().spend(4 * sum(entry.file_size for entry in archive.infolist()))
@@ -386,12 +386,12 @@ def _mode_document(mode: Mode) -> _ModeDocument:
 
 
 def _step_document(step: Step, scale: float) -> _StepDocument:
-    """Return a step of the search with its error as MLogQ, in the digits that a curve shows."""
+    """Return a step of the search with its error as MLogQ, rounded for plots."""
     return _StepDocument(step.name, step.rank, step.parameters, float(f"{step.error * scale:.4g}"), step.kept)
 
 
 def _thinned(scores: FloatArray) -> FloatArray:
-    """Return at most `MOST_SCORES` quantiles of the scores, those of the upper half more densely."""
+    """Return at most `MOST_SCORES` quantiles of the scores, with more quantiles in the upper half."""
     if len(scores) <= MOST_SCORES:
         return scores
     places = (np.arange(1, MOST_SCORES + 1)) / (MOST_SCORES + 1)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rows of a model support: combinations of two parameters that they have, and how far it may be from additive.
+"""The support of a model: measured combinations of two parameters, and the allowed deviation from an additive model.
 
-Where the ranges of all parameters hold a row, but no row is near it, a decomposition of many components can say any
-number. There it is held to a log-additive model, which every row has a part in. Points within the range of each
-variable but outside of the joint one are hidden extrapolation (Montgomery, Peck and Vining, "Introduction to linear
-regression analysis", 2012, section 3.8).
+A point can be inside of the range of each parameter without any measured row near it: hidden extrapolation (Montgomery,
+Peck and Vining, "Introduction to linear regression analysis", 2012, section 3.8). A decomposition of many components is
+not determined there. Its deviation from a log-additive model, to which all rows contribute, is therefore limited.
 """
 
 from __future__ import annotations
@@ -22,26 +21,28 @@ from .modes import Mode
 
 Flags = NDArray[np.bool_]
 CELLS = 4
-"""Cells of a numeric parameter where a coarse model of it is enough: of the spread, of log-additive effects."""
+"""Cells of a numeric parameter for coarse models: of the spread, and of log-additive effects."""
 ROWS = 8192
-"""Rows that the log-additive model is fitted to."""
+"""Largest number of rows for the fit of the log-additive model."""
 PENALTY = Penalty(1e-3, 1e-6)
 MOST_CELLS = 16
 CELL_ROWS = 20.0
-"""Rows for each combination of cells of two parameters, on average, that cells are made for."""
+"""Target for the mean number of rows per combination of cells of two parameters."""
 SHARE = 0.9
 EXPECTED = 10.0
-"""A combination that no row has is missing if so many would have it were the parameters independent: by chance that
-has a probability of exp(-10)."""
+"""An unmeasured combination counts as missing if independent parameters would give at least this number of rows; such a
+gap has probability exp(-10) by chance."""
 
 
 @dataclass(frozen=True)
 class Support:
-    """Where a model is supported by its rows.
+    """The support of a model by its rows.
 
-    columns: parameters that vary. edges: what separates the cells of each. missing: by pair of `pairs` which cells of
-    the one (rows) and the other no row has. modes, effects, center: the log-additive model of the logarithm. lowest,
-    highest, typical: deviations of the model from it at its rows; `typical` is more than `SHARE` of them are.
+    - columns: parameters that vary. edges: edges of the cells of each.
+    - missing: for each pair in `pairs`, which combinations of cells (rows: first parameter) no row has.
+    - modes, effects, center: the log-additive model of the logarithm.
+    - lowest, highest, typical: deviations of the model from the log-additive model at its rows; the share `SHARE` of
+      the deviations is below `typical`.
     """
 
     columns: tuple[int, ...] = ()
@@ -56,11 +57,11 @@ class Support:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Return the pairs of parameters, each less than the other, in order."""
+        """Return the pairs of parameters in order, with the smaller index first."""
         return [(one, other) for at, one in enumerate(self.columns) for other in self.columns[at + 1 :]]
 
     def additive(self, x: FloatArray) -> FloatArray:
-        """Return the logarithm that the log-additive model says, (N,)."""
+        """Return the logarithm predicted by the log-additive model, shape (N,)."""
         result = np.full(len(x), self.center)
         for mode, effect in zip(self.modes, self.effects, strict=True):
             first, weights = mode.basis(x)
@@ -68,16 +69,17 @@ class Support:
         return result
 
     def bounded(self, x: FloatArray, logs: FloatArray) -> FloatArray:
-        """Return the logarithms of a model, (N,), no further from additive than at the rows it was fitted to."""
+        """Return the logarithms of a model, shape (N,), with deviations from additive limited to those at its rows."""
         if not self.modes:
             return logs
         additive = self.additive(x)
         return np.asarray(np.clip(logs, additive + self.lowest, additive + self.highest))
 
     def doubt(self, x: FloatArray, logs: FloatArray, half: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return how far the interval of the logarithm reaches below and above, (N,) each; `half` where supported.
+        """Return the distances to the lower and upper end of the interval of the logarithm, shape (N,) each.
 
-        Elsewhere it has what the log-additive model says inside, and is as wide on each side as that errs at rows.
+        They are `half` if the row is supported. Otherwise the interval contains the prediction of the log-additive
+        model, and extends on each side by the error of this model at the rows.
         """
         below, above = half.copy(), half.copy()
         hidden = self.hidden(x).any(axis=1)
@@ -88,7 +90,7 @@ class Support:
         return below, above
 
     def hidden(self, x: FloatArray) -> Flags:
-        """Return which pairs of parameters have a combination in each row that is missing, (N, pairs)."""
+        """Return for each row which pairs of parameters have a missing combination, shape (N, pairs)."""
         cells = {
             column: np.searchsorted(edges, x[:, column], side="right")
             for column, edges in zip(self.columns, self.edges, strict=True)
@@ -105,7 +107,7 @@ def support_of(
 ) -> Support:
     """Return the support of a model by its rows x (N, d) and their logarithms of time (N,).
 
-    predicted: what the model says inside of its ranges; None for one that is log-additive itself.
+    predicted: predictions of the model inside of its ranges; None for a log-additive model.
     """
     kinds = {mode.parameters[0]: mode.kind for mode in modes if len(mode.parameters) == 1}
     columns = tuple(sorted(kinds))
@@ -133,14 +135,14 @@ def support_of(
 
 
 def coarsened(mode: Mode) -> Mode:
-    """Return the mode with few cells."""
+    """Return the mode with fewer cells."""
     if mode.kind == "categorical" or mode.size <= CELLS + 1:
         return mode
     return replace(mode, knots=np.linspace(mode.knots[0], mode.knots[-1], CELLS + 1), indexed=False)
 
 
 def _edges(column: FloatArray, cells: int, categorical: bool) -> FloatArray:
-    """Return what separates the cells of a parameter: its values if they are few or have no order, else quantiles."""
+    """Return the edges of the cells of a parameter: its values if they are few or unordered, otherwise quantiles."""
     values = np.unique(column)
     if categorical or len(values) <= cells:
         return np.asarray(values[1:])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One thread for the many small products of matrices of a fit, where the linear algebra library takes all cores.
+"""Limit the linear algebra library to one thread during a fit, which consists of many small matrix products.
 
-Threads that wait for each other between products of microseconds make a fit several times as long, and many more on a
-machine with other work.
+With all cores, the threads synchronize every few microseconds, which makes a fit several times slower, and much slower
+on a loaded machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _Result = TypeVar("_Result")
 
 
 def on_one_thread(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Return the function with one thread in libraries of linear algebra for as long as it runs."""
+    """Return the function, executed with one thread in linear algebra libraries."""
 
     @wraps(function)
     def limited(*arguments: _Arguments.args, **options: _Arguments.kwargs) -> _Result:

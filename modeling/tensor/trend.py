@@ -61,12 +61,13 @@ BEND_GAIN = 1e-3
 
 @dataclass(frozen=True)
 class Trend:
-    """The continuation: its form by parameter, and what the forms need.
+    """The continuation: its form by parameter, and the coefficients of the forms.
 
-    columns, logarithmic: numeric parameters, and whether their scale is logarithmic. slopes: of the logarithm of the
-    time, below and above the range, in that scale. reaches: distances over which damped slopes fall off. bends: of a
-    logarithmic trend scale, least measured place, and exponents (P, 3 + P), as `_bend` has them.
-    errors: mean error in the outermost rows by parameter, and the distance at which it was measured.
+    - columns, logarithmic: numeric parameters, and whether their scale is logarithmic.
+    - slopes: of the logarithm of the time, below and above the range, in this scale.
+    - reaches: distances over which damped slopes decrease.
+    - bends: scale, smallest measured position and exponents of logarithmic trends, shape (P, 3 + P), see `_bend`.
+    - errors: mean error in the outermost rows by parameter, and its distance.
     """
 
     columns: tuple[int, ...] = ()
@@ -271,7 +272,7 @@ def _fitted(
 def _slopes(places: Sequence[FloatArray], logs: FloatArray) -> FloatArray:
     """Return the slopes (P, 2) below and above the range of each parameter, of a log-additive model of hinges.
 
-    A hinge stands at a measured value, so that the slope of few values is that of the outermost ones.
+    Hinges are at measured values, so that with few values the slope is the slope between the outermost ones.
     """
     design = [np.ones(len(logs))]
     numbers = []
@@ -289,7 +290,7 @@ def _slopes(places: Sequence[FloatArray], logs: FloatArray) -> FloatArray:
 
 
 def _hinges(place: FloatArray) -> tuple[list[FloatArray], bool, bool]:
-    """Return the columns of a line with hinges, and whether there is one above and one below."""
+    """Return the columns of a line with hinges, and whether there is a hinge above and below."""
     values = np.unique(place)
     width = values[-1] - values[0]
     upper = values[values <= values[0] + (1.0 - TAIL) * width][-1]
@@ -303,11 +304,11 @@ def _hinges(place: FloatArray) -> tuple[list[FloatArray], bool, bool]:
 
 
 def _bend(places: Sequence[FloatArray], number: int, logs: FloatArray) -> FloatArray:
-    """Return scale s, least place, and exponents of a time in proportion to (1 + z/s)^b, (3 + P,).
+    """Return scale s, smallest position, and exponents of a time proportional to (1 + z/s)^b, shape (3 + P,).
 
-    z is how far a parameter is above its least, and b = b₀ + Σ bⱼ · (place of parameter j): what grows with a
-    parameter can depend on others. In the logarithm of a parameter this is a power of its logarithm, so a slope that
-    falls off as 1/(s + z).
+    z is the distance of a parameter from its smallest value. b = b₀ + Σ bⱼ · (position of parameter j), because the
+    growth with one parameter can depend on the others. On a logarithmic scale this is a power of the logarithm, with a
+    slope that decreases like 1/(s + z).
     """
     place = places[number] - places[number].min()
     others = [at for at in range(len(places)) if at != number]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration with the lowest predicted time: all combinations of values, or a search where these are many."""
+"""Find the configuration with the lowest predicted time among all combinations of values, or by a search."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from ..progress import steps
 from .columns import ColumnModel, hidden_pairs, measured_values, parameter_number
 
 MOST_COMBINATIONS = 200_000
-"""Combinations that are all looked at; of more, so many are drawn and the best improved one parameter at a time."""
+"""Up to this number, all combinations are evaluated. Of more, this number is drawn, and the best ones are improved in
+one parameter at a time."""
 KEPT = 50
 CHECKED = 2000
-"""Combinations whose constraints are checked between two notes of progress."""
+"""Number of combinations whose constraints are checked between two reports of progress."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A configuration with its predicted time and the interval of it.
+    """A configuration with its predicted time and interval.
 
-    extrapolated: parameters outside of what was measured. hidden: pairs "a*b" that were not measured together.
+    extrapolated: parameters outside of the measured values. hidden: pairs "a*b" with an unmeasured combination.
     """
 
     values: Mapping[str, float | str]
@@ -46,10 +47,9 @@ def best_configurations(
 ) -> list[Choice]:
     """Return the configurations with the lowest predicted times, the best first.
 
-    given: parameters that are fixed, in codes where the parameter is categorical. candidates: values of others; those
-    measured where there are none. constraints: expressions such as "ppn * tpp <= 128" that each must fulfil, as
-    `Constraint` has them. Raises ModelingError for an unknown parameter, a wrong constraint, or if nothing fulfils
-    them.
+    given: fixed parameters, as codes if categorical. candidates: values of the other parameters; default: the measured
+    ones. constraints: expressions such as "ppn * tpp <= 128" (see `Constraint`) that configurations must fulfil. Raises
+    ModelingError for an unknown parameter, a wrong constraint, or if no configuration fulfils them.
     """
     for name in (*given, *candidates):
         parameter_number(model, name)
@@ -75,7 +75,7 @@ def best_configurations(
 def _improved(
     model: ColumnModel, best: FloatArray, values: Sequence[FloatArray], predicates: Sequence[Constraint]
 ) -> FloatArray:
-    """Return points after changes of one parameter at a time, as long as one is faster."""
+    """Return points improved by changes of one parameter at a time, as long as a change is faster."""
     lowest = np.inf
     while (now := float(model.model.predict(best[:1])[0])) < lowest:
         lowest = now
@@ -91,7 +91,7 @@ def _improved(
 def _fastest(model: ColumnModel, points: FloatArray, predicates: Sequence[Constraint]) -> FloatArray:
     """Return the fastest points that fulfil all predicates, at most `KEPT`, the fastest first.
 
-    Hidden extrapolation is among them only where nothing else fulfils the predicates.
+    Points of hidden extrapolation are included only if no other point fulfils the predicates.
     """
     found: list[int] = []
     hidden: list[int] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of which the measurements say less than of any other: unseen categories, and places without a logarithm."""
+"""Rows with large uncertainty: unmeasured categories, and values without a logarithm."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ def category_half_width(
     predicted: Callable[[FloatArray], FloatArray],
     confidence: float,
 ) -> FloatArray:
-    """Return by how much a category that was not measured may move the logarithm of each row x (N, d), (N,).
+    """Return the half width of the interval of the logarithm from unmeasured categories, for each row x (N, d), (N,).
 
-    Measured and unseen categories count as draws of one normal distribution. With K measured ones the next is within
-    t(K - 1) · s · √(1 + 1/K) of their mean, s² being the mean square of what `predicted` says of the row with each
-    measured category, less `logs` (N,), which it says of the row itself, over K - 1. 0 where all categories were
-    measured. Several unseen ones are independent: their squares add up.
+    Measured and unmeasured categories are assumed to be samples of one normal distribution. With K measured categories,
+    the next one is within t(K - 1) · s · √(1 + 1/K) of their mean. s² is the sum of squares of the differences between
+    the predictions of the row with each measured category and `logs` (N,), its own prediction, divided by K - 1. The
+    result is 0 if all categories were measured. Several unmeasured categories count as independent: their squares are
+    summed.
     """
     squares = np.zeros(len(x))
     for mode in modes:
@@ -46,9 +47,9 @@ def category_half_width(
 
 
 def without_logarithm(x: FloatArray, low: FloatArray, categorical: Sequence[int]) -> NDArray[np.bool_]:
-    """Return which numbers of the rows (N, d) are 0 or below although all measured ones of the column are above it.
+    """Return which numbers of the rows (N, d) are at most 0 in a column whose measured values are all positive.
 
-    Times are modelled along the logarithm there, which has no such place. low: least measured values (d,).
+    Such a column has a logarithmic scale, in which these numbers do not exist. low: smallest measured values (d,).
     """
     result = (x <= 0.0) & (low > 0.0)
     result[:, list(categorical)] = False
@@ -56,5 +57,5 @@ def without_logarithm(x: FloatArray, low: FloatArray, categorical: Sequence[int]
 
 
 def unlike_constant(x: FloatArray, low: FloatArray, high: FloatArray) -> NDArray[np.bool_]:
-    """Return which rows (N, d) have another value of a parameter that had one only, low = high (d,) there, (N,)."""
+    """Return which rows (N, d) differ from the only measured value of a parameter (low = high, (d,)), shape (N,)."""
     return np.asarray(((low == high) & (x != low)).any(axis=1))

@@ -93,7 +93,7 @@ void quipu_mpi_finalized(void) {
 }
 
 #ifdef QUIPU_MPI_HAVE_Session_init
-static atomic_int sessions; /* begun and not ended */
+static atomic_int sessions; /* number of open sessions */
 
 static bool in_world(void) {
     int initialized = 0, finalized = 0;

@@ -7,24 +7,24 @@
 
 #include <mpi.h>
 
-/* After MPI_Init: rank, number of ranks and MPI library become attributes of the profile. */
+/* Runs after MPI_Init: writes rank, number of ranks and MPI library as attributes of the profile. */
 void quipu_mpi_initialized(void);
 #ifdef QUIPU_MPI_HAVE_Session_init
-/* Sets the same attributes after MPI_Session_init, in a program without MPI_Init. */
+/* Runs after MPI_Session_init: writes the same attributes in a program without MPI_Init. */
 void quipu_mpi_session_begun(const MPI_Session *session);
-/* After MPI_Session_finalize: as quipu_mpi_finalized if it was the last one. */
+/* Runs after MPI_Session_finalize; does the same as quipu_mpi_finalized if this was the last open session. */
 void quipu_mpi_session_ended(void);
 #endif
-/* Runs after MPI_Finalize. The profile contains all data of MPI. */
+/* Runs after MPI_Finalize, when the profile contains all data of MPI. */
 void quipu_mpi_finalized(void);
 
-/* After MPI_Cart_create and MPI_Dims_create, which has no periods. */
+/* Runs after MPI_Cart_create and MPI_Dims_create (periods: NULL). */
 void quipu_mpi_process_grid(int dimensions, const int *extents, const int *periods);
 
 /* Runs before MPI_Finalize. The ranks reduce their profiles to one file if this is requested. */
 void quipu_mpi_reduce_at_end(void);
 
-/* Ends the process, with a message, if parts of it call another MPI than that of the wrappers. */
+/* Ends the process with a message if a part of the program calls another MPI than that of the wrappers. */
 void quipu_mpi_check_family(void);
 
 #endif

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <xbt/config.h>
 
-/* Of libsimgrid, in no header: option smpi/host-speed. */
+/* Option smpi/host-speed: a variable of libsimgrid that no header declares. */
 extern double _smpi_cfg_host_speed __attribute__((weak));
 
 /* Ends a rank that does not return from MPI_Finalize, because destructors of static objects run only after the

@@ -37,7 +37,7 @@ uint64_t quipu_mpi_ask_type_size(MPI_Datatype datatype) {
     int integers, addresses, types, combiner = MPI_UNDEFINED;
     if (size > 0 && PMPI_Type_get_envelope(datatype, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
         combiner == MPI_COMBINER_NAMED) {
-        quipu_mpi_thread.type = (MPI_Datatype)0; /* a signal handler may leave from here */
+        quipu_mpi_thread.type = (MPI_Datatype)0; /* a signal handler may leave this code by longjmp */
         atomic_signal_fence(memory_order_seq_cst);
         quipu_mpi_thread.size = size;
         atomic_signal_fence(memory_order_seq_cst);
@@ -81,7 +81,7 @@ uint64_t quipu_mpi_status_bytes(const MPI_Status *status) {
     return known_size(result, bytes);
 }
 
-/* Whether neighbours -1 and +1 of one dimension of a Cartesian topology exist. */
+/* Sets whether the neighbours in directions -1 and +1 of one dimension of a Cartesian topology exist. */
 static void cartesian_neighbours(MPI_Comm comm, int dimension, bool exist[2]) {
     int before = MPI_PROC_NULL, after = MPI_PROC_NULL;
     PMPI_Cart_shift(comm, dimension, 1, &before, &after);
@@ -89,7 +89,7 @@ static void cartesian_neighbours(MPI_Comm comm, int dimension, bool exist[2]) {
     exist[1] = after != MPI_PROC_NULL;
 }
 
-/* Neighbours including MPI_PROC_NULL; *dimensions > 0 for a Cartesian topology. */
+/* Returns the number of neighbours including MPI_PROC_NULL; *dimensions > 0 for a Cartesian topology. */
 static int neighbours(MPI_Comm comm, enum quipu_mpi_direction direction, int *dimensions) {
     int topology = MPI_UNDEFINED, in = 0, out = 0, weighted = 0, rank = 0;
     *dimensions = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts and datatypes to bytes, also of the neighbours in topologies of processes. */
+/* Computes bytes from counts and datatypes, also for the neighbours in process topologies. */
 #ifndef QUIPU_MPI_BYTES_H
 #define QUIPU_MPI_BYTES_H
 
@@ -19,7 +19,7 @@ struct quipu_mpi_types {
 
 uint64_t quipu_mpi_ask_type_size(MPI_Datatype datatype);
 
-/* The datatype of an empty part may be MPI_DATATYPE_NULL or garbage: it is not looked at. */
+/* For a count of 0 the datatype is not used: it may be MPI_DATATYPE_NULL or invalid. */
 static inline uint64_t quipu_mpi_bytes(int64_t count, MPI_Datatype datatype) {
     if (count <= 0)
         return 0;
@@ -29,15 +29,15 @@ static inline uint64_t quipu_mpi_bytes(int64_t count, MPI_Datatype datatype) {
 #endif
     return (uint64_t)count * quipu_mpi_ask_type_size(datatype);
 }
-/* Bytes of `length` counts, each of `width` bytes (int or MPI_Count). */
+/* Returns the bytes of `length` counts; each count has `width` bytes (int or MPI_Count). */
 uint64_t quipu_mpi_sum(const void *counts, size_t width, int length, struct quipu_mpi_types types);
 /* Returns the bytes that a completed operation received or read. */
 uint64_t quipu_mpi_status_bytes(const MPI_Status *status);
 
 enum quipu_mpi_direction { QUIPU_MPI_IN, QUIPU_MPI_OUT };
-/* Neighbours of the topology that are not MPI_PROC_NULL. */
+/* Returns the number of neighbours of the topology that are not MPI_PROC_NULL. */
 uint64_t quipu_mpi_degree(MPI_Comm comm, enum quipu_mpi_direction direction);
-/* Bytes of the counts, one for each neighbour that is not MPI_PROC_NULL: as quipu_mpi_sum. */
+/* Returns the bytes of the counts of all neighbours that are not MPI_PROC_NULL; arguments as in quipu_mpi_sum. */
 uint64_t quipu_mpi_sum_neighbours(const void *counts, size_t width, enum quipu_mpi_direction direction, MPI_Comm comm,
                                   struct quipu_mpi_types types);
 

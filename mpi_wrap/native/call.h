@@ -23,12 +23,12 @@ struct quipu_mpi_rank {
     void *runtime;                       /* state of the rank in the runtime */
     void *active_wrapper;                /* see call.h */
     struct quipu_mpi_partners *partners; /* see partners.c */
-    double speed;                  /* simulated seconds that a second of computation here takes, 0 outside of MPI */
-    double called;                 /* simulated time at which the last operation began, by effort */
-    struct quipu_interval *since;  /* since all ranks were synchronized last */
-    struct quipu_mpi_waits *waits; /* what it waited for since then */
-    struct quipu_mpi_critical *critical; /* what it would wait for if blocks took time, see critical_smpi.c */
-    struct quipu_mpi_arrival *awaited;   /* who came to the operation that this rank is in, see wait_smpi.c */
+    double speed;                        /* simulated seconds per second of computation here; 0 outside of MPI */
+    double called;                       /* simulated time at which the last operation began, by effort */
+    struct quipu_interval *since;        /* since all ranks were synchronized last */
+    struct quipu_mpi_waits *waits;       /* causes of its waiting since then */
+    struct quipu_mpi_critical *critical; /* blocks that it waits for, see critical_smpi.c */
+    struct quipu_mpi_arrival *awaited;   /* arrivals at the operation that this rank is in, see wait_smpi.c */
 };
 /* Returns the running rank; NULL if none runs. */
 struct quipu_mpi_rank *quipu_mpi_running(void);

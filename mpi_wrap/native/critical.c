@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The metric critical_blocks: if only one call path took time, and a block always the same, by how much would ranks
- * wait in it? Each rank has a clock for each call path, which shows the blocks that it has executed and those that it
- * has waited for. Ranks that are synchronized go on when their clocks show as much as the one that is furthest.
+/* The metric critical_blocks: the blocks that ranks wait for if only one call path takes time, and each block takes the
+ * same time. Each rank has a clock for each call path: the blocks that the rank has executed, plus the blocks that it
+ * has waited for. A synchronization sets the clocks of all ranks to the largest one.
  *
- * Clocks are in tables of buckets, by the hash of the names of a call path, so that ranks need not agree about numbers
- * of call paths. A call path has one bucket in each table. A probe (delays.c) compares sums of all clocks; only where
- * they differ somewhere the clocks themselves are exchanged.
+ * The clocks are in hash tables: a call path has one bucket in each table, chosen by the hash of its names. Ranks
+ * therefore need no common numbers of call paths. A probe (delays.c) first compares a checksum of all clocks; the ranks
+ * exchange the clocks only if the checksums differ.
  *
- * A sampled call stands for calls that were not probed. The blocks that ranks wait for at these are added in the end.
+ * A sampled call represents `weight` calls. The blocks that ranks wait for at the calls without a probe are added at
+ * the end.
  */
 #include "delays.h"
 
@@ -19,8 +20,8 @@
 enum { TABLES = 4, BUCKETS = 256, ALL_BUCKETS = TABLES * BUCKETS };
 
 static uint64_t awaited[ALL_BUCKETS]; /* blocks that this rank has waited for */
-static uint64_t awaited_sum;          /* as they count in quipu_mpi_clocks */
-static double unseen[ALL_BUCKETS];    /* what ranks wait for, beyond their mean, at calls that were not probed */
+static uint64_t awaited_sum;          /* their part of the checksum quipu_mpi_clocks */
+static double unseen[ALL_BUCKETS];    /* maximum minus mean over the ranks, summed over calls without a probe */
 
 static uint32_t bucket_of(uint32_t table, uint64_t path) {
     const uint64_t mixed = (path ^ path >> 32) * UINT64_C(0x9E3779B97F4A7C15);
@@ -32,7 +33,7 @@ static uint64_t factor_of(uint32_t bucket) {
     return (mixed ^ mixed >> 29) * UINT64_C(0xBF58476D1CE4E5B9);
 }
 
-/* Threads that call at the same time have no common begin of what they executed. */
+/* Without clocks if threads call MPI at the same time: their executed blocks have no common begin. */
 static size_t executed(const struct quipu_blocks **blocks) { return quipu_mpi_concurrent ? 0 : quipu_executed(blocks); }
 
 uint64_t quipu_mpi_clocks(void) {
@@ -50,7 +51,8 @@ uint64_t quipu_mpi_clocks(void) {
     return sum;
 }
 
-/* At a probe that stands for so many calls. 0: the interval before it had several calls, for which others stand. */
+/* Adds the blocks of the calls without a probe. weight: calls that the probe represents; 0: other probes represent the
+ * calls of the interval before it. */
 static bool add_unseen(const uint64_t clocks[ALL_BUCKETS], const uint64_t most[ALL_BUCKETS], MPI_Comm comm, int ranks,
                        uint64_t weight) {
     uint64_t sums[ALL_BUCKETS];
@@ -95,7 +97,7 @@ void quipu_mpi_tell_awaited(void) {
     for (size_t i = 0; i < paths; i++)
         for (uint32_t table = 0; blocks[i].blocks != 0 && table < TABLES; table++)
             users[bucket_of(table, blocks[i].path)]++;
-    for (size_t i = 0; i < paths; i++) { /* the least of the buckets that belong to no other call path of this rank */
+    for (size_t i = 0; i < paths; i++) { /* the minimum over the buckets that no other call path of this rank uses */
         uint64_t least = UINT64_MAX, least_of_all = UINT64_MAX;
         for (uint32_t table = 0; table < TABLES; table++) {
             const uint32_t bucket = bucket_of(table, blocks[i].path);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The metric critical_blocks under SMPI: if only one call path took time, and a block always the same, by how much
- * would ranks wait in it? All ranks are in this process, so it is exact at all collective operations.
+/* The metric critical_blocks under SMPI: the blocks that ranks wait for if only one call path takes time, and each
+ * block takes the same time. All ranks are in this process, so the metric is exact at all collective operations.
  *
- * Each rank has a clock for each call path, which shows the blocks that it has executed and those that it has waited
- * for. Who waits for others in an operation goes on when its clocks show as much as theirs did when they came.
+ * Each rank has a clock for each call path: the blocks that the rank has executed, plus the blocks that it has waited
+ * for. A rank that waits for other ranks in an operation leaves it with the largest clock that they had on arrival.
  */
 #include "delays.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct quipu_mpi_critical {
-    struct quipu_mpi_blocks awaited, came; /* `came`: the clocks when this rank came to the latest operation */
+    struct quipu_mpi_blocks awaited, came; /* `came`: the clocks at the arrival at the latest operation */
 };
 
 static bool make_room(struct quipu_mpi_blocks *blocks, size_t wanted) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Delays, while the program runs: the waiting at a collective operation is charged to the call paths in which the rank
- * that came last spent more time since the synchronization before than the others did in the mean.
+/* Finds delays while the program runs. The waiting at a collective operation is charged to call paths of the last rank
+ * to arrive: those in which it spent more time since the previous synchronization than the mean of the other ranks.
  *
- * A probe (wait.c) is one reduction instead of a barrier. It finds the rank that came last, by the time since the
- * latest probe of the communicator, so that clocks of different nodes are not compared. With it travel the sums over
- * ranks of the time of call paths, in two tables of buckets: a call path has one bucket in each, by the hash of its
- * names. The sum of a call path is at most the smaller of the two (count-min sketch: Cormode and Muthukrishnan 2005).
+ * A probe (wait.c) is one reduction. It finds the last rank by the time since the latest probe of the communicator, so
+ * clocks of different nodes are not compared. The reduction also computes the sum over ranks of the time of each call
+ * path, in two hash tables: the hash of the names selects one bucket in each table. The sum of a call path is at most
+ * the smaller of its two buckets (count-min sketch: Cormode and Muthukrishnan 2005).
  */
 #include "delays.h"
 
@@ -17,17 +17,17 @@
 #include <string.h>
 
 enum { TABLES = 2, BUCKETS = 256, SCALARS = 10 };
-/* A rank that comes nearly last, by this part of the range of arrivals, and is the busiest is the late one. */
+/* If the busiest rank arrives within this part of the range of arrivals before the last one, it is the late rank. */
 static const double near = 0.1;
 
-/* Times are nanoseconds. */
+/* Data of the reduction. Times are in nanoseconds. */
 struct exchanged {
     double last, last_rank;          /* the longest time since the latest probe */
-    double busy, busy_rank, busy_at; /* of the rank with most time outside of MPI: that time, and since the probe */
-    double first, sum;               /* the shortest time since the latest probe, and the sum */
+    double busy, busy_rank, busy_at; /* rank with most time outside of MPI: this time, and the time since the probe */
+    double first, sum;               /* the shortest time since the latest probe, and the sum over ranks */
     double cost_share;
-    uint64_t least_clocks, most_clocks; /* of quipu_mpi_clocks */
-    float spent[TABLES][BUCKETS];       /* sums */
+    uint64_t least_clocks, most_clocks; /* minimum and maximum of quipu_mpi_clocks */
+    float spent[TABLES][BUCKETS];       /* sums over ranks of the time of call paths */
 };
 _Static_assert(offsetof(struct exchanged, spent) == SCALARS * sizeof(double), "no padding");
 
@@ -80,10 +80,11 @@ static uint32_t bucket_of(int table, uint64_t path) { return (uint32_t)(path >> 
 
 static double limited(uint64_t ticks, double most) {
     const double ns = (double)ticks / quipu_mpi_ticks_per_ns;
-    return ns < most ? ns : most; /* a caller got the time of a call path that lost its own */
+    return ns < most ? ns : most; /* the ticks of a caller may include the time of a call path without own time */
 }
 
-/* This rank is the late one. own, all: what it and all ranks spent. waited: by each of the others, in the mean. */
+/* Charges waiting to call paths of this rank, which is the late one. own, all: data of this rank and sums over all
+ * ranks. waited: mean time that each other rank waited. */
 static void charge(const struct quipu_mpi_since *since, const struct quipu_node *node, const struct exchanged *own,
                    const struct exchanged *all, const struct quipu_spent *spent, size_t paths, int ranks, double waited,
                    uint64_t weight) {
@@ -158,7 +159,7 @@ void quipu_mpi_begin_since(struct quipu_mpi_since *since, const struct quipu_mpi
         *since = (struct quipu_mpi_since){.interval = since->interval, .begun = probe->left};
         return;
     }
-    if (probe->last_came + cost > probe->left) { /* this rank began earlier than it thought */
+    if (probe->last_came + cost > probe->left) { /* the stored begin was too late */
         since->begun = probe->left - cost;
         since->lags = 0;
         return;
@@ -168,7 +169,8 @@ void quipu_mpi_begin_since(struct quipu_mpi_since *since, const struct quipu_mpi
     since->lag = since->lags == 0 || lag < since->lag ? lag : since->lag;
     if (++since->lags < QUIPU_MPI_LAGS)
         return;
-    since->begun += since->lag; /* always late: others began later than they thought */
+    since->begun +=
+        since->lag; /* this rank left late at all these probes: the stored begin of the other ranks was too early */
     since->lags = 0;
 }
 

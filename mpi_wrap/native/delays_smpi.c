@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Delays under SMPI: all ranks are in this process, so that each rank that waits is compared with the late one,
- * exactly, at collective operations and at messages.
+/* Finds delays under SMPI. All ranks are in this process, so each waiting rank is compared exactly with the late rank,
+ * at collective operations and at messages.
  *
- * Both are compared since the latest operation after which all ranks went on at the same moment. A rank is late because
- * of its call paths, and because it waited itself (Boehme, Geimer, Arnold, Voigtlaender, Wolf: Identifying the root
- * causes of wait states in large-scale parallel applications, 2016). So each rank keeps what it waited for since then:
- * who waits for it waits for that, too. What a rank waited for is not charged to the same two ranks again.
+ * Both ranks are compared over the interval since the latest operation after which all ranks continued at the same
+ * moment. A rank is late because of its call paths, or because it waited itself (Boehme, Geimer, Arnold, Voigtlaender,
+ * Wolf: Identifying the root causes of wait states in large-scale parallel applications, 2016). So each rank stores the
+ * causes of its own waiting in this interval; they are also causes for the ranks that wait for it. Waiting between two
+ * ranks is not charged to the same two ranks again.
  */
 #include "delays.h"
 
@@ -14,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rank that comes nearly last, by this part of the range of arrivals, and is the busiest is the late one. */
+/* If the busiest rank arrives within this part of the range of arrivals before the last one, it is the late rank. */
 static const double near = 0.1;
 
-enum { MOST_CAUSES = 64 }; /* that a rank keeps; the smallest ones are not distinguished from no cause */
+enum { MOST_CAUSES = 64 }; /* causes that a rank stores; smaller ones count as waiting without cause */
 
 struct quipu_mpi_waits {
     double whole; /* ns */
@@ -29,7 +30,7 @@ struct quipu_mpi_waits {
     } of[MOST_CAUSES]; /* the rest of `whole` has no cause */
 };
 
-/* Nodes of operations, one for all ranks that have the same call path. */
+/* Nodes of operations: one node for all ranks with the same call path. */
 struct operations {
     size_t room, used;
     struct known_operation {
@@ -164,10 +165,10 @@ static int latest(const struct quipu_mpi_arrival *arrivals, int ranks) {
     return found;
 }
 
-/* What ranks waited for one that came late. */
+/* The time that ranks waited for a late rank, by cause. */
 struct charges {
     const struct quipu_mpi_arrival *late;
-    double *excess, *of_paths; /* ns, of each call path of the late rank */
+    double *excess, *of_paths; /* ns, for each call path of the late rank */
     double of_waits[MOST_CAUSES];
     double rest;
 };
@@ -178,7 +179,7 @@ static bool begin_charges(struct charges *charges, const struct quipu_mpi_arriva
     return charges->excess != NULL;
 }
 
-/* By how much the late rank took longer in each call path, and, as the result, waited longer. */
+/* Computes how much longer the late rank took in each call path (excess). Returns how much longer it waited itself. */
 static double compare(struct charges *charges, const struct quipu_mpi_arrival *waiting) {
     const struct quipu_mpi_arrival *late = charges->late;
     size_t at = 0;
@@ -204,7 +205,8 @@ static double compare(struct charges *charges, const struct quipu_mpi_arrival *w
     return longer > 0 ? longer : 0;
 }
 
-/* A rank waited for the late one. remember: it can be late itself because of this. */
+/* Charges the time that a rank waited for the late rank. remember: store the causes, because the waiting rank may be
+ * late itself because of them. */
 static void charge(struct charges *charges, const struct quipu_mpi_arrival *waiting, double waited, bool remember) {
     const struct quipu_mpi_arrival *late = charges->late;
     struct quipu_mpi_waits *own = remember ? waits_of(waiting->rank) : NULL;

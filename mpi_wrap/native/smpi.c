@@ -22,21 +22,21 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* Of libsimgrid, in no header: how SMPI takes in what was computed since the last call. */
+/* Function of libsimgrid that no header declares: SMPI begins to measure the computation until the next call. */
 extern void smpi_bench_begin(void);
 extern void smpi_bench_end(void);
 
-/* SMPI's replacements of the functions without smpi_; only a header for programs declares them. */
+/* SMPI's replacements of gettimeofday and similar functions; only a header for programs declares them. */
 extern int smpi_gettimeofday(struct timeval *time, struct timezone *zone);
 extern int smpi_clock_gettime(clockid_t clock, struct timespec *time);
 extern unsigned int smpi_sleep(unsigned int seconds);
 extern int smpi_usleep(useconds_t microseconds);
 extern int smpi_nanosleep(const struct timespec *time, struct timespec *rest);
 
-static struct quipu_mpi_rank **ranks; /* by the actor's id */
+static struct quipu_mpi_rank **ranks; /* indexed by the id of the actor */
 static size_t room;
 
-/* The latest simulated time that the runtime got, and the rank it was for. */
+/* The latest simulated time that was passed to the runtime, and its rank. */
 static double shown_clock;
 static const struct quipu_mpi_rank *shown_rank;
 static uint64_t told_here;
@@ -57,7 +57,7 @@ static bool make_room(size_t pid) {
 struct quipu_mpi_rank *quipu_mpi_running(void) {
     const sg_actor_t actor = sg_actor_self();
     const aid_t pid = actor == NULL ? 0 : sg_actor_get_pid(actor);
-    if (pid <= 0) /* the simulator itself, or a thread that it does not know */
+    if (pid <= 0) /* the simulator itself, or a thread that is no actor */
         return NULL;
     if ((size_t)pid >= room && !make_room((size_t)pid))
         return NULL;
@@ -88,7 +88,7 @@ static uint64_t now(void) {
     return nanoseconds + (uint64_t)((double)(quipu_mpi_nanoseconds() - told_here) * rank->speed);
 }
 
-/* Other ranks run meanwhile. */
+/* Simulates the computation since the last call. Other ranks run meanwhile. */
 static void compute_effort(double speed) {
     const double seconds = quipu_computation(), begin = simgrid_get_clock();
     if (seconds > 0)
@@ -133,7 +133,7 @@ void quipu_mpi_simulated(void) {
 }
 
 /* Wrappers of functions that read or advance the simulated clock and are not operations of MPI. The previous
- * computation must be simulated first. Where SMPI's timer runs, it does this itself. */
+ * computation must be simulated first. SMPI does this itself while its timer runs. */
 static double wtime(void) {
     quipu_mpi_compute();
     return MPI_Wtime();

@@ -38,8 +38,8 @@ uint64_t quipu_mpi_wait_floor = 0;
 
 static struct quipu_mpi_rates rates; /* ticks per byte */
 static int arrivals_key = MPI_KEYVAL_INVALID;
-static int largest_tag = 32767;                          /* the least that the standard allows */
-static _Atomic uint64_t probes, probe_cost, collectives; /* collectives: calls that might have got a probe */
+static int largest_tag = 32767;                          /* the smallest upper bound that the standard allows */
+static _Atomic uint64_t probes, probe_cost, collectives; /* collectives: calls that a probe could precede */
 static uint64_t began;                                   /* ticks */
 
 /* State of the collective operations of a communicator. The program calls them one after the other. */
@@ -124,12 +124,14 @@ void quipu_mpi_choose_waits(bool world) {
     quipu_mpi_wait_mode_is_on = strcmp(mode, "off") != 0;
     if (!quipu_mpi_wait_mode_is_on || (clock != NULL && strcmp(clock, "none") == 0))
         return;
-    /* Only variables that all ranks share decide whether there are probes. */
+    /* The decision uses only variables with the same value on all ranks, so all ranks decide alike. */
     if ((sample || all) && world &&
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_arrivals, &arrivals_key, NULL) == MPI_SUCCESS)
         quipu_mpi_probe_one_of = all ? 1 : SAMPLED_ONE_OF;
     if (quipu_mpi_probe_one_of != 0 && !quipu_mpi_prepare_probes()) { /* others would wait for this process */
-        fputs("quipu: error: MPI refused what the probes of collective operations need [no-probes]\n", stderr);
+        fputs("quipu: error: MPI returned an error for an operation that the probes of collective operations need "
+              "[no-probes]\n",
+              stderr);
         PMPI_Abort(MPI_COMM_WORLD, 1);
     }
     int *bound = NULL, known = 0;

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Shorter calls have no waiting. Receives of at least this number of bytes first wait for the envelope. */
+/* Calls shorter than the first constant have no waiting. Receives of at least the second constant (bytes) first wait
+ * for the envelope. */
 enum { QUIPU_MPI_WAIT_FLOOR_NS = 1000, QUIPU_MPI_LONG_MESSAGE = 1 << 16 };
 
 /* Whether the metric wait_time is recorded. */
@@ -18,7 +19,7 @@ QUIPU_MPI_VARIABLE bool quipu_mpi_tell_waits;
 /* Whether the metric was requested. It is not recorded without a clock. */
 QUIPU_MPI_VARIABLE bool quipu_mpi_wait_mode_is_on;
 
-/* After MPI_Init: reads QUIPU_MPI_WAIT. Without MPI_COMM_WORLD (in a session) there are no probes. */
+/* Runs after MPI_Init: reads QUIPU_MPI_WAIT. Without MPI_COMM_WORLD (in a session) there are no probes. */
 void quipu_mpi_choose_waits(bool world);
 #ifndef SMPI_H
 /* One of this number of collective calls is probed; 0: none. */
@@ -28,7 +29,8 @@ QUIPU_MPI_VARIABLE uint64_t quipu_mpi_wait_floor; /* ticks */
 void quipu_mpi_report_waits(void);
 /* Adds the waiting of a call: its ticks minus the transfer time of its bytes. */
 void quipu_mpi_waited(struct quipu_node *node, uint64_t ticks, uint64_t bytes);
-/* Waits until a message can be received. Returns false if this is unknown; the call itself will report the reason. */
+/* Waits until a message can be received. Returns false if the probe failed; the receive itself then reports the error.
+ */
 bool quipu_mpi_await_message(struct quipu_node *node, int source, int tag, MPI_Comm comm);
 /* Learns the transfer rate from the receive of a message that had arrived. */
 void quipu_mpi_learn_rate(uint64_t ticks, uint64_t bytes);
@@ -78,20 +80,20 @@ static inline void quipu_mpi_after_collective(MPI_Comm comm, int result) {
 }
 #else /* Waiting in simulated time, without probes. Moments are readings of quipu_ticks. */
 struct quipu_mpi_message;
-/* Creates the side of a message of this rank; NULL if waiting is not separated. It is the argument of one of the next
- * two functions. */
+/* Creates the record of this rank's side of a message; NULL if waiting is not separated. The record is an argument of
+ * one of the next two functions. */
 struct quipu_mpi_message *quipu_mpi_message(bool receive, int peer, int tag, MPI_Comm comm);
-/* Ends a blocking call that began at `begin`. It waited until both sides of its messages had arrived. */
+/* Ends a blocking call that began at `begin`: it waited until the other side of its message had arrived. */
 void quipu_mpi_waited_for(struct quipu_node *node, uint64_t begin, struct quipu_mpi_message *message,
                           struct quipu_mpi_message *other);
-/* The message of a request. */
+/* Stores the message of a request. */
 void quipu_mpi_message_posted(MPI_Request handle, struct quipu_mpi_message *message);
-/* A persistent request, and its starts. */
+/* Store the message of a persistent request, and its starts. */
 void quipu_mpi_message_planned(MPI_Request handle, bool receive, int peer, int tag, MPI_Comm comm);
 void quipu_mpi_messages_started(int count, const MPI_Request *handles);
 /* Counts a whole call as waiting. */
 void quipu_mpi_waited_all(struct quipu_node *node, uint64_t begin);
-/* Around a wait or test function. begin: 0 for test functions. */
+/* Run before and after a wait or test function. begin: 0 for test functions. */
 struct quipu_mpi_pending {
     int count;
     MPI_Request *handles, few[32];
@@ -99,10 +101,10 @@ struct quipu_mpi_pending {
 void quipu_mpi_before_completion(struct quipu_mpi_pending *all, int count, const MPI_Request *handles);
 void quipu_mpi_after_completion(struct quipu_mpi_pending *all, const MPI_Request *handles, struct quipu_node *node,
                                 uint64_t begin);
-/* Around a collective operation; root: -1 if it has none. */
+/* Run before and after a collective operation; root: -1 if it has none. */
 void quipu_mpi_arrive(MPI_Comm comm, enum quipu_mpi_awaited awaited, int root);
 void quipu_mpi_depart(struct quipu_node *node, MPI_Comm comm, enum quipu_mpi_awaited awaited, int root, uint64_t begin);
-/* Run around a synchronization of all processes of a window. */
+/* Run before and after a synchronization of all processes of a window. */
 void quipu_mpi_arrive_at_window(MPI_Win win);
 void quipu_mpi_depart_from_window(struct quipu_node *node, MPI_Win win, uint64_t begin);
 #endif

@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of libsimgrid, in no header of C: simgrid::smpi::Comm::id() const, the same number on all ranks of a communicator. */
+/* simgrid::smpi::Comm::id() const of libsimgrid, which no C header declares: the same number on all ranks of a
+ * communicator. */
 extern int id_of(MPI_Comm comm) __asm__("_ZNK7simgrid4smpi4Comm2idEv") __attribute__((weak));
-/* And simgrid::smpi::Win::comm() const, the communicator that a window was made for. */
+/* simgrid::smpi::Win::comm() const: the communicator of a window. */
 extern MPI_Comm comm_of(MPI_Win win) __asm__("_ZNK7simgrid4smpi3Win4commEv") __attribute__((weak));
 
 bool quipu_mpi_tell_waits = false;
@@ -48,8 +49,8 @@ struct gathering {
     struct gathering *next;
     uint64_t last, root;
     int came, left;
-    bool synchronized;                   /* all ranks go on at the same moment */
-    struct quipu_mpi_blocks reached;     /* by ranks that others wait for */
+    bool synchronized;                   /* all ranks continue at the same moment */
+    struct quipu_mpi_blocks reached;     /* largest blocks of the ranks that others wait for */
     struct quipu_mpi_arrival arrivals[]; /* of each rank */
 };
 
@@ -87,7 +88,7 @@ static uint64_t **slot_of(struct table *table, uint64_t key) {
     }
 }
 
-/* The structure with this key, zeroed and added if it is new; NULL if there is no memory. */
+/* Returns the structure with this key. A new one is zeroed and added. NULL: there is no memory. */
 static void *entry_of(struct table *table, uint64_t key, size_t size) {
     if (2 * table->used >= table->room) {
         const struct table old = *table;
@@ -110,7 +111,7 @@ static void *entry_of(struct table *table, uint64_t key, size_t size) {
     return *slot;
 }
 
-/* Both: the communicator, and there the rank `rank`. */
+/* Returns a key for a communicator and a rank in it. */
 static uint64_t key_of(MPI_Comm comm, int rank) { return (uint64_t)id_of(comm) << 32 | (uint32_t)rank; }
 
 static bool is_told(MPI_Comm comm) { return quipu_mpi_tell_waits && comm != MPI_COMM_NULL && comm != MPI_COMM_SELF; }
@@ -211,7 +212,8 @@ static void add_wait(struct quipu_node *node, uint64_t begin, uint64_t until) {
         quipu_mpi_add(node, QUIPU_WAIT_TIME, until - begin);
 }
 
-/* The running rank waited for messages from `begin` on; the last one had both sides at `until`. */
+/* Adds the waiting of the running rank for messages: from `begin` to `until`, when both sides of the last message had
+ * arrived. */
 static void add_wait_for_message(struct quipu_node *node, uint64_t begin, uint64_t until) {
     add_wait(node, begin, until);
     struct quipu_mpi_rank *running = quipu_mpi_running();

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions of `import quipu`: measure, read, model, predict.
 
-Each function imports what it needs when it is called: measuring loads no modelers, and reading starts no program.
+Each function imports the necessary modules at its call: measuring loads no modelers, and reading starts no program.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ OverRanks = Literal["mean", "max", "sum"]
 
 
 def open(path: str | PathLike[str], over_ranks: OverRanks = "mean") -> RunArchive | Experiment:
-    """Return the run in a folder with `run.json`, else the experiment that is there.
+    """Read a run (a folder with `run.json`) or an experiment.
 
     Experiments are folders of runs, files of Extra-P in any of its formats, and profiles of other tools.
-    over_ranks: how the ranks of a run combine to one value in an experiment. A run has the values of every rank.
+    over_ranks: combines the values of the ranks in an experiment ("mean", "max" or "sum"). A run has the values of
+    every rank.
 
-    Raises FormatError that names the file that cannot be read, MeasurementError for a folder without a complete run,
-    and UsageError if the values of a file are combined already in another way.
+    Raises FormatError with the name of an unreadable file, MeasurementError for a folder without a complete run, and
+    UsageError if the values in a file are already combined in another way.
     """
     from pathlib import Path
 
@@ -58,13 +59,13 @@ def run(
 ) -> RunArchive:
     """Run a program once under measurement, and return the run, which is also stored below `output`.
 
-    command: the launch command as you would type it, such as "mpirun -n 4 ./heat 64", or a list of its words; there is
-    no shell. parameters: of this configuration, by name. output: the folder of the experiment. Call this again with
-    the same arguments to get the next repetition. environment: further variables for the program. timeout: seconds.
-    counts, counters, functions, python, memory, files, filter: as the options of `quipu run`.
+    command: the launch command, such as "mpirun -n 4 ./heat 64", or a list of its words; it runs without a shell.
+    parameters: values of the parameters by name. output: the folder of the experiment. Another call with the same
+    arguments makes the next repetition. environment: further variables for the program. timeout: seconds.
+    counts, counters, functions, python, memory, files, filter: the options of `quipu run` with these names.
 
-    Raises MeasurementError if the program cannot be started or measured, and RunFailed, which has what was measured
-    in `archive`, if it does not end well.
+    Raises MeasurementError if the program cannot be started or measured. Raises RunFailed if the program fails; its
+    attribute `archive` has the partial measurement.
     """
     import shlex
     from pathlib import Path
@@ -84,7 +85,7 @@ def run(
     if filter is not None:
         from quipu.report.formats import read_filter
 
-        read_filter(Path(filter))  # an error now, and not in every rank
+        read_filter(Path(filter))  # an invalid filter is reported here instead of in every rank
     options = LaunchOptions(
         clock="none" if counts else None,
         filter_file=None if filter is None else Path(filter),
@@ -108,12 +109,12 @@ def campaign(
     keep_going: bool = False,
     keep_old: bool = False,
 ) -> CampaignResult:
-    """Run all points of a campaign file that are not complete yet, and return what became of each run.
+    """Run all points of a campaign file that are not complete yet, and return the outcome of each run.
 
-    The progress is printed on stderr, only errors if `quiet`. A run that fails does not stop the others unless
-    `stop_on_error`: see `failed` of the result. keep_going, keep_old: as the options of `quipu campaign`.
+    Prints the progress on stderr; only errors if `quiet`. A failed run does not stop the other runs unless
+    `stop_on_error`; `failed` of the result lists failed runs. keep_going, keep_old: options of `quipu campaign`.
 
-    Raises FormatError for a mistake in the file, MeasurementError if the build fails or another campaign works in the
+    Raises FormatError for an error in the file, MeasurementError if the build fails or another campaign uses the
     folder, and EnvironmentProblem if a scheduler or a part of Quipu is missing.
     """
     from pathlib import Path
@@ -133,11 +134,10 @@ def campaign(
 def model(source: Experiment | str | PathLike[str], over_ranks: OverRanks | None = None) -> Analysis:
     """Return the models of all metrics of all call paths of an experiment.
 
-    source: what `open` returned for an experiment, or its path, or a file that `quipu model -o` wrote. over_ranks: for
-    a path, how the ranks of a run combine to one value (mean if it is not given). Models are kept in the cache of the
-    user, so that the second call is fast.
+    source: an experiment from `open`, its path, or a file of `quipu model -o`. over_ranks: for a path, combines the
+    values of the ranks (default "mean"). Models are stored in the cache of the user, so that a second call is fast.
 
-    Raises ModelingError if there is nothing to model, UsageError for a single run, and for a path what `open` raises.
+    Raises ModelingError if there is nothing to model, UsageError for a single run, and for a path the errors of `open`.
     """
     return _modeled(source, over_ranks)[0]
 
@@ -148,13 +148,13 @@ def predict(
     metric: str = "time",
     over_ranks: OverRanks | None = None,
 ) -> Evaluation:
-    """Return the predictions of one metric for all call paths at a point, which need not have been measured.
+    """Return the predictions of one metric for all call paths at a point, which can be outside of the measurements.
 
-    source: what `model` or `open` returned, or a path as for `model`. at: the value of each parameter by name; if it is
-    not given, the target that the campaign file of the experiment declares (source must then be a path).
+    source: a result of `model` or `open`, or a path as for `model`. at: the value of each parameter by name. Default:
+    the target that the campaign file of the experiment declares (source must then be a path).
 
     Raises UsageError for a point that does not fit the experiment, ModelingError if there are no models of the metric,
-    and what `model` raises.
+    and the errors of `model`.
     """
     from pathlib import Path
 
@@ -173,7 +173,7 @@ def predict(
 def _modeled(
     source: object, over_ranks: OverRanks | None, metrics: Sequence[str] = ()
 ) -> tuple[Analysis, Experiment | None]:
-    """Return models, and the measurements that they were made from if these are there."""
+    """Return models, and the measurements that they were fitted to if these are available."""
     from pathlib import Path
 
     from quipu.agent.load.kept_models import analyze_once
@@ -195,7 +195,7 @@ def _modeled(
 
 
 def _parameters(values: Mapping[str, float]) -> dict[str, float]:
-    """Return the values as numbers of Python, which numpy's are not. Raises UsageError that names what is none."""
+    """Convert the values, for example of numpy, to Python numbers. Raises UsageError with the name of a wrong value."""
     from numbers import Real
 
     from quipu.modeling.documents import is_parameter

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plugin of pytest: every expectation of a file `expectations.toml`, or `*.expectations.toml`, is a test.
 
-pytest loads it wherever Quipu is installed, so that nothing is imported before such a file is found. The option
-`--quipu-experiment` names another experiment than the file does, `--quipu-baseline` another baseline.
+pytest loads the plugin in every environment with Quipu, so it imports modules of Quipu only if it finds such a file.
+`--quipu-experiment` and `--quipu-baseline` replace the experiment and the baseline of the file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ExpectationsCollector(pytest.File):
     """One file of expectations."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Return a test for each expectation and each call path that it is of."""
+        """Return a test for each expectation and each of its call paths."""
         from quipu.agent.cli.check import results_of
         from quipu.modeling.errors import QuipuError
 

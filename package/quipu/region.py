@@ -13,8 +13,8 @@
     @region("solve")
     def solve(): ...
 
-Nothing happens unless `quipu run` measures the process. This file imports nothing else of Quipu: a program whose
-environment does not have Quipu may have a copy of it.
+Without `quipu run` the marks have no effect. This file imports no other module of Quipu. A program can therefore
+contain a copy of it for environments without Quipu.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _Result = TypeVar("_Result")
 
 
 def _native() -> ctypes.PyDLL | None:
-    """Return the process as a library if the runtime of Quipu is in it and measures."""
+    """Return this process as a ctypes library if it contains the runtime of Quipu and is measured; else None."""
     process = ctypes.PyDLL(None)
     try:
         if not process.quipu_active():
@@ -84,7 +84,7 @@ class region:
 
 
 class phase:
-    """One iteration of something: `with phase("step", i):`. `quipu show --iterations step` compares them."""
+    """One iteration of a phase: `with phase("step", i):`. `quipu show --iterations step` compares the iterations."""
 
     def __init__(self, name: str, iteration: int) -> None:
         """Take the name of the phase and the number of the iteration."""
@@ -106,6 +106,6 @@ class phase:
 
 
 def parameter(name: str, value: float) -> None:
-    """Name a parameter of the run: `quipu run` needs no `--param` for it."""
+    """Set a parameter of the run, so that `quipu run` needs no `--param` for it."""
     if _runtime is not None:
         _runtime.quipu_parameter(name.encode(errors="replace"), float(value))

@@ -13,7 +13,7 @@ _LINES = {CallKind.DIRECT: "solid", CallKind.VIRTUAL: "dashed", CallKind.INDIREC
 
 
 def callgraph_json(graph: CallGraph, program: str) -> dict[str, Any]:
-    """Return a call graph for JSON: its functions in order of their keys, with whom they call."""
+    """Return a call graph for JSON: its functions in order of their keys, with their callees."""
     callees = defaultdict(list)
     for call in graph.calls:
         callees[call.caller].append(
@@ -48,7 +48,7 @@ def _described(function: Function) -> dict[str, Any]:
 def metacg(graph: CallGraph, version: str) -> dict[str, Any]:
     """Return a call graph in the file format 2.0 of MetaCG, whose nodes are linker names.
 
-    Same-named static functions, which it cannot keep apart, have their keys. version: of Quipu.
+    MetaCG cannot distinguish static functions with the same name; these have their keys as names. version: of Quipu.
     """
     bearers = Counter(function.name for function in graph.functions)
     names = [function.name if bearers[function.name] == 1 else function.key for function in graph.functions]
@@ -83,7 +83,7 @@ def metacg(graph: CallGraph, version: str) -> dict[str, Any]:
 
 
 def graphviz(graph: CallGraph) -> str:
-    """Return what main may reach, of the functions with code, for Graphviz; calls that are not certain are dashed."""
+    """Return the functions with code that main may reach, for Graphviz; calls that are not certain are dashed."""
     lines = ["digraph calls {", '  node [shape=box, fontname="sans-serif"];']
     shown = [number for number, f in enumerate(graph.functions) if f.defined and graph.reachable[number]]
     for number in shown:

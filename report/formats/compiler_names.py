@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linker names of the same function in programs of different compilers.
+"""Convert the linker names of clang and flang to patterns for the linker names of other compilers.
 
-Filters are made from the names of clang and flang; Score-P sees the names of the compiler behind `scorep`. C names are
-the same everywhere. C++ names follow the Itanium C++ ABI; compilers differ in
+Quipu makes filters from the names of clang and flang; Score-P has the names of the compiler behind `scorep`. C names
+are the same for all compilers. C++ names follow the Itanium C++ ABI; compilers differ in
 
-- constructors and destructors, of which GCC may emit another variant (5.1.4.3),
-- lambdas: clang numbers those of functions that are not inline (`$_0`), GCC writes their parameters (`UliE_`),
-- parameters of templates that depend on others, whose kind clang 18 and later write (`Tn`, for instance of
-  `enable_if_t<...> = 0`), GCC before 14 not.
+- constructors and destructors: GCC may emit another variant (5.1.4.3),
+- lambdas in functions that are not inline: clang numbers them (`$_0`), GCC writes their parameters (`UliE_`),
+- template parameters that depend on others: clang 18 and later write their kind (`Tn`, for example for
+  `enable_if_t<...> = 0`), GCC before 14 does not.
 
-Back references count earlier parts of a name. Where these parts are not determined, a wildcard replaces the rest.
-Fortran: flang writes _QMmodPproc, _QMmodSsubPproc, _QMmodFhostPproc, _QQmain (flang's doc
-BijectiveInternalNameUniquing), gfortran __mod_MOD_proc, __mod.sub_MOD_proc, proc.N and, with ENTRY statements,
-master.N.proc_ with numbers of its own, MAIN__.
+Back references count earlier parts of a name. If these parts are unknown, a wildcard replaces the rest. Fortran: flang
+writes _QMmodPproc, _QMmodSsubPproc, _QMmodFhostPproc, _QQmain (flang's document BijectiveInternalNameUniquing).
+gfortran writes __mod_MOD_proc, __mod.sub_MOD_proc, proc.N, MAIN__ and, for ENTRY statements, master.N.proc_, with its
+own numbers N.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TOKEN = re.compile(
 
 
 def patterns_for(name: str, compiler: str) -> tuple[str, ...]:
-    """Return the patterns of a filter that fit a function of clang or flang as another compiler names it.
+    """Return the patterns of a filter for a function of clang or flang, in the naming of another compiler.
 
     compiler: one of `COMPILERS`. A pattern also matches other functions in two cases: internal procedures of Fortran of
     the same name in other hosts, and lambdas of the same function. Handles of MPI match the handles of every MPI, so
@@ -47,7 +47,7 @@ def patterns_for(name: str, compiler: str) -> tuple[str, ...]:
         return ((of_any_build(name) if plain == name else None) or plain,)
     if name.startswith("_Z"):
         return _itanium(name)
-    if name.startswith("_FortranA"):  # a reduction that flang makes a function of, gfortran a loop
+    if name.startswith("_FortranA"):  # a reduction: a function in flang, a loop in gfortran
         return ()
     if name == "_QQmain":
         return ("MAIN__", "main")
@@ -76,7 +76,7 @@ def _itanium(name: str) -> tuple[str, ...]:
             return _with_variants(name[: token.start()], variant, "*")
         elif token.lastgroup == "lambda":
             before = name[: token.start()]
-            # The variable that holds a lambda outside of functions is part of its name.
+            # The name of a lambda outside of functions contains the name of its variable.
             return _with_variants(before, variant, "*Ul*" if before in ("_ZN", "_ZNK") else "Ul*")
     return _with_variants(name, variant, "")
 

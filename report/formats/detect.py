@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which format a file or folder has, by what is in it and then by its suffix."""
+"""Detect the format of a file or folder by its content, or else by its suffix, and read it."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ PARSERS = {
 }
 _SUFFIXES = {".json": "Extra-P JSON", ".jsonl": "Extra-P JSON Lines", ".txt": "Extra-P text"}
 _MODELS = re.compile(rb'\s*\{\s*"format"\s*:\s*"quipu-models"')
-# A line longer than this is a whole file on one line, not one measurement.
+# A longer line is a whole file in one line and not a single measurement.
 _LONGEST_RECORD = 1 << 16
 _READ = f"{', '.join(PARSERS)}, .extra-p, and profiles of Cube, Caliper or HPCToolkit"
-_HEAD = 4096  # bytes that tell text from binary files
+_HEAD = 4096  # bytes at the beginning that distinguish text from binary files
 _EXTRAP_3, _UTF_16 = b"EXTRAP_EXPERIMENT", (b"\xff\xfe", b"\xfe\xff")
-_NAMED = 4  # configurations in a note
+_NAMED = 4  # largest number of configurations named in a note
 _ZIP = b"PK\x03\x04"
 _TAR_AT, _TAR = 257, b"ustar"
 
 
 def is_folder_of_others(path: Path) -> bool:
-    """Whether a folder holds profiles of another tool (Cube, Caliper, HPCToolkit) and no run archives of Quipu."""
+    """Return whether a folder has profiles of another tool (Cube, Caliper, HPCToolkit), without runs of Quipu."""
     if not path.is_dir() or (path / "run.json").exists() or any(path.glob("*/run.json")):
         return False
     return holds_profiles(path) or bool(caliper_files(path)) or bool(databases(path))
 
 
 def is_file_of_models(path: Path) -> bool:
-    """Whether a file is one that `quipu model -o` wrote. Raises FormatError if it cannot be read."""
+    """Return whether a file was written by `quipu model -o`. Raises FormatError if it cannot be read."""
     try:
         with path.open("rb") as file:
             return _MODELS.match(file.read(400)) is not None
@@ -61,13 +61,13 @@ def is_file_of_models(path: Path) -> bool:
 def read_experiment(path: Path | str, over_ranks: Over = "mean") -> Experiment:
     """Return the experiment in a file of Extra-P (any of its formats, also gzip), or in profiles of other tools.
 
-    Those are folders of Cube profiles, files of Caliper or folders of them, and databases of HPCToolkit or folders of
-    them. over_ranks: how the ranks of profiles combine; other formats have one value for all.
+    Profiles of other tools are folders of Cube profiles, files of Caliper, databases of HPCToolkit, and folders of
+    these files or databases. over_ranks: combines the ranks of profiles; other formats have one value for all ranks.
 
-    Configurations that are declared without any value are left out, with a note.
+    Configurations without any value are left out, with a note.
 
-    Raises FormatError naming the file and, where there are lines, the line at fault; UsageError for another
-    `over_ranks` than "mean" where there are no ranks.
+    Raises FormatError with the file and, if the format has lines, the wrong line; UsageError if `over_ranks` is not
+    "mean" for a format without ranks.
     """
     return _measured(_read(Path(path), over_ranks))
 
@@ -127,7 +127,7 @@ def _experiment(path: Path, content: bytes) -> Experiment:
 
 
 def _check_text(path: Path, head: bytes) -> None:
-    """Raise FormatError, which names the format if it is known, if a file begins as no text does."""
+    """Raise FormatError, with the format if it is known, if the beginning of a file is not text."""
     if _EXTRAP_3 in head:
         raise FormatError(
             path,
@@ -139,7 +139,7 @@ def _check_text(path: Path, head: bytes) -> None:
 
 
 def format_of(text: str, name: str = "") -> str | None:
-    """Return which of `PARSERS` fits a text; if its content does not decide, its file name does; else None."""
+    """Return the format of a text (a key of `PARSERS`) by its content, or else by its file name; None if unknown."""
     first = next((line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")), "")
     if first.split(maxsplit=1)[:1] and first.split(maxsplit=1)[0] in KEYWORDS:
         return "Extra-P text"

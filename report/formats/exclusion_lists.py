@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selections in the words of other instrumenters: GCC's options, and lists of names."""
+"""Write selections of functions for other instrumenters: options of GCC, and lists of names."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from quipu.modeling.callgraph import Function
 
 @dataclass(frozen=True)
 class GccOptions:
-    """Options for GCC that leave functions out. measured_too: names that could not be left out without others."""
+    """Options for GCC that exclude functions. measured_too: unselected functions that GCC cannot exclude separately."""
 
     options: tuple[str, ...]
     measured_too: tuple[str, ...]
 
 
 def gcc_options(functions: Iterable[Function], kept: Iterable[str]) -> GccOptions:
-    """Return the options that make gcc instrument the functions with these linker names alone, as far as it can.
+    """Return the options with which gcc instruments only the functions with these linker names, as far as possible.
 
-    GCC compares parts of names as it shows them, and parts of paths as they were given to it: what is part of a kept
-    function's name, or file, cannot be left out by it. Commas are escaped.
+    GCC compares parts of displayed names, and parts of paths as in its command line. A name or path that is part of the
+    name or path of a kept function therefore cannot be excluded. Commas are escaped.
     """
     wanted = frozenset(kept)
     all_of_them = [function for function in functions if function.defined]
     names = [_shown(function.display) for function in all_of_them if function.name in wanted]
     kept_files = {function.file for function in all_of_them if function.name in wanted}
-    # Of a path, the compiler may have been given any end.
+    # The command line of the compiler may contain any last part of a path.
     ends = {f.file: f.file.rpartition("/")[2] for f in all_of_them if f.file}
     files = {file: end for file, end in ends.items() if not any(end in other for other in kept_files)}
     dropped = {_shown(f.display) for f in all_of_them if not (f.name in wanted or f.file in files or f.start)}
@@ -42,7 +42,7 @@ def gcc_options(functions: Iterable[Function], kept: Iterable[str]) -> GccOption
 
 
 def _shown(display: str) -> str:
-    """Return a name as GCC compares it: without the parameters, and without the type of the result of templates."""
+    """Return the form of a name that GCC compares: without parameters, and without the result type of templates."""
     text = _LAMBDA.sub("{lambda}", display.replace("(anonymous namespace)", "{anonymous}"))
     start = depth = at = 0
     in_operator = False
@@ -60,7 +60,7 @@ def _shown(display: str) -> str:
 
 
 def _part(shown: str) -> str:
-    """Return the part of a name that compilers write alike, without arguments of templates; as GCC writes it."""
+    """Return the part of a name that is the same for all compilers, without template arguments, as GCC writes it."""
     if shown.endswith(">") and "operator" not in shown:
         depth = 0
         for at in range(len(shown) - 1, -1, -1):
@@ -81,5 +81,5 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def name_list(names: Iterable[str]) -> str:
-    """Return linker names, one a line and sorted, as CaPI and XRay's tools take them."""
+    """Return sorted linker names, one per line, for CaPI and XRay's tools."""
     return "".join(f"{name}\n" for name in sorted(set(names)))

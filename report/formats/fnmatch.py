@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns as fnmatch(3) reads them with no flags, in the C locale: the patterns of Score-P filter files.
+"""Match patterns of Score-P filter files, with the rules of fnmatch(3) without flags, in the C locale.
 
-The standard module `fnmatch` knows neither backslash escapes nor character classes such as `[[:alpha:]]`, so
-patterns are translated here. Matching is by bytes, as in a process that has not called setlocale(3), which is the
-state of Score-P, of the compiler and of the runtime when they read a filter.
+The standard module `fnmatch` supports neither backslash escapes nor character classes such as `[[:alpha:]]`, so
+patterns are translated here. Bytes are compared, because Score-P, the compiler and the runtime read filters without a
+call of setlocale(3).
 
 Source: POSIX.1-2017, XCU 2.13 (pattern matching notation) and XBD 9.3.5 (bracket expression).
 """
@@ -32,12 +32,12 @@ _NOTHING = rb"(?!)"
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Return whether `name` as a whole matches `pattern`."""
+    """Return whether the whole `name` matches `pattern`."""
     return _compiled(pattern).fullmatch(_bytes(name)) is not None
 
 
 def escape(name: str) -> str:
-    """Return a pattern that matches `name` and nothing else."""
+    """Return a pattern that only matches `name`."""
     return "".join("\\" + character if character in SPECIAL else character for character in name)
 
 
@@ -51,7 +51,7 @@ def _bytes(text: str) -> bytes:
 
 
 def translate(pattern: bytes) -> bytes:
-    """Return a regular expression for the whole of a name. A lone backslash at the end matches nothing."""
+    """Return a regular expression for a whole name. A single backslash at the end matches nothing."""
     out: list[bytes] = []
     at = 0
     while at < len(pattern):
@@ -120,7 +120,7 @@ def _bracket(pattern: bytes, at: int) -> tuple[bytes, int] | None:
 
 
 def _member(pattern: bytes, at: int) -> tuple[int, int] | None:
-    """Return one character of a bracket expression, unescaped, and the place after it."""
+    """Return one character of a bracket expression, unescaped, and the index after it."""
     for mark in (b".", b"="):  # [.x.] and [=x=] with one character
         if pattern[at : at + 2] == b"[" + mark and pattern[at + 3 : at + 5] == mark + b"]":
             return pattern[at + 2], at + 5

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a check as JUnit XML, which Jenkins, GitLab and most other CI systems show as tests."""
+"""Write the results of a check as JUnit XML, which Jenkins, GitLab and most other CI systems show as tests."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from quipu.modeling.expectations import State
 
 from ..check_views import CheckResult
 
-# What XML 1.0 cannot hold, not even escaped (section 2.2, Char).
+# Characters that XML 1.0 does not allow, not even escaped (section 2.2, Char).
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit_xml(title: str, results: Sequence[CheckResult]) -> str:
-    """Return a test suite with one test per result; what failed is a failure, what is undecided an error."""
+    """Return a test suite with one test per result; failed results are failures, undecided results are errors."""
     failed, undecided = (sum(one.state is state for one in results) for state in (State.FAILED, State.UNDECIDED))
     counts = {"tests": str(len(results)), "failures": str(failed), "errors": str(undecided)}
     suites = ElementTree.Element("testsuites", {"name": "quipu check", **counts})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a check as SARIF 2.1.0, which GitHub and others show at the source lines (OASIS, 27 March 2020)."""
+"""Write the results of a check as SARIF 2.1.0 (OASIS, 27 March 2020), which GitHub and others show at source lines."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _RULES = {
 def sarif_json(results: Sequence[CheckResult], root: Path, version: str, beside: Path) -> dict[str, Any]:
     """Return a SARIF log with one result for each expectation that does not hold.
 
-    root: the folder that paths are relative to, as far as they are below it. beside: the file of expectations, which is
-    the place of what has no source file, because a viewer shows nothing without a place.
+    root: paths below this folder are relative to it. beside: the file of expectations; it is the location of results
+    without source file, because viewers do not show results without location.
     """
     names = list(_RULES)
     driver = {

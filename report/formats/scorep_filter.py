@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Score-P filter files: which regions are measured.
+"""Read and write Score-P filter files, which select the measured regions.
 
 Grammar (Score-P 8.4):
 
@@ -8,10 +8,10 @@ Grammar (Score-P 8.4):
     regions := "SCOREP_REGION_NAMES_BEGIN" { rule { "MANGLED" | "DEMANGLED" | pattern } } "SCOREP_REGION_NAMES_END"
     rule    := "EXCLUDE" | "INCLUDE"
 
-Tokens are separated by space, tab and newline; a backslash keeps a space, a tab or a `#` in a token, and stays in
-the pattern, where fnmatch(3) takes it away. The writer knows one form only for linker names: the one that means the
-same to the compilers and to the runtimes, for C, C++ and Fortran, in Score-P and in Quipu. Other names, as in the
-measurements of other tools, are in a separate block as DEMANGLED.
+Tokens are separated by space, tab and newline. A backslash makes a space, a tab or a `#` part of a token; it stays in
+the pattern, where fnmatch(3) interprets it. For linker names, the writer uses only the form with the same meaning for
+compilers and runtimes, for C, C++ and Fortran, in Score-P and in Quipu. Other names, for example from measurements of
+other tools, are written as DEMANGLED in a separate block.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MARK = "# Score-P filter written by Quipu"
 
 @dataclass(frozen=True)
 class Rule:
-    """One pattern of a filter; `mangled` chooses the linker name of a region and not the name that people read."""
+    """One pattern of a filter. mangled: it applies to the linker name of a region, otherwise to the displayed name."""
 
     pattern: str
     exclude: bool
@@ -59,9 +59,9 @@ class Filter:
     def includes(self, region: Region) -> bool:
         """Return whether a region is measured: neither its file nor its name is excluded.
 
-        Rules apply in order to a region that starts as included. MPI regions are always measured; file rules do
-        not apply to a region whose file is not known. The body of an OpenMP construct has the names of its function,
-        too.
+        A region is included at first; the rules apply in order. MPI regions are always measured. File rules do not
+        apply to regions without a known file. For the body of an OpenMP construct, rules for the names of its function
+        apply, too.
         """
         if region.kind is RegionKind.MPI:
             return True
@@ -75,9 +75,9 @@ class Filter:
 
 
 def function_of_construct(name: str) -> str:
-    """Return the linker name of the function that contains an OpenMP construct, "" for the name of another region.
+    """Return the linker name of the function that contains an OpenMP construct; "" for names of other regions.
 
-    Compilers name the bodies of constructs, and Quipu tasks, after it: `solve.omp_outlined`.
+    The names of bodies of constructs and of tasks begin with the name of the function: `solve.omp_outlined`.
     """
     return next((name.partition(mark)[0] for mark in _CONSTRUCTS if mark in name), "")
 
@@ -156,7 +156,7 @@ class _Parser:
 
 
 def _tokens(line: str, parser: _Parser) -> list[str]:
-    """Split one line into tokens. As in Score-P, only the character before decides whether one is escaped."""
+    """Split one line into tokens. As in Score-P, a character is escaped if the previous character is a backslash."""
     tokens: list[str] = []
     start = 0
     for at, character in enumerate(line):
@@ -181,13 +181,13 @@ def _tokens(line: str, parser: _Parser) -> list[str]:
 def format_filter(
     names: Iterable[str], comments: Iterable[str] = (), compiler: str = "clang", dropped: Iterable[str] = ()
 ) -> str:
-    """Return the text of a filter that measures just the regions with these linker names, in the portable form.
+    """Return the text of a filter that measures only the regions with these linker names, in the portable form.
 
-    dropped: other regions. An OpenMP construct in a measured function gets a separate rule.
+    dropped: excluded regions; for an OpenMP construct in a measured function the filter has a separate rule.
 
-    Those of the names that are no linker names (`demangled`) choose by the names that people read. compiler: whose
-    linker names the filter has, see `patterns_for`. Names are sorted and escaped; each of `comments` becomes a line of
-    the header. Raises UsageError for an empty name, which no filter file can hold.
+    Names that are not linker names (`demangled`) are compared with displayed names. compiler: the compiler with whose
+    linker names the filter is written, see `patterns_for`. Names are sorted and escaped. Each of `comments` becomes a
+    line of the header. Raises UsageError for an empty name, which is impossible in a filter file.
     """
     header = [MARK, *(f"# {line}" for comment in comments for line in comment.splitlines())]
     given = set(names)
@@ -204,17 +204,17 @@ def format_filter(
 
 
 def demangled(names: Iterable[str]) -> list[str]:
-    """Return the names that are no linker names of C, C++ or Fortran (with blanks, brackets or ::), sorted."""
+    """Return, sorted, the names that are not linker names of C, C++ or Fortran (with blanks, brackets or ::)."""
     return sorted({name for name in names if _NO_LINKER_NAME.search(name)})
 
 
 def exclusion(name: str) -> str:
-    """Return the rule of a filter file that leaves out the region with this linker name."""
+    """Return the rule of a filter file that excludes the region with this linker name."""
     return f"EXCLUDE MANGLED {_checked(escape(name))}"
 
 
 def _shown(character: str) -> str:
-    """Return a character of a pattern as a filter file has it; one that could steer a terminal fits as any would."""
+    """Return a character of a pattern for a filter file; `?` for characters that control a terminal."""
     if character in " \t#":
         return "\\" + character
     if printable(character) == character and character not in "\n\0":
@@ -223,7 +223,7 @@ def _shown(character: str) -> str:
 
 
 def _checked(pattern: str) -> str:
-    """Return a pattern as a filter file has it. Raises UsageError for what none can hold."""
+    """Return a pattern for a filter file. Raises UsageError for a pattern that is impossible in a filter file."""
     if not pattern:
         raise UsageError("a region has an empty name: a filter file cannot hold it")
     if pattern in KEYWORDS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An experiment as one table, in CSV or Parquet: a row for each call path, configuration and repetition."""
+"""Write an experiment as one table in CSV or Parquet: a row for each call path, configuration and repetition."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _FORMULA = ("=", "+", "-", "@")
 EXPORTED = {"quipu.export": "experiment"}
-"""In the metadata of a file of Parquet: it is an export, and nobody's measurements."""
+"""Metadata that mark a Parquet file as an export, so that it may be overwritten."""
 
 
 def table_of(experiment: Experiment) -> Table:
-    """Return the exclusive values of all metrics, a column each (`table_columns`); empty where one was not measured.
+    """Return the exclusive values of all metrics, one column per metric (`table_columns`); missing values are empty.
 
     Rows without any value are left out. Repetitions count from 1.
     """
@@ -46,7 +46,7 @@ def table_of(experiment: Experiment) -> Table:
 def csv(experiment: Experiment) -> bytes:
     """Return the table as CSV (RFC 4180) in UTF-8, with all digits.
 
-    A text that a spreadsheet would take as a formula begins with an apostrophe (OWASP, CSV injection).
+    A text that a spreadsheet would treat as a formula gets a leading apostrophe (OWASP, CSV injection).
     """
     import pyarrow
     from pyarrow.csv import write_csv

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efficiencies as a table in the layout that TALP writes (DLB, `--talp-output-file=FILE.csv`): times in nanoseconds.
+"""Write efficiencies as a table in the layout of TALP (DLB, `--talp-output-file=FILE.csv`): times in nanoseconds.
 
-A row is a region of a run; the whole program is called Global. Columns of GPUs are 0, and so are counters that were not
-measured. Of hybrid programs the efficiencies of MPI and OpenMP are the multiplicative ones.
+A row is a region of a run; the whole program is called Global. Columns of GPUs and unmeasured counters are 0. For
+hybrid programs, the efficiencies of MPI and OpenMP are those of the multiplicative model.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RATIOS = ("Efficiency", "Balance")
 
 
 def talp_csv(runs: Iterable[tuple[RunTimes, Factors]], scopes: Sequence[int] = (-1,)) -> str:
-    """Return rows for these scopes of runs, below a row of headings. Scope -1: the program."""
+    """Return a header row and a row for each scope of each run. A scope is a call path; -1: the program."""
     lines = [",".join(COLUMNS)]
     for run, factors in runs:
         lines += [",".join(_row(run, factors, scope)) for scope in scopes]
@@ -78,7 +78,7 @@ def _row(run: RunTimes, factors: Factors, scope: int) -> list[str]:
 
 
 def _counts(run: RunTimes, scope: int) -> dict[str, str]:
-    """Return the size of a run, and what a scope counted on all ranks and threads."""
+    """Return the size of a run, and the counters of a scope, summed over all ranks and threads."""
     visits = run.sums.get("visits", np.zeros(len(run.tree)))
     tasks = np.array([name.startswith("omp task line") for name in _names(run)], dtype=bool)
     nothing = np.zeros(len(run.tree))
@@ -105,13 +105,13 @@ def _names(run: RunTimes) -> list[str]:
 
 
 def _forks(run: RunTimes) -> NDArray[np.bool_]:
-    """Return which call paths are parallel regions of OpenMP."""
+    """Return, for each call path, whether it is a parallel region of OpenMP."""
     forks = np.array([name.startswith(_FORKS) for name in _names(run)], dtype=bool)
     return np.asarray(forks & (run.kinds == RegionKind.OPENMP.value))
 
 
 def _openmp_times(run: RunTimes, scope: int) -> tuple[float, float, float]:
-    """Return seconds of all threads that are not useful: waiting in OpenMP, the start of teams, outside of teams."""
+    """Return seconds of all threads that are not useful: waiting in OpenMP, start of teams, and outside of teams."""
     if run.thread_time is None:
         return 0.0, 0.0, 0.0
     openmp, forks = run.kinds == RegionKind.OPENMP.value, _forks(run)
@@ -124,7 +124,7 @@ def _openmp_times(run: RunTimes, scope: int) -> tuple[float, float, float]:
 
 
 def _of_nodes(run: RunTimes, scope: int) -> float:
-    """Return the time outside of MPI of the node with most, mean over its ranks; the mean where ranks are not known."""
+    """Return the largest time outside of MPI of a node (mean over its ranks); the total mean if ranks are unknown."""
     columns = run.time.only(~run.mpi).values
     if columns is None or not run.node.size:
         return float(run.outside.mean[scope])

@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data inside of a report: an experiment and its models as JSON data for the page.
+"""The data in a report: an experiment and its models as JSON data for the page.
 
-Keys: "parameters"; "points" (rows of the configurations, in rising order); "oversubscribed" (flags of those);
-"ranges" (lowest and highest value of each parameter); "far" (times beyond these from which a prediction is no longer
-checked); "open" (upper over lower end of intervals that leave a value open);
-"repetitions" per metric and configuration;
-"target" (one number per parameter: where the ranking and the diagnosis start); "slowdowns" (null: no
-diagnosis) and "blind" (what the diagnosis cannot see); "metrics"; "regions"; "region" and "parent" per call path;
-"slowest" (null, or what the slowest rank takes where that is most beyond the mean: "text", and "over": how ranks are
-combined);
-"start_and_end" (call paths that are no part of the program);
-"values" per metric and call path; "against" (null, or the name of another experiment and its values, one number each);
-"models" ("absent": [parameter, value] at which they are 0; "summed": their form in sums); "products" (lists of factors,
-which the terms of models and changes name by number: the many hypotheses of a program are made of few products);
-"communication" (list: configuration, ranks, step: ranks per block, unknown: bytes, cells: [sending block, receiving
-block, bytes, messages]); "ranks" (report/rank_views.py); "efficiency" (null, or as
-in report/efficiency_views.py); "refinement" (null, or its budget and iterations);
-"noise" and "changes" (report/behaviour.py). Values of a call path are one number if they are the same everywhere, null
-if nothing was measured, else a list over configurations of one number, null, or the list of repetitions (null: not
-measured).
+Keys:
+
+- "parameters", "metrics", "regions"; "region" and "parent" of each call path.
+- "points": the configurations in ascending order. "oversubscribed": a flag for each configuration.
+- "ranges": lowest and highest value of each parameter. "far": ratio to these above which no benchmark checks
+  predictions. "open": ratio of the ends of an interval above which the value is not determined.
+- "repetitions": by metric and configuration.
+- "target": one number per parameter, the initial point of ranking and diagnosis.
+- "slowdowns" (null: no diagnosis), "blind": notes on call paths without a diagnosis.
+- "slowest": null, or the slowest rank at the point with the largest ratio to the mean ("text"), and how ranks are
+  combined ("over").
+- "start_and_end": call paths that are not part of the program.
+- "values": by metric and call path. "against": null, or the name and values of another experiment, one number each.
+- "models": "absent" are [parameter, value] pairs at which a model is 0; "summed" is its form in sums.
+- "products": lists of factors. Terms refer to products by number, because many models share few products.
+- "communication": list of configuration, ranks, step (ranks per block), unknown (bytes), cells ([sending block,
+  receiving block, bytes, messages]).
+- "ranks" (report/rank_views.py); "efficiency" (null, or see report/efficiency_views.py); "refinement" (null, or its
+  budget and iterations); "noise" and "changes" (report/behaviour.py).
+
+The values of a call path are one number if they are equal everywhere, and null if nothing was measured. Otherwise they
+are a list over configurations; each element is a number, null, or a list of repetitions (null: not measured).
 """
 
 from __future__ import annotations
@@ -50,7 +54,7 @@ from ..refinement_views import RefinementPanel, refinement_data
 from ..text import slowest_rank_text
 from ..views import PlacedModel
 
-# Columns of a short name of a region; the full name is shown where the pointer rests.
+# Columns of a short name of a region; the full name is shown under the pointer.
 _SHORT = 34
 
 _FIRST = ("time", "blocks", "bytes_sent", "bytes_received", "visits")
@@ -68,7 +72,7 @@ def report_data(
     ranks: Mapping[tuple[float, ...], FloatArray] | None = None,
     efficiency: EfficiencyView | None = None,
 ) -> dict[str, Any]:
-    """Return the data of a report. `target`: where ranking and diagnosis start; what it lacks is that of `scale_of`."""
+    """Return the data of a report. target: initial point of ranking and diagnosis; `scale_of` gives missing values."""
     order = np.lexsort(experiment.points.T[::-1]) if experiment.parameters else np.arange(experiment.configurations)
     points = experiment.points[order]
     beside = behaviour_data(experiment, observed)
@@ -120,7 +124,7 @@ def _slowest(experiment: Experiment) -> dict[str, str] | None:
 
 
 def _against(before: Experiment, order: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the name of another experiment over the same call paths and configurations, and means over repetitions."""
+    """Return the name of another experiment with the same call paths and configurations, and its mean values."""
     return {
         "name": before.name,
         "values": {
@@ -131,7 +135,7 @@ def _against(before: Experiment, order: NDArray[np.int64]) -> dict[str, Any]:
 
 
 def placed_models(analysis: Analysis) -> list[PlacedModel]:
-    """Return the models of an analysis for the report; call paths that a metric never touches are left out."""
+    """Return the models of an analysis for the report, without call paths that have none of the metric."""
     return [
         PlacedModel(path, metric, entry.model, entry.basis, entry.prior, "", entry.oversubscribed, entry.lower)
         if isinstance(entry.model, Model)
@@ -143,14 +147,14 @@ def placed_models(analysis: Analysis) -> list[PlacedModel]:
 
 
 def repetitions(values: FloatArray) -> NDArray[np.bool_]:
-    """Return where a metric was measured at all: bool of shape (configurations, repetitions)."""
+    """Return whether a metric was measured, bool of shape (configurations, repetitions)."""
     counts: NDArray[np.int64] = np.count_nonzero(~np.isnan(values), axis=0)
     return counts > 0
 
 
 def _values(values: FloatArray, metric: Metric) -> list[Any]:
     """Return the values of one metric, shape (call paths, configurations, repetitions), in the short form."""
-    if not metric.is_effort:  # nine digits are more than a clock is worth
+    if not metric.is_effort:  # nine digits are sufficient for times
         values = _rounded(values)
     measured = repetitions(values)
     known = ~np.isnan(values)
@@ -222,7 +226,7 @@ def _model(entry: PlacedModel, products: _Products, ranges: list[list[float | in
 
 
 def _short(value: float) -> float:
-    """Return a number of an interval, whose ends are shown with fewer digits."""
+    """Return an end of an interval with fewer digits."""
     return float(f"{value:.10g}")
 
 
@@ -263,7 +267,7 @@ class _Products:
     """The products of factors that occur in a report, each once."""
 
     def __init__(self, parameters: Sequence[str]) -> None:
-        """Begin without any. parameters: of the experiment, which factors name by number."""
+        """Start without products. parameters: of the experiment; factors refer to them by number."""
         self.places = {name: place for place, name in enumerate(parameters)}
         self.lists: list[list[Any]] = []
         self._numbers: dict[tuple[Factor, ...], int] = {}
@@ -279,9 +283,10 @@ class _Products:
         return self._numbers[factors]
 
     def _factor(self, factor: Factor) -> list[Any]:
-        """Return the number of the parameter, powers, and what the factor is about if not the parameter itself.
+        """Return the number of the parameter, the exponents, and the basis of the factor if it is not the parameter.
 
-        Of a dimension of the process grid [rule, dimensions, index, name]; of steps and of blocks these are an object.
+        The basis is [rule, dimensions, index, name] for a dimension of the process grid, and an object for steps and
+        blocks.
         """
         about: list[Any] = []
         if factor.steps is not None:

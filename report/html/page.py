@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report and diagnosis, one HTML file each: template, style, script and data put together; nothing is loaded."""
+"""Write the report and the diagnosis as one HTML file each, from template, style, script and data."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _SCRIPTS = (
     "main.js",
 )
 _SHORT_PATH = 60  # columns of a short call path in a table
-# What could end the element, start another one or a comment, or end a line for old parsers, as JSON escapes.
+# JSON escapes for characters that could end the script element, start a tag or a comment, or end a line in old parsers.
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 _FINDINGS_STYLE = (
     ".findings { border-collapse: collapse; width: 100%; } .findings td, .findings th { text-align: left; "
@@ -84,13 +84,17 @@ def html_report(
 ) -> str:
     """Return the report of an experiment and its models as the text of one HTML file.
 
-    facts: (label, text) pairs for the head: machine, dates, command. target: the point where the ranking and the
-    diagnosis start. observed: noise and changes of behaviour, per metric and call path. slow: where time grows faster
-    than effort; None leaves the diagnosis out. kernels: what limits each kernel. refinement: the iterations in which
-    it was found what to instrument. against: an earlier state over the same call paths and configurations, to which the
-    flame graph compares. communication: point → what the ranks of one of its runs sent to each other, number of ranks.
-    ranks: point → exclusive seconds of one of its runs, (call paths, ranks). efficiency: of the same call paths.
-    The page holds a content security policy that allows its own script and style and nothing else.
+    - facts: (label, text) pairs for the head: machine, dates, command.
+    - target: the initial point of the ranking and the diagnosis.
+    - observed: noise and changes of behaviour, by metric and call path.
+    - slow: slowdowns (time that grows faster than effort); None: no diagnosis.
+    - kernels: what limits each kernel. refinement: the iterations of `quipu refine`.
+    - against: an earlier experiment with the same call paths and configurations, for the comparison in the flame graph.
+    - communication: by point, the communication matrix of one run and its number of ranks.
+    - ranks: by point, the exclusive seconds of one run, shape (call paths, ranks).
+    - efficiency: of the same call paths.
+
+    The content security policy of the page allows only its own script and style.
     """
     data = report_data(
         experiment, models, target or {}, observed or {}, slow, against, refinement, communication, ranks, efficiency
@@ -121,13 +125,13 @@ def html_report(
 
 
 def html_diagnosis(title: str, place: str, diagnosis: Diagnosis, notes: Sequence[str] = ()) -> str:
-    """Return the findings at a point, which `place` names, as the text of one HTML file; notes: beside its own."""
+    """Return a diagnosis as the text of one HTML file. place: its point as text. notes: further notes."""
     content = {"facts": diagnosis_facts(place, diagnosis), "notes": [*notes, *diagnosis.notes]}
     return render("diagnosis.html", _FINDINGS_STYLE, title=title, place=place, diagnosis=diagnosis, **content)
 
 
 def render(template: str, more_style: str = "", **content: Any) -> str:
-    """Return a template as the text of an HTML file with the style of the report, and more style after it."""
+    """Return an HTML file made from a template, with the style of the report and `more_style`."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"factor": factor, "percent": percent, "quantity": quantity, "arrows": _arrows}
     environment.filters["short"] = partial(shorten, width=_SHORT_PATH)
@@ -137,18 +141,18 @@ def render(template: str, more_style: str = "", **content: Any) -> str:
 
 
 def _arrows(path: str) -> str:
-    """Return a call path as the other parts of the page write it, with places at which a line can end."""
+    """Return a call path as text with possible line breaks, in the form of the rest of the page."""
     return re.sub("(?<!operator)->", " → ", path)
 
 
 def script_json(data: Any) -> str:
-    """Return JSON text that cannot leave a script element, whatever strings the data holds."""
+    """Return JSON text for a script element, which no string in the data can end."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.translate(_ESCAPES).encode("utf-8", "replace").decode("utf-8")
 
 
 def content_hash(content: str) -> str:
-    """Return the hash of a script or style as a content security policy names it."""
+    """Return the hash of a script or style in the form of a content security policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 

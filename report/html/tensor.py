@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tensor model says of its parameters as one HTML file: effects as curves or bars, and pairwise effects."""
+"""Write the effects of the parameters of a tensor model as one HTML file: curves or bars, and pairwise effects."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STYLE = (
 
 @dataclass(frozen=True)
 class _Drawing:
-    """The effect of a parameter in the units of its picture: a curve, or a bar from the mean for each category."""
+    """The effect of a parameter in drawing units: a curve, or for each category a bar relative to the mean."""
 
     effect: Effect
     path: str
@@ -45,7 +45,7 @@ class _Drawing:
 
 @dataclass(frozen=True)
 class _Choice:
-    """The models that were tried, by size and error: points with whether they were kept and what they are."""
+    """The tried models by size and error: points, whether each was selected, and its description."""
 
     points: tuple[tuple[float, float, bool, str], ...]
     path: str
@@ -54,7 +54,7 @@ class _Choice:
 
 @dataclass(frozen=True)
 class _Curve:
-    """A curve inside of what was measured, and beyond it, with an interval and the place of the edge."""
+    """A curve inside and outside of the measured range, with an interval and the end of the range."""
 
     caption: str
     path: str
@@ -74,10 +74,10 @@ def html_effects(
     beyond: Sequence[Beyond] = (),
     growth: Sequence[ErrorAt] = (),
 ) -> str:
-    """Return the effects and pairs of parameters on a time as the text of one HTML file, which loads nothing.
+    """Return the effects of parameters and of pairs of parameters on a time as the text of one HTML file.
 
-    tried: models that the choice tried, drawn by size and error. beyond: what the model says beyond what was
-    measured, dashed, with its interval. growth: errors by number of rows.
+    tried: the tried models, drawn by size and error. beyond: predictions beyond the measured values, dashed, with their
+    interval. growth: errors by number of rows.
     """
     values = {
         "title": title,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views for a terminal or a plain stream: pure functions from data to rich renderables; also in tables, source."""
+"""Views for a terminal or a plain stream: pure functions from data to rich renderables."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a check for a terminal: what does not hold first, with what is behind it."""
+"""Results of a check for a terminal: failed expectations first, with their causes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDTH = max(len(state.value) for state in State)
 
 
 def check_lines(results: Sequence[CheckResult], layout: Layout, every: bool) -> list[RenderableType]:
-    """Return a paragraph per result that does not hold, with `every` also of the others, and how many hold."""
+    """Return a paragraph for each failed result (with `every` for each result), and the number of successful ones."""
     shown: list[RenderableType] = []
     said: set[Cause] = set()
     for one in results:

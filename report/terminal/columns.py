@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that fit a width: names are shortened and stay different, remarks are wrapped, and every column is visible."""
+"""Tables that fit a width: names are shortened and stay distinct, remarks are wrapped, all columns stay visible."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Rows = Sequence[Sequence[str]]
 
 _GAP = 2
 _INDENT = "  "
-_MOST_LINES = 3  # of a remark beside other columns
+_MOST_LINES = 3  # largest number of lines of a remark beside other columns
 _NEXT_TERM = re.compile(r" [+-] ")
 _COEFFICIENT = re.compile(r"[\d.]+(e[+-]?\d+)?(?=[·*/])")
 _LEAST_TEXT = 12
@@ -37,12 +37,12 @@ def elastic(
     layout: Layout,
     optional: Sequence[int] = (),
 ) -> RenderableType:
-    """Return a table in which only the `elastic` columns give way; empty columns are left out.
+    """Return a table that fits the width by shortening only its `elastic` columns; empty columns are left out.
 
-    Names are cut, formulas lose their last terms, remarks are wrapped; one that would need more than three lines stands
-    below its row, over the whole width. If the column of names is too narrow, each name has a separate line, and the
-    other columns are below it. If even this is too wide, columns of `optional` are left out from the first on, and the
-    last line names them.
+    - Names are shortened, formulas lose their last terms, and remarks are wrapped. A remark that would need more than
+      three lines is printed below its row, over the whole width.
+    - If the column of names is too narrow, each name is in a separate line above the other columns.
+    - If the table is still too wide, the `optional` columns are omitted one by one, and the last line names them.
     """
     cleaned = [[clean(text, layout.glyphs) for text in row] for row in rows]
     hidden = []
@@ -54,7 +54,7 @@ def elastic(
 
 
 def with_left_out(table: RenderableType, hidden: Sequence[str], layout: Layout) -> RenderableType:
-    """Return a table with a line below it that names the columns that had no room."""
+    """Return a table with a line below it that names the omitted columns."""
     if not hidden:
         return table
     line = wrapped(f"no room for: {', '.join(hidden)} (a wider terminal or --json has all)", layout.width)
@@ -96,7 +96,7 @@ def _remark(heading: str, text: str, width: int, indent: str) -> Text:
 
 
 def least_width(headings: Sequence[str], rows: Rows, elastic: Collection[int], *, beside: bool = True) -> int:
-    """Return the least width of a table as `elastic` makes it, with names beside the other columns or above them."""
+    """Return the least width of a table of `elastic`, with names beside the other columns or above them."""
     shown = [at for at in _shown(headings, rows) if beside or not isinstance(headings[at], NameTitle)]
     return sum(_needed(headings, rows, at, elastic) for at in shown) + _GAP * (len(shown) - 1)
 
@@ -118,7 +118,7 @@ def _needed(headings: Sequence[str], rows: Rows, at: int, elastic: Collection[in
 def _widths(
     headings: Sequence[str], rows: Rows, shown: Sequence[int], elastic: Collection[int], width: int
 ) -> dict[int, int]:
-    """Return the width of each shown column: elastic ones share what the others leave, each as much as it needs."""
+    """Return the width of each shown column; elastic columns share the remaining width according to their needs."""
     widths = {at: _needed(headings, rows, at, elastic) for at in shown}
     natural = {at: _natural(headings[at], rows, at) for at in shown if at in elastic}
     room = width - sum(widths.values()) - _GAP * (len(shown) - 1)
@@ -137,10 +137,10 @@ def _stacked(
     right: Collection[int],
     layout: Layout,
 ) -> Group:
-    """Return a line for each name, once where it stays the same, and below it the other columns, indented.
+    """Return a line for each name and below it the other columns, indented; equal names in succession are shown once.
 
-    What stands before names without a heading (their place) stays before them. Remarks for which the columns would be
-    cut follow below, over the whole width.
+    A column without a heading before the names (their rank) stays before them. Remarks that do not fit into their
+    column follow below, over the whole width.
     """
     places = [at for at in range(name) if not headings[at]]
     rest = [at for at in _shown(headings, rows) if at != name and at not in places]
@@ -182,7 +182,7 @@ def _grid(
 
 
 def _fitted_rows(headings: Sequence[str], rows: Rows, widths: dict[int, int], layout: Layout) -> list[tuple[str, ...]]:
-    """Return the texts of the columns that have a width, each made to fit it; names of different rows differ."""
+    """Return the texts of the columns with a width, shortened to it; distinct names stay distinct."""
     columns = [_fitted(headings[at], [row[at] for row in rows], width, layout) for at, width in widths.items()]
     return list(zip(*columns, strict=True))
 
@@ -221,9 +221,9 @@ def _fitted(heading: str, texts: list[str], width: int, layout: Layout) -> list[
 
 
 def first_terms(formula: str, width: int, glyphs: Glyphs = UNICODE) -> str:
-    """Return the terms of a formula that fit, `3·n³ + …`: those that grow fastest stand first.
+    """Return the first terms of a formula that fit, such as `3·n³ + …`; the fastest growing terms are first.
 
-    Where not even the first fits, how it grows without its coefficient, `…·n³ + …`, or as much of that as fits.
+    If the first term does not fit, the result omits its coefficient (`…·n³ + …`), or is a part of this text.
     """
     if cell_len(formula) <= width:
         return formula

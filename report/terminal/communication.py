@@ -13,7 +13,7 @@ from ..text import percent, quantity
 from .columns import elastic
 from .glyphs import Layout
 
-# From little to much; each level is a quarter of the next one.
+# In ascending order; each level is a quarter of the next one.
 _SHADES = ("·", "░", "▒", "▓", "█")
 _ASCII_SHADES = (".", ":", "+", "#", "@")
 _STEP = 4.0
@@ -41,7 +41,7 @@ def communication_facts(view: CommunicationView) -> list[tuple[str, str]]:
 
 
 def communication_map(view: CommunicationView, layout: Layout) -> RenderableType:
-    """Return the matrix, rows: senders; one or two columns per block, whatever fits."""
+    """Return the matrix with senders as rows, and one or two characters per block, depending on the width."""
     values, measure, unit = (view.bytes, "bytes", "B") if view.total_bytes else (view.messages, "messages", "1")
     shades = _SHADES if layout.glyphs.unicode else _ASCII_SHADES
     labels = [_label(view, block) for block in range(len(values))]
@@ -60,7 +60,7 @@ def communication_map(view: CommunicationView, layout: Layout) -> RenderableType
 
 
 def pair_table(view: CommunicationView, layout: Layout) -> RenderableType:
-    """Return the pairs of ranks that exchange most."""
+    """Return the pairs of ranks with the most bytes."""
     total = max(1, view.total_bytes)
     rows = [
         (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The console that the command line writes to: width, colour and characters by what the output can show."""
+"""The console of the command line: width, colour and characters that the output supports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLAIN_WIDTH, _LEAST_PLAIN_WIDTH = 120, 80
 
 
 class _Console(Console):
-    """A console that takes what could steer a terminal out of all that it shows; its own colours stay."""
+    """A console that removes terminal control sequences from all shown texts, except its own colours."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for text, style, control in super().render(renderable, options):
@@ -30,8 +30,8 @@ class _Console(Console):
 def console_for(stream: TextIO, environment: Mapping[str, str] = os.environ) -> Console:
     """Return a rich console for a stream.
 
-    A terminal gives its own width; a file or pipe has `COLUMNS` (at least 80) or 120 columns and no colour.
-    NO_COLOR (https://no-color.org) and TERM=dumb are honoured.
+    A terminal has its own width; a file or pipe has `COLUMNS` (at least 80) or 120 columns and no colour.
+    NO_COLOR (https://no-color.org) and TERM=dumb disable colours.
     """
     terminal = stream.isatty()
     columns = whole_number(environment.get("COLUMNS", ""), 5)
@@ -52,7 +52,7 @@ def console_for(stream: TextIO, environment: Mapping[str, str] = os.environ) -> 
 
 
 def layout_of(console: Console) -> Layout:
-    """Return the layout for views on this console; ASCII glyphs unless its encoding is a Unicode one."""
+    """Return the layout for views on this console, with ASCII glyphs unless its encoding is Unicode."""
     encoding = (console.encoding or "").lower().replace("_", "-")
     return Layout(max(_NARROWEST, console.width), UNICODE if encoding.startswith("utf") else ASCII)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between two runs or experiments, as tables for a terminal."""
+"""Differences between two runs or experiments as tables for a terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME = 48
 
 
 def difference_tables(view: DifferenceView, top: int, layout: Layout) -> list[RenderableType]:
-    """Return effort that differs by call path, the largest part of the program first, with source lines; then times."""
+    """Return differences of effort by call path with source lines, the largest first; then differences of time."""
     shown: list[RenderableType] = []
     groups = by_path(view.effort)
     for group in groups[:top]:
@@ -38,7 +38,7 @@ def difference_tables(view: DifferenceView, top: int, layout: Layout) -> list[Re
 
 
 def _paragraph(view: DifferenceView, group: Sequence[EffortRow], layout: Layout) -> list[RenderableType]:
-    """Return one call path: its name, its metrics that differ, and the lines behind the first of those."""
+    """Return one call path: its name, its metrics that differ, and the source lines of the first difference."""
     path = group[0].difference.path
     region = view.tree.region_of(path)
     place = f"  {Path(region.file).name}:{region.line}" if region.file else ""
@@ -114,7 +114,7 @@ def _sure(one: TimeDifference) -> str:
 
 
 def significance_note(times: Sequence[TimeDifference]) -> list[str]:
-    """Return how times were tested, as a note; none if there are none."""
+    """Return a note on the significance test of times; empty without times."""
     if not times:
         return []
     return [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efficiencies as tables: the factors of each configuration, coloured, and the call paths that lose the time."""
+"""Efficiencies as tables: coloured factors of each configuration, and the call paths with the largest losses."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .names import shorten
 
 _GAP = 2
 _INDENT = "  "
-_APART = 5e-4  # an interval that is narrower is not shown
+_APART = 5e-4  # narrower intervals are not shown
 
 
 def factor_table(columns: Sequence[EfficiencyColumn], rows: Sequence[FactorRow], layout: Layout) -> RenderableType:
-    """Return a table of factors: a row for each factor, a column for each configuration, most processors last.
+    """Return a table with a row for each factor and a column for each configuration, in ascending order of processors.
 
-    Where there is no room for all configurations, the first ones are left out, which a line below the table says.
+    If not all configurations fit, the first ones are left out, and a line below the table names them.
     """
     titles = [_INDENT * row.depth + row.title for row in rows]
     cells = [[_cell(value) for value in row.values] for row in rows]
@@ -61,7 +61,7 @@ def factor_table(columns: Sequence[EfficiencyColumn], rows: Sequence[FactorRow],
 
 
 def loss_tables(view: EfficiencyView, top: int, layout: Layout) -> list[RenderableType]:
-    """Return how much of the elapsed time is lost, and the call paths that lose it, the largest loss first."""
+    """Return the lost share of the elapsed time, and the call paths that lose it, the largest loss first."""
     losses = view.losses
     if losses is None or losses.lost < _APART:
         return []
@@ -82,9 +82,9 @@ def loss_tables(view: EfficiencyView, top: int, layout: Layout) -> list[Renderab
 def waiting_text(
     tree: CallTree, found: RootCauses | None, top: int, layout: Layout, run: RunTimes | None = None
 ) -> list[RenderableType]:
-    """Return what ranks wait for and what causes it; nothing if they wait for next to no time.
+    """Return the operations in which ranks wait and the causes; empty if the waiting is negligible.
 
-    run: the run that they are of, if a line has to name it.
+    run: the run, if a line must name it.
     """
     rows = [] if found is None else waiting_rows(tree, found, top)
     if not rows:
@@ -97,7 +97,7 @@ def waiting_text(
 
 
 def scope_heading(tree: CallTree, scope: int, layout: Layout) -> RenderableType:
-    """Return the call path that a table is of."""
+    """Return the call path of a table as its heading."""
     return Text(shorten(clean(path_text(steps(tree, scope)), layout.glyphs), layout.width, layout.glyphs), style="bold")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The characters that an output can show, and text cut to a width."""
+"""The characters that an output supports, and texts shortened to a width."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quipu.modeling.printable import one_line
 
 @dataclass(frozen=True)
 class Glyphs:
-    """The characters of a view; `ASCII` for outputs whose encoding cannot show more."""
+    """The characters of a view; `ASCII` for outputs without Unicode."""
 
     branch: str
     last: str
@@ -29,7 +29,7 @@ ASCII = Glyphs("|- ", "`- ", "|  ", "   ", "...", False)
 
 @dataclass(frozen=True)
 class Layout:
-    """What a view may use: width in columns and the glyphs."""
+    """The width of a view in columns, and its glyphs."""
 
     width: int = 100
     glyphs: Glyphs = UNICODE
@@ -45,9 +45,9 @@ _SPELLED = str.maketrans(
 
 
 def clean(text: str, glyphs: Glyphs = UNICODE) -> str:
-    """Return text from a program without what could move a cursor: control characters become `?`.
+    """Return text with `?` instead of control characters, which could move the cursor of a terminal.
 
-    With ASCII glyphs formulas are spelled out (`n^3*log2(p)`), and what is left outside of ASCII becomes `?` too.
+    With ASCII glyphs, formulas are written as `n^3*log2(p)`, and all other characters outside of ASCII become `?`.
     """
     if glyphs.unicode:
         return one_line(text)
@@ -56,12 +56,12 @@ def clean(text: str, glyphs: Glyphs = UNICODE) -> str:
 
 
 def elide(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
-    """Return `text` in at most `width` columns; what does not fit is left out in the middle."""
+    """Return `text` in at most `width` columns; a longer text is shortened in the middle."""
     return short_names.elide(text, width, glyphs.ellipsis)
 
 
 def wrapped(text: str, width: int) -> str:
-    """Return text in lines of at most `width` columns, none of which begins with the unit of a number or `= 8`."""
+    """Return text in lines of at most `width` columns, without a line break before a unit or `= 8`."""
     together = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text).replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
     lines = textwrap.wrap(together, width, break_on_hyphens=False, break_long_words=False)
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")

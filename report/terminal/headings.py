@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The titles of columns that do not hold numbers, with the kind of their texts: the kind decides how a table fits."""
+"""Titles of columns of texts. The kind of a title determines how a table shortens the column."""
 
 from __future__ import annotations
 
 
 class NameTitle(str):
-    """The title of a column of names, which are shortened so that they stay different."""
+    """The title of a column of names, which are shortened and stay distinct."""
 
     least_width = 24
 
@@ -23,7 +23,7 @@ class RemarkTitle(str):
 
 
 class BasisTitle(str):
-    """The title of a column that says from what a model was made."""
+    """The title of a column with the basis of models."""
 
     least_width = 22
 
@@ -37,7 +37,7 @@ BASIS = BasisTitle("basis")
 
 
 def least_width(title: str, otherwise: int) -> int:
-    """Return the least width of a column that may become narrower than its texts."""
+    """Return the least width of a column that can be narrower than its texts."""
     if isinstance(title, NameTitle | FormulaTitle | RemarkTitle | BasisTitle):
         return title.least_width
     return otherwise

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def kernel_table(rows: Sequence[KernelRow], layout: Layout) -> RenderableType:
-    """Return kernels: time at the point, its parts, CPI and BF_mem as measured, residual of the model, what limits.
+    """Return a table of kernels: predicted time, its parts, measured CPI and BF_mem, residual of the model, limit.
 
-    Narrow terminals have no residual, and then no BF_mem, CPI and kind.
+    Narrow terminals omit the residual first, then BF_mem, CPI and kind.
     """
     texts = []
     for row in rows:

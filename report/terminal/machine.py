@@ -13,7 +13,7 @@ from .summary import head
 
 
 def machine_tables(machine: Machine, layout: Layout) -> list[RenderableType]:
-    """Return clocks, caches, loads over more and more bytes, bandwidth and network of a machine."""
+    """Return tables of a machine: clocks, caches, load latencies by working set, bandwidth and network."""
     facts = [
         ("processor", machine.processor),
         ("cores", str(machine.cores)),

@@ -19,5 +19,5 @@ def shorten(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
 
 
 def shorten_apart(texts: Sequence[str], width: int, glyphs: Glyphs = UNICODE) -> list[str]:
-    """Return names or call paths in at most `width` columns each; different ones stay different if possible."""
+    """Return names or call paths in at most `width` columns each; distinct ones stay distinct if possible."""
     return short_names.shorten_apart(texts, width, glyphs.ellipsis)

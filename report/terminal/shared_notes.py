@@ -12,16 +12,16 @@ from ..views import ModelRow
 from .names import IN_TEXT, shorten
 
 _SEVERAL = 3
-"""A note on so many call paths stands once below the table."""
+"""A note on at least this number of call paths is printed once below the table."""
 
 
 def kind_of_note(note: str) -> str:
-    """Return what notes have in common that differ in numbers alone: their code, or all of a note without a code."""
+    """Return the kind of a note: its code, or its text without numbers if it has no code."""
     return code_of(note) or note
 
 
 def shared_notes(rows: Sequence[ModelRow]) -> dict[str, str]:
-    """Return the notes that stand once below a table of models, by kind; each with the first note of its kind."""
+    """Return the notes to print once below a table of models, by kind: the first note of each kind."""
     paths: dict[str, list[tuple[str, ...]]] = {}
     first: dict[str, str] = {}
     for row in rows:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Annotated source lines, and call paths by the functions that were inlined into them."""
+"""Annotated source lines, and call paths split by the functions that were inlined into them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .glyphs import Glyphs, Layout, clean
 from .names import shorten
 
 _GAP = 2
-_HOT = 0.1  # share of the run from which a line is marked
+_HOT = 0.1  # least share of the run for a line to be marked
 _NARROWEST = 16
 
 
@@ -35,7 +35,7 @@ def source_listing(view: SourceView, layout: Layout) -> list[RenderableType]:
 
 
 def inlined_listing(view: SourceView, layout: Layout) -> list[RenderableType]:
-    """Return one table per call path: metrics, share of the call path, source function and where it is."""
+    """Return one table per call path: metrics, share of the call path, source function and its location."""
     headings = (*(f"{metric.name} excl" for metric in view.metrics), "share", "came from")
     listings: list[RenderableType] = []
     for path in view.listings:
@@ -69,7 +69,7 @@ def _numbers(view: SourceView, row: ListedRow, layout: Layout) -> list[str]:
 
 
 def _beginning(text: str, width: int, glyphs: Glyphs) -> str:
-    """Return as much of a source line as fits."""
+    """Return the beginning of a source line in at most `width` columns."""
     if cell_len(text) <= width:
         return text
     cut = Text(text)
@@ -90,7 +90,7 @@ def _table(
     cut: Callable[[str, int, Glyphs], str],
     layout: Layout,
 ) -> Table:
-    """Return a table whose last column takes the room that is left; `cut` makes it fit."""
+    """Return a table whose last column uses the remaining width; `cut` shortens its texts."""
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)
     room = layout.width
     for at, heading in enumerate(headings[:-1]):

@@ -17,7 +17,7 @@ _BAR_WIDTH = 20
 
 
 def head(title: str, facts: Sequence[tuple[str, str]], notes: Sequence[str], layout: Layout) -> RenderableType:
-    """Return a title, facts in two columns, and notes that a person should read."""
+    """Return a title, facts in two columns, and notes."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     label_width = max((len(label) for label, _ in facts), default=0)
     table.add_column(no_wrap=True, style="dim", width=label_width)
@@ -36,7 +36,7 @@ def note_lines(notes: Sequence[str], layout: Layout) -> list[RenderableType]:
 
 
 def run_summary(run: RunView, layout: Layout) -> RenderableType:
-    """Return what one finished run gave: archive, ranks, time, problems."""
+    """Return a summary of one finished run: archive, ranks, time, problems."""
     outcome = "ok" if run.exit_code == 0 and not run.partial else "partial" if run.partial else "failed"
     style = {"ok": "green", "partial": "yellow", "failed": "bold red"}[outcome]
     line = Text()
@@ -53,9 +53,9 @@ def run_summary(run: RunView, layout: Layout) -> RenderableType:
 
 
 def campaign_line(step: CampaignStep, layout: Layout) -> Text:
-    """Return one line on the progress of a campaign: bar, count, run, outcome, time that is left.
+    """Return one line about the progress of a campaign: bar, count, run, outcome, remaining time.
 
-    Lines and not a live display: the programs write to the same terminal.
+    These are lines instead of a live display, because the programs write to the same terminal.
     """
     total = max(1, step.total)
     full = _BAR_WIDTH * step.done // total

@@ -47,10 +47,10 @@ _GAP = 2
 
 
 def model_table(rows: Sequence[ModelRow], layout: Layout) -> RenderableType:
-    """Return models as a table: call path, metric, formula, fit error (SMAPE), what the model rests on, notes.
+    """Return models as a table: call path, metric, formula, fit error (SMAPE), basis of the model, notes.
 
-    The models of the start and the end of MPI come last, below a separate heading. A note on several call paths stands
-    once below the table, with their number.
+    The models of the start and the end of MPI come last, below a separate heading. A note on several call paths is
+    printed once below the table, with their number.
     """
     shared = shared_notes(rows)
     texts = [
@@ -67,13 +67,13 @@ def model_table(rows: Sequence[ModelRow], layout: Layout) -> RenderableType:
 
 
 def change_table(rows: Sequence[ChangeRow], layout: Layout) -> RenderableType:
-    """Return where behaviour changes: call path, metric, the values between which it does, models on both sides."""
+    """Return changes of behaviour: call path, metric, the two values with the change between them, both models."""
     texts = [(path_text(row.path), row.metric, row.between, row.below, row.above) for row in rows]
     return elastic((CALL_PATH, "metric", "changes", BELOW, ABOVE), texts, (0, 3, 4), (), layout)
 
 
 def loop_table(rows: Sequence[LoopRow], metric: str, layout: Layout, predicted: bool = False) -> RenderableType:
-    """Return loops: share of a metric, call path, source line, loops around it, and how often it is executed.
+    """Return loops: share of a metric, call path, source line, number of enclosing loops, and execution count.
 
     predicted: with the predicted executions and their interval before the formula.
     """
@@ -123,11 +123,12 @@ def ranking_table(
 ) -> RenderableType:
     """Return a ranking of call paths at a point: predicted value, share, interval, formula.
 
-    Each row shows how far the point is beyond the measurements, and whether the prediction rests on oversubscribed
-    runs. Call paths with none of the metric are left out. start_and_end: lines below the ranking, which are no part of
-    the program. mark: whether to mark oversubscribed rows. In a narrow layout the columns of distances and shares are
-    left out, then names have separate lines, and the column of models is left out last. A line below the table names
-    the columns that were left out.
+    Each row shows how far the point is beyond the measurements, and whether the prediction uses oversubscribed runs.
+    Call paths with none of the metric are left out. start_and_end: rows below the ranking, which are not part of the
+    program. mark: whether to mark oversubscribed rows.
+
+    A narrow layout first omits the columns of distances and shares, then prints names in separate lines, then omits the
+    column of models. A line below the table names the omitted columns.
     """
     texts: list[tuple[str, ...]] = []
     rows = [row for row in rows if not row.is_nothing]
@@ -156,7 +157,7 @@ def _without(rows: Sequence[tuple[str, ...]], columns: Collection[int]) -> list[
 
 
 def search_table(search: Search, layout: Layout) -> RenderableType:
-    """Return suggested runs: point, repetition, core hours, by how much each reduces the variance, reason."""
+    """Return suggested runs: point, repetition, core hours, reduction of the variance, reason."""
     texts = [
         (
             str(place),
@@ -172,7 +173,7 @@ def search_table(search: Search, layout: Layout) -> RenderableType:
 
 
 def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> RenderableType:
-    """Return what a filter keeps, and so many of the regions that it drops, and why."""
+    """Return the regions that a filter keeps, and the first `dropped` regions that it drops, with reasons."""
     texts = [
         (
             word,
@@ -213,7 +214,7 @@ def refinement_table(
 
 
 def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> RenderableType:
-    """Return what will hurt: call path, cause, time lost at the target, slowdown there and as measured, its growth."""
+    """Return findings: call path, cause, time lost at the target, slowdown there, measured slowdown, its growth."""
     waits = any(math.isfinite(one.wait_share) for one in diagnosis.findings[:top])
     texts = [
         (
@@ -258,7 +259,7 @@ def files_table(findings: Sequence[FileFinding], place: str, top: int, layout: L
 
 
 def beyond_effort_table(diagnosis: Diagnosis, top: int, layout: Layout) -> RenderableType:
-    """Return what models of time have beyond effort without a finding: call path, seconds at the target, basis."""
+    """Return predicted time beyond effort without a finding: call path, seconds at the target, basis of the model."""
     texts = [
         (one.label, quantity(one.lost, "s"), percent(diagnosis.share(one)), quantity(one.predicted, "s"), one.basis)
         for one in diagnosis.others[:top]
@@ -270,7 +271,7 @@ def beyond_effort_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Rende
 def plan_table(
     parameters: Sequence[str], rows: Sequence[tuple[Mapping[str, float], int, bool, str]], layout: Layout
 ) -> RenderableType:
-    """Return planned runs: parameter values, how many, whether they only count, how long they take."""
+    """Return planned runs: parameter values, number, whether they are count-only, estimated time."""
     names = [clean(name, layout.glyphs) for name in parameters]
     texts = [
         (*(number(values[name]) for name in parameters), str(runs), "counts" if counts else "time, counts", takes)
@@ -281,7 +282,7 @@ def plan_table(
 
 
 def generated_table(rows: Sequence[tuple[str, str, str, str]], layout: Layout) -> RenderableType:
-    """Return generated functions: name, how often they compute, what they communicate, elements of a message."""
+    """Return generated functions: name, number of computations, MPI operation, elements of a message."""
     return elastic((FUNCTION, "steps of computation", "MPI", "elements"), rows, (1,), (), layout)
 
 
@@ -305,7 +306,7 @@ def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationR
 
 
 def check_table(checks: Sequence[Check], layout: Layout) -> Table:
-    """Return what is installed and what is missing, each missing part with what needs it and what installs it."""
+    """Return installed and missing components; for a missing one, the functions that need it and the command."""
     styles = {"ok": "green", "warning": "yellow", "missing": "bold red"}
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=False)
     width = max((cell_len(check.name) for check in checks), default=0)
@@ -335,7 +336,7 @@ def ir_function_table(rows: Sequence[Sequence[str]], layout: Layout) -> Renderab
 
 
 def plain_table(headings: Sequence[str], rows: Sequence[Sequence[str]], layout: Layout) -> RenderableType:
-    """Return a table of texts of which the first column gives way."""
+    """Return a table of texts whose first column is shortened if necessary."""
     return elastic(headings, rows, (0,), tuple(range(1, len(headings))), layout)
 
 

@@ -23,7 +23,7 @@ from .headings import CALL_PATH
 from .names import shorten
 
 _COLUMN_GAP = 2
-START_AND_END_LINE = -1  # in place of a call path: the line above the start and the end of MPI, their sum
+START_AND_END_LINE = -1  # instead of a call path: the line with the sum of the start and the end of MPI
 _NARROWEST_PATH = 24
 _STYLES = {RegionKind.MPI: "cyan", RegionKind.OPENMP: "magenta", RegionKind.PYTHON: "yellow", RegionKind.USER: "green"}
 
@@ -38,7 +38,7 @@ class Column:
 
 
 def columns_of(view: TreeView, options: TreeOptions) -> tuple[Column, ...]:
-    """Return the columns that options ask for. Raises ModelingError for a metric that the view does not have."""
+    """Return the requested columns. Raises ModelingError for a metric that the view does not contain."""
     names = options.metrics or default_metrics(view)
     if options.spread and not options.metrics:
         names = names[:1]
@@ -50,7 +50,7 @@ def columns_of(view: TreeView, options: TreeOptions) -> tuple[Column, ...]:
 
 
 def _statistics(view: TreeView, name: str, scope: Scope, spread: bool) -> Statistics:
-    """Return the statistics of a column. Raises ModelingError for inclusive ones of samples that were not kept."""
+    """Return the statistics of a column. Raises ModelingError for inclusive values without values of single ranks."""
     if not spread or view.spread is None:
         return statistics(view.scoped(name, scope), view.over)
     if scope == "inclusive":
@@ -75,9 +75,9 @@ def ordered_paths(
 ) -> list[tuple[int, tuple[bool, ...]]]:
     """Return call paths in the order of the view, depth first, heavier siblings first.
 
-    With each comes, for every level from the roots to itself, whether it is the last of its siblings. The start and the
-    end of MPI come last, below `START_AND_END_LINE`. kept: the call paths that are shown, shape (call paths,); all if
-    None.
+    Each call path comes with a flag for every level from the root: whether its ancestor on this level is the last
+    sibling. The start and the end of MPI come last, below `START_AND_END_LINE`. kept: which call paths are shown, shape
+    (call paths,); None: all.
     """
     order: list[tuple[int, tuple[bool, ...]]] = []
     heavy, outside = np.nan_to_num(weight, nan=-1.0), tree.start_and_end
@@ -131,7 +131,7 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
         START_AND_END if node == START_AND_END_LINE else clean(view.tree.name(node), layout.glyphs) for node, _ in rows
     ]
     natural = max((cell_len(guide + name) for guide, name in zip(labels, names, strict=True)), default=9)
-    # Metrics that were asked for have precedence over long names, those that were not have not.
+    # Requested metrics have priority over long names; default metrics do not.
     narrowest = _NARROWEST_PATH if options.metrics else max(_NARROWEST_PATH, layout.width * 2 // 5)
     kept, room = _fit(numeric, max(natural, len("call path")), narrowest, layout.width)
     deepest = max((len(last) - 1 for _, last in rows), default=0)
@@ -162,7 +162,7 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
 def _legend(
     view: TreeView, columns: Sequence[Column], nodes: Sequence[int], cells: Sequence[str], spread: bool
 ) -> list[str]:
-    """Return lines on what the cells of a table with these call paths show without a number, or without a visit."""
+    """Return lines that explain cells without a number, and call paths without visits."""
     paths = [node for node in nodes if node >= 0]
     shown = {column.metric for column in columns}
     notes = []
@@ -181,7 +181,7 @@ def _legend(
 
 
 def _counted_in(view: TreeView, paths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return where something was counted: code that runs in no region has effort and time, and is never entered."""
+    """Return where something was counted; code outside of all regions has effort and time, but no visits."""
     found = np.zeros(len(paths), dtype=np.bool_)
     for values in view.values.values():
         found |= (np.nan_to_num(values[paths]) != 0.0).any(axis=1)
@@ -196,7 +196,7 @@ def _weight(view: TreeView, options: TreeOptions, columns: Sequence[Column]) -> 
 
 
 def _guides(last: tuple[bool, ...], step: int, layout: Layout) -> str:
-    """Return what stands before a name; `step` columns for each level, three unless the tree is too deep for that."""
+    """Return the tree lines before a name, with `step` columns per level (three unless the tree is too deep)."""
     if len(last) == 1:
         return ""
     glyphs = layout.glyphs
@@ -214,7 +214,10 @@ def _headings(view: TreeView, column: Column, spread: bool) -> list[str]:
 
 
 def _cells(view: TreeView, column: Column, nodes: list[int], spread: bool, layout: Layout) -> list[list[str]]:
-    """Return the texts of a column: one, or min, mean, max and imbalance; sums of the start and the end in its line."""
+    """Return the texts of a column: one value, or minimum, mean, maximum and imbalance.
+
+    The line of the start and the end of MPI contains their sums.
+    """
     metric = view.metrics[column.metric]
     found = column.statistics
     heads = start_and_end_heads(view.tree) if metric.over_locations == "sum" and column.metric != "visits" else []
@@ -234,12 +237,12 @@ def _cells(view: TreeView, column: Column, nodes: list[int], spread: bool, layou
 
 
 def _shares(view: TreeView, columns: Sequence[Column]) -> FloatArray | None:
-    """Return the share of the program that the first column stands for, if its metric adds up over call paths."""
+    """Return the share of each call path in the program for the metric of the first column, if it is additive."""
     if not columns or view.metrics[columns[0].metric].over_locations != "sum":
         return None
     first = columns[0]
     total = float(view.tree.program_total(statistics(view.scoped(first.metric, "exclusive"), view.over).value))
-    # Maxima of call paths do not add up. The maxima of the roots describe the whole program.
+    # Maxima of call paths are not additive. The maxima of the roots describe the whole program.
     if view.over in ("max", "median") or first.metric in view.largest:
         roots = [root for root in view.tree.roots if not view.tree.start_and_end[root]]
         total = float(np.nansum(statistics(view.scoped(first.metric, "inclusive"), view.over).value[roots]))
@@ -252,7 +255,7 @@ def _shares(view: TreeView, columns: Sequence[Column]) -> FloatArray | None:
 def _only_counted(view: TreeView) -> NDArray[np.bool_]:
     """Return which call paths have visits but no time: the time is part of their callers.
 
-    Operations of MPI are always timed: 0 s is what those took.
+    MPI operations are always timed, so that 0 s is a measured time there.
     """
     if "visits" not in view.values or "time" not in view.values:
         return np.zeros(len(view.tree), dtype=bool)
@@ -265,9 +268,9 @@ def _only_counted(view: TreeView) -> NDArray[np.bool_]:
 def _fit(
     numeric: list[tuple[str, list[str]]], natural: int, narrowest: int, width: int
 ) -> tuple[list[tuple[str, list[str]]], int]:
-    """Return the columns for which there is room beside the call paths, and the width of the call paths.
+    """Return the columns that fit beside the call paths, and the width of the call paths.
 
-    Call paths are `natural` columns wide, and have at least `narrowest` of them.
+    natural: width of the complete call paths. narrowest: least width for call paths.
     """
     used = 0
     kept: list[tuple[str, list[str]]] = []

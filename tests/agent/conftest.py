@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stand-ins for the native parts; lets the tests of this folder import the modules beside them."""
+"""Provide replacements of the native parts, and make the modules of this folder importable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ exit $result
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with stand-ins for quipu-exec (QUIPU_HOME) and for mpirun (PATH)."""
+    """Return a working folder with replacements of quipu-exec (QUIPU_HOME) and of mpirun (PATH)."""
     home = tmp_path / "home"
     shim = home / "bin" / "quipu-exec"
     shim.parent.mkdir(parents=True)

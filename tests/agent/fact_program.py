@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose object files hold static facts as given."""
+"""Build programs whose object files contain given static facts."""
 
 from __future__ import annotations
 

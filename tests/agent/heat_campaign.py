@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign of one program, as a file declares it."""
+"""A campaign of one program, as read from a campaign file."""
 
 from __future__ import annotations
 

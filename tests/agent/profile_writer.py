@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes raw profiles byte by byte, as the runtime would: independent of the reader under test."""
+"""Write raw profiles byte by byte in the format of the runtime, independently of the tested reader."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ METRICS = (
 CHUNK = 4096
 Content = bytes  # inside of Profile this name is a method
 NODE = 64 + 8 * len(METRICS)
-_MOST_WRITTEN = 1 << 20  # of one chunk: a header may claim more than a disk holds
+_MOST_WRITTEN = 1 << 20  # bytes of one chunk; the size in a header may be larger than the disk
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Thread:
 
 @dataclass
 class Profile:
-    """Everything that a profile file says."""
+    """The complete content of a profile file."""
 
     nodes: Sequence[Node] = ()
     regions: Mapping[int, str] = field(default_factory=dict)
@@ -159,7 +159,7 @@ class Profile:
         return self._chunks(5, 0, packed)
 
     def address(self, number: int) -> int:
-        """Return where the record of a node would be in the memory of the process; 0 for a node that there is not."""
+        """Return the address of the record of a node in the memory of the process; 0 for a node that does not exist."""
         room = (self.chunk_size - 64) // self.node_size
         for location in {node.location for node in self.nodes}:
             ids = [node.id for node in self.nodes if node.location == location]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what a reduction over MPI leaves of two ranks: as mpi_wrap/native/reduction/file.c would, byte by byte."""
+"""Write the files of a reduction over MPI of two ranks, as mpi_wrap/native/reduction/file.c does, byte by byte."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATHS = ((NOBODY, 0, (1, 5)), (NOBODY, 1, (2,)), (1, 2, (3,)), (2, 3, (4,)), (NO
 
 
 def reduced_rank(rank: int) -> Profile:
-    """Return the profile of a rank that took part; after that it went on in main and called free of its own."""
+    """Return the profile of a rank that took part in the reduction, and then continued in main and called `free`."""
     profile = rank_profile(rank)
     more = {"reduction": ID, "rests": "2", **COSTS}
     profile.attributes = {**profile.attributes, **more}
@@ -32,7 +32,7 @@ def reduced_rank(rank: int) -> Profile:
 
 
 def whole_rank(rank: int) -> Profile:
-    """Return the same as if there had been no reduction: the profile holds all, but for events."""
+    """Return the profile of the same rank without a reduction: it contains all values except events."""
     profile = rank_profile(rank)
     profile.attributes = {**profile.attributes, **COSTS}
     nodes = [*profile.nodes, Node(8, 2, 5, (2, 50, 7, 0))]
@@ -43,7 +43,7 @@ def whole_rank(rank: int) -> Profile:
 
 
 def sections(columns: bool, ranks: Sequence[Profile]) -> list[Section]:
-    """Return the sections of a file with columns or with statistics of these ranks, without what came later."""
+    """Return the sections of a file with columns or statistics of these ranks, without values after the reduction."""
     regions = [f"{OUTSIDE}\x1f{OUTSIDE}\x1f\x1f0\x1f3\x1f0", *(ranks[0].regions[number] for number in range(1, 5))]
     head = struct.pack("<8I20s", 4, RANKS, len(METRICS), len(PATHS), len(regions), columns, 1, 0, ID.encode())
     tree = [parent for parent, _, _ in PATHS] + [region for _, region, _ in PATHS]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Slurm cluster of one node on this machine: munge, controller and node daemon, started and ended by the test."""
+"""Start and stop a Slurm cluster of one node on this machine: munge, controller and node daemon."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PartitionName=work Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 class Cluster:
-    """Daemons below one folder; commands that are run in `environment` talk to them."""
+    """The daemons, with their files in one folder. Commands with `environment` use this cluster."""
 
     def __init__(self, folder: Path) -> None:
         """Start all daemons, and wait until the node is idle."""
@@ -71,7 +71,7 @@ class Cluster:
         self.wait_for("idle")
 
     def start_controller(self) -> None:
-        """Start the controller, with the state that an earlier one left."""
+        """Start the controller with the stored state of the previous one."""
         self._run("slurmctld", "-f", str(self.configuration))
 
     def kill_controller(self) -> None:
@@ -79,7 +79,7 @@ class Cluster:
         self._end("slurmctld.pid", signal.SIGKILL)
 
     def restart_controller(self) -> None:
-        """Start the controller in some seconds; again if it does not answer, as after a crash in between."""
+        """Start the controller after some seconds; start it again if it does not answer."""
         start = f"slurmctld -f {self.configuration}; sleep 3; scontrol ping | grep -q UP && break"
         subprocess.Popen(("sh", "-c", f"sleep 3; for attempt in $(seq 20); do {start}; done"), env=self.environment)
 
@@ -96,11 +96,11 @@ class Cluster:
         self._run("scancel", job)
 
     def save_jobs(self) -> None:
-        """Wait until the controller has written all jobs to the disk, which it does seconds after a change."""
+        """Wait until the controller has written all jobs to disk, some seconds after a change."""
         written = self.folder / "state" / "job_state"
         began = time.time()
-        newest = max(self.jobs(), key=int)  # others may be ending
-        self.control("update", f"JobId={newest}", "Comment=saved")  # a change that is written in any case
+        newest = max(self.jobs(), key=int)  # the other jobs may be ending
+        self.control("update", f"JobId={newest}", "Comment=saved")  # a change that the controller must write
         until(lambda: written.exists() and written.stat().st_mtime > began, "the controller has written its jobs", 0.1)
 
     def wait_for(self, state: str) -> None:
@@ -140,9 +140,9 @@ _MUNGE = {"key-file": "key", "socket": "socket", "log-file": "log", "pid-file": 
 
 
 def _free_port() -> int:
-    """Return a port that nothing listens on, below those that the system gives to other programs.
+    """Return a free port below the range of ports that the system assigns automatically.
 
-    A controller that starts again needs the same port: another program must not have got it meanwhile.
+    A restarted controller needs the same port, so no other program may get it meanwhile.
     """
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     while True:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands in for quipu-exec in tests: leaves the notes and profile that shim and runtime would, then runs the program.
+"""Replace quipu-exec in tests: write the files of shim and runtime, including a profile, and run the program.
 
-Environment: STAND_IN_RANK, STAND_IN_RANKS; STAND_IN_PROFILE=no: leaves no profile, =running: one that was cut off,
-=unfinished: one that did not end MPI.
+Environment: STAND_IN_RANK, STAND_IN_RANKS; STAND_IN_PROFILE=no: write no profile, =running: a truncated profile,
+=unfinished: a profile without the end of MPI.
 """
 
 from __future__ import annotations

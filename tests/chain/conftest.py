@@ -21,7 +21,7 @@ from quipu.modeling.experiment import Experiment
 
 
 def quipu(*words: object, cwd: Path, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a quipu command as a user does, with the wrappers in PATH."""
+    """Run a quipu command in a separate process, with the wrappers in PATH."""
     scripts = native_file("quipu-cc").parent
     path = f"{Path(sys.executable).parent}:{scripts}:{os.environ['PATH']}"
     done = subprocess.run(
@@ -41,7 +41,7 @@ def quipu(*words: object, cwd: Path, check: bool = True, **environment: str) -> 
 
 @dataclass(frozen=True, eq=False)
 class Campaign:
-    """One example after its campaign: folder of the sources, folder of the runs, what is documented about it."""
+    """One example after its campaign: folder of the sources, folder of the runs, documented complexity."""
 
     name: str
     folder: Path
@@ -61,7 +61,7 @@ class Campaign:
 
 
 class Campaigns:
-    """Runs the campaign of an example when it is first asked for; one repetition."""
+    """Run the campaign of each example on first use, with one repetition."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

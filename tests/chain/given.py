@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures in place of those of the machine: what the regions of a program take, and what measuring them costs.
+"""Replace measured times by given times of regions and given overhead, so that tests do not depend on the machine.
 
-Programs are built, run and recorded as ever. Then seconds are replaced in what they left; visits and effort stay.
+Programs are built, run and recorded as usual. Then the seconds in the result are replaced; visits and effort stay.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Given:
 
     @property
     def measuring(self) -> Measuring:
-        """A refinement measures so."""
+        """Return the functions of this program for a refinement."""
         return Measuring(self.recorded, self.plain, itertools.count().__next__)
 
     def processor(self, point: Mapping[str, float]) -> float:
@@ -74,7 +74,7 @@ class Given:
         return write_archive(self.instead(measured), folder)
 
     def instead(self, measured: RunArchive) -> RunArchive:
-        """Return what was measured with the given seconds."""
+        """Return the measured run with the given seconds."""
         tree, values, metadata = measured.tree, measured.values, measured.metadata
         assert values is not None
         visits = values.metrics["visits"].astype(np.float64)

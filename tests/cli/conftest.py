@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the command line in a process of its own, as a user does."""
+"""Run the command line in a separate process, or in this process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .runs import write_experiment
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command printed and how it ended."""
+    """The output and the exit code of a command."""
 
     code: int
     out: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what `--json` printed is the one document that its schema describes."""
+"""Check the output of `--json` against its schema."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ _VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 
 
 def expect_document(words: tuple[object, ...], out: str) -> None:
-    """Fail if a command with `--json` printed anything but its document."""
+    """Fail if a command with `--json` printed anything except one document that fits its schema."""
     if "--json" in words and out:
         _VALIDATOR.validate(json.loads(out))

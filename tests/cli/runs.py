@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run archives made by hand: what a measured heat equation would leave."""
+"""Write run archives of a heat equation without measuring it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REGIONS = (
     Region("MPI_Allreduce", "MPI_Allreduce", RegionKind.MPI),
 )
 TREE = CallTree(REGIONS, np.array([0, 1, 2, 3, 4]), np.array([-1, 0, 0, 2, 0]))
-# The run of many ranks reaches a call path more, which comes before others.
+# The run with many ranks has one more call path, which is not the last one.
 WITH_BARRIER = CallTree(
     (REGIONS[0], Region("MPI_Barrier", "MPI_Barrier", RegionKind.MPI), *REGIONS[1:]),
     np.array([0, 1, 2, 3, 4, 5]),
@@ -66,7 +66,7 @@ def write_run(
 ) -> RunArchive:
     """Write one run archive into an experiment folder.
 
-    slower: factor of all times; blocks: of those of sweep; first: seconds in main that rank 0 takes beside.
+    slower: factor of all times; blocks: factor of the blocks of sweep; first: additional seconds of rank 0 in main.
     """
     rows = [rank_values(p, n, repetition, rank) for rank in range(p)]
     for row in rows:
@@ -105,7 +105,7 @@ def write_experiment(folder: Path, repetitions: int = 2) -> Path:
 
 
 def write_counts(folder: Path, p: int, n: int, repetition: int = 1) -> RunArchive:
-    """Write a count-only run: what `quipu run --counts` leaves of p ranks, with a barrier that other runs lack."""
+    """Write a count-only run of p ranks (`quipu run --counts`), with a barrier that other runs do not have."""
     metrics = tuple(metric for metric in METRICS if metric.is_effort)
     rows = [rank_values(p, n, repetition, rank) for rank in range(p)]
     for row in rows:

@@ -62,7 +62,7 @@ def test_the_fingerprints_say_what_was_measured_otherwise(quipu_here: Quipu, sid
     with_fingerprint(sides / "a", "1" * 32)
     with_fingerprint(sides / "b", "2" * 32)
     found = json.loads(quipu_here("diff", "a", "b", "--json").out)
-    assert "not measured alike: app: two builds (11111111 or 22222222)" in found["notes"]
+    assert "measured under different conditions: app: two builds (11111111 or 22222222)" in found["notes"]
     assert len(found["quality"]) == 2
     same = json.loads(quipu_here("diff", "a", "a", "--json").out)
     assert "both were measured alike: the same program, command, way to measure and machine" in same["notes"]

@@ -178,7 +178,7 @@ def test_statistics_have_bounds(quipu_here: Quipu, tmp_path: Path) -> None:
         value = planted(16, 10**9)[name]
         assert factors[name]["low"] - 1e-9 <= value <= factors[name]["high"] + 1e-9
     assert document["losses"] is None
-    assert any("single ranks of" in note for note in document["notes"])
+    assert any("values of single ranks" in note for note in document["notes"])
     answer = quipu_here("efficiency", tmp_path / "many", "--at", "p=64,n=1e9")
     assert answer.code == 1
     assert "--rank-columns" in answer.err
@@ -216,7 +216,7 @@ def test_call_paths(quipu_here: Quipu, runs: Path) -> None:
     assert "\nmain->solve\n" in answer.out
     assert "lost at" not in answer.out
     assert quipu_here("efficiency", runs, "--path", "main->*").out.count("parallel efficiency") == 2
-    assert "nothing fits" in quipu_here("efficiency", runs, "--path", "nothing").err
+    assert "no call path matches" in quipu_here("efficiency", runs, "--path", "nothing").err
 
 
 def test_the_layout_of_talp(quipu_here: Quipu, tmp_path: Path) -> None:

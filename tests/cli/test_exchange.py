@@ -219,7 +219,7 @@ def test_ranks_and_metrics_of_call_trees(quipu_here: Quipu, heat: Path, tmp_path
         ),
         (["export", "{runs}", "-o", "precious.txt"], 2, "precious.txt exists and is no export of measurements"),
         (["export", "{runs}", "--over-ranks", "max"], 2, "--over-ranks max: "),
-        (["export", "empty"], 1, "empty: holds no run archive"),
+        (["export", "empty"], 1, "empty: contains no run archive"),
         (["model", "broken.json"], 1, "broken.json:2: is not JSON"),
         (["model", "broken.txt"], 1, "broken.txt:2: POINTS before any PARAMETER"),
         pytest.param(["show", "cubes"], 1, "profile.cubex: is no Cube profile", marks=needs("pycubexr")),

@@ -49,7 +49,7 @@ def test_codes_are_unique() -> None:
 
 def test_a_message_keeps_its_code() -> None:
     note = COUNTS_MISSED(percent=18.4)
-    assert note == "misses the counts by 18 %: no function that is tried reproduces them [counts-missed]"
+    assert note == "differs from the counts by 18 %: no candidate function reproduces them [counts-missed]"
     assert code_of(note) == "counts-missed" and COUNTS_MISSED.is_in(["other", note])
     assert COUNTS_MISSED.without((note, "other")) == ("other",) and not COUNTS_VARY.is_in([note])
     assert code_of("a list [x-y] in a text") == code_of("an array [0]") == ""
@@ -75,7 +75,7 @@ def test_native_messages_end_with_a_code() -> None:
 
 def test_explain(quipu_here: Quipu, heat: Path) -> None:
     said = quipu_here("explain", "no-runs").out
-    assert said.startswith("no-runs\n") and "no run was stored in it" in said and "docs/questions.md" in said
+    assert said.startswith("no-runs\n") and "contains no measured run" in said and "docs/questions.md" in said
     assert quipu_here("explain", "[no-runs]").out == said
     listed = quipu_here("explain").out.splitlines()
     assert [line.split()[0] for line in listed] == [entry.code for entry in entries()]
@@ -99,7 +99,7 @@ def test_a_note_on_several_call_paths_is_printed_once() -> None:
         for name, percent in (("a", 8), ("b", 9), ("c", 30))
     ]
     text = " ".join(plain_text(model_table(rows, Layout(100))).split())
-    assert text.count("misses the counts") == 1
-    assert "note: 3 call paths, such as main->a: misses the counts by 8 %" in text and "[counts-missed]" in text
+    assert text.count("differs from the counts") == 1
+    assert "note: 3 call paths, such as main->a: differs from the counts by 8 %" in text and "[counts-missed]" in text
     text = " ".join(plain_text(model_table(rows[:2], Layout(100))).split())
-    assert text.count("misses the counts") == 2 and "[counts-missed]" not in text
+    assert text.count("differs from the counts") == 2 and "[counts-missed]" not in text

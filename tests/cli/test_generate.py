@@ -6,11 +6,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from quipu.agent.archive.write import write_archive
 
 from .conftest import Quipu
+from .runs import write_run
 
 SPECIFICATION = """
 [[function]]
@@ -107,3 +110,12 @@ def test_an_experiment_without_losses_has_no_diagnosis(quipu_here: Quipu, heat: 
     assert "no call path takes longer per effort" in answer.err
     assert quipu_here("diagnose", heat, "--at", "p=4").code == 2
     assert json.loads(quipu_here("diagnose", heat, "--at", "p=64,n=9", "--json").out)["findings"] == []
+
+
+def test_diagnose_needs_several_scales(quipu_here: Quipu, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "with", 2, 32)
+    write_archive(replace(run, metadata=replace(run.metadata, parameters={})), tmp_path / "without")
+    for options in ((), ("--at", "p=64")):
+        answer = quipu_here("diagnose", "without", *options)
+        assert answer.code == 2
+        assert "this experiment has no parameters" in answer.err and "quipu efficiency" in answer.err

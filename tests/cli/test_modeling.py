@@ -318,7 +318,7 @@ def test_a_report(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
         (["filter", "{heat}", "--at", "p=4,n=9", "-o", "no/f"], 2, "no/f: the folder no does not exist"),
         (["report", "{heat}", "-o", "precious.txt"], 2, "precious.txt exists and is no report"),
         (["report", "{heat}", "--at", "q=1"], 2, "--at: no parameter q"),
-        (["report", "empty"], 1, "empty: holds no run archive"),
+        (["report", "empty"], 1, "empty: contains no run archive"),
     ],
 )
 def test_one_message(

@@ -57,7 +57,7 @@ def test_what_cannot_be_opened(tmp_path: Path, heat: Path, quipu_here: Quipu) ->
     with pytest.raises(FormatError, match="in no format that Quipu reads"):
         quipu.open(tmp_path / "text")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(MeasurementError, match="holds no run archive"):
+    with pytest.raises(MeasurementError, match="contains no run archive"):
         quipu.open(tmp_path / "empty")
     assert quipu_here("model", heat, "-o", "models.json").code == 0
     with pytest.raises(FormatError, match="holds models, not measurements"):

@@ -152,8 +152,8 @@ def test_patterns_that_fit_nothing(quipu_here: Quipu, run: Path) -> None:
         answer = quipu_here("show", run, *options, "--path", "swee")
         assert (answer.code, answer.out) == (1, "")
         assert (
-            answer.err
-            == "quipu: error: nothing fits --path swee: a pattern is of a whole name, * fits anything [nothing-fits]\n"
+            answer.err == "quipu: error: no call path matches --path swee: write the whole name, or "
+            "put * for any part of it [nothing-fits]\n"
         )
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of complexity.toml: what an example is documented to do, evaluated for one rank of one configuration.
+"""Read complexity.toml, the documented work of an example, and evaluate it for one rank of one configuration.
 
-docs/examples.md describes the file. Expressions are Python arithmetic on names; nothing else is accepted, so the
-files are data.
+docs/examples.md describes the file. Expressions are Python arithmetic on names; other Python code is rejected.
 """
 
 from __future__ import annotations
@@ -86,10 +85,10 @@ class RegionComplexity:
 
 @dataclass(frozen=True)
 class OperationComplexity:
-    """What one rank does with an MPI operation below one caller: expressions by the names in COUNTS.
+    """The counts of one rank in an MPI operation below one caller: expressions by the names in COUNTS.
 
-    sum_over_ranks holds the counts that are known in total only. waiting: parameter → (exponent, exponent of log2)
-    of the time that it waits.
+    sum_over_ranks has the counts of which only the total is known. waiting: parameter → (exponent, exponent of log2)
+    of the waiting time.
     """
 
     caller: str
@@ -163,7 +162,7 @@ def _operation(table: dict[str, Any]) -> OperationComplexity:
     unknown = set(table) - {"caller", "name", "sum_over_ranks", "waiting", *COUNTS} | set(total) - set(COUNTS)
     if unknown:
         raise ValueError(f"operation {table['name']}: unknown keys {', '.join(sorted(unknown))}")
-    # What is not mentioned does not happen.
+    # Missing counts are 0.
     per_rank = {count: table.get(count, "0") for count in COUNTS if count not in total}
     waiting = {name: (Fraction(power), int(log)) for name, (power, log) in table.get("waiting", {}).items()}
     return OperationComplexity(table["caller"], table["name"], per_rank, total, waiting)

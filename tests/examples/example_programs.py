@@ -56,7 +56,7 @@ def run(
     words: list[str], folder: Path, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder and return what it printed."""
-    # A make that runs the tests must not speak to the make that a test runs.
+    # If make runs the tests, its variables must not reach the make that a test runs.
     inherited = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     full = {**inherited, **_OPEN_MPI, **(environment or {})}
     return subprocess.run(words, cwd=folder, env=full, capture_output=True, text=True, check=False, timeout=PATIENCE)

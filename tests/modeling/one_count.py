@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users get for one count of a program with one call path."""
+"""Predict one count of a program with one call path, through the public interface."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def predicted(
     at: Sequence[float],
     grids: tuple[ProcessGrid, ...] = (),
 ) -> Prediction:
-    """Return what is predicted at a point from counts (C,) or (C, R) at points (C, m)."""
+    """Return the prediction at a point from counts (C,) or (C, R) at points (C, m)."""
     tree = CallTree((Region("main", "main"),), np.array([0]), np.array([-1]))
     values = {"blocks": counts.reshape(1, len(points), -1)}
     experiment = Experiment("one count", names, points, tree, {"blocks": BLOCKS}, values, grids=grids)

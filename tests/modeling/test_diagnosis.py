@@ -136,8 +136,8 @@ def test_waiting_that_no_operation_measured_is_not_known() -> None:
     ("name", "kind", "advice"),
     [
         ("work", RegionKind.FUNCTION, "build them with the compiler wrappers"),
-        ("MPI_Win_fence", RegionKind.MPI, "that of time alone"),
-        ("barrier", RegionKind.OPENMP, "that of time alone"),
+        ("MPI_Win_fence", RegionKind.MPI, "only the growth of their time is known"),
+        ("barrier", RegionKind.OPENMP, "only the growth of their time is known"),
         ("work.py", RegionKind.PYTHON, "counted in compiled code only"),
     ],
 )

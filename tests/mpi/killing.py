@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kill all ranks of a measured run at a moment of choice and look at what is left of it."""
+"""Kill all ranks of a measured run at a given moment, and compare the remaining profiles with the work of the ranks."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from quipu.agent.campaign.repetition import LaunchOptions, RunFailed, run
 
 RANKS = 2
 OPERATION = "MPI_Allreduce"
-MAY_MISS = 1.0  # seconds before the kill
-CALIBRATION = 1e-3  # of a time: seconds per tick are those of the first millisecond
+MAY_MISS = 1.0  # seconds before the kill that a profile may lack
+CALIBRATION = 1e-3  # relative error of times, because seconds per tick are calibrated in the first millisecond
 WORDS = 3
 PROGRAM = Path(__file__).parent / "programs" / "endless.c"
 
 
 @dataclass(frozen=True)
 class Killed:
-    """What a rank did and what is left of it.
+    """The work of a rank, and its remaining profile.
 
-    begun, finished, visits: operations begun and finished by the rank, and counted; bytes_sent: of those counted.
-    lived, at_most: seconds from the start of main to the kill (if it was us who killed), and until the launch had
-    ended; seconds: counted.
+    begun, finished: operations of the rank; visits, bytes_sent, seconds: values in the profile.
+    lived, at_most: seconds from the start of main to the kill (if the test killed the rank), and to the end of the
+    launch.
     """
 
     begun: int
@@ -47,7 +47,7 @@ class Killed:
 
     @property
     def complete(self) -> bool:
-        """Nothing is missing but what was on its way when the signal came, and at most a second of time."""
+        """Return whether at most the operations in progress at the kill and a second of time are missing."""
         counted = self.finished <= self.visits <= self.begun and 8 * self.finished <= self.bytes_sent <= 8 * self.begun
         exact = CALIBRATION * self.at_most
         return counted and self.lived - MAY_MISS - exact <= self.seconds <= self.at_most + exact
@@ -55,7 +55,7 @@ class Killed:
 
 @dataclass
 class Moments:
-    """When the ranks were killed and when the launch had ended (CLOCK_MONOTONIC, ns); what went wrong."""
+    """The moments of the kill and of the end of the launch (CLOCK_MONOTONIC, ns), and an error, if any."""
 
     killed: int = 0
     ended: int = 0
@@ -63,7 +63,7 @@ class Moments:
 
 
 def compile_endless(folder: Path) -> Path:
-    """Build the program with the wrapper, so that main is a region and all its time belongs somewhere."""
+    """Build the program with the wrapper, so that main is a region and all time belongs to a call path."""
     wrapper = shutil.which("quipu-mpicc")
     assert wrapper is not None
     program = folder / "endless"
@@ -72,25 +72,25 @@ def compile_endless(folder: Path) -> Path:
 
 
 def progress_of(folder: Path, rank: int) -> list[int] | None:
-    """What a rank wrote of itself; None before it is at work (the file may be there, and empty or zero)."""
+    """Return the progress that a rank wrote to its file; None before it works (the file may be empty or zero)."""
     path = folder / f"progress-{rank}"
     words = np.fromfile(path, dtype=np.int64).tolist() if path.exists() else []
     return words if len(words) == WORDS and words[0] else None
 
 
 def is_at_work(folder: Path, rank: int, operations: int) -> bool:
-    """Whether a rank has finished so many operations."""
+    """Return whether a rank has finished this number of operations."""
     progress = progress_of(folder, rank)
     return progress is not None and progress[-1] >= operations
 
 
 def wait_until_at_work(folder: Path, operations: int) -> None:
-    """Return when all ranks of a run have finished so many operations. Raises AssertionError if they never do."""
+    """Wait until all ranks of a run have finished this number of operations. Raises AssertionError after a timeout."""
     until(lambda: all(is_at_work(folder, rank, operations) for rank in range(RANKS)), "the ranks are at work", 0.001)
 
 
 def kill_after(folder: Path, seconds: float, operations: int, moments: Moments) -> None:
-    """SIGKILL for all ranks of a run, so long after the last of them has finished so many operations."""
+    """Send SIGKILL to all ranks of a run, some seconds after the last rank has finished this number of operations."""
     try:
         wait_until_at_work(folder, operations)  # their notes were written before
     except AssertionError as error:
@@ -105,9 +105,9 @@ def kill_after(folder: Path, seconds: float, operations: int, moments: Moments) 
 def killed_run(
     program: Path, library: Path, folder: Path, seconds: float, sit: bool = False, node_agent: bool = False
 ) -> list[Killed]:
-    """Run, kill, merge; one entry per rank. Raises AssertionError if the run was not killed or left no archive.
+    """Run, kill and merge; return one entry per rank. Raises AssertionError if there was no kill or no archive.
 
-    sit: the ranks are in a function without events when they are killed.
+    sit: the ranks are in a function without events at the kill.
     """
     moments = Moments()
     killer = threading.Thread(target=kill_after, args=(folder, seconds, int(sit), moments))
@@ -121,7 +121,7 @@ def killed_run(
 def failed_run(
     program: Path, library: Path, folder: Path, mode: list[str], moments: Moments, **options: Any
 ) -> list[Killed]:
-    """Run the program in this mode, which ends badly, and look at the merged archive; options: of `LaunchOptions`."""
+    """Run the program in this mode, which fails; return the merged archive. options: those of `LaunchOptions`."""
     command = ["mpirun", "-n", str(RANKS), str(program), str(folder), *mode]
     try:
         run(command, {"p": RANKS}, None, folder, LaunchOptions(mpi_preload=library, say=lambda text: None, **options))

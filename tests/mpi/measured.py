@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test programs under the PMPI library: build, run, read the profiles and what the program expected."""
+"""Build and run test programs under the PMPI library, and read their profiles and the expected counts."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ LAUNCH = YIELDING
 
 @dataclass(frozen=True)
 class Run:
-    """One finished run: its folder has the profiles and, per rank, what the program expected."""
+    """One finished run: its folder has the profiles and, per rank, the counts that the program expects."""
 
     folder: Path
     ranks: int
 
     @cached_property
     def profiles(self) -> dict[int, ProcessProfile]:
-        """Profile of each rank."""
+        """Return the profile of each rank."""
         profiles = [read_profile(path) for path in sorted(self.folder.glob("*.quipu"))]
         assert all(not profile.problems for profile in profiles)
         return {int(profile.attributes["rank"]): profile for profile in profiles}
 
     def expected(self, rank: int) -> dict[str, Counts]:
-        """Counts per function that the program computed for itself."""
+        """Return the counts per function that the program itself computed."""
         rows = [line.split("\t") for line in (self.folder / f"expected-{rank}.tsv").read_text().splitlines()]
         return {row[0]: _counts(row[1:]) for row in rows}
 
     def counted(self, rank: int) -> dict[str, Counts]:
-        """Counts per function in the profile, over all call paths and threads; large-count twins are the same."""
+        """Return the counts per function in the profile, over all call paths and threads, also of large-count forms."""
         sums: dict[str, list[int]] = defaultdict(lambda: [0] * len(METRICS))
         for path, counts in self.call_paths(rank):
             row = sums[path[-1].removesuffix(LARGE)]
@@ -59,7 +59,7 @@ class Run:
         return {name: _counts(row) for name, row in sums.items()}
 
     def call_paths(self, rank: int) -> list[tuple[tuple[str, ...], Counts]]:
-        """Counts per call path (names of regions, outermost first)."""
+        """Return the counts per call path (names of regions, outermost first)."""
         profile = self.profiles[rank]
         paths: list[tuple[str, ...]] = []
         found = []
@@ -119,7 +119,7 @@ def run_preloaded(command: Sequence[str], ranks: int, folder: Path, library: Pat
 
 
 def check_accounting(run: Run) -> None:
-    """Every rank counted exactly what the program says; functions that it does not name moved nothing."""
+    """Check that the counts of every rank are those that the program expects, and 0 for all other functions."""
     assert sorted(run.profiles) == list(range(run.ranks))
     for rank in range(run.ranks):
         expected, counted = run.expected(rank), run.counted(rank)
@@ -130,7 +130,7 @@ def check_accounting(run: Run) -> None:
 
 
 def check_matrix(run: Run) -> None:
-    """The communication matrix has what the call paths of messages and one-sided operations have, nothing else."""
+    """Check that the communication matrix has the sums of messages and one-sided operations over call paths."""
     operations = operations_of(load_table())
     sums = [0, 0]
     for rank in range(run.ranks):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run mpi4py's own test suite without and with the PMPI library and compare what each test says (docs/mpi4py-tests.md).
+"""Run mpi4py's own test suite without and with the PMPI library, and compare the results (docs/mpi4py-tests.md).
 
     python tests/mpi/mpi4py_suite.py --python VENV/bin/python --suite mpi4py-4.1.2/test --launcher mpirun
 
-Some modules at a time run in one process; where that ends early or differs, each of them runs again in a process of
-its own, so that one that hangs takes no other with it. The last line is one JSON object: `differences` (bound: 0) and
-the counts of results.
+Several modules run in one process. If this process ends early or its results differ, each module runs again in a
+separate process, so that a module that hangs does not stop others. The last line is one JSON object: `differences`
+(bound: 0) and the counts of results.
 The exit code is 0 if there is no difference.
 """
 
@@ -25,7 +25,7 @@ from launching import YIELDING
 from quipu.mpi_wrap import describe_mpicc, mpi_library
 
 LAUNCH = YIELDING
-# Each rank has an output of its own; the number of a rank is the launcher's.
+# Each rank has a separate output file; the rank is that of the launcher.
 RANK_SHELL = 'exec "$@" > "$QUIPU_SUITE_OUTPUT.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" 2>&1'
 RESULT = re.compile(
     r"^(?:\S+@\S+ )?(?P<test>\w+ \([\w.]+\))(?P<middle>.*?) \.\.\. (?P<rest>.*?)(?P<result>ok|FAIL|ERROR|skipped|"
@@ -69,7 +69,7 @@ def run_modules(
             if arguments.keep:
                 kind = "with" if "LD_PRELOAD" in variables else "without"
                 (arguments.keep / f"{together[:80]}-{kind}-{ranks}-{rank}.txt").write_text(text)
-            # How far modules come before the time limit ends them depends on the load of the machine.
+            # The number of results before the time limit depends on the load of the machine.
             for found in RESULT.finditer(text if HANGS not in results.values() else ""):
                 results[f"rank {rank}, {found['test']}"] = found["result"]
     return results
@@ -78,7 +78,7 @@ def run_modules(
 def compare(
     arguments: argparse.Namespace, modules: Sequence[str], ranks: int, library: Path
 ) -> tuple[Results, Results]:
-    """The results of modules without and with the wrappers."""
+    """Return the results of modules without and with the wrappers."""
     plain = run_modules(arguments, modules, ranks, {})
     with tempfile.TemporaryDirectory() as raw:
         variables = {"LD_PRELOAD": str(library), "QUIPU_DIR": raw, "QUIPU_MPI_WAIT": "sample"}

@@ -20,11 +20,11 @@ from quipu.agent.profile.reader import ProcessProfile, read_profile
 
 PROGRAMS = Path(__file__).parent / "programs"
 
-# LLVMs with a clang here that the pass supports; the first is the wrappers' default.
+# Installed versions of LLVM that the pass supports; the first one is the default of the wrappers.
 INSTALLED_LLVMS = [version for version in ("19", "18", "16") if shutil.which(f"clang-{version}")]
 
 ENDS_WITH = {"control_flow.cpp": 7}
-"""Exit codes of those of tests/native/programs whose main returns another one than 0."""
+"""Exit codes of the programs in tests/native/programs, if they are not 0."""
 
 MANY = 60 * 41
 """Calls of `walk(40)` in programs/many_paths.h."""
@@ -34,7 +34,7 @@ Tree = dict[tuple[str, ...], dict[str, float]]
 
 @dataclass(frozen=True)
 class Measured:
-    """What one process printed and counted."""
+    """The output and the counts of one process."""
 
     stdout: str
     stderr: str
@@ -43,12 +43,12 @@ class Measured:
 
     @property
     def tree(self) -> Tree:
-        """Exclusive values by call path (displayed names), threads added up."""
+        """Return exclusive values by call path (displayed names), summed over threads."""
         return tree_of(self.profile)
 
 
 def tree_of(profile: ProcessProfile) -> Tree:
-    """Exclusive values of a profile by call path (displayed names), threads added up."""
+    """Return exclusive values of a profile by call path (displayed names), summed over threads."""
     tree: Tree = defaultdict(lambda: defaultdict(float))
     names: list[tuple[str, ...]] = []
     for node, (parent, region) in enumerate(zip(profile.parent, profile.region, strict=True)):
@@ -61,7 +61,7 @@ def tree_of(profile: ProcessProfile) -> Tree:
 
 @dataclass(frozen=True)
 class Workshop:
-    """Builds and runs programs in a folder of its own. built: keeps those of tests/native/programs for all tests."""
+    """Build and run programs in a separate folder. built: folder with the built programs of tests/native/programs."""
 
     folder: Path
     llvm: str
@@ -69,7 +69,7 @@ class Workshop:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What makes the wrappers call the compilers of the LLVM."""
+        """Return the variables with which the wrappers call the compilers of this LLVM."""
         return {**os.environ, "QUIPU_CC": f"clang-{self.llvm}", "QUIPU_CXX": f"clang++-{self.llvm}"}
 
     def build(self, source: Path | str, *options: str, wrapper: str | None = None, name: str = "program") -> Path:
@@ -84,7 +84,7 @@ class Workshop:
             return program
         kept = self.built / hashlib.sha256("\0".join([self.llvm, *command]).encode()).hexdigest()
         if not kept.exists():
-            with tempfile.TemporaryDirectory(dir=self.built) as place:  # workers that build at once do not meet
+            with tempfile.TemporaryDirectory(dir=self.built) as place:  # workers may build at the same time
                 self._compile(command, Path(place) / name)
                 (Path(place) / name).replace(kept)
         program.unlink(missing_ok=True)
@@ -127,7 +127,7 @@ def clock_library(workshop: Workshop) -> Path:
 
 
 def visits_of(profile: ProcessProfile, initial: str) -> float:
-    """Visits of all functions whose names begin so."""
+    """Return the visits of all functions whose names begin with `initial`."""
     return sum(values["visits"] for path, values in tree_of(profile).items() if path and path[-1].startswith(initial))
 
 
@@ -152,7 +152,7 @@ def profiles_of(
 
 
 def effort(run: Measured) -> dict[tuple[str, ...], dict[str, float]]:
-    """Everything that must not differ between runs, by call path: all metrics but the costs."""
+    """Return the values that must be equal in all runs, by call path: all metrics except costs."""
     kept = {metric.name for metric in run.profile.metrics if metric.is_effort}
     return {
         path: {metric: value for metric, value in values.items() if metric in kept}
@@ -163,13 +163,13 @@ def effort(run: Measured) -> dict[tuple[str, ...], dict[str, float]]:
 
 @pytest.fixture
 def llvm() -> str:
-    """The LLVM whose compilers build; tests that run with several name them."""
+    """Return the version of LLVM; tests for several versions override it."""
     return INSTALLED_LLVMS[0]
 
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where programs are kept that are built once; the workers of pytest-xdist share it."""
+    """Return the folder for programs that are built once; all workers of pytest-xdist share it."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "programs"
     folder.mkdir(exist_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Failures of the calls that Quipu's native parts make (programs/faults.c): what comes of a measured program then."""
+"""Let calls of Quipu's native parts fail (programs/faults.c), and compare the run with a run without faults."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Verdict = Literal["as before", "different output", "hang", "crash", "unsaid"]
 
 @dataclass(frozen=True)
 class Example:
-    """A program that is measured, and what is set for it.
+    """A measured program with its environment.
 
-    FAULTS in a word of the command stands for `env` with the library of faults, if not all processes shall have it.
+    In the command, FAULTS is replaced by `env` with the library of faults, if only some processes use the library.
     """
 
     command: Sequence[str]
@@ -37,7 +37,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a program ended: what it printed itself, whether Quipu said something, and the effort in all profiles."""
+    """The end of a program: its output, whether Quipu printed a message, and the effort in all profiles."""
 
     returncode: int
     stdout: str
@@ -55,7 +55,7 @@ def build_faults(folder: Path) -> Path:
 
 
 def ending_of(example: Example, library: Path, faults: Mapping[str, str]) -> Ending | None:
-    """Run an example with a fault; None: it did not end."""
+    """Run an example with a fault; return None if it did not end in time."""
     with tempfile.TemporaryDirectory() as folder:
         settings = {"QUIPU_DIR": folder, **faults, **example.environment}
         sanitizer = map(str, native_folders()[0].glob("sanitizer.so"))  # docs/design/sanitizers.md: the first
@@ -92,7 +92,7 @@ def ending_of(example: Example, library: Path, faults: Mapping[str, str]) -> End
 
 
 def calls_of(example: Example, library: Path) -> tuple[Ending, dict[str, int]]:
-    """Return how an example ends without a fault, and how often each function is called in it."""
+    """Return the end of an example without a fault, and the number of calls of each function."""
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder) / "counts"
         ending = ending_of(example, library, {"FAULT_COUNTS": str(counts)})
@@ -102,7 +102,7 @@ def calls_of(example: Example, library: Path) -> tuple[Ending, dict[str, int]]:
 
 
 def verdict(usual: Ending, found: Ending | None) -> Verdict:
-    """What a fault did to a program; "unsaid": numbers differ and nobody says that something is wrong."""
+    """Return the effect of a fault on a program; "unsaid": numbers differ without a message."""
     if found is None:
         return "hang"
     if found.returncode != usual.returncode:
@@ -115,7 +115,7 @@ def verdict(usual: Ending, found: Ending | None) -> Verdict:
 def injected(
     example: Example, library: Path, most: int, leave_out: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, int, Verdict]]:
-    """Let the n-th call of each function fail, for every n, or for `most` of them evenly; one run each."""
+    """Let the n-th call of each function fail in a separate run, for every n or for `most` evenly spaced n."""
     usual, calls = calls_of(example, library)
     assert not usual.said
     for function, count in calls.items():

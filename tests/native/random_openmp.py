@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random OpenMP programs that end and count their own work: tasks, nested teams, cancellation, target.
+"""Write random OpenMP programs that end and count their own work: tasks, nested teams, cancellation, target.
 
-Each program prints how often it called `work`, which depends on cancellation and on the number of threads, so that it
-can be compared with what a measurement of the same run counted.
+Each program prints its number of calls of `work`, which depends on cancellation and on the number of threads. Tests
+compare this number with the measured visits of the same run.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ work(1);""".splitlines()
 
 
 class Writer:
-    """Writes one program; equal seeds give equal programs."""
+    """Write one program; equal seeds give equal programs."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.left = 0  # statements
-        # Untied tasks in one program with dependences or in a taskgroup: the OpenMP library of LLVM 19 itself waits for
-        # ever in some.
+        # A program has either untied tasks or dependences and taskgroups. With both, the OpenMP library of LLVM 19
+        # sometimes deadlocks, also without measurement.
         self.special = self.untied if self.random.random() < 0.7 else self.dependent
 
     def program(self) -> str:
@@ -66,7 +66,7 @@ class Writer:
         return "\n".join([f"static void part{number}(void) {{", *self.region(0), "}", ""])
 
     def region(self, depth: int) -> list[str]:
-        """A parallel region, or one of the constructs that stand outside of all."""
+        """Return a parallel region, or a construct outside of parallel regions."""
         kind = self.random.random()
         if depth == 0 and kind < 0.1:
             inner = self.region(1)
@@ -76,14 +76,14 @@ class Writer:
         threads = self.random.choice(["", " num_threads(1)", " num_threads(2)", " num_threads(3)"]) if depth else ""
         if kind > 0.9:
             cancelled = self.random.choice([_CANCELLED_LOOP, _CANCELLED_TEAM])
-            # A cancelled team of several: one of a thousand runs waits for ever in the OpenMP library of LLVM 19,
-            # measured or not.
+            # If a team of several threads is cancelled, one of a thousand runs deadlocks in the OpenMP library of LLVM
+            # 19, also without measurement.
             threads = " num_threads(1)" if cancelled is _CANCELLED_TEAM else threads
             return [f"#pragma omp parallel{threads}", "{", *cancelled, "}"]
         return [f"#pragma omp parallel{threads}", "{", *self.team(depth), "}"]
 
     def team(self, depth: int) -> list[str]:
-        """What all threads of a team do."""
+        """Return the statements of all threads of a team."""
         lines: list[str] = []
         for _ in range(self.random.randint(1, 3)):
             lines += self.random.choice([self.single, self.single, self.loop, self.sections, self.barrier, self.alone])(
@@ -118,7 +118,7 @@ class Writer:
         return self.block(depth, cancels=False)
 
     def block(self, depth: int, cancels: bool) -> list[str]:
-        """What one thread, or one task, does. cancels: a taskgroup is around it that may be cancelled."""
+        """Return the statements of one thread or task. cancels: it is inside of a taskgroup that may be cancelled."""
         lines: list[str] = ["work(1);"]
         for _ in range(self.random.randint(1, 3)):
             self.left -= 1
@@ -147,7 +147,7 @@ class Writer:
         ]
 
     def untied(self, depth: int, cancels: bool) -> list[str]:
-        """Parts between scheduling points: a thread each. Compilers are not up to more in such a task."""
+        """Return the body of an untied task: parts between scheduling points, which different threads may execute."""
         points = ["#pragma omp taskyield", "#pragma omp taskwait", "#pragma omp task\nwork(1);"]
         parts = [[self.random.choice(points), "work(1);"] for _ in range(self.random.randint(0, 3))]
         lines = ["work(1);", *(line for part in parts for line in part)]

@@ -167,7 +167,7 @@ class Writer:
         return ["if (depth > 0 && draw() >> 30 == 1u)", "    longjmp(jump[depth - 1], 1);"]
 
     def catch(self, nesting: int, in_loop: bool) -> list[str]:
-        """A place that longjmp comes back to: nothing in it leaves the function or a loop around it."""
+        """Return a block that longjmp returns to; its statements leave neither the function nor a loop around it."""
         if self.number + 1 >= self.functions:
             return ["s++;"]
         callee = self.random.randint(self.number + 1, self.functions - 1)

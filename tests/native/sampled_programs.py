@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that are sampled: each has work() with a given processor time, and something of its own."""
+"""Sources of programs for tests of samples: each has work() with a given processor time, and one special property."""
 
 from __future__ import annotations
 
@@ -228,4 +228,4 @@ GUESTS = {
         200,
     ),
 }
-"""Programs that must not notice samples: what they are, and how many milliseconds they work at least."""
+"""Programs whose behaviour samples must not change: the source, and the least milliseconds of work."""

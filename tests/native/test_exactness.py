@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counting in registers and closed forms gives the same numbers as one call per block, on random programs."""
+"""Counting in registers and closed forms gives the same counts as one call per block, on random programs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ METRICS = [
 
 
 def counts(run) -> dict[tuple[str, ...], tuple[float, ...]]:
-    """Return what each call path did, without those that did nothing: archives leave them out."""
+    """Return the metrics of each call path; call paths with only zeros are omitted, as in archives."""
     found = {path: tuple(values[name] for name in METRICS) for path, values in run.tree.items() if path}
     return {path: values for path, values in found.items() if any(values)}
 
@@ -61,7 +61,7 @@ def test_known_programs(workshop, llvm: str, program: str, level: str) -> None:
 
 
 def with_many_branches(count: int) -> str:
-    """Return LLVM IR of a loop with `count` branches, two ways back, and an exit that the outside shares."""
+    """Return LLVM IR of a loop with `count` branches, two back edges, and an exit block shared with code outside."""
     blocks = []
     for i in range(count):
         blocks.append(

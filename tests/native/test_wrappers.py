@@ -330,7 +330,13 @@ def test_options_of_gfortran_are_left_out_or_translated(tmp_path: Path) -> None:
     source.write_text("print *, " + "1 + " * 100 + "1\nend\n")
     options = ["-ffree-line-length-none", "-fallow-argument-mismatch", "-fbacktrace", "-fcheck=all", "-fno-range-check"]
     options += ["-ffpe-trap=invalid,zero", "-std=legacy", "-Wall", "-Wno-unused", "-Og", "-ggdb", "-mavx2", "-pipe"]
-    options += ["-funroll-loops", "-ftree-vectorize", "-frecord-marker=4", "-fmax-stack-var-size=100", "-fimplicit-none"]
+    options += [
+        "-funroll-loops",
+        "-ftree-vectorize",
+        "-frecord-marker=4",
+        "-fmax-stack-var-size=100",
+        "-fimplicit-none",
+    ]
     build(native_file("quipu-fc"), *options, "-Wl,--as-needed", source, "-o", program)
     assert run(program).stdout.split() == ["101"]
     for decides in ("-finit-real=zero", "-fsecond-underscore", "-ff2c"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headless Chromium: the document of a page after its scripts ran, and what they wrote to the console."""
+"""Run a page in headless Chromium, and return its document and its console output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _FLAGS = (
     "--dump-dom",
 )
 
-# Frames come in real time, timers in virtual time: no condition may depend on what is in view. Printing draws all.
+# Frames run in real time and timers in virtual time, so conditions must not depend on the visible part of the page.
+# Printing draws all parts.
 _WAITING = """
 window.until = (holds, then) => {
   const look = () => (holds() ? then() : setTimeout(look, 10));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same small experiment in every format of Extra-P, and Cube profiles made by hand."""
+"""The same small experiment in every format of Extra-P, and functions that write Cube profiles."""
 
 from __future__ import annotations
 

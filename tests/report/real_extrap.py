@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extra-P itself, in an environment of its own: it needs numpy 1 and Qt, which Quipu must not be held to."""
+"""Run Extra-P in a separate environment, because it needs numpy 1 and Qt."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def interpreter() -> Path:
             make = [sys.executable, "-m", "venv", "--clear", "--without-pip", str(_HOME)]
             subprocess.run(make, check=True, timeout=PATIENCE)
             pip = [sys.executable, "-m", "pip", "--python", str(python)]
-            # Most of Qt is never imported, so nothing is compiled ahead.
+            # Most of Qt is never imported, so it is not compiled at installation.
             install = ["install", "--quiet", "--no-compile", f"extrap=={VERSION}"]
             subprocess.run([*pip, *install], check=True, timeout=PATIENCE)
             (_HOME / "complete").touch()

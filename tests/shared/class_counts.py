@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count classes: made of the effort of source lines, and compared with the metrics of call paths."""
+"""Make count classes from the effort of source lines, and compare them with the metrics of call paths."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands of Quipu that SIGKILL ends just before one of their changes of files."""
+"""Kill commands of Quipu (SIGKILL) just before one of their changes of files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ main()
 
 
 def killed_before(change: int, inside: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run `quipu WORDS...`, killed before it changes a file below a folder for this time; 0: it lives."""
+    """Run `quipu WORDS...`, and kill it before its `change`-th change of a file below a folder; 0: do not kill it."""
     command = [sys.executable, "-c", _KILLED, str(change), str(inside), *words]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

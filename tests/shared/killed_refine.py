@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A refinement of a small program that is killed, and what of it is complete."""
+"""A refinement of a small program for tests that kill it, and functions that find its complete runs."""
 
 from __future__ import annotations
 

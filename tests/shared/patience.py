@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long tests wait: for a condition, and for as long as a machine under load may need."""
+"""Time limits of tests on loaded machines, and waiting for a condition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 PATIENCE = 600.0
-"""Seconds until a test gives up on a process or a condition. The limit ends what hangs; it measures no speed."""
+"""Seconds until a test stops waiting for a process or a condition. The limit ends hanging tests; it tests no speed."""
 
 
 def until(condition: Callable[[], object], what: str, pause: float = 0.01) -> None:

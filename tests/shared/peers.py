@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs and packages that some tests need and a machine may lack.
+"""Programs and packages that some tests need and that may be missing on a machine.
 
 A test that needs a missing peer is skipped, and the reason names the peer. The file build/missing-peers holds one
 `name: reason` per line for each peer whose installation failed.
@@ -25,7 +25,7 @@ RECORD = Path(__file__).parents[2] / "build" / "missing-peers"
 
 @dataclass(frozen=True)
 class Peer:
-    """How to find a peer: `is_there`; and how a person gets it: `install`."""
+    """A peer: `is_there` finds it, and `install` says how to install it."""
 
     is_there: Callable[[], bool]
     install: str
@@ -127,9 +127,9 @@ def _installation(name: str, install: Callable[[], T]) -> tuple[T | None, str]:
 
 
 def installed_on_use(name: str, install: Callable[[], T]) -> T:
-    """Return what `install` returns: the place of a peer that tests install on first use.
+    """Install a peer on first use, and return the result of `install`: its path.
 
-    Skip the test that runs if it failed, in this process or as the record says.
+    Skip the running test if the installation failed, in this process or earlier.
     """
     found, why = _installation(name, install)
     if found is None:

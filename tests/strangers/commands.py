@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command that reads what others give, run on one hostile input; what may come of it."""
+"""Run commands that read files on hostile input, and check that they end with an error or a result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from quipu.agent.cli.main import run_command_line
 
 from .hostile import hostile_experiment, hostile_file, hostile_raw_folder
 
-# All that moves a terminal or turns text around; JSON has these as escapes.
+# Characters that control a terminal or change the direction of text; JSON contains them as escapes.
 STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
 SECONDS, MIB = 20.0, 512
 OF_EXPERIMENTS = (
@@ -40,7 +40,7 @@ OF_EXPERIMENTS = (
 
 
 class Surprise(AssertionError):
-    """A command did what none may do with a file from a stranger."""
+    """A command behaved wrongly with a file from an unknown source."""
 
 
 def check_command(arguments: Sequence[str], out: Path) -> int:

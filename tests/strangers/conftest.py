@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The writer of profiles is shared with the tests of the agent."""
+"""Make the writer of profiles of the tests of the agent importable."""
 
 from __future__ import annotations
 

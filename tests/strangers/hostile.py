@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments and raw folders with one thing in them changed as only malice or damage would, within their structure.
+"""Write experiments and raw folders with one malicious or damaged part.
 
-What is changed arrives: tables stay tables, JSON stays JSON, checksums are right or not there.
+Readers reach the changed part: tables stay valid tables, JSON stays JSON, and checksums are correct or absent.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ POINTS = (2, 4, 8, 16, 32)
 
 
 def value(chance: random.Random) -> Any:
-    """Return something that no file of Quipu should have where it is put."""
+    """Return a value that is invalid in files of Quipu."""
     return chance.choice(chance.choice((TEXTS, INTEGERS, FLOATS, OTHERS)))
 
 
@@ -181,7 +181,7 @@ def change_profile(profile: Profile, chance: random.Random) -> Profile:
 
 
 def change_place(path: Path, chance: random.Random) -> None:
-    """Put something else than a file where one is expected."""
+    """Replace a file by something that is not a file."""
     path.unlink()
     match chance.randrange(5):
         case 0:
@@ -221,7 +221,7 @@ def hostile_file(whole: Path, folder: Path, chance: random.Random) -> Path:
         path, text = folder / "extrap.json", format_json(measured).text
     path.write_text(text, encoding="utf-8")
     change_json(path, chance)
-    if path.name == "models.json":  # the first thing in it says what it is
+    if path.name == "models.json":  # its first key gives the format
         path.write_bytes(path.read_bytes().replace(b'{"schema"', b'{"format": "quipu-models", "schema"', 1))
     return path
 

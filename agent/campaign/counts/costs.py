@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a count-only run will cost, from what the runs before it took: seconds and memory."""
+"""Estimate the duration and memory of a count-only run from earlier runs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from ..points import Point
 
 LEAST_SECONDS = 0.1
-"""Processor time of one process, where no run says more (heat with 64 ranks, Open MPI 4.1: 6.1 s in all)."""
+"""Assumed processor seconds per process if no run shows more (heat with 64 ranks, Open MPI 4.1: 6.1 s in total)."""
 _MOST_GROWTH = 2.0
 """Largest exponent of the seconds in the number of ranks: each rank may communicate with all others."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run took.
+    """The cost of a run.
 
-    others: the values of the parameters but the number of ranks. memory: bytes of all ranks, 0 if it is not known.
+    others: the values of all parameters except the number of ranks. memory: bytes of all ranks, 0 if unknown.
     """
 
     ranks: int
@@ -31,27 +31,27 @@ class Cost:
 
 
 class Costs:
-    """The costs of runs, and what they say of further ones."""
+    """The costs of runs, and estimates for further runs."""
 
     def __init__(self, processors: int) -> None:
-        """No run is known. processors: of this machine."""
+        """Start without runs. processors: number of processors of this machine."""
         self._processors = processors
         self._known: list[Cost] = []
 
     def add(self, cost: Cost) -> None:
-        """Take note of a run that ended well."""
+        """Add a successful run."""
         self._known.append(cost)
 
     def counted(self, simulated: bool) -> bool:
-        """Whether there is a count-only run of this kind."""
+        """Return whether there is a count-only run of this kind."""
         return any(one.counts_only and one.simulated == simulated for one in self._known)
 
     def seconds(self, ranks: int, others: Point, simulated: bool, unknown: float = 1.0) -> float | None:
-        """Return how long a count-only run takes about, None if no run of this kind says anything of it.
+        """Return the estimated seconds of a count-only run; None if there is no run of this kind.
 
-        From the run with the next lower number of ranks it grows as between the two before: with a power of the ranks
-        that a processor executes, which is at least 1 for processes. unknown: the power, if there is one run only.
-        Another size takes as much longer as in the runs with times.
+        The estimate extrapolates from the run with the next lower number of ranks. It grows with a power of the ranks
+        per processor; the exponent is fitted to the two runs before, and is at least 1 for processes. unknown: the
+        exponent if there is only one run. The ratio between sizes is the ratio in the runs with times.
         """
         own = [one for one in self._known if one.simulated == simulated]
         counted = [one for one in own if one.counts_only]
@@ -71,16 +71,16 @@ class Costs:
         return last.seconds * longer * self._of_size(last.others, others)
 
     def memory(self, ranks: int) -> float:
-        """Return the bytes that so many processes take about, 0 if that is not known."""
+        """Return the estimated bytes of this number of processes, 0 if unknown."""
         known = [one.memory / one.ranks for one in self._known if one.memory and not one.simulated]
         return ranks * max(known, default=0.0)
 
     def _shares(self, ranks: int, simulated: bool) -> float:
-        """Return how many ranks a processor executes, at least 1."""
+        """Return the number of ranks per processor, at least 1."""
         return float(ranks) if simulated else max(ranks / self._processors, 1.0)
 
     def _of_size(self, known: Point, wanted: Point) -> float:
-        """Return how many times longer a run of another size takes, by runs of both with as many ranks."""
+        """Return the ratio of the times of two sizes, from runs with the same number of ranks."""
         ratios = [
             large.seconds / small.seconds
             for small in self._known
@@ -92,6 +92,6 @@ class Costs:
 
 
 def total(seconds: Sequence[float | None]) -> tuple[float, bool]:
-    """Return the sum of what is known, and whether all of it is."""
+    """Return the sum of the known seconds, and whether all are known."""
     known = [one for one in seconds if one is not None]
     return sum(known), len(known) == len(seconds)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""At which numbers of ranks and which sizes a campaign with a target counts."""
+"""The numbers of ranks and sizes of the count-only runs of a campaign with a target."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..points import Point
 
 _RANK_OPTIONS = ("-n", "-np", "--np", "--ntasks")
 _BEYOND = 2
-"""How many sizes beyond the declared ones are there to try."""
+"""Number of additional sizes beyond the declared ones."""
 
 
 def ranks_parameter(campaign: Campaign) -> str | None:
-    """Return the parameter that is the number of ranks; None if none is, or not alone."""
+    """Return the parameter that is the number of ranks; None if there is none, or several determine the number."""
     words = list(campaign.command)
     texts = [campaign.ranks, *(after for word, after in pairwise(words) if word in _RANK_OPTIONS)]
     for text in texts:
@@ -29,17 +29,17 @@ def ranks_parameter(campaign: Campaign) -> str | None:
 
 
 def sizes(campaign: Campaign, ranks: str) -> tuple[list[Point], int]:
-    """Return the values of the other parameters, smallest first, and how many of them are declared.
+    """Return the sizes (values of all other parameters), smallest first, and how many of them are declared.
 
-    From one to the next each parameter takes its next value. The last ones are beyond what is declared: they are tried
-    where the program cannot run the others with so many ranks.
+    From one size to the next, each parameter takes its next value. The last sizes are larger than the declared ones;
+    they are tried if the program cannot run the declared sizes with a number of ranks.
     """
     place = campaign.parameters.index(ranks)
     declared = {(*point[:place], *point[place + 1 :]) for point in campaign.points}
     columns = [sorted(set(column)) for column in zip(*declared, strict=True)]
     steps = max((len(column) for column in columns), default=1)
     ladder = [tuple(column[min(step, len(column) - 1)] for column in columns) for step in range(steps)]
-    if not set(ladder) <= declared:  # the file lists its points
+    if not set(ladder) <= declared:  # the file lists single points
         ladder = sorted(declared, key=lambda one: (math.prod(max(value, 1e-300) for value in one), one))
     known = len(ladder)
     for _ in range(_BEYOND):
@@ -57,7 +57,7 @@ def point_of(campaign: Campaign, ranks: str, number: int, others: Point) -> Poin
 
 
 def _next(declared: Sequence[float], value: float) -> float:
-    """Return what comes after a value: as much larger as the last declared value is than the one before."""
+    """Return the next value of a parameter: the step (ratio) of the last two declared values is continued."""
     if len(declared) < 2 or declared[-2] <= 0:
         return value
     larger = value * declared[-1] / declared[-2]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The count-only runs of a campaign with a target: up to the target's number of ranks, at the smallest sizes.
+"""The count-only runs of a campaign with a target: up to the number of ranks of the target, at the smallest sizes.
 
-Effort and communication do not depend on the machine, so the ranks may share processors or be simulated. Many ranks at
-a small size decide what few ranks cannot show, such as whether a process grid has two or three dimensions.
+Effort and communication do not depend on the machine, so the ranks can share processors or be simulated. Runs with many
+ranks at a small size determine properties that few ranks cannot show, such as the dimensions of a process grid.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .points import point_of, ranks_parameter, sizes
 from .simulated import SIMULATOR, simulated_campaign, simulates
 
 _TRIES = 2
-"""How many larger sizes are tried if the program cannot run with a number of ranks at the smallest size."""
+"""Number of larger sizes to try if the program cannot run with a number of ranks at the smallest size."""
 _GIB = 2.0**30
 
 
@@ -44,7 +44,7 @@ class PlannedCount:
 
 
 class CountRuns:
-    """The count-only runs of a campaign: those on the disk, and those to do."""
+    """The count-only runs of a campaign, finished and missing."""
 
     def __init__(self, campaign: Campaign, processors: int | None = None) -> None:
         """Read the runs on the disk. processors: for the ranks; None: the number of this machine."""
@@ -56,7 +56,8 @@ class CountRuns:
         self._done: dict[int, dict[int, float]] = {}  # number of ranks → index of the size → seconds
         self._tries: dict[int, list[Outcome]] = {}
         self._spent = 0.0
-        self._broken: set[bool] = set()  # whether simulated: such launches failed, and the others did not
+        # Kinds of launches (True: simulated) that failed while the other kind succeeded.
+        self._broken: set[bool] = set()
         if self._ranks is None:
             return
         place = campaign.parameters.index(self._ranks)
@@ -195,7 +196,7 @@ class CountRuns:
         for kind in ways:
             if not self._costs.counted(kind):
                 return kind
-        # a simulation takes seconds to start, so only its second run shows how its cost grows
+        # A simulation takes seconds to start, so only its second run shows how its cost grows.
         others = self._sizes[one.size]
         cost = {kind: self._costs.seconds(one.number, others, kind, 0.0 if kind else 1.0) or 0.0 for kind in ways}
         return min(ways, key=cost.__getitem__)
@@ -246,7 +247,7 @@ class CountRuns:
             self._done.setdefault(number, {})[place] = seconds
 
     def _put_aside(self, number: int) -> None:
-        """Move the archives of runs that did not end well out of the experiment."""
+        """Move the archives of failed runs out of the experiment."""
         folder = self._campaign.directory
         paths = [one.archive for one in self._tries.get(number, ()) if one.archive is not None and one.archive.is_dir()]
         if paths:

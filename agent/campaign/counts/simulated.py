@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count-only runs whose ranks are simulated, by a program that was built for that."""
+"""Count-only runs with simulated ranks, which need a program built for the simulator."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..file import Campaign
 from .points import ranks_parameter
 
 SIMULATOR = "smpi"
-"""The family of its launches, and its name in campaign files."""
+"""The launcher family of the simulator, and its name in campaign files."""
 
 
 def simulates(campaign: Campaign) -> bool:
-    """Whether count-only runs may be simulated: the campaign declares a program for that, and SimGrid is there."""
+    """Return whether count-only runs can be simulated: the campaign declares a program, and SimGrid is installed."""
     return bool(campaign.counts.command) and shutil.which("smpirun") is not None
 
 
@@ -29,11 +29,11 @@ def simulated_campaign(campaign: Campaign) -> Campaign:
         ranks=f"{{{ranks}}}",
         platform=None,
         build=campaign.counts.build,
-        facts="simulated ",  # the program and its command are others than those of runs with times
+        facts="simulated ",  # program and command differ from the runs with times
     )
 
 
 def build_simulated(campaign: Campaign) -> None:
-    """Build the program of simulated count-only runs, if there may be some. Raises MeasurementError."""
+    """Build the program of simulated count-only runs, if they are possible. Raises MeasurementError."""
     if campaign.counts.build and simulates(campaign):
         build(simulated_campaign(campaign))

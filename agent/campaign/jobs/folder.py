@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of a job, below its experiment: what is to run, who runs it, how it ended.
+"""The folder of a job in its experiment: the run to make, the process that runs it, and the result.
 
 A job that is submitted twice, is requeued, or begins after its campaign has given it up must not measure a second time.
-So whoever wants to run a job, or to give it up, first claims it, which only one can: on every file system with atomic
-links. What the scheduler says is only a hint; the claim and the result decide.
+A process must therefore claim the job before it runs the job or gives it up. The claim is an atomic link, so only one
+process succeeds. The state in the scheduler is only a hint; the claim and the result are authoritative.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from ..repetition import LaunchOptions
 FOLDER = ".jobs"
 _WAITING, _FAILED = "job-", "failed-"
 JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID")
-"""The environment variable in which each scheduler gives a job its number."""
+"""The environment variable with the job number, for each scheduler."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """task.json: the run that a job is to do, and how to measure it (fields of `LaunchOptions`)."""
+    """task.json: the run of a job, and its options (fields of `LaunchOptions`)."""
 
     point: tuple[Real, ...]
     parameters: dict[str, Real]
@@ -47,7 +47,7 @@ class Asked:
     template: dict[str, str] = field(default_factory=dict)
 
     def options(self) -> LaunchOptions:
-        """Return how to measure."""
+        """Return the launch options."""
         return LaunchOptions(
             clock=self.clock,
             filter_file=Path(self.filter_file) if self.filter_file else None,
@@ -61,7 +61,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Claim:
-    """Who runs a job: a process of a host, with the scheduler's number; given_up: nobody, by will of its campaign."""
+    """The process that runs a job: host, process id and job number. given_up: the campaign gave up the job instead."""
 
     host: str
     pid: Count
@@ -79,15 +79,15 @@ class Result:
 
 
 class JobFolder:
-    """One job. Its files are written once each, whole."""
+    """The folder of one job. Each of its files is written once, atomically."""
 
     def __init__(self, path: Path) -> None:
-        """`path` exists, with task.json in it."""
+        """Use the existing folder `path`, which contains task.json."""
         self.path = path
 
     @classmethod
     def make(cls, experiment: Path, asked: Asked) -> JobFolder:
-        """Write what a job is to do, before it is submitted. Raises OSError."""
+        """Create the folder with task.json, before the job is submitted. Raises OSError."""
         path = experiment / FOLDER / f"{_WAITING}{uuid.uuid4().hex[:12]}"
         path.mkdir(parents=True)
         write_json(path / "task.json", asdict(asked), durable=True)
@@ -95,20 +95,20 @@ class JobFolder:
 
     @property
     def name(self) -> str:
-        """The name under which it is submitted."""
+        """The name of the job in the scheduler."""
         return f"quipu-{self.path.name.removeprefix(_WAITING)}"
 
     def asked(self) -> Asked:
-        """Return what is to run. Raises FormatError."""
+        """Return the run to make. Raises FormatError."""
         path = self.path / "task.json"
         return typed(read_json(path), Asked, path)
 
     def submitted(self, native: str) -> None:
-        """Keep the scheduler's number. Raises OSError."""
+        """Store the job number of the scheduler. Raises OSError."""
         write_json(self.path / "submitted.json", {"native": native}, durable=True)
 
     def native(self) -> str:
-        """Return the scheduler's number; empty if nobody could keep it."""
+        """Return the job number of the scheduler; empty if it was not stored."""
         with contextlib.suppress(FormatError):
             native = read_json(self.path / "submitted.json").get("native", "")
             return native if isinstance(native, str) else ""
@@ -116,7 +116,7 @@ class JobFolder:
         return claim.native if claim is not None else ""
 
     def take(self, given_up: bool = False) -> bool:
-        """Claim it for this process; False if it is claimed already. Raises OSError."""
+        """Claim the job for this process; return False if it is already claimed. Raises OSError."""
         native = next((os.environ[name] for name in JOB_VARIABLES if name in os.environ), "")
         claim = Claim(socket.gethostname(), os.getpid(), native, given_up)
         part = self.path / f".claim-{uuid.uuid4().hex[:12]}"
@@ -130,7 +130,7 @@ class JobFolder:
         return True
 
     def claim(self) -> Claim | None:
-        """Return who claimed it, None if nobody. A claim that cannot be read is one."""
+        """Return the claim of the job, None without claim. An unreadable claim counts as a claim."""
         path = self.path / "claim.json"
         if not path.exists():
             return None
@@ -140,32 +140,32 @@ class JobFolder:
             return Claim("", 0)
 
     def beat(self) -> None:
-        """Show that the run is at work. Raises OSError."""
+        """Write a heartbeat of the run. Raises OSError."""
         os.utime(self.path / "claim.json")
 
     def last_beat(self) -> int:
-        """Return when it last was at work, by the clock of the file system, in ns; 0 if it never was."""
+        """Return the time of the latest heartbeat by the clock of the file system (ns); 0 if there was none."""
         try:
             return (self.path / "claim.json").stat().st_mtime_ns
         except OSError:
             return 0
 
     def end(self, result: Result) -> None:
-        """Keep how the run ended. Raises OSError."""
+        """Store the result of the run. Raises OSError."""
         write_json(self.path / "result.json", asdict(result), durable=True)
 
     def result(self) -> Result | None:
-        """Return how the run ended, None if it has not. Raises FormatError."""
+        """Return the result of the run, None before its end. Raises FormatError."""
         path = self.path / "result.json"
         return typed(read_json(path), Result, path) if path.exists() else None
 
     @property
     def output(self) -> Path:
-        """What the job wrote; after a failure it lies where `settle` has left it."""
+        """The output file of the job; after a failure, `settle` keeps it."""
         return self.path / "output.txt"
 
     def settle(self, failed: bool) -> Path:
-        """Take note that the campaign knows the end; only what a failed job wrote is kept. Return its folder."""
+        """Remove the folder after the campaign has read the result; keep the output of a failed job. Return it."""
         if not failed:
             shutil.rmtree(self.path, ignore_errors=True)
             return self.path
@@ -174,9 +174,9 @@ class JobFolder:
 
 
 def unsettled(experiment: Path) -> Iterator[JobFolder]:
-    """Yield the jobs of an experiment whose end no campaign knows yet; remove folders that hold no task."""
+    """Yield the jobs of an experiment whose result no campaign has read; remove folders without task.json."""
     for path in sorted((experiment / FOLDER).glob(f"{_WAITING}*")):
         if (path / "task.json").exists():
             yield JobFolder(path)
-        else:  # the campaign ended between two lines of `make`: nothing was submitted
+        else:  # the campaign was killed in `make`: the job was not submitted
             shutil.rmtree(path, ignore_errors=True)

@@ -16,7 +16,7 @@ from quipu.modeling.errors import FormatError
 SCHEDULERS = ("slurm", "pbs", "pbs_classic", "lsf", "flux", "cobalt")
 """Batch schedulers that psij submits to; pbs_classic is Torque."""
 _MARGIN = 5.0
-"""Minutes that a job gets beyond the time limit of its run: to start, to stop the run, and to merge what it counted."""
+"""Minutes that a job gets in addition to the time limit of its run: for its start, its end and the merge."""
 _MOST_MINUTES = 1e6
 _RANKS = re.compile(r"\{([A-Za-z_]\w*)\}|[1-9]\d{0,8}")
 
@@ -25,9 +25,11 @@ _RANKS = re.compile(r"\{([A-Za-z_]\w*)\}|[1-9]\d{0,8}")
 class SchedulerPlan:
     """How runs become jobs.
 
-    name: one of `SCHEDULERS`. minutes: a job's time limit. ranks: text with {parameter} in it, or a number; empty: as
-    the launcher's options say. ranks_per_node: None: the scheduler's choice. at_once: jobs in the queue at a time.
-    options: further ones of the scheduler, by name. poll: seconds between two looks at the queue.
+    - name: one of `SCHEDULERS`. minutes: time limit of a job.
+    - ranks: a number, or a text that may contain {parameter}; empty: from the options of the launcher.
+    - ranks_per_node: None: the scheduler chooses.
+    - at_once: largest number of jobs in the queue. poll: seconds between two queries of the queue.
+    - options: further options of the scheduler, by name.
     """
 
     name: str
@@ -44,7 +46,7 @@ class SchedulerPlan:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def ranks_at(self, parameters: Mapping[str, float]) -> int | None:
-        """Return the number of ranks of a job, None if the file does not say. Raises ValueError if it is none."""
+        """Return the number of ranks of a job, None if not declared. Raises ValueError for an invalid number."""
         if not self.ranks:
             return None
         found = _RANKS.fullmatch(self.ranks)
@@ -54,7 +56,7 @@ class SchedulerPlan:
         return int(value)
 
     def nodes(self, ranks: int) -> int | None:
-        """Return how many nodes so many ranks take, None if the scheduler decides."""
+        """Return the number of nodes for a number of ranks; None if the scheduler decides."""
         return None if self.ranks_per_node is None else math.ceil(ranks / self.ranks_per_node)
 
 
@@ -78,20 +80,20 @@ _KEYS = tuple(entry.name for entry in msgspec.structs.fields(msgspec.defstruct("
 
 
 def read_scheduler(table: object, parameters: Sequence[str], timeout: float | None, source: object) -> SchedulerPlan:
-    """Return the content of the table. Raises FormatError that names `source` and the key at fault.
+    """Return the content of the table. Raises FormatError with `source` and the wrong key.
 
     [scheduler]
     name = "slurm"                       # or pbs, pbs_classic, lsf, flux, cobalt
     minutes = 30                         # time limit of a job; not needed if the campaign has a timeout
-    ranks = "{p}"                        # optional, as are the following; else as the launcher's options say
+    ranks = "{p}"                        # optional, like all following keys; default: from the options of the launcher
     ranks_per_node = 48
     cores_per_rank = 1
     queue = "standard"                   # partition
     account = "project"
     reservation = "name"
     exclusive = true                     # nodes are not shared with other jobs
-    at_once = 8                          # jobs in the queue at a time
-    poll = 15                            # seconds between two looks at the queue
+    at_once = 8                          # largest number of jobs in the queue
+    poll = 15                            # seconds between two queries of the queue
     options = {constraint = "haswell"}   # further options of the scheduler
     """
     if not isinstance(table, dict):
@@ -132,5 +134,5 @@ def read_scheduler(table: object, parameters: Sequence[str], timeout: float | No
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text can stand between quotes in a line of a job script."""
+    """Return whether a text can be put between quotes in a line of a job script."""
     return bool(text) and text.isprintable() and not set(text) & set("\"'`$\\")

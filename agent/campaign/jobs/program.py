@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job runs: `python -m quipu.agent.campaign.jobs.program FOLDER` measures what task.json there says, once."""
+"""The program of a job: `python -m quipu.agent.campaign.jobs.program FOLDER` makes the run in task.json once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..repetition import RunFailed, run
 from .folder import JobFolder, Result
 
 BEAT = 10.0
-"""Seconds between two signs that a run is at work: rare enough to disturb nothing that is measured."""
+"""Seconds between two heartbeats of a run, long enough not to disturb the measurement."""
 
 
 def main(folder: Path) -> int:
-    """Claim the job and measure; return 0 also if somebody else has it, so that no scheduler tries again."""
+    """Claim the job and measure. Return 0 also if another process has claimed it, so that no scheduler retries."""
     job = JobFolder(folder)
     if not folder.is_dir() or not job.take():
         return 0
@@ -46,7 +46,7 @@ def _beat(job: JobFolder, ended: threading.Event) -> None:
     while not ended.wait(BEAT):
         try:
             job.beat()
-        except OSError:  # the next one may do
+        except OSError:  # the next heartbeat may succeed
             continue
 
 

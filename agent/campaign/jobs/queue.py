@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch schedulers through psij: submit a job, ask for it, cancel it."""
+"""Batch schedulers through psij: submit, query and cancel jobs."""
 
 from __future__ import annotations
 
@@ -24,48 +24,48 @@ _EVER = 1 << 30
 
 
 class SubmissionFailed(QuipuError):
-    """The scheduler took no job. later: because it does not answer; then it may have taken it all the same."""
+    """The submission of a job failed. later: the scheduler did not answer, and may still have accepted the job."""
 
     def __init__(self, message: str, later: bool) -> None:
-        """Keep whether it is worth to ask again."""
+        """Store the message, and whether to try again."""
         super().__init__(message)
         self.later = later
 
 
 class Queue(Protocol):
-    """What a campaign needs of a scheduler. What `state` says may be late or wrong: results of jobs decide."""
+    """The operations of a scheduler. `state` may be late or wrong, so only the results of jobs are authoritative."""
 
     plan: SchedulerPlan
 
     def submit(self, job: JobFolder, ranks: int) -> str:
-        """Submit a job; return the scheduler's number. Raises SubmissionFailed."""
+        """Submit a job and return its number in the scheduler. Raises SubmissionFailed."""
 
     def adopt(self, job: JobFolder, native: str) -> None:
         """Watch a job that an earlier invocation submitted."""
 
     def state(self, job: JobFolder) -> State:
-        """Return what becomes of a job that was submitted or adopted, as far as the scheduler says.
+        """Return the state of a submitted or adopted job according to the scheduler.
 
-        unknown: it does not know the job any more; it has ended, or a controller restarted from an older state.
+        unknown: the scheduler has no such job. The job has ended, or the controller restarted from an older state.
         """
 
     def hindrance(self, job: JobFolder) -> Hindrance | None:
-        """Return why a job that waits may wait for ever; None: nothing is known of that."""
+        """Return a reason why a waiting job may never begin; None if none is known."""
 
     def cancel(self, job: JobFolder) -> str:
-        """Ask the scheduler to end a job; return what it has against that, mostly nothing."""
+        """Cancel a job; return an error message of the scheduler, usually empty."""
 
     def close(self) -> None:
-        """Look at the scheduler no more. Jobs go on."""
+        """Stop querying the scheduler. Jobs continue."""
 
 
 class PsijQueue:
-    """A scheduler by way of psij-python, which knows the commands and scripts of each."""
+    """A scheduler through psij-python, which contains the commands and job scripts of each scheduler."""
 
     def __init__(self, plan: SchedulerPlan, experiment: Path) -> None:
-        """Raises EnvironmentProblem if psij is missing, or cannot write scripts for this folder."""
+        """Raise EnvironmentProblem if psij is missing or cannot write scripts for this folder."""
         unsafe = sorted({mark for mark in str(experiment.absolute()) if mark in "$`\\\"'\n\r"})
-        if unsafe:  # psij writes names into scripts within double quotes
+        if unsafe:  # psij writes the path into scripts between double quotes
             raise EnvironmentProblem(
                 f"{experiment}: its path has {' '.join(map(repr, unsafe))}, which the shell of a batch job would "
                 "interpret; name a folder without such characters"
@@ -76,12 +76,12 @@ class PsijQueue:
             raise EnvironmentProblem(
                 f"scheduler {plan.name!r} needs psij-python: pip install 'quipu[schedulers]'"
             ) from error
-        logging.getLogger("psij").setLevel(logging.CRITICAL)  # tracebacks whenever the scheduler does not answer
+        logging.getLogger("psij").setLevel(logging.CRITICAL)  # no tracebacks if the scheduler does not answer
         self._psij = psij
         self.plan = plan
         executor = _executor(psij, plan.name)
         config = executor.config
-        # A scheduler that does not answer for a while has not lost its jobs; psij would call them failed.
+        # A scheduler that does not answer for a while still has its jobs, but psij would report them as failed.
         for name, value in (
             ("queue_polling_interval", plan.poll),
             ("initial_queue_polling_delay", min(plan.poll, 2.0)),
@@ -130,7 +130,7 @@ class PsijQueue:
         return str(known.native_id)
 
     def _answers(self) -> bool:
-        """Whether the scheduler lists its jobs."""
+        """Return whether the scheduler can list its jobs."""
         try:
             self._executor.list()
         except (OSError, subprocess.SubprocessError, self._psij.SubmitException):
@@ -144,14 +144,14 @@ class PsijQueue:
         self._known[job.path.name] = known
 
     def state(self, job: JobFolder) -> State:
-        """Return what psij last saw of a job. It calls those completed that the scheduler does not list any more."""
+        """Return the latest state of a job in psij. psij reports jobs that are no longer listed as completed."""
         state = self._known[job.path.name].status.state
         if state.final:
             return "unknown" if state == self._psij.JobState.COMPLETED else "ended"
         return "running" if state == self._psij.JobState.ACTIVE else "waiting"
 
     def hindrance(self, job: JobFolder) -> Hindrance | None:
-        """Return what keeps a job from its turn, as far as Slurm says; the others of psij do not tell."""
+        """Return the hindrance of a job; known only for Slurm."""
         if self.plan.name != "slurm":
             return None
         from .slurm import hindrance_of
@@ -160,7 +160,7 @@ class PsijQueue:
         return hindrance_of(native, self._executor.reasons.get(native, ""))
 
     def cancel(self, job: JobFolder) -> str:
-        """Ask the scheduler to end a job; return what it has against that."""
+        """Cancel a job; return an error message of the scheduler, usually empty."""
         try:
             self._executor.cancel(self._known[job.path.name])
         except (self._psij.SubmitException, OSError) as error:
@@ -168,13 +168,13 @@ class PsijQueue:
         return ""
 
     def close(self) -> None:
-        """End psij's thread, if it has one, which would go on asking for jobs that are not over."""
+        """End the thread of psij, which would continue to query unfinished jobs."""
         if (thread := getattr(self._executor, "_queue_poll_thread", None)) is not None:
             thread.done = True
 
 
 def _executor(psij: Any, name: str) -> Any:
-    """Return psij's executor of a scheduler."""
+    """Return the psij executor of a scheduler."""
     if name != "slurm":
         return psij.JobExecutor.get_instance(name)
     from .slurm import Slurm
@@ -183,11 +183,11 @@ def _executor(psij: Any, name: str) -> Any:
 
 
 def _custom(plan: SchedulerPlan) -> Mapping[str, str]:
-    """Return the further options under their names in psij: options of Torque have the prefix of PBS."""
+    """Return the further options with their names in psij; options of Torque have the prefix of PBS."""
     kind = "pbs" if plan.name == "pbs_classic" else plan.name
     return {f"{kind}.{name}": value for name, value in plan.options.items()}
 
 
 def scheduler_queue(plan: SchedulerPlan, experiment: Path) -> Queue:
-    """Return the queue of a plan. Raises EnvironmentProblem if what it needs is missing."""
+    """Return the queue of a plan. Raises EnvironmentProblem if psij is missing."""
     return PsijQueue(plan, experiment)

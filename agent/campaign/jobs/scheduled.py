@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign's runs as jobs: submitted, watched over restarts of campaign and scheduler, each measured at most once."""
+"""Execute the runs of a campaign as jobs, each at most once, even if the campaign or the scheduler restarts."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from .folder import Asked, JobFolder, Result, unsettled
 from .program import BEAT
 from .queue import Queue, SubmissionFailed
 
-_LOOK = 1.0  # seconds between two looks at the folders of jobs
+_LOOK = 1.0  # seconds between two checks of the folders of jobs
 _SILENT = 6 * BEAT
-"""Seconds without a sign until a run whose job has ended is given up: also what a network file system may delay one."""
+"""Seconds without a heartbeat until a run whose job has ended counts as lost; longer than file system delays."""
 _PATIENCE = 600.0
-"""Seconds for which a scheduler may take no job before the campaign stops asking: its controller may be restarting."""
-_TRIES = 3  # times that a run is submitted whose jobs the scheduler forgets
+"""Seconds for which a scheduler may refuse jobs before the campaign stops; its controller may be restarting."""
+_TRIES = 3  # largest number of submissions of a run if the scheduler loses its jobs
 
 
 @dataclass
 class _Watched:
-    """A job in flight. seen: its last sign, and when that was first seen here (time.monotonic)."""
+    """A submitted job. seen: its latest heartbeat, and the time of its first observation here (time.monotonic)."""
 
     job: JobFolder
     task: Task
@@ -43,37 +43,37 @@ class _Watched:
 
 
 class Scheduled:
-    """Runs as jobs of a queue (`Execution`).
+    """An `Execution` that submits runs as jobs to a queue.
 
-    silent: seconds without a sign of life until a run whose job has ended counts as lost. patience: seconds for which
-    the scheduler may refuse jobs.
+    silent: seconds without a heartbeat until a run whose job has ended counts as lost. patience: seconds for which the
+    scheduler may refuse jobs.
     """
 
     def __init__(self, queue: Queue, silent: float = _SILENT, patience: float = _PATIENCE, look: float = _LOOK) -> None:
-        """Jobs go to `queue`."""
+        """Submit jobs to `queue`."""
         self.queue = queue
         self._silent, self._patience, self._look = silent, patience, look
         self._tries: Counter[str] = Counter()
-        self._told: set[str] = set()  # reasons for which jobs wait
+        self._told: set[str] = set()  # reasons for waiting that were already printed
 
     def collect(self, directory: Path) -> None:
-        """Settle jobs of earlier invocations that ended well, whose archives are on the disk."""
+        """Remove the folders of successful jobs of earlier invocations; their archives are on the disk."""
         for job in unsettled(directory):
             result = _result(job)
             if result is not None and not result.error:
                 job.settle(failed=False)
 
     def busy(self, directory: Path) -> frozenset[tuple[str, int]]:
-        """Return host and process of jobs that are at work, or may be."""
+        """Return host and process id of jobs that are running or may be running."""
         claims = (job.claim() for job in unsettled(directory) if _result(job) is None)
         return frozenset((claim.host, claim.pid) for claim in claims if claim is not None and not claim.given_up)
 
     def outcomes(
         self, campaign: Campaign, tasks: Sequence[Task], options: LaunchOptions, progress: Progress
     ) -> Iterator[Outcome]:
-        """Submit the runs, and wait for them and for those that an earlier invocation left; yield what becomes of each.
+        """Submit the runs; yield the outcome of each, also of jobs that an earlier invocation submitted.
 
-        After an interruption jobs go on; the next invocation finds them.
+        After an interruption the jobs continue, and the next invocation finds them.
         """
         flight = self._adopted(campaign, progress)
         left = _without(tasks, [one.task for one in flight])
@@ -114,13 +114,13 @@ class Scheduled:
             yield Outcome(task, 0.0, error=text, interrupted=True, goes_on=True)
 
     def cancel_all(self, directory: Path) -> str:
-        """Cancel the jobs that invocations left; return what was done, for the user."""
+        """Cancel the jobs of all earlier invocations; return a report for the user."""
         cancelled, refusals = 0, []
         for job in unsettled(directory):
             if _result(job) is not None:
                 continue
             native = job.native()
-            began = not job.take(given_up=True)  # a job that was not submitted yet, or waits, will do nothing
+            began = not job.take(given_up=True)  # an unsubmitted or waiting job will exit without measuring
             if native:
                 self.queue.adopt(job, native)
                 if text := self.queue.cancel(job):
@@ -135,7 +135,7 @@ class Scheduled:
         )
 
     def _asks_again(self, refused: float) -> bool:
-        """Whether it is time to try a scheduler again that took no job: every few seconds."""
+        """Return whether to try a scheduler again that refused a job; True every few seconds."""
         return int((time.monotonic() - refused) / self._look) % 5 == 0
 
     def _adopted(self, campaign: Campaign, progress: Progress) -> list[_Watched]:
@@ -147,7 +147,7 @@ class Scheduled:
                 progress.note(f"{error}; the job is left out")
                 continue
             native = job.native()
-            if not native and job.take(given_up=True):  # whatever was submitted of it will do nothing
+            if not native and job.take(given_up=True):  # if it was submitted, it will exit without measuring
                 job.settle(failed=False)
                 continue
             task = Task(tuple(asked.point), asked.parameters, asked.repetition)
@@ -160,7 +160,7 @@ class Scheduled:
         return flight
 
     def _submitted(self, campaign: Campaign, task: Task, options: LaunchOptions) -> _Watched:
-        """Write and submit a job. Raises SubmissionFailed; a job that was taken all the same will do nothing."""
+        """Write and submit a job. Raises SubmissionFailed; if the job starts nevertheless, it does not measure."""
         command = campaign.command_at(task.point, task.repetition)
         options = task.options(campaign, options)
         ranks = _ranks(campaign, task, options)
@@ -192,7 +192,7 @@ class Scheduled:
         return _Watched(job, task, (0, time.monotonic()), native, time.monotonic())
 
     def _outcome(self, campaign: Campaign, one: _Watched, progress: Progress) -> Outcome | Task | None:
-        """Return what became of a job: its task if it is to be submitted again, None if it is waiting or running."""
+        """Return the outcome of a job, its task if it must be submitted again, or None if it is waiting or running."""
         result = _result(one.job)
         if result is not None:
             return _settled(campaign, one, result)
@@ -216,7 +216,7 @@ class Scheduled:
         return _settled(campaign, one, Result(time.monotonic() - one.submitted, None, text))
 
     def _hindered(self, campaign: Campaign, one: _Watched, progress: Progress) -> Outcome | None:
-        """Tell the user once why jobs may wait for ever; return the end of one that the scheduler will never begin."""
+        """Print once why jobs may never begin; return the outcome of a job that the scheduler will never start."""
         found = self.queue.hindrance(one.job)
         if found is None:
             return None
@@ -252,7 +252,10 @@ def _result(job: JobFolder) -> Result | None:
 
 
 def _without(tasks: Sequence[Task], flight: Sequence[Task]) -> list[Task]:
-    """Return the tasks that no job in flight does: as many fewer of each point as are in flight, the same if there."""
+    """Return the tasks without submitted jobs.
+
+    For each point, as many tasks are removed as jobs are in flight, beginning with the same repetitions.
+    """
     left = defaultdict[Point, list[Task]](list)
     for task in tasks:
         left[tuple(map(float, task.point))].append(task)
@@ -264,7 +267,7 @@ def _without(tasks: Sequence[Task], flight: Sequence[Task]) -> list[Task]:
 
 
 def _ranks(campaign: Campaign, task: Task, options: LaunchOptions) -> int:
-    """Return the number of ranks that a job asks for. Raises MeasurementError if nothing says it."""
+    """Return the number of ranks of a job. Raises MeasurementError if it is unknown."""
     plan = campaign.scheduler
     try:
         ranks = None if plan is None else plan.ranks_at(task.parameters)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm by way of psij, with the reasons for which jobs wait, and what they mean for who waits for them."""
+"""Slurm through psij, extended by the reasons why jobs wait, and advice for the user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from psij.executors.batch.slurm import SlurmJobExecutor
 
 @dataclass(frozen=True)
 class Hindrance:
-    """Why a job does not begin although it has its turn. never: it will not; advice: what to do, for the user."""
+    """A reason other than the queue why a job does not begin. never: it will never begin. advice: for the user."""
 
     reason: str
     advice: str
@@ -22,21 +22,21 @@ class Hindrance:
 
 
 class Slurm(SlurmJobExecutor):
-    """The executor of psij without its error: it cannot parse a reason of several words, and then loses all jobs."""
+    """The executor of psij without a defect: psij cannot parse a reason of several words, and then loses all jobs."""
 
     _NAME_ = "slurm"
 
     def __init__(self) -> None:
-        """No job waits yet."""
+        """Start without waiting jobs."""
         super().__init__()
-        self.reasons: dict[str, str] = {}  # of jobs that wait, by number
+        self.reasons: dict[str, str] = {}  # of waiting jobs, by job number
 
     def get_status_command(self, native_ids: Collection[str]) -> list[str]:
-        """Return the command that lists the user's jobs: number, state, reason in as many words as it has."""
+        """Return the command that lists the jobs of the user: number, state, reason (one or more words)."""
         return ["squeue", "--me", "-h", "-t", "all", "-o", "%i %t %r"]
 
     def parse_status_output(self, exit_code: int, out: str) -> dict[str, JobStatus]:
-        """Return the state of every job that is listed."""
+        """Return the state of every listed job."""
         check_status_exit_code("squeue", exit_code, out)
         states: dict[str, JobStatus] = {}
         reasons = {}
@@ -50,7 +50,7 @@ class Slurm(SlurmJobExecutor):
         return states
 
 
-# As `man squeue`, JOB REASON CODES, has them, and Slurm's src/common/slurm_protocol_defs.c. The first that fits counts.
+# Sources: `man squeue`, JOB REASON CODES, and src/common/slurm_protocol_defs.c of Slurm. The first match is used.
 _PASSES = re.compile(
     "|None|Priority|Resources|Dependency|BeginTime|Licenses|Prolog|Cleaning|WaitingForScheduling|Reservation"
     "|JobArrayTaskLimit|FedJobLock|BurstBuffer.*"
@@ -73,7 +73,7 @@ _ADVICE = (
 
 
 def hindrance_of(native: str, reason: str) -> Hindrance | None:
-    """Return what keeps a waiting job from its turn; None if its turn will come: others are before it."""
+    """Return the hindrance of a waiting job; None if the job only waits for its turn in the queue."""
     if _PASSES.fullmatch(reason):
         return None
     found = (text.format(native=native) for pattern, text in _ADVICE if re.fullmatch(pattern, reason))

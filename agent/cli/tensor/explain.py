@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu tensor explain`: which parameters matter, alone and together."""
+"""`quipu tensor explain`: the influence of parameters on the time, alone and together."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from ..output import layout, own_file, say, show, show_json
 from .files import naming, read_data, read_model
 
 LEAST_SHARE = 0.001
-"""Share of the variance from which a pair is shown."""
+"""Pairs with a smaller share of the variance are not shown."""
 
 
 def command(
     *,
-    model: Path = typer.Argument(..., metavar="MODEL", help="A model that quipu tensor fit wrote."),
+    model: Path = typer.Argument(..., metavar="MODEL", help="A model from quipu tensor fit."),
     data: Path = typer.Option(
-        None, "--data", metavar="DATA", help="The measurements: shows how the error falls with their number, too."
+        None, "--data", metavar="DATA", help="The measurements: also show the error over the number of rows."
     ),
-    top: int = typer.Option(8, "--top", min=2, max=50, metavar="N", help="Pairs of the N most important parameters."),
+    top: int = typer.Option(
+        8, "--top", min=2, max=50, metavar="N", help="Show pairs of the N most important parameters."
+    ),
     plot: Path = typer.Option(
         None, "--plot", metavar="FILE", help="Draw the effects to a PNG, SVG or PDF file (needs matplotlib)."
     ),
-    output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Write an HTML page of the effects, too."),
-    force: bool = typer.Option(False, "--force", help="Write over a file that is no such page."),
+    output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Also write an HTML page of the effects."),
+    force: bool = typer.Option(False, "--force", help="Overwrite a file that is not such a page."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show the share of the variance of log time that each parameter explains, alone and with others.
 
-    Pages and plots also show how the model goes on beyond the measured values, with its 90 % interval, and its choice.
+    Pages and plots also show the extrapolation beyond the measured values with its 90 % interval, and the tried models.
 
     \b
     Example: quipu tensor explain model.json -o effects.html

@@ -22,9 +22,9 @@ SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
 
 
 def read_data(source: Path, metric: str = "time", names: Collection[str] = ()) -> Table:
-    """Return a CSV or Parquet file, or an experiment: its parameters and the program's metric.
+    """Read a CSV or Parquet file, or an experiment (its parameters and a metric of the whole program), as a table.
 
-    names: columns of names (`read_table`). Raises FormatError naming the file.
+    names: columns with names (`read_table`). Raises FormatError with the name of the file.
     """
     if source.is_dir() or source.suffix.lower() not in SUFFIXES:
         return _experiment(source, metric)
@@ -33,7 +33,7 @@ def read_data(source: Path, metric: str = "time", names: Collection[str] = ()) -
 
 @contextmanager
 def naming(source: Path) -> Iterator[None]:
-    """Errors about the columns of a table name its file."""
+    """Add the name of the file to errors about the columns of a table."""
     try:
         yield
     except FormatError:
@@ -63,12 +63,12 @@ def _experiment(source: Path, metric: str) -> Table:
 
 
 def archive_of(path: Path) -> Path:
-    """Return the file of arrays that belongs to a file of a model."""
+    """Return the path of the npz file that belongs to the JSON file of a model."""
     return path.with_suffix(".npz")
 
 
 def require_model_place(path: Path, force: bool) -> None:
-    """Raise UsageError if `write_model` would refuse to write there: before work that takes long."""
+    """Raise UsageError if `write_model` cannot write to this path; called before long computations."""
     from quipu.modeling.tensor.storage import KIND
 
     from ..output import require_own
@@ -82,7 +82,7 @@ def require_model_place(path: Path, force: bool) -> None:
 
 
 def write_model(path: Path, model: ColumnModel, force: bool) -> int:
-    """Write a model, both files, and return their bytes. Raises UsageError for what must not be replaced."""
+    """Write both files of a model, and return their size in bytes. Raises UsageError if a file must not be replaced."""
     import json
 
     from quipu.modeling.tensor.storage import stored
@@ -97,7 +97,7 @@ def write_model(path: Path, model: ColumnModel, force: bool) -> int:
 
 
 def read_model(path: Path) -> ColumnModel:
-    """Return the model in a file that `quipu tensor fit` wrote. Raises FormatError that names the file."""
+    """Read the model in a file of `quipu tensor fit`. Raises FormatError with the name of the file."""
     from quipu.modeling.documents import check_document, json_of
     from quipu.modeling.limits import reading_file
     from quipu.modeling.tensor.storage import restored
@@ -114,10 +114,10 @@ def read_model(path: Path) -> ColumnModel:
 
 
 def codes_of(model: ColumnModel, option: str, texts: list[str]) -> dict[str, list[float]]:
-    """Return values by parameter, codes where it is categorical, from texts such as n=1,2 and layout=dgz,ppn=4.
+    """Return the values by parameter from texts such as n=1,2 and layout=dgz,ppn=4; categories as their codes.
 
-    Names and values that hold a comma or an equals sign stand in double quotes: layout="col,major". Raises UsageError,
-    naming the option and the text.
+    Names and values with a comma or an equals sign must be in double quotes: layout="col,major". Raises UsageError with
+    the option and the text.
     """
     result: dict[str, list[float]] = {}
     next_one = re.compile(rf",(?=\s*(?:{STAND_IN}|{'|'.join(map(re.escape, model.parameters))})\s*=)")

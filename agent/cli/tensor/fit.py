@@ -16,23 +16,28 @@ from .files import naming, read_data, require_model_place, write_model
 def command(
     *,
     data: Path = typer.Argument(..., metavar="DATA", help="A CSV or Parquet file, or an experiment."),
-    target: str = typer.Option("time", "--target", metavar="COLUMN", help="The times; of an experiment, the metric."),
+    target: str = typer.Option(
+        "time", "--target", metavar="COLUMN", help="The column with times; for an experiment, the metric."
+    ),
     parameters: list[str] = typer.Option(
-        [], "--parameters", metavar="COLUMN,...", help="Columns to model with. [default: all but the target]"
+        [], "--parameters", metavar="COLUMN,...", help="Columns with parameters. [default: all except the target]"
     ),
     categorical: list[str] = typer.Option(
-        [], "--categorical", metavar="COLUMN,...", help="Columns without an order. Columns of texts always are."
+        [],
+        "--categorical",
+        metavar="COLUMN,...",
+        help="Columns of numbers without an order. Text columns always have none.",
     ),
     uniform: list[str] = typer.Option([], "--uniform", metavar="COLUMN,...", help="Columns with a uniform grid."),
     geometric: list[str] = typer.Option([], "--geometric", metavar="COLUMN,...", help="Columns with a geometric grid."),
     loss: str = typer.Option("log", "--loss", metavar="NAME", help="log, or mlogq2 with positive factors."),
-    budget: float = typer.Option(8.0, "--budget", metavar="SECONDS", help="Work that the choice of a model may take."),
-    seed: int = typer.Option(0, "--seed", metavar="N", help="Seed of what is drawn."),
+    budget: float = typer.Option(8.0, "--budget", metavar="SECONDS", help="Work for the selection of a model."),
+    seed: int = typer.Option(0, "--seed", metavar="N", help="Seed of the random numbers."),
     output: Path = typer.Option(Path("model.json"), "--output", "-o", metavar="FILE", help="The model to write."),
-    force: bool = typer.Option(False, "--force", help="Write over a file that is no model."),
+    force: bool = typer.Option(False, "--force", help="Overwrite a file that is not a model."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Fit a tensor-completion model, with grids, rank and penalties chosen by held-out rows.
+    """Fit a tensor-completion model; validation on held-out rows selects grids, rank and penalties.
 
     \b
     Example: quipu tensor fit data.csv --target time_s --categorical layout,solver -o model.json

@@ -19,17 +19,17 @@ _COLUMNS = ("predicted", "low", "high", "extrapolated")
 
 def command(
     *,
-    model: Path = typer.Argument(..., metavar="MODEL", help="A model that quipu tensor fit wrote."),
+    model: Path = typer.Argument(..., metavar="MODEL", help="A model from quipu tensor fit."),
     data: Path = typer.Argument(None, metavar="[DATA]", help="A CSV or Parquet file with the parameters."),
     at: list[str] = typer.Option([], "--at", metavar="NAME=VALUE,...", help="One configuration instead."),
     confidence: float = typer.Option(0.9, "--confidence", metavar="SHARE", help="Confidence of the intervals."),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Write CSV to a file."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Predict times with their intervals; says which parameters are outside of what was measured.
+    """Predict times with their intervals, and name parameters with values outside of the measurements.
 
-    Columns of the answer: predicted, low, high, extrapolated (names of parameters; a*b: two parameters whose
-    combination was not measured, though each value was).
+    Columns of the output: predicted, low, high, extrapolated (names of parameters; a*b: the values of a and b were
+    measured, but not together).
 
     \b
     Example: quipu tensor predict model.json new.csv -o predicted.csv

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from quipu.modeling.tensor.columns import Column
 
 ROW_BYTES = 24
-"""Memory for a value: as read, and as the models take it."""
+"""Memory of a value in bytes: the value as read, and its copy for the model."""
 _MARKS = (",", ";", "\t")
 _SEPARATOR = re.compile(r'(?:sep=(.)|"sep=(.)")\r?\n?', re.IGNORECASE)
-# What data frames call a column without a name: pandas.read_csv, and DataFrame.to_parquet.
+# Names that pandas gives to columns without a name: read_csv, and DataFrame.to_parquet.
 _UNNAMED = re.compile(r"\s*|Unnamed: \d+|__index_level_\d+__")
-# Numbers as float() does not read them: a decimal comma, groups of three digits, the exponent of Fortran.
+# Numbers that float() cannot read: with a decimal comma, groups of three digits, or the exponent of Fortran.
 _FORTRAN = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[dDqQ]([+-]?\d{1,4})|([+-]\d{3}))")
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eEdD][+-]?\d+)?")
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?:[ .,'\u2019\u00a0\u202f]\d{3})+(?:[.,]\d+)?")
@@ -36,10 +36,10 @@ _SHOWN = 40
 
 @dataclass(frozen=True)
 class Table:
-    """A table: columns by name, and notes on the columns that were left out or that hold texts among numbers.
+    """A table: columns by name, and notes about columns that were left out or that contain text among numbers.
 
-    quality: of the measurement, in one line; "" if it is not known. place: names a row by its number from 0.
-    Numbers are arrays with NaN where they are missing, texts are lists with "".
+    quality: the quality of the measurement in one line; "" if unknown. place: returns a name for the row with a number
+    (from 0). Columns of numbers are arrays in which missing values are NaN; columns of text are lists with "".
     """
 
     columns: dict[str, Column]
@@ -49,10 +49,10 @@ class Table:
 
 
 def read_table(source: Path, names: Collection[str] = ()) -> Table:
-    """Return a CSV or Parquet file. names: columns of names, whose texts are no numbers, whatever they look like.
+    """Read a CSV or Parquet file. names: columns whose values are text, even if they look like numbers.
 
-    A column without a name is left out, with a note. Raises FormatError naming the file, and line and column of a
-    number that is written in another way than with a decimal point.
+    Columns without a name are left out, with a note. Raises FormatError with the name of the file; for a number without
+    a decimal point, such as 0,5, also with line and column.
     """
     import pyarrow as pa
 
@@ -65,7 +65,7 @@ def read_table(source: Path, names: Collection[str] = ()) -> Table:
 
 
 def number_or_nan(text: str) -> float:
-    """Return the number that a text is, also with an exponent of Fortran (1.0D-03, 1.0-103); NaN for another text."""
+    """Convert a text to a number, also with an exponent of Fortran (1.0D-03, 1.0-103); NaN if it is not a number."""
     from quipu.modeling.documents import number_of
 
     text = text.strip()
@@ -90,7 +90,7 @@ def _csv(source: Path, names: Collection[str]) -> Table:
         if not head.strip():
             raise FormatError(source, "is empty: a line of column names and lines of values are needed")
         mark = (given[1] or given[2]) if given else max(_MARKS, key=head.count)
-        owned = pa.BufferOutputStream()  # memory that a thread of Arrow lets go of without the interpreter
+        owned = pa.BufferOutputStream()  # threads of Arrow can release this memory without the interpreter
         owned.write(body.encode())
         buffer = owned.getvalue()
 
@@ -108,13 +108,13 @@ def _csv(source: Path, names: Collection[str]) -> Table:
             if "conversion error" not in str(error):
                 raise lines.uneven(source) or error from None
             columns = next(csv.reader(io.StringIO(body), delimiter=mark))
-            table = read(dict.fromkeys(columns, pa.string()))  # texts that come after a million bytes of numbers
+            table = read(dict.fromkeys(columns, pa.string()))  # a text after a million bytes of numbers
         return _table(source, table, names, lines)
 
 
 @dataclass(frozen=True)
 class _Lines:
-    """The lines of a CSV file; before: how many are in front of the text."""
+    """The lines of a CSV file; before: the number of skipped lines before the header."""
 
     text: str
     mark: str
@@ -134,7 +134,7 @@ class _Lines:
         return f"row {row}" if line is None else f"line {line}"
 
     def uneven(self, source: Path) -> FormatError | None:
-        """Return the error of the first line that has not as many values as the first line has names."""
+        """Return the error for the first line whose number of values differs from the number of names."""
         reader = csv.reader(io.StringIO(self.text, newline=""), delimiter=self.mark)
         lines = ((reader.line_num + self.before, line) for line in reader if line)
         try:
@@ -217,9 +217,9 @@ def _column(source: Path, name: str, column: Any, is_name: bool, lines: _Lines |
 
 
 def _numbers_or_texts(source: Path, name: str, texts: list[str], lines: _Lines | None) -> tuple[Column, list[str]]:
-    """Return numbers where at most one text in ten is none, such as n/a; else the texts.
+    """Return the texts as numbers if at most one in ten is not a number (such as n/a); otherwise return the texts.
 
-    Raises FormatError if nearly all are numbers, but some are written in another way.
+    Raises FormatError if nearly all are numbers, but some have another notation.
     """
     import numpy as np
 
@@ -248,7 +248,7 @@ def _numbers_or_texts(source: Path, name: str, texts: list[str], lines: _Lines |
 
 
 def _way(text: str) -> str:
-    """Return how a number is written that float() does not read; empty for a text that is none."""
+    """Return the name of the notation of a number that float() cannot read; empty if the text is not a number."""
     text = text.strip()
     if _COMMA.fullmatch(text):
         return "a decimal comma"

@@ -15,20 +15,20 @@ from .files import codes_of, read_model
 
 def command(
     *,
-    model: Path = typer.Argument(..., metavar="MODEL", help="A model that quipu tensor fit wrote."),
-    at: list[str] = typer.Option([], "--at", metavar="NAME=VALUE,...", help="Parameters that are given."),
+    model: Path = typer.Argument(..., metavar="MODEL", help="A model from quipu tensor fit."),
+    at: list[str] = typer.Option([], "--at", metavar="NAME=VALUE,...", help="Fixed values of parameters."),
     values: list[str] = typer.Option(
-        [], "--values", metavar="NAME=VALUE,...", help="Values that a parameter can take. [default: those measured]"
+        [], "--values", metavar="NAME=VALUE,...", help="Possible values of a parameter. [default: the measured values]"
     ),
     constraints: list[str] = typer.Option(
-        [], "--constraint", metavar="EXPRESSION", help="What must hold, such as 'ppn * tpp <= 128'; repeat."
+        [], "--constraint", metavar="EXPRESSION", help="A condition, such as 'ppn * tpp <= 128'; repeat for several."
     ),
-    top: int = typer.Option(5, "--top", min=1, max=50, metavar="N", help="Show the N fastest."),
+    top: int = typer.Option(5, "--top", min=1, max=50, metavar="N", help="Show the N fastest configurations."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Find the values of the other parameters with the lowest predicted time, of combinations like measured ones.
+    """Find the values of the other parameters with the lowest predicted time, similar to measured combinations.
 
-    Two values that were never near one another in the data are combined only where nothing else fulfils what is asked.
+    Values that were not measured together are combined only if no other configuration fulfils the constraints.
 
     \b
     Example: quipu tensor tune model.json --at n=1e6 --constraint 'ppn * tpp <= 128'

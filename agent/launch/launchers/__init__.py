@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launchers: where the program begins in a launch command, and what must be added so that its ranks are measured.
+"""Launchers: find the program in a launch command, and add the parts that measure its ranks.
 
 A new launcher is one class like the classes in local.py, listed in `FAMILIES` of detect.py.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a launcher is asked, and what it answers."""
+"""The interface of launchers: the request, and the plan of a launch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...catalogue import NOTHING_STARTED
 
 
 class NothingStarted(MeasurementError):
-    """A launch was refused before anything was started. reason: why, without these words."""
+    """Quipu refused a launch before anything was started. reason: the reason, without this sentence."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(NOTHING_STARTED(reason=reason))
@@ -26,12 +26,12 @@ class NothingStarted(MeasurementError):
 
 @dataclass(frozen=True)
 class LaunchRequest:
-    """A launch as the user wrote it.
+    """The launch that the user requested.
 
-    command: all after `--`. shim: path of quipu-exec. environment: the user's environment.
-    variables: what every rank must find in its environment. cores: physical cores of this machine.
-    folder: the working folder of the launch. rates: what the runtime reads of rates, if computation is simulated by its
-    effort.
+    - command: all words after `--`. shim: path of quipu-exec. folder: the working folder of the launch.
+    - environment: the environment of the user. variables: environment variables that every rank needs.
+    - cores: physical cores of this machine.
+    - rates: the rates for the runtime, if the time of simulated computation follows from its effort.
     """
 
     command: tuple[str, ...]
@@ -46,15 +46,16 @@ class LaunchRequest:
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """A launch that measures.
+    """The plan of a measured launch.
 
-    argv: what to start. environment: what to add to the user's environment, `variables` of the request included.
-    settings: the part of `environment` that Quipu added for the MPI's sake; notes: one line on each.
-    ranks: how many processes, None if the command does not say. programs: the executables that were found.
-    files: what must be there before the start, in the folder for raw profiles. details: more about the launch, kept
-    with the run. rank_processes: whether each rank is a process. local_ranks: how many run on processors of this
-    machine, None if that is not known; simulated ranks need none. if_it_crashes: what a segmentation fault may be of,
-    and what to do about it. if_unmeasured: why there may be no profile at all; "" if the launch itself gives no reason.
+    - argv: the command. environment: variables to add to the environment of the user, including `variables` of the
+      request. settings: the variables in `environment` that only the MPI needs; notes: one line for each.
+    - ranks: number of processes, None if unknown. rank_processes: whether each rank is a process. local_ranks: number
+      of ranks that run on processors of this machine, None if unknown; 0 for simulated ranks.
+    - programs: the executables that were found. files: files to create in the raw folder before the start.
+    - details: further facts about the launch, stored with the run.
+    - if_it_crashes: a possible cause of a segmentation fault, and what to do. if_unmeasured: a possible reason for
+      missing profiles; "" if there is none.
     """
 
     argv: tuple[str, ...]
@@ -79,9 +80,9 @@ class LaunchPlan:
 class Launcher(ABC):
     """One family of launchers.
 
-    family: as runs name it. title: as messages name it. commands: what its programs are called, each also with an
-    ending such as .openmpi. answer: finds the version in what `LAUNCHER --version` prints; its groups are alternatives.
-    packages: the Debian packages that install it.
+    family: its name in runs. title: its name in messages. commands: names of its programs, also with an ending such as
+    .openmpi. answer: a pattern that finds the version in the output of `LAUNCHER --version`; its groups are
+    alternatives. packages: the Debian packages that install it.
     """
 
     family: str
@@ -91,18 +92,18 @@ class Launcher(ABC):
     packages: str
 
     def __init__(self, version: str = "") -> None:
-        """version: as the launcher prints it, like "4.1.4"."""
+        """Create the launcher. version: as printed by the launcher, like "4.1.4"."""
         self.version = version
 
     @abstractmethod
     def plan(self, request: LaunchRequest) -> LaunchPlan:
-        """Return the launch that measures. Raises MeasurementError naming the program or option at fault."""
+        """Return the plan of the launch. Raises MeasurementError with the wrong program or option."""
 
 
 def find_program(name: str, environment: Mapping[str, str], folders: Sequence[Path] = (Path(),)) -> Path:
-    """Return the path of a program as the launcher would find it, or raise MeasurementError that names it.
+    """Return the path of a program, found like the launcher finds it. Raises MeasurementError with its name.
 
-    folders: what relative paths are relative to (the working folders that the launcher was given).
+    folders: working folders of the launcher, for relative paths.
     """
     if "/" not in name:
         found = shutil.which(name, path=environment.get("PATH", os.defpath))
@@ -121,7 +122,7 @@ def find_program(name: str, environment: Mapping[str, str], folders: Sequence[Pa
 
 
 def is_program(name: str, environment: Mapping[str, str], folder: Path = Path()) -> bool:
-    """Whether a word of a command names something that can be executed."""
+    """Return whether a word of a command is the name of an executable file."""
     try:
         find_program(name, environment, (folder,))
     except MeasurementError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which family a launch command belongs to."""
+"""Find the launcher family of a command, and plan its launch."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Ask = Callable[[Path, Mapping[str, str]], str]
 
 
 def is_launcher(command: str) -> bool:
-    """Whether the first word of a command is an MPI launcher."""
+    """Return whether the first word of a command is an MPI launcher."""
     return _COMMANDS.fullmatch(Path(command).name) is not None
 
 
 def version_text(path: Path, environment: Mapping[str, str]) -> str:
-    """Return what `path --version` prints. Raises MeasurementError if it does not answer."""
+    """Return the output of `path --version`. Raises MeasurementError if the command fails."""
     try:
         answer = subprocess.run(
             [path, "--version"],
@@ -49,7 +49,7 @@ def version_text(path: Path, environment: Mapping[str, str]) -> str:
 
 
 def launcher_for(text: str) -> Launcher | None:
-    """Return the launcher whose version text this is, None if it is of no known family."""
+    """Return the launcher of a version text, None for an unknown family."""
     for kind in FAMILIES:
         match = kind.answer.search(text)
         if match:
@@ -58,10 +58,10 @@ def launcher_for(text: str) -> Launcher | None:
 
 
 def plan_launch(request: LaunchRequest, ask: Ask = version_text) -> LaunchPlan:
-    """Return how to launch a command so that its ranks are measured; nothing is started but `LAUNCHER --version`.
+    """Return the plan of a launch whose ranks are measured; only `LAUNCHER --version` is started.
 
-    The launcher may stand behind programs that run the command in their arguments, such as env or timeout.
-    Raises MeasurementError if the command is empty, the launcher is of an unknown family, or a program is missing.
+    The command may begin with programs that run another command, such as env or timeout. Raises MeasurementError if the
+    command is empty, the family of the launcher is unknown, or a program is missing.
     """
     if not request.command:
         raise MeasurementError("no command given; write it after --, like: quipu run -- mpirun -n 4 ./app")
@@ -70,13 +70,13 @@ def plan_launch(request: LaunchRequest, ask: Ask = version_text) -> LaunchPlan:
     if before:
         find_program(before[0], request.environment, (request.folder,))
     plan = _plan(_launcher(own, ask), own)
-    # env -i removes the variables that switch measuring on
+    # env -i would remove the variables that enable measuring.
     again = ("env", *(f"{name}={value}" for name, value in plan.environment.items())) if is_env(before) else ()
     return replace(plan, argv=(*waiting(before), *again, *plan.argv))
 
 
 def _launcher(request: LaunchRequest, ask: Ask) -> Launcher:
-    """Return the launcher that a command begins with."""
+    """Return the launcher at the begin of a command."""
     name = request.command[0]
     if not is_launcher(name):
         return Direct()
@@ -92,8 +92,8 @@ def _launcher(request: LaunchRequest, ask: Ask) -> Launcher:
             f"{name}: is no launcher that Quipu knows ({', '.join(kind.title for kind in FAMILIES)}); "
             f"it says {first[0] if first else 'nothing'!r}"
         )
-    # The launcher is called as the user wrote it: Open MPI takes an absolute path as a wish for --prefix, and then puts
-    # its own folder before all others in the PATH of the ranks.
+    # Call the launcher as the user wrote it: for Open MPI an absolute path means --prefix, which puts its own folder
+    # first in the PATH of the ranks.
     return launcher
 
 

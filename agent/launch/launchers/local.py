@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mpirun and mpiexec of Open MPI and of MPICH's Hydra, srun of Slurm, and no launcher at all."""
+"""Launchers of processes: mpirun and mpiexec of Open MPI and of MPICH (Hydra), srun of Slurm, and no launcher."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .options import HYDRA, OPEN_MPI, SLURM, Context, contexts
 
 
 class _Additions:
-    """Settings that Quipu adds for the MPI's sake, each unless the user has made it already."""
+    """Settings that the MPI needs; Quipu adds each one unless the user has already set it."""
 
     def __init__(self, request: LaunchRequest) -> None:
         self.environment = request.environment
@@ -31,7 +31,7 @@ class _Additions:
 
 
 class Direct(Launcher):
-    """No launcher: the command is the program, one process, which may be the only rank of an MPI program."""
+    """No launcher: the command is the program, which may be an MPI program with one rank."""
 
     family = "none"
 
@@ -52,7 +52,7 @@ class Direct(Launcher):
 
 
 class OpenMPI(Launcher):
-    """mpirun of Open MPI: ranks inherit the environment here, on other nodes what -x names."""
+    """mpirun of Open MPI: local ranks inherit the environment, ranks on other nodes only the variables of -x."""
 
     family, title = "openmpi", "Open MPI"
     commands = ("mpirun", "mpiexec", "orterun", "prterun")
@@ -60,7 +60,7 @@ class OpenMPI(Launcher):
     answer = re.compile(r"Open ?MPI\)? v?(\d[\w.]*)|OpenRTE\)? (\d[\w.]*)|PRRTE\)? (\d[\w.]*)")
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
-        """Add -x on several nodes, permission for root, and oversubscription when ranks exceed cores."""
+        """Add -x for several nodes, permission for root, and oversubscription if there are more ranks than cores."""
         programs = contexts(request.command, OPEN_MPI, _exists(request), files=("app",))
         ranks = _ranks(programs, ("n", "np", "c"))
         added = _Additions(request)
@@ -82,7 +82,7 @@ class OpenMPI(Launcher):
         return any(context.has(*named) for context in programs) or _in_a_job(request)
 
     def _has_prrte(self, request: LaunchRequest) -> bool:
-        """Whether PRRTE starts the ranks, as since Open MPI 5."""
+        """Return whether PRRTE starts the ranks (Open MPI 5 and later)."""
         return _is_prterun(request) or self.version.split(".")[0] not in ("1", "2", "3", "4")
 
     def _oversubscribe(self, programs: list[Context], prrte: bool, why: str, added: _Additions) -> None:
@@ -96,7 +96,7 @@ class OpenMPI(Launcher):
 
 
 class Hydra(Launcher):
-    """mpiexec of MPICH, MVAPICH and Intel MPI: all of the environment goes to all ranks by default."""
+    """mpiexec of MPICH, MVAPICH and Intel MPI: all ranks get the whole environment by default."""
 
     family, title = "mpich", "MPICH, Intel MPI"
     commands = ("mpirun", "mpiexec")
@@ -104,7 +104,7 @@ class Hydra(Launcher):
     answer = re.compile(r"HYDRA[\s\S]*?Version:\s*(\d[\w.]*)|Intel\(R\) MPI Library[^\n]*Version ([\d.]+)")
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
-        """Add -genv where the user restricts the environment."""
+        """Add -genv if the user restricts the environment."""
         programs = contexts(request.command, HYDRA, _exists(request), files=("configfile",))
         ranks = _ranks(programs, ("n", "np"))
         forwarded: list[str] = []
@@ -117,7 +117,7 @@ class Hydra(Launcher):
 
 
 class Slurm(Launcher):
-    """srun: all of the environment goes to all ranks, unless --export says otherwise."""
+    """srun: all ranks get the whole environment unless --export restricts it."""
 
     family, title = "slurm", "Slurm"
     commands = ("srun",)
@@ -125,7 +125,7 @@ class Slurm(Launcher):
     answer = re.compile(r"^slurm(?:-wlm)? (\d[\w.]*)", re.MULTILINE)
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
-        """Put the shim before the program; an --export that leaves our variables out is an error."""
+        """Put the shim before the program. Raises MeasurementError for an --export that excludes variables of Quipu."""
         programs = contexts(request.command, SLURM, _exists(request), files=("multi-prog",), joined_short=True)
         for context in programs:
             exported = context.last("export")
@@ -138,12 +138,12 @@ class Slurm(Launcher):
 
 
 def _is_prterun(request: LaunchRequest) -> bool:
-    """Whether the launcher is PRRTE's own, which prints PRRTE's version and reads PRRTE's variables."""
+    """Return whether the launcher is prterun, which has the version number and variables of PRRTE."""
     return Path(request.command[0]).name.startswith("prterun")
 
 
 def _in_a_job(request: LaunchRequest) -> bool:
-    """Whether a batch system gave this launch several nodes, or may have."""
+    """Return whether a batch system may have given several nodes to this launch."""
     nodes = whole_number(request.environment.get("SLURM_JOB_NUM_NODES", ""))
     return (nodes or 1) > 1 or "PBS_NODEFILE" in request.environment
 
@@ -153,7 +153,7 @@ def _exists(request: LaunchRequest) -> Callable[[str], bool]:
 
 
 def _ranks(programs: list[Context], names: tuple[str, ...]) -> int | None:
-    """Return the number of processes of all programs together; None if it is not said for each of them."""
+    """Return the number of processes of all programs together; None if it is not given for each of them."""
     total = 0
     for context in programs:
         value = whole_number(context.last(*names) or "")
@@ -164,7 +164,7 @@ def _ranks(programs: list[Context], names: tuple[str, ...]) -> int | None:
 
 
 def _names_setting(programs: list[Context], name: str) -> bool:
-    """Whether the command itself sets this MCA parameter."""
+    """Return whether the command sets this MCA parameter."""
     given = [entry for context in programs for kind in ("mca", "gmca") for entry in context.options.get(kind, [])]
     return any(entry[:1] == (name,) for entry in given)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of launchers that take values, and the search for the place where the program begins."""
+"""Options of launchers that take values, and the search for the program in a launch command."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from quipu.modeling.errors import MeasurementError
 
 
 def _table(one: str, two: str = "") -> dict[str, int]:
-    """Return how many values each option takes, from the names of those that take one, and two."""
+    """Return the number of values of each option. one, two: names of the options with one and two values."""
     return dict.fromkeys(one.split(), 1) | dict.fromkeys(two.split(), 2)
 
 
-# Options are listed without dashes: mpirun takes one or two. mpirun(1) of Open MPI 4.1, prterun(1) of Open MPI 5.
+# Options without dashes, because mpirun accepts one or two: mpirun(1) of Open MPI 4.1, prterun(1) of Open MPI 5.
 OPEN_MPI = _table(
     "n np c H host hostfile machinefile default-hostfile x wdir wd path prefix app am tune N npernode npersocket "
     "ppr map-by rank-by bind-to cpu-set cpu-list cpus-per-proc cpus-per-rank rankfile rf cf cartofile "
@@ -22,7 +22,7 @@ OPEN_MPI = _table(
     "ompi-server timeout personality hnp debugger xml-file xterm display output runtime-options dvm-uri",
     "mca gmca prtemca pmixmca",
 )
-# mpiexec.hydra of MPICH 4.0, and what Intel MPI adds.
+# mpiexec.hydra of MPICH 4.0, and additional options of Intel MPI.
 HYDRA = _table(
     "n np f host hosts hostfile machinefile genvlist envlist wdir path configfile ppn perhost grr rr arch "
     "bind-to map-by membind topolib launcher launcher-exec bootstrap bootstrap-exec rmk iface demux "
@@ -52,10 +52,10 @@ SMPIRUN = _table(
 
 @dataclass(frozen=True)
 class Context:
-    """One program of a launch: its options and where it begins.
+    """One program of a launch, and its options.
 
-    options: name without dashes → the values given, in order. program: index of the program in the command.
-    begin, end: the part of the command (without ':') that belongs to this program.
+    options: name without dashes → its values in order. program: index of the program in the command. begin, end: the
+    part of the command of this program, without ':'.
     """
 
     begin: int
@@ -69,7 +69,7 @@ class Context:
         return values[-1] if values else None
 
     def has(self, *names: str) -> bool:
-        """Whether one of these options was given."""
+        """Return whether one of these options was given."""
         return any(name in self.options for name in names)
 
 
@@ -81,11 +81,14 @@ def contexts(
     files: tuple[str, ...] = (),
     joined_short: bool = False,
 ) -> list[Context]:
-    """Return the programs that a launch command starts; ':' separates several.
+    """Return the programs that a launch command starts; ':' separates several programs.
 
-    values: options that take values (in words of their own) and how many. exists: whether a word is a program, asked
-    where an option is not in the table: the word after it is then the program or the value.
-    files: options that name the programs in a file, which cannot be measured. joined_short: "-n4" is "-n 4" (getopt).
+    - values: options with values in separate words, and the number of these words.
+    - exists: whether a word is a program. Used after an option outside of the table, whose next word is its value or
+      the program.
+    - files: options that name a file with programs, which cannot be measured.
+    - joined_short: "-n4" means "-n 4" (getopt).
+
     Raises MeasurementError if a program is missing or named in a file.
     """
     found = []
@@ -122,7 +125,7 @@ def _take_option(
     joined_short: bool,
     options: dict[str, list[tuple[str, ...]]],
 ) -> int:
-    """Note the option at this place and return the index after it and its values."""
+    """Store the option at this index, and return the index after it and its values."""
     word = command[at]
     name = word.lstrip("-")
     if "=" in name:

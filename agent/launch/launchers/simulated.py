@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""smpirun of SimGrid: thousands of ranks in one process of this machine, their communication simulated."""
+"""smpirun of SimGrid: thousands of ranks in one process of this machine, with simulated communication."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
 from .options import SMPIRUN, contexts
 
 HOST_SPEED, SIMULATE, STACK_SIZE = "smpi/host-speed", "smpi/simulate-computation", "contexts/stack-size"
-# Seconds of a call of MPI_Test… or MPI_Iprobe that finds nothing; SMPI's own 1e-4 are a hundred messages.
+# Simulated seconds of an unsuccessful MPI_Test… or MPI_Iprobe; the default of SMPI, 1e-4, is the time of 100 messages.
 _POLLS, _POLL = ("smpi/test", "smpi/iprobe"), "1e-6"
-# KiB: what SimGrid gives a rank, and what it gets where the shell sets no limit (address space, not memory).
+# Stack of a rank in KiB: the default of SimGrid, and the size without a limit in the shell (address space, not memory).
 _STACK, _UNLIMITED_STACK = 8192, 65536
 _SPEED = re.compile(r"<(?:host|cluster|peer|cabinet)\b[^>]*?\bspeed\s*=\s*[\"']\s*([^\"',\s]+)")
 _LARGEST_PLATFORM = 1 << 26  # bytes
@@ -27,9 +27,9 @@ _LONGEST_FACT = 20_000
 
 
 def smpirun_command(program: Sequence[str], ranks: int | None, platform: Path | None) -> tuple[str, ...]:
-    """Return the smpirun command for a program; without a platform one is made for the ranks (`default_platform`).
+    """Return the smpirun command for a program, without a platform with a `default_platform` for the ranks.
 
-    Raises MeasurementError if neither says how many ranks there are.
+    Raises MeasurementError if the number of ranks is unknown.
     """
     if not program:
         raise MeasurementError("no program to simulate; write it after --, like: -n 1024 -- ./app")
@@ -43,7 +43,7 @@ def smpirun_command(program: Sequence[str], ranks: int | None, platform: Path | 
 
 
 def launch_command(launcher: str, program: Sequence[str], ranks: int | None, platform: Path | None) -> tuple[str, ...]:
-    """Return the launch command for a program that is named without one. Raises MeasurementError."""
+    """Return the launch command for a program given without a launcher. Raises MeasurementError."""
     if launcher != "smpi":
         raise MeasurementError(
             f"launcher {launcher!r} is unknown; there is: smpi. Others go into the command: mpirun -n 4 ./app"
@@ -54,9 +54,9 @@ def launch_command(launcher: str, program: Sequence[str], ranks: int | None, pla
 def default_platform(ranks: int) -> str:
     """Return a SimGrid platform with one host for each rank: node-0, node-1, …
 
-    Hosts of 10 Gflop/s hang on a crossbar by links of 12.5 GB/s (100 Gbit/s) in each direction and 0.5 µs; so a message
-    between two hosts sees 12.5 GB/s and 1 µs, before SMPI's own factors for message sizes. A host reaches itself by a
-    link of 40 GB/s and 0.1 µs.
+    Each host has 10 Gflop/s and a link to a crossbar with 12.5 GB/s (100 Gbit/s) in each direction and 0.5 µs. A
+    message between two hosts therefore has 12.5 GB/s and 1 µs, before the factors of SMPI for message sizes. The link
+    of a host to itself has 40 GB/s and 0.1 µs.
     """
     return f"""<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
@@ -68,7 +68,7 @@ def default_platform(ranks: int) -> str:
 
 
 class Simulated(Launcher):
-    """smpirun: the program is a library that SMPI loads for every rank; the shim stands before the simulator."""
+    """smpirun: SMPI loads the program as a library for every rank; the shim starts the simulator."""
 
     family, title = "smpi", "SimGrid"
     commands = ("smpirun",)
@@ -76,7 +76,7 @@ class Simulated(Launcher):
     answer = re.compile(r"^SimGrid version (\d[\w.]*)", re.MULTILINE)
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
-        """Add the shim as -wrapper, a platform if there is none, and the speed of this machine."""
+        """Add the shim as -wrapper, a platform if none is given, and the speed of this machine."""
         command = request.command
         context = contexts(command, SMPIRUN, lambda word: is_program(word, request.environment, request.folder))[0]
         if context.has("replay"):
@@ -158,13 +158,13 @@ def _if_unmeasured(program: Path) -> str:
 
 
 def _stack_limit() -> int:
-    """Return the limit of the stack in KiB that holds here (ulimit -s)."""
+    """Return the current limit of the stack in KiB (ulimit -s)."""
     soft, _ = resource.getrlimit(resource.RLIMIT_STACK)
     return _UNLIMITED_STACK if soft == resource.RLIM_INFINITY else soft // 1024
 
 
 def _content(platform: Path) -> str:
-    """Return the text of a platform file; nothing if it is no readable text (SMPI also takes compiled platforms)."""
+    """Return the text of a platform file; empty if it is not text (SMPI also accepts compiled platforms)."""
     try:
         if platform.is_file() and platform.stat().st_size <= _LARGEST_PLATFORM:
             return platform.read_text(encoding="utf-8")
@@ -174,12 +174,12 @@ def _content(platform: Path) -> str:
 
 
 def _expect_platform(platform: Path) -> None:
-    """Raise MeasurementError or FormatError for a file that SimGrid aborts at; compiled ones are not looked into."""
+    """Raise MeasurementError or FormatError for a file with which SimGrid aborts; compiled ones are not checked."""
     if not platform.is_file():
         raise MeasurementError(f"{platform}: there is no such platform file")
     if platform.suffix != ".xml" or platform.stat().st_size > _LARGEST_PLATFORM:
         return
-    from xml.parsers import expat  # other launches start without it
+    from xml.parsers import expat  # imported here because other launches do not need it
 
     try:
         expat.ParserCreate().Parse(platform.read_bytes(), True)
@@ -189,13 +189,13 @@ def _expect_platform(platform: Path) -> None:
 
 
 def _details(platform: Path, text: str) -> dict[str, str]:
-    """Return what to keep of a platform: itself, or its name and checksum if it is long."""
+    """Return the facts of a platform to store: its text, or its name and checksum if it is long."""
     if len(text) <= _LONGEST_FACT:
         return {"platform": text or str(platform)}
     return {"platform": str(platform), "platform_sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def _host_speed(platform: str) -> str:
-    """Return the speed of the hosts as the platform writes it; nothing if they differ."""
+    """Return the speed of the hosts as written in the platform; empty if they differ."""
     speeds = set(_SPEED.findall(platform))
     return speeds.pop() if len(speeds) == 1 else ""

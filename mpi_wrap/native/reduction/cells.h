@@ -10,10 +10,10 @@
 
 enum { QUIPU_BUCKETS = 32, QUIPU_LEVELS = 16, QUIPU_BUCKET_SHIFT = 47 };
 
-/* One metric of one call path over some ranks. All zero: over none. */
+/* One metric of one call path over a set of ranks. All fields are zero for an empty set. */
 struct quipu_cell {
     double sum, m2, min, max;    /* m2: sum of squared deviations from the mean */
-    uint32_t min_rank, max_rank; /* the lowest ones */
+    uint32_t min_rank, max_rank; /* the lowest ranks with these values */
     uint32_t present;            /* ranks that have the call path */
     uint32_t known;              /* ranks with a known value; the value 0 of ranks without the call path is known */
     uint8_t level;               /* of the quantile sketch: number of joins of neighbouring buckets */
@@ -23,7 +23,7 @@ struct quipu_cell {
 };
 extern const uint32_t quipu_cell_size;
 
-/* value: NaN if unknown. */
+/* Sets a cell to the value of one rank (NaN: unknown). */
 void quipu_cell_of_rank(struct quipu_cell *cell, double value, bool present, uint32_t rank);
 void quipu_cells_merge(struct quipu_cell *into, const struct quipu_cell *from, uint64_t count);
 /* Adds one metric of `ranks` ranks (ascending) to the cells of call paths 0 <= i < paths, which are `stride` apart.
@@ -34,9 +34,9 @@ bool quipu_cells_add_rows(struct quipu_cell *cells, uint64_t stride, uint64_t pa
                           const double *value, bool largest);
 
 enum { QUIPU_PACKED_CELL = 51 + 6 * QUIPU_BUCKETS }; /* bytes at most */
-/* The cells as a message; returns its size. */
+/* Writes the cells into a message; returns its size. */
 uint64_t quipu_cells_pack(char *message, const struct quipu_cell *cells, uint64_t count);
-/* Merges the cells of a message into others; false if the message is damaged. */
+/* Merges the cells of a message into `into`; false if the message is damaged. */
 bool quipu_cells_merge_packed(struct quipu_cell *into, uint64_t count, const char *message, uint64_t size);
 
 #endif

@@ -10,7 +10,7 @@ static uint64_t hash_of(uint32_t parent, uint32_t region) {
     return hash ^ hash >> 29;
 }
 
-/* The slot of a call path, or the free one where it belongs. */
+/* Returns the slot of a call path, or the free slot for it. */
 static uint32_t *slot_of(const struct quipu_paths *paths, uint32_t parent, uint32_t region) {
     const uint64_t mask = 2 * (uint64_t)paths->room - 1;
     for (uint64_t at = hash_of(parent, region);; at++) {
@@ -69,7 +69,8 @@ bool quipu_paths_add(struct quipu_paths *paths, uint32_t nodes, const uint32_t *
     return true;
 }
 
-/* The place of each call path level by level: place[path]. room: for one more number than call paths. */
+/* Numbers the call paths level by level: place[path]. The array `room` has one element more than there are call paths.
+ */
 static void place_by_level(const struct quipu_paths *paths, uint32_t *depth, uint32_t *room, uint32_t *place) {
     for (uint32_t path = 0; path < paths->count; path++) {
         depth[path] = paths->parent[path] == QUIPU_ROOT ? 0 : depth[paths->parent[path]] + 1;

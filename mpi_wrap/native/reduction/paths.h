@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call paths: pairs of a parent and a region, in the order in which they are first named, so parents come before
+/* Call paths: pairs of a parent and a region, in the order in which they are added, so parents come before
  * children. Independent of MPI and the runtime, because the merge in Python also calls this code
  * (agent/merge/native.py). */
 #ifndef QUIPU_PATHS_H
@@ -18,14 +18,14 @@ struct quipu_paths {
 };
 
 void quipu_paths_end(struct quipu_paths *paths);
-/* Adds the nodes of a forest; path[i]: the call path of node i. False if a parent does not come before its child, or
+/* Adds the nodes of a forest. path[i]: the call path of node i. False: a parent does not come before its child, or
  * there is no memory. */
 bool quipu_paths_add(struct quipu_paths *paths, uint32_t nodes, const uint32_t *parent, const uint32_t *region,
                      uint32_t *path);
 
 enum { QUIPU_NO_MEMORY = -1, QUIPU_NO_FOREST = -2 };
-/* All call paths of a forest level by level: siblings in the order in which the nodes first name them. All arrays have
- * room for all nodes. Returns the number of call paths, or one of the numbers above. */
+/* Lists all call paths of a forest level by level. Siblings have the order of their first nodes. All arrays have room
+ * for all nodes. Returns the number of call paths, or one of the error numbers above. */
 int64_t quipu_unify(uint32_t nodes, const uint32_t *parent, const uint32_t *region, uint32_t *path,
                     uint32_t *tree_parent, uint32_t *tree_region);
 

@@ -93,7 +93,7 @@ static void broadcast_tree(struct quipu_work *work) {
     free(message);
 }
 
-/* One tree on all ranks. */
+/* Creates the union of the trees of all ranks, on all ranks. */
 static void unify(struct quipu_work *work) {
     work->path = malloc(((size_t)work->mine->nodes + 1) * sizeof *work->path);
     work->me.good = quipu_tree_begin(&work->tree) && work->path != NULL &&
@@ -156,7 +156,7 @@ static void find_wall_times(struct quipu_work *work) {
 /* Returns the number of cells of a call path: its metrics and the overhead. */
 static uint32_t cells_of_path(const struct quipu_work *work) { return work->mine->metrics + 1; }
 
-/* The value of a metric over the nodes begin <= i < end of `sorted`, which have one call path. */
+/* Returns the value of a metric over the nodes begin <= i < end of `sorted`, which have the same call path. */
 static double value_of(const struct quipu_work *work, uint32_t metric, uint32_t begin, uint32_t end) {
     uint64_t value = 0;
     if (metric == work->mine->metrics) {
@@ -171,12 +171,12 @@ static double value_of(const struct quipu_work *work, uint32_t metric, uint32_t 
     }
     if (!work->is_time[metric])
         return (double)value;
-    if (value >> 63) /* the clock went back */
+    if (value >> 63) /* negative: the clock went backwards */
         value = 0;
     return work->mine->seconds_per_tick > 0 ? (double)value * work->mine->seconds_per_tick : NAN;
 }
 
-/* Computes the cells of `count` call paths from `first` on for this rank. *at moves on in `sorted`. */
+/* Computes the cells of `count` call paths from `first` on for this rank. *at is the position in `sorted`. */
 static void own_cells(const struct quipu_work *work, uint32_t first, uint32_t count, uint32_t *at,
                       struct quipu_cell *cells) {
     for (uint32_t path = first; path < first + count; path++) {
@@ -234,7 +234,8 @@ static void reduce_statistics(struct quipu_work *work) {
     free(message);
 }
 
-/* Values of one open call path on all ranks. row: of this rank, and room for those below it. */
+/* Collects the values of one open call path on all ranks. row: the values of this rank, with room for those of the
+ * ranks in its subtree. */
 static void collect_open_path(struct quipu_work *work, uint32_t path, double *row, size_t bytes) {
     uint32_t begin = 0;
     while (begin < work->mine->nodes && work->path[work->sorted[begin]] < path)
@@ -290,7 +291,7 @@ static void write_head(struct quipu_work *work, const struct quipu_reduction *re
     quipu_file_section(&work->file, "RANK", &ranks, 1);
 }
 
-/* Head and pids; opens the file. */
+/* Opens the file and writes the header and the process ids. */
 static void begin_file(struct quipu_work *work, struct quipu_reduction *reduction, bool columns) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);

@@ -3,8 +3,8 @@
  *
  *   paths, cells   call paths and statistics: the same code as in the merge post mortem
  *   tree           call trees with their regions as messages
- *   work           one rank: its messages, its rows and what measuring cost it, the file that rank 0 writes
- * Nothing here has state of its own: ranks may be threads of one process (SMPI).
+ *   work           one rank: its messages, its rows, its measurement overhead, and the file that rank 0 writes
+ * There are no global variables, because ranks may be threads of one process (SMPI).
  */
 #ifndef QUIPU_REDUCE_H
 #define QUIPU_REDUCE_H
@@ -23,7 +23,8 @@ struct quipu_reduction {
     char id[20]; /* out: the id of the file */
 };
 
-/* Collective over `comm`; mine may be NULL (then nobody reduces). Returns whether rank 0 has written the file. */
+/* Collective over `comm`. If `mine` is NULL on a rank, no file is written. Returns whether rank 0 has written the file.
+ */
 bool quipu_reduce(const struct quipu_snapshot *mine, MPI_Comm comm, struct quipu_reduction *reduction);
 
 #endif

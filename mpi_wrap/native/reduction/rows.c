@@ -9,8 +9,7 @@
 
 enum { TAG = QUIPU_TAG, PIECE = QUIPU_PIECE };
 
-/* Whether a record of a region, name \x1f display \x1f file \x1f line \x1f kind \x1f hook, is that of an MPI function.
- */
+/* Returns whether a region record (name \x1f display \x1f file \x1f line \x1f kind \x1f hook) is an MPI function. */
 static bool is_mpi(const char *text) {
     for (int field = 0; field < 4 && text != NULL; field++)
         if ((text = strchr(text, '\x1f')) != NULL)
@@ -56,7 +55,7 @@ void quipu_collect_costs(struct quipu_work *work) {
     free(all);
 }
 
-/* The rows of this rank as one section; NULL if there is no memory. */
+/* Returns the rows of this rank as one section; NULL if there is no memory. */
 static char *own_rows(const struct quipu_work *work, uint64_t *size) {
     const uint32_t nodes = work->mine->nodes, metrics = work->mine->metrics;
     const uint32_t head[] = {(uint32_t)work->me.rank, nodes};

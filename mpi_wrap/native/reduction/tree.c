@@ -32,7 +32,7 @@ static bool has_file(const char *text) {
     return field != NULL && field[1] != '\x1f' && field[1] != '\0';
 }
 
-/* The slot of a region, or the free one where it belongs. */
+/* Returns the slot of a region, or the free slot for it. */
 static uint32_t *slot_of(const struct quipu_tree *tree, const char *text) {
     const size_t length = name_length(text);
     const uint64_t mask = 2 * (uint64_t)tree->region_room - 1;
@@ -64,7 +64,7 @@ static bool has_room(struct quipu_tree *tree) {
     return true;
 }
 
-/* The number of a region, added if it is new. The first description with a file is kept. */
+/* Finds the number of a region, and adds the region if it is new. The first description with a file is kept. */
 static bool number_region(struct quipu_tree *tree, const char *text, uint32_t *number) {
     if (!has_room(tree))
         return false;
@@ -100,7 +100,7 @@ void quipu_tree_end(struct quipu_tree *tree) {
     *tree = (struct quipu_tree){0};
 }
 
-/* Adds nodes with regions of the tree. */
+/* Adds nodes whose regions are already in the tree. */
 static bool add(struct quipu_tree *tree, uint32_t nodes, const uint32_t *parent, const uint32_t *region,
                 const uint8_t *open, uint32_t *path) {
     if (!quipu_paths_add(&tree->paths, nodes, parent, region, path))
@@ -122,14 +122,15 @@ bool quipu_tree_add_snapshot(struct quipu_tree *tree, const struct quipu_snapsho
     uint32_t *parent = number + snapshot->regions, *region = parent + nodes;
     bool good = number != NULL;
     for (uint32_t i = 0; good && i < snapshot->regions; i++)
-        number[i] = UINT32_MAX; /* numbered when a call path first names it, as in a merge post mortem */
+        number[i] = UINT32_MAX; /* numbered at its first call path, as in a merge post mortem */
     for (uint32_t i = 0; good && i < nodes; i++) {
         const uint32_t of_rank = snapshot->region[i], above = snapshot->parent[i];
         parent[i] = QUIPU_ROOT;
         region[i] = 0;
         if (of_rank == UINT32_MAX)
             continue;
-        if (above != UINT32_MAX && snapshot->region[above] != UINT32_MAX) /* a callee of a location is a root */
+        if (above != UINT32_MAX &&
+            snapshot->region[above] != UINT32_MAX) /* nodes directly below a location are roots */
             parent[i] = above;
         if (number[of_rank] == UINT32_MAX)
             good = number_region(tree, snapshot->texts[of_rank], &number[of_rank]);

@@ -22,9 +22,9 @@ bool quipu_tree_begin(struct quipu_tree *tree);
 void quipu_tree_end(struct quipu_tree *tree);
 /* Adds a snapshot; path[i] is the call path of its node i. */
 bool quipu_tree_add_snapshot(struct quipu_tree *tree, const struct quipu_snapshot *snapshot, uint32_t *path);
-/* The tree as a message; NULL if there is no memory. */
+/* Returns the tree as a message; NULL if there is no memory. */
 char *quipu_tree_pack(const struct quipu_tree *tree, uint64_t *size);
-/* Adds the tree of a message; false if the message is damaged, too. */
+/* Adds the tree of a message; also returns false if the message is damaged. */
 bool quipu_tree_add_packed(struct quipu_tree *tree, const char *message, uint64_t size);
 uint64_t quipu_hash(const void *bytes, size_t size, uint64_t hash);
 #define QUIPU_HASH 14695981039346656037u /* initial value */

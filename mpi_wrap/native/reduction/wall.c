@@ -2,9 +2,9 @@
 /* Wall time of call paths, from the times of the threads of one process.
  *
  * The wall time of a call path is the time of the main thread in it. A call path that only other threads execute has
- * the time in which the main thread waits for them: first waiting that was measured below its caller, then the
- * exclusive time of the caller, then waiting that was measured further out. So the wall times of all call paths add up
- * to the time of the main thread, whatever the threads do.
+ * the time in which the main thread waits for these threads. It is taken first from waiting measured below its caller,
+ * then from the exclusive time of the caller, then from waiting measured in outer callers. So the sum of the wall times
+ * of all call paths is always the time of the main thread.
  */
 #include "wall.h"
 
@@ -16,14 +16,14 @@ enum { NONE = -1 };
 struct of_path {
     double time, wait;     /* time of the main thread, and its part that is waiting */
     double before, waited; /* initial values of both */
-    double wanted, share;  /* time that call paths of other threads directly below need, and the part that they get */
+    double wanted, share;  /* time needed by call paths of other threads directly below, and the part that they get */
     double longest;        /* at roots of call paths of other threads: inclusive time of the busiest thread */
     int64_t busiest;       /* that thread */
     int64_t root, child, next;
     bool on_main;
 };
 
-/* The time of an inclusive call path of other threads, thread by thread: rows are sorted by thread. */
+/* Finds the thread with the largest inclusive time of a call path of other threads. Rows are sorted by thread. */
 static void find_busiest(struct of_path *paths, const struct quipu_thread_rows *rows, const int64_t *order,
                          double *inclusive) {
     for (int64_t begin = 0, end; begin < rows->count; begin = end) {
@@ -92,7 +92,7 @@ static double take_for_roots(struct of_path *paths, int64_t first_root, double w
     return wanted > 0 ? taken / wanted : 0;
 }
 
-/* Rows in the order of their threads. */
+/* Returns the row numbers sorted by thread. */
 static int64_t *by_thread(const struct quipu_thread_rows *rows, int64_t threads) {
     int64_t *order = malloc(((size_t)rows->count + (size_t)threads + 2) * sizeof *order);
     if (order == NULL)

@@ -14,7 +14,7 @@
 /* No message is longer than a piece. All messages except rows use one binomial tree. */
 enum { QUIPU_TAG = 1, QUIPU_PIECE = 1 << 20 };
 
-/* One rank among those that reduce. */
+/* A rank that takes part in the reduction. */
 struct quipu_member {
     MPI_Comm comm;
     int rank, size;
@@ -23,8 +23,8 @@ struct quipu_member {
 
 void quipu_send_pieces(const struct quipu_member *member, const char *bytes, uint64_t size, int to);
 void quipu_receive_pieces(const struct quipu_member *member, char *bytes, uint64_t size, int from);
-/* A message preceded by its length. Receiving allocates memory; without memory it returns NULL after the whole message
- * has arrived. */
+/* Send and receive a message preceded by its length. Receiving allocates memory; if there is none, it returns NULL
+ * after the whole message has arrived. */
 void quipu_send_bytes(const struct quipu_member *member, const char *bytes, uint64_t size, int to);
 char *quipu_receive_bytes(const struct quipu_member *member, uint64_t *size, int from);
 /* Returns the number of ranks in the subtree of this rank, including this rank. */
@@ -54,14 +54,14 @@ struct quipu_part {
     size_t size;
 };
 void quipu_file_section(struct quipu_reduced_file *file, const char *tag, const struct quipu_part *parts, size_t count);
-/* The same in pieces: the head, then the content, then quipu_file_pad. */
+/* Write a section in pieces: the head, then the content, then quipu_file_pad. */
 void quipu_file_head(struct quipu_reduced_file *file, const char *tag, uint32_t crc, uint64_t length);
 void quipu_file_bytes(struct quipu_reduced_file *file, const void *bytes, size_t size);
 void quipu_file_pad(struct quipu_reduced_file *file, uint64_t length);
-/* Gives the file its name if all is on the disk; else removes it and returns false. */
+/* Renames the file to its final name if all data is on disk; otherwise removes it and returns false. */
 bool quipu_file_close(struct quipu_reduced_file *file, bool complete);
 
-/* One rank at work. */
+/* The data of one rank. */
 struct quipu_work {
     struct quipu_member me;
     const struct quipu_snapshot *mine;
@@ -76,9 +76,9 @@ struct quipu_work {
 
 /* Returns the overhead of a node of the snapshot in seconds (docs/design/overhead.md). */
 double quipu_overhead_of_node(const struct quipu_work *work, uint32_t node);
-/* Events of all ranks into the file. */
+/* Writes the numbers of measurement events of all ranks into the file. */
 void quipu_collect_costs(struct quipu_work *work);
-/* Rows of all ranks into the file, one rank after the other: rank 0 holds one piece at a time. */
+/* Writes the rows of all ranks into the file, one rank after the other: rank 0 holds one piece at a time. */
 void quipu_collect_rows(struct quipu_work *work);
 
 #endif

@@ -32,7 +32,7 @@ _HEADER = re.compile(
     rb"\{'descr': '([<>|=][fiu][1248])', 'fortran_order': (?:False|True), 'shape': \(([0-9, ]*)\),? *\} *\n?"
 )
 _CHUNK = 1 << 20
-# What the standard library raises for ZIP files that are damaged, encrypted, or of a kind that it does not know.
+# Exceptions of the standard library for damaged, encrypted or unsupported ZIP files.
 _DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError)
 _NOTE = "only means over repetitions are in the file: extrap --keep-values keeps the single values"
 
@@ -67,14 +67,14 @@ class _Members:
             raise FormatError(self.source, f"{member} is compressed in a way that Extra-P does not use")
         parts = []
         with self.archive.open(info) as file:
-            while part := file.read(_CHUNK):  # whatever size the archive claims
+            while part := file.read(_CHUNK):  # the size in the archive may be wrong
                 current().spend(len(part))
                 current().check_time()
                 parts.append(part)
         return b"".join(parts)
 
     def array(self, place: Any, what: str) -> FloatArray:
-        """Return the array at [chunk, index]; FormatError names the measurement that asks for it."""
+        """Return the array at [chunk, index]. Raises FormatError with the measurement `what`."""
         if not isinstance(place, list) or len(place) != 2 or not all(type(part) is int and part >= 0 for part in place):
             raise FormatError(self.source, f'{what}: "values" is not [chunk, index]')
         chunk, index = place
@@ -92,7 +92,7 @@ class _Members:
 
 
 def _array(content: bytes, start: int) -> FloatArray | None:
-    """Return the array that begins at a place of a file in numpy's format 1.0, or None if none does."""
+    """Return the array at an offset of a file in numpy's format 1.0; None if there is no array."""
     if content[start : start + 8] != _ARRAY_MAGIC or start + 10 > len(content):
         return None
     (length,) = struct.unpack_from("<H", content, start + 8)
@@ -105,7 +105,7 @@ def _array(content: bytes, start: int) -> FloatArray | None:
     size = math.prod(shape)
     if begin + size * kind.itemsize > len(content):
         return None
-    current().spend(8 * size)  # many measurements may name the same array
+    current().spend(8 * size)  # counted for each use, because many measurements may use the same array
     return np.frombuffer(content, kind, size, begin).astype(np.float64).reshape(shape)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements one by one, in any order, as one experiment."""
+"""Collect single measurements, in any order, into one experiment."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from quipu.modeling.metrics import metric_named
 
 DEFAULT_CALLPATH = "<root>"
 DEFAULT_METRIC = "<default>"
-"""What Extra-P calls the call path and the metric of measurements that name none."""
+"""Extra-P's name for the call path and the metric of measurements without a name."""
 
 _MOST_VALUES = 1 << 20
 _ENTRY_BYTES, _NUMBER_BYTES = 300, 32  # of a dictionary's entry with key and value, and of a number in a list
 
 
 def number(value: Any, source: object, what: str, line: int | None = None) -> float:
-    """Return a finite number, or NaN (JSON null or NaN) for one that was not measured; else FormatError."""
+    """Return a finite number, or NaN (JSON null or NaN) for a missing one. Raises FormatError for other values."""
     if value is None:
         return math.nan
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -71,7 +71,7 @@ def _short(value: Any) -> str:
 
 
 class TreeBuilder:
-    """A call tree in the making."""
+    """Build a call tree from single call paths."""
 
     def __init__(self) -> None:
         self._regions: dict[str, Region] = {}
@@ -81,7 +81,7 @@ class TreeBuilder:
         return len(self._nodes)
 
     def node(self, parent: int, region: Region) -> int:
-        """Return the number of the call path of a region below another call path, -1 for none; first come, first."""
+        """Return the number of the call path of a region below `parent` (-1: a root); add it if it is new."""
         self._regions.setdefault(region.name, region)
         return self._nodes.setdefault((parent, region.name), len(self._nodes))
 
@@ -94,7 +94,7 @@ class TreeBuilder:
 
 
 class Collector:
-    """Takes measurements in any order; `experiment` returns them all."""
+    """Collect measurements in any order; `experiment` returns all of them."""
 
     def __init__(self, source: object, parameters: Sequence[str], line: int | None = None) -> None:
         self.source = source
@@ -107,7 +107,7 @@ class Collector:
         self._cost = current()
 
     def _parameter_names(self, given: Sequence[str], line: int | None) -> tuple[str, ...]:
-        """Return names that can be typed in a shell: letters, digits and underscores."""
+        """Return names that can be typed in a shell, with only letters, digits and underscores."""
         names = []
         for name in given:
             typed = re.sub(r"[^A-Za-z0-9_]", "_", name.strip())
@@ -139,7 +139,7 @@ class Collector:
         return self._points.setdefault(place, len(self._points))
 
     def add(self, callpath: str, metric: str, point: int, values: list[float]) -> None:
-        """Add repetitions of a metric of a call path ("main->foo") at a configuration, after those there are."""
+        """Append repetitions of a metric of a call path ("main->foo") at a configuration."""
         if not values:
             return
         node = self._nodes.get(callpath)
@@ -164,9 +164,9 @@ class Collector:
         return node
 
     def experiment(self, name: str, notes: Sequence[str] = ()) -> Experiment:
-        """Return all measurements; points are in ascending order, what is missing is NaN.
+        """Return all measurements; points are in ascending order, missing values are NaN.
 
-        Raises FormatError if there are none, or they would not fit into memory.
+        Raises FormatError if there are no measurements, or too many for the memory limit.
         """
         if not self.values:
             raise FormatError(self.source, "holds no measurements")
@@ -198,7 +198,7 @@ class Collector:
 
 
 def kind_of(name: str) -> RegionKind:
-    """Return the kind of a region by its name: MPI operations, and OpenMP constructs as Score-P calls them."""
+    """Return the kind of a region by its name: MPI operations, and OpenMP constructs with the names of Score-P."""
     if re.match(r"P?MPI_[A-Z]", name):
         return RegionKind.MPI
     return RegionKind.OPENMP if name.startswith("!$omp") else RegionKind.FUNCTION

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a file of another tool; gzip is decompressed in pieces."""
+"""Read the text of a file of another tool; gzip is decompressed in pieces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHUNK = 1 << 20
 def unpacked(raw: bytes, source: object) -> bytes:
     """Return the bytes of a file, decompressed if it is a gzip file. Raises FormatError if that is damaged.
 
-    What comes out is counted as a cost of the reading piece by piece.
+    The size of each decompressed piece is counted towards the memory limit.
     """
     if not raw.startswith(_GZIP):
         return raw
@@ -36,7 +36,7 @@ def unpacked(raw: bytes, source: object) -> bytes:
 
 
 def decode(content: bytes, source: object) -> str:
-    """Return text from UTF-8, without a byte order mark; FormatError names the line that is something else."""
+    """Decode UTF-8 without a byte order mark. Raises FormatError with the line of the first invalid byte."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extra-P JSON: one object with parameters and measurements, in the form of today and in the older one by numbers."""
+"""Extra-P JSON: one object with parameters and measurements, in the current form or in the older numbered form."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .json_numbered import collect_numbered
 def parse_json(text: str, source: object, name: str) -> Experiment:
     """Return the experiment in an Extra-P JSON text.
 
-    The form of today is {"parameters": ["p"], "measurements": {"main->foo": {"time": [{"point": [4],
-    "values": [1.0, 1.1]}]}}}. Raises FormatError naming the entry at fault.
+    The current form is {"parameters": ["p"], "measurements": {"main->foo": {"time": [{"point": [4],
+    "values": [1.0, 1.1]}]}}}. Raises FormatError with the wrong entry.
     """
     content = json_of(text, source)
     if not isinstance(content, dict):
@@ -41,7 +41,7 @@ def _collect(content: dict[str, Any], source: object) -> Collector:
 
 
 def parameter_names(content: dict[str, Any], source: object) -> list[str]:
-    """Return the names in "parameters"; FormatError if it is missing or no list of names."""
+    """Return the names in "parameters". Raises FormatError if it is missing or not a list of names."""
     names = content.get("parameters")
     if not isinstance(names, list):
         raise FormatError(source, '"parameters" is missing or no list of names, such as ["p", "n"]')
@@ -49,7 +49,7 @@ def parameter_names(content: dict[str, Any], source: object) -> list[str]:
 
 
 def entries_of(measurements: dict[str, Any], source: object) -> Iterator[tuple[str, str, str, Any]]:
-    """Yield call path, metric, what an entry is called in errors, and the entry, which may be anything."""
+    """Yield call path, metric, the name of an entry for errors, and the entry, which was not checked."""
     for callpath, metrics in measurements.items():
         if not isinstance(metrics, dict):
             raise FormatError(source, f'{callpath}: is not {{"metric": [...]}}')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extra-P JSON Lines and Talpas: one measurement per line, in Talpas with semicolons where JSON has commas."""
+"""Extra-P JSON Lines and Talpas: one measurement per line; Talpas has semicolons instead of the commas of JSON."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from quipu.modeling.experiment import Experiment
 
 from .collect import DEFAULT_CALLPATH, DEFAULT_METRIC, Collector, repetitions, text_of
 
-# Strings as they are, so that a semicolon in the name of a call path stays. One without an end goes on to that of the
-# line: what it holds is not looked through for others.
+# Matches whole strings, so that semicolons in names of call paths are not replaced. A string without an end extends to
+# the end of the line.
 _STRING_OR_SEMICOLON = re.compile(r'"(?:[^"\\]|\\.)*+"?|;')
 
 
@@ -21,7 +21,7 @@ def parse_json_lines(text: str, source: object, name: str) -> Experiment:
     """Return the experiment in an Extra-P JSON Lines text.
 
     A line is {"params": {"p": 4}, "callpath": "main->foo", "metric": "time", "value": [1.0, 1.1]}; call path and
-    metric may be missing. Lines of the same point are repetitions. Raises FormatError naming the line at fault.
+    metric may be missing. Lines of the same point are repetitions. Raises FormatError with the wrong line.
     """
     return _experiment(text, "params", str, source, name)
 
@@ -29,18 +29,19 @@ def parse_json_lines(text: str, source: object, name: str) -> Experiment:
 def parse_talpas(text: str, source: object, name: str) -> Experiment:
     """Return the experiment in a Talpas text.
 
-    A line is {"parameters":{"p":4};"metric":"time";"callpath":"main->foo";"value":1.0}; otherwise as JSON Lines.
+    A line is {"parameters":{"p":4};"metric":"time";"callpath":"main->foo";"value":1.0}. Repetitions, missing names and
+    errors are the same as for JSON Lines.
     """
     return _experiment(text, "parameters", as_json, source, name)
 
 
 def as_json(line: str) -> str:
-    """Return a line of Talpas with commas for semicolons, except in strings."""
+    """Return a line of Talpas with commas instead of semicolons, except in strings."""
     return _STRING_OR_SEMICOLON.sub(lambda match: "," if match[0] == ";" else match[0], line)
 
 
 def _experiment(text: str, key: str, spelled: Callable[[str], str], source: object, name: str) -> Experiment:
-    """Return the measurements of all lines; `key` is that of the parameter values, `spelled` makes a line JSON."""
+    """Return the measurements of all lines. key: key of the parameter values. spelled: converts a line to JSON."""
     names: list[str] = []
     collector: Collector | None = None
     for count, line in enumerate(text.split("\n"), start=1):

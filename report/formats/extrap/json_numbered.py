@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The older Extra-P JSON: lists of parameters, call paths, metrics and coordinates that measurements name by number."""
+"""The older Extra-P JSON: measurements refer to lists of parameters, call paths, metrics and coordinates by number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def collect_numbered(content: dict[str, Any], source: object) -> Collector:
     """Return the measurements of an object with "callpaths", "metrics", "coordinates", each entry with an "id".
 
     Measurements count the entries from 1 in the order of their "id", as Extra-P does. Values of the same call path,
-    metric and coordinate are repetitions. Raises FormatError naming the entry at fault.
+    metric and coordinate are repetitions. Raises FormatError with the wrong entry.
     """
     tables = {kind: _entries(content, kind, source) for kind in _KINDS[:-1]}
     measurements = _entries(content, _KINDS[-1], source, ordered=False)
@@ -54,7 +54,7 @@ def _point(entry: dict[str, Any], collector: Collector, source: object) -> int:
 
 
 def _number(entry: dict[str, Any], key: str, what: str, source: object) -> float:
-    """Return a number that may be written as text, too, as Extra-P takes it."""
+    """Return a number, which may also be given as text, like in Extra-P."""
     value = entry.get(key)
     if isinstance(value, str):
         text = value

@@ -18,7 +18,7 @@ def parse_text(text: str, source: object, name: str) -> Experiment:
     """Return the experiment in an Extra-P text.
 
     POINTS are `4 8 16` or `( 4 10 ) ( 8 10 )`; one DATA line per point, in their order, with the repetitions. Lines
-    that start with # are comments. Raises FormatError naming the line at fault.
+    that start with # are comments. Raises FormatError with the wrong line.
     """
     parser = _Parser(source)
     for count, line in enumerate(text.split("\n"), start=1):
@@ -96,7 +96,7 @@ class _Parser:
             raise self.error(f"{word[:40]!r} is no number") from None
 
     def _all_taken(self) -> None:
-        """Check that a block of DATA lines is complete; they belong to POINTS by their order alone."""
+        """Check that a block of DATA lines is complete; only their order assigns them to POINTS."""
         if 0 < self.taken < len(self.points):
             raise self.error(
                 f"only {self.taken} DATA lines for {len(self.points)} POINTS of {self._where()} before this line: "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments in Extra-P's JSON and JSON Lines."""
+"""Write experiments as Extra-P JSON and JSON Lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Written:
-    """The text of a file, and what of the experiment is not in it, in words."""
+    """The text of a file, and texts about the parts of the experiment that it does not contain."""
 
     text: str
     left_out: tuple[str, ...]
@@ -25,8 +25,8 @@ class Written:
 def format_json(experiment: Experiment, inclusive: bool = False) -> Written:
     """Return an experiment as Extra-P JSON, which Extra-P opens (`extrap --json`).
 
-    Extra-P wants every metric of a call path at every point: what was not measured at some of them is left out, and
-    so are points where nothing was measured. Zeros stay. Values are exclusive unless `inclusive` is asked for.
+    Extra-P needs every metric of a call path at every point. Points without any value are left out, and then metrics of
+    call paths that are missing at some points. Zeros are written. Values are exclusive unless `inclusive` is True.
 
     Raises ModelingError if nothing is left, or there is no parameter.
     """
@@ -51,7 +51,7 @@ def format_json_lines(experiment: Experiment, inclusive: bool = False) -> Writte
 
 
 class _Table:
-    """What can be written: call paths × metrics that have a value at every point."""
+    """The content of a file: call paths × metrics that have a value at every point."""
 
     def __init__(self, experiment: Experiment, inclusive: bool) -> None:
         if not experiment.parameters:
@@ -83,7 +83,7 @@ class _Table:
                     yield label, name, [single[~np.isnan(single)].tolist() for single in values]
 
     def left_out(self) -> tuple[str, ...]:
-        """Return in words what is not written; call paths without any value of a metric are not missed."""
+        """Return texts about values that are not written; call paths without any value of a metric are not listed."""
         texts = []
         if dropped := self.experiment.configurations - len(self.points):
             texts.append(f"{dropped} point{'s' if dropped > 1 else ''} where nothing was measured")

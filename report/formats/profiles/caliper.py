@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of Caliper (.cali), read with caliper-reader."""
+"""Read files of Caliper (.cali) with caliper-reader."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ OUTSIDE = "<outside of regions>"
 _SIZE = "mpi.world.size"
 _NUMBER = r"(?<!\\),{}=(\d+)(?=[,\s]|\Z)"
 _ID, _PARENT = re.compile(_NUMBER.format("id")), re.compile(_NUMBER.format("parent"))
-_NODE_BYTES, _STEP_BYTES, _RECORD_BYTES = 1200, 16, 600  # of the objects of caliper-reader, measured
-# Numbers in the metadata of runs that differ between them but are no parameters.
+_NODE_BYTES, _STEP_BYTES, _RECORD_BYTES = 1200, 16, 600  # measured sizes of objects of caliper-reader
+# Metadata of runs with numbers that may differ between runs but are not parameters.
 _NO_PARAMETER = re.compile(
     r"(cali[.]|quipu[.]|.*(uid|gid|pid|time|date|hash|version|memory|jobid|job_id|figure_of_merit))", re.IGNORECASE
 )
@@ -37,11 +37,11 @@ _DAMAGED = (LookupError, ValueError, TypeError, AttributeError, StopIteration, R
 
 
 def read_caliper(source: Path, files: list[Path], over_ranks: Over = "mean") -> Experiment:
-    """Return files of Caliper as one experiment, each a configuration or a repetition of one.
+    """Return files of Caliper as one experiment; each file is a repetition of a configuration.
 
-    Parameters are in names such as app.p4.n100.r1.cali (see `folders`), else they are the numbers in the metadata of
-    the runs that differ between the files; of a single file, the number of ranks. Values are made exclusive; ranks
-    combine by `over_ranks`, or the file has combined them so.
+    Parameters are in names such as app.p4.n100.r1.cali (see `folders`). Otherwise they are the numbers in the metadata
+    of the runs that differ between the files; for a single file, the number of ranks. Values are converted to exclusive
+    values. Ranks are combined by `over_ranks`, unless Caliper has combined them in this way.
 
     Raises EnvironmentProblem without caliper-reader, FormatError for damaged files and if no parameters are known.
     """
@@ -70,13 +70,13 @@ def read_caliper(source: Path, files: list[Path], over_ranks: Over = "mean") -> 
     values = dict(zip(files, reader.values, strict=True))
     profiles = in_order(_profiles(metadata))
     reader.values = [values[profile.path] for profile in profiles]
-    # Quipu writes what is 0 and leaves out what was not measured.
+    # Files of Quipu contain zeros, so missing values were not measured.
     missing = math.nan if all(PARAMETERS in one for one in metadata.values()) else 0.0
     return reader.experiment(source, profiles, sum(path.stat().st_size for path in files), missing)
 
 
 class _Lines:
-    """The lines of a file; caliper-reader follows the parents of a node without end, so they are checked before."""
+    """The lines of a file. Cycles of parents are rejected here, because caliper-reader would not end."""
 
     def __init__(self, text: str, cost: Reading) -> None:
         self._text, self._cost = text, cost
@@ -108,7 +108,7 @@ def _counted(record: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Reader(Stacked):
-    """Reads one file after the other."""
+    """Read several files, one after the other."""
 
     def __init__(self, over_ranks: Over) -> None:
         super().__init__(over_ranks)
@@ -116,7 +116,7 @@ class _Reader(Stacked):
         self._of: dict[str, str] = {}
 
     def take(self, stream: Any, records: list[dict[str, Any]], linker_names: Mapping[str, str]) -> int:
-        """Take in the records of one file, and return the number of ranks in them."""
+        """Add the records of one file, and return their number of ranks."""
         records = [one for one in records if one.get("spot.channel", "regionprofile") == "regionprofile"]
         names = {name for record in records for name in record if name != "path"}
         columns = [column for name in sorted(names) if (column := column_of(stream.attribute(name)))]
@@ -142,14 +142,14 @@ class _Reader(Stacked):
         return len(places)
 
     def _name(self, text: str, linker_names: Mapping[str, str]) -> str:
-        """Return the name of a region, the same in all files and that of no other region."""
+        """Return the name of a region, unique and the same in all files."""
         if text not in self._names:
             name = linker_names.get(text, text)
             self._names[text] = name if self._of.setdefault(name, text) == text else text
         return self._names[text]
 
     def _node(self, record: dict[str, Any], linker_names: Mapping[str, str]) -> tuple[int, ...]:
-        """Return the nodes from the root to what a record is of."""
+        """Return the nodes from the root to the call path of a record."""
         chain: list[int] = []
         for text in map(str, record.get("path") or [OUTSIDE]):
             region = Region(self._name(text, linker_names), text, kind_of(text))
@@ -158,7 +158,7 @@ class _Reader(Stacked):
 
 
 def _linker_names(metadata: Mapping[str, Any], path: Path) -> Mapping[str, str]:
-    """Return the linker names that Quipu keeps in a file, by the names of regions; none in files of others."""
+    """Return the linker names in a file that Quipu wrote, by the names of regions; empty for other files."""
     text = metadata.get(LINKER_NAMES)
     if not isinstance(text, str):
         return {}
@@ -187,7 +187,7 @@ def _finite(text: Any) -> float:
 
 
 def _profiles(metadata: Mapping[Path, Mapping[str, Any]]) -> list[Profile]:
-    """Return the parameters of each file: what Quipu wrote, what the names say, or what differs."""
+    """Return the parameters of each file: from Quipu's metadata, from the file name, or the numbers that differ."""
     if all(PARAMETERS in one for one in metadata.values()):
         return [_quipu_file(path, one) for path, one in metadata.items()]
     if len(metadata) == 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the columns of a file of Caliper are: their names say what was added up, over what, and whether inclusive."""
+"""Interpret the columns of files of Caliper: metric, aggregation over ranks, and inclusive or exclusive values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OVER = {"avg": "mean", "max": "max", "sum": "sum", "min": "min"}
 
 @dataclass(frozen=True)
 class Column:
-    """A column: of which metric, how ranks were combined (empty: one value per record), and what 1 in it is."""
+    """A column: its metric, the aggregation over ranks (empty: one value per record), and its unit."""
 
     attribute: str
     metric: Metric
@@ -38,7 +38,7 @@ class Column:
 
 
 def column_of(attribute: Any) -> Column | None:
-    """Return what an attribute of Caliper is, None if it is no sum of numbers.
+    """Return the column of an attribute of Caliper; None if it is not a sum of numbers.
 
     `avg#inclusive#sum#time.duration` is the mean over ranks of inclusive time, which is a sum over threads and visits.
     """
@@ -59,7 +59,7 @@ def column_of(attribute: Any) -> Column | None:
 
 
 def chosen(columns: Sequence[Column], over_ranks: Over) -> list[Column]:
-    """Return one column per metric: combined over ranks as is wanted or not at all, exclusive rather than inclusive."""
+    """Return one column per metric: combined by `over_ranks` or not combined, preferably with exclusive values."""
     found: dict[str, Column] = {}
     for column in sorted(columns, key=lambda one: (one.inclusive, one.over != over_ranks)):
         if column.over in ("", over_ranks):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of Cube profiles (Score-P, Scalasca) as one experiment, read with pycubexr."""
+"""Read folders of Cube profiles (Score-P, Scalasca) as one experiment, with pycubexr."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from .folders import find_profiles
 from .stacked import Stacked
 
 PROGRAM = "program"
-"""The region of the whole program, whatever its executable is called."""
+"""Name for the region of the whole program, independent of the name of the executable."""
 _UNITS = {"sec": "s", "occ": "1", "#": "1", "": "1", "bytes": "B"}
 _PLAIN = re.compile(r"(MAX)?DOUBLE|FLOAT|U?INT(8|16|32|64)?|((UN)?SIGNED )?(SHORT )?INT(EGER)?")
 _KINDS = {"mpi": RegionKind.MPI, "openmp": RegionKind.OPENMP, "user": RegionKind.USER, "python": RegionKind.PYTHON}
-# What pycubexr and the standard library raise for damaged files, and pycubexr, which checks much with assertions, for
-# damaged contents.
+# Exceptions of pycubexr and of the standard library for damaged files, and of pycubexr for damaged content, which it
+# often checks with assertions.
 _DAMAGED_FILE = (tarfile.TarError, zlib.error, struct.error, ParseError, OSError, EOFError)
 _DAMAGED_CONTENT = (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, RecursionError)
 
 
 def read_cube_folder(folder: Path, over_ranks: Over = "mean") -> Experiment:
-    """Return the Cube profiles in folders named as Extra-P wants it (see `folders`) as one experiment.
+    """Return Cube profiles as one experiment; their folders are named like for Extra-P (see `folders`).
 
-    Values are exclusive; threads of a rank add up (metrics of maxima: the largest), then ranks combine by
-    `over_ranks`. A call path that a profile does not have is 0 there, a metric that it does not have is NaN.
+    Values are exclusive. The threads of a rank are added up (for metrics of maxima: the maximum), then ranks are
+    combined by `over_ranks`. Call paths that are missing in a profile have the value 0 there, missing metrics NaN.
 
     Raises EnvironmentProblem without pycubexr, FormatError for bad names and damaged profiles.
     """
@@ -58,16 +58,16 @@ def read_cube_folder(folder: Path, over_ranks: Over = "mean") -> Experiment:
 
 
 class _Reader(Stacked):
-    """Reads one profile after the other."""
+    """Read several profiles, one after the other."""
 
     def read(self, path: Path) -> None:
-        """Read one profile; FormatError if it is damaged or of a kind that pycubexr does not read."""
+        """Read one profile. Raises FormatError if it is damaged or pycubexr does not support its kind."""
         from pycubexr import CubexParser
         from pycubexr.utils.exceptions import CorruptIndexError
 
         try:
             with reading(path, path.stat().st_size) as cost, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of checksums that CubeWriter 4.8 got wrong
+                warnings.simplefilter("ignore")  # about wrong checksums of CubeWriter 4.8
                 count_members(path, cost)
                 with CubexParser(str(path)) as parser:
                     self.values.append(dict(self._metrics_of(parser)))
@@ -104,8 +104,8 @@ class _Reader(Stacked):
     def _node(self, cnode: Any) -> int:
         parent = -1 if cnode.parent is None else int(cnode.parent.quipu_node)
         region = cnode.region
-        # Score-P's region of the whole program is called like the executable, and has the command line as linker name.
-        # Both differ between runs of one program.
+        # In Score-P, the name of the region of the whole program is the executable, and its linker name is the command
+        # line. Both may differ between runs of one program.
         made_up = (region.role or "").lower() == "artificial"
         if made_up:
             shown = PROGRAM if parent < 0 else region.name or "unnamed"
@@ -134,7 +134,7 @@ def _parents_first(roots: list[Any]) -> Iterator[Any]:
 
 def _rank_of_location(parser: Any) -> IntArray:
     """Return the number of the process that each location (thread) belongs to, in the order of the values."""
-    # pycubexr offers the locations without their groups; the order of its get_locations() is the one followed here.
+    # get_locations() of pycubexr returns the locations without their groups; the order here is the same.
     groups = parser._anchor_result.system_tree_nodes[0].all_location_groups()
     sizes = [len(group.all_locations()) for group in groups]
     ranks = np.repeat(np.arange(len(sizes)), sizes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the members of a Cube profile unpack to: counted before pycubexr unpacks them in one piece each."""
+"""Check the unpacked sizes of the members of a Cube profile before pycubexr unpacks each member in one piece."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from quipu.modeling.errors import FormatError
 from quipu.modeling.limits import Reading
 
 _CHUNK = 1 << 20
-_ELEMENT_BYTES = 200  # of an element of ElementTree and the object that pycubexr makes of it
-_NUMBER_BYTES = 5  # of a number of the index in memory, by its bytes in the file; of values as float64 the same at most
+_ELEMENT_BYTES = 200  # memory of an element of ElementTree and its object in pycubexr
+_NUMBER_BYTES = 5  # memory per byte in the file, for a number of the index; not more for values (float64)
 _PACKED = b"ZCUBEX.DATA"
 _ENTRY = struct.Struct("<qqq")
 
 
 def count_members(path: Path, cost: Reading) -> None:
-    """Count what reading a profile will take. Raises FormatError if it is too much, and what `tarfile` raises."""
+    """Count the memory for reading a profile. Raises FormatError if it is too much, and errors of `tarfile`."""
     with path.open("rb") as file:
-        if file.read(2) in (b"\x1f\x8b", b"BZ", b"\xfd7"):  # which tarfile would unpack to find out what is in it
+        if file.read(2) in (b"\x1f\x8b", b"BZ", b"\xfd7"):  # compressed: tarfile would unpack it completely
             raise FormatError(path, "is packed as a whole: unpack it first")
     with tarfile.open(path, "r:") as archive:
         for member in archive:
@@ -48,9 +48,9 @@ def _count(content: IO[bytes] | gzip.GzipFile, cost: Reading, element: int) -> N
 
 
 def _count_packed(content: IO[bytes], cost: Reading) -> None:
-    """Count the values of a metric: the number of pieces, the place and size of each, then the pieces.
+    """Count the values of a metric: the file has the number of pieces, the offset and size of each, and the pieces.
 
-    Either byte order occurs; a number of pieces in the wrong one is larger than 2^32.
+    Both byte orders are possible; in the wrong byte order, the number of pieces is larger than 2^32.
     """
     raw = content.read(8)
     order = "<" if len(raw) == 8 and raw[4:] == bytes(4) else ">"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles in Extra-P's naming: prefix.name value….rN, such as mm.x4.y10.r1/profile.cubex or mm.x4.y10.r1.cali.
+"""Find profiles with names like for Extra-P: prefix.name value….rN, such as mm.x4.y10.r1/profile.cubex.
 
-Folders of Cube profiles may have no prefix and no dots (x4y10.r1), or, from PIRA, a word without numbers before the
-repetition (mm.x4.postfix.r1), which says nothing.
+Folders of Cube profiles may have no prefix and no dots (x4y10.r1). With PIRA, there may be a word without numbers
+before the repetition (mm.x4.postfix.r1), which is ignored.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from quipu.modeling.errors import FormatError
 
 _REPETITION = re.compile(r"\.r(\d+)\Z")
 _PAIR = re.compile(r"[.,]?([^\d.,=][^\d.,=]*)=?(\d+(?:[.,]\d+)?)")
-_WORD_PAIRS = re.compile(r"(?:,?[A-Za-z][A-Za-z_]*\d+(?:[.,]\d+)?)+")  # what stands alone is no name with a date
+_WORD_PAIRS = re.compile(r"(?:,?[A-Za-z][A-Za-z_]*\d+(?:[.,]\d+)?)+")  # whole names, without dates
 _POSTFIX = re.compile(r"\.[^\d.,=]+\Z")
 _COUNTED = re.compile(r"(.*?)(\d+)\.cubex", re.IGNORECASE)
 _HOW = "call the folders as Extra-P wants it, prefix.p4.n100.r1: name and value of each parameter, then the repetition"
@@ -31,18 +31,18 @@ class Profile:
 
 
 def holds_profiles(folder: Path) -> bool:
-    """Whether a folder has folders with Cube profiles in it, or is one (which `find_profiles` explains)."""
+    """Return whether a folder has a Cube profile, or folders with Cube profiles (see `find_profiles`)."""
     return any(not entry.name.startswith(".") for pattern in ("*/*.cubex", "*.cubex") for entry in folder.glob(pattern))
 
 
 def caliper_files(folder: Path) -> list[Path]:
-    """Return the files of Caliper in a folder, or in the folders in it."""
+    """Return the files of Caliper in a folder, or in its direct subfolders."""
     found = sorted(folder.glob("*.cali")) or sorted(folder.glob("*/*.cali"))
     return [path for path in found if not path.name.startswith(".")]
 
 
 def databases(folder: Path) -> list[Path]:
-    """Return the databases of HPCToolkit that a folder is, or that are in it."""
+    """Return the databases of HPCToolkit in a folder; the folder may itself be a database."""
     if _is_database(folder):
         return [folder]
     return sorted(path for path in folder.iterdir() if path.is_dir() and _is_database(path))
@@ -55,9 +55,9 @@ def _is_database(folder: Path) -> bool:
 
 
 def find_profiles(folder: Path) -> list[Profile]:
-    """Return the profiles below a folder, sorted; parameters that never change are left out, unless none does.
+    """Return the profiles below a folder, sorted. Constant parameters are left out, unless all are constant.
 
-    Raises FormatError for names without parameters, or not the same ones everywhere.
+    Raises FormatError for names without parameters, or with different parameters.
     """
     found: dict[Path, list[Path]] = {}
     for path in sorted(folder.glob("*/*.cubex")):
@@ -71,9 +71,9 @@ def find_profiles(folder: Path) -> list[Profile]:
 
 
 def in_order(profiles: list[Profile]) -> list[Profile]:
-    """Return profiles sorted by their parameters, of which those that never change are left out, unless none does.
+    """Return profiles sorted by their parameters. Constant parameters are left out, unless all are constant.
 
-    Raises FormatError where they do not have the same ones.
+    Raises FormatError if profiles have different parameters.
     """
     first = profiles[0]
     for profile in profiles[1:]:
@@ -90,7 +90,7 @@ def in_order(profiles: list[Profile]) -> list[Profile]:
 
 
 def _profiles(folder: Path, paths: list[Path]) -> list[Profile]:
-    """Return the profile of a folder, or its repetitions: files whose names differ in a number at their end only."""
+    """Return the profile of a folder, or its repetitions: files whose names differ only in a number at the end."""
     parameters, repetition = parameters_in(_with_prefix_alone(folder.name), folder)
     chosen = [path for path in paths if path.name == "profile.cubex"] or paths
     if len(chosen) == 1:
@@ -108,7 +108,7 @@ def _profiles(folder: Path, paths: list[Path]) -> list[Profile]:
 
 
 def _with_prefix_alone(name: str) -> str:
-    """Return the name of a folder with a prefix, if it has none, and without a postfix."""
+    """Return the name of a folder without its postfix; add a prefix if there is none."""
     ending = _REPETITION.search(name)
     text, end = (name[: ending.start()], ending[0]) if ending else (name, "")
     if _WORD_PAIRS.fullmatch(text):
@@ -118,7 +118,7 @@ def _with_prefix_alone(name: str) -> str:
 
 
 def parameters_in(name: str, source: Path) -> tuple[dict[str, float], int]:
-    """Return the parameters and the repetition that a name says. Raises FormatError if it says none."""
+    """Return the parameters and the repetition in a name. Raises FormatError if it has no parameters."""
     ending = _REPETITION.search(name)
     text = name[: ending.start()] if ending else name
     _, dot, text = text.partition(".")
@@ -135,5 +135,5 @@ def parameters_in(name: str, source: Path) -> tuple[dict[str, float], int]:
 
 
 def named(path: Path) -> Path:
-    """Return what bears the name with the parameters: the folder of a Cube profile, else the profile itself."""
+    """Return the path with the parameters in its name: the folder of a Cube profile, else the profile itself."""
     return path.parent if path.suffix == ".cubex" else path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Databases of HPCToolkit, read with Hatchet: experiment.xml with metric-db files, and meta.db with profile.db."""
+"""Read databases of HPCToolkit with Hatchet: experiment.xml with metric-db files, and meta.db with profile.db."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from ..extrap.collect import kind_of
 from .folders import Profile, in_order, parameters_in
 from .stacked import Stacked
 
-_CALL_SITE = re.compile(r"\d+:(?=\D)")  # Hatchet puts the line of a call before the name of what is called
+_CALL_SITE = re.compile(r"\d+:(?=\D)")  # the line of a call, which Hatchet writes before the name of the callee
 _INCLUSIVE = re.compile(r"(.+) \((?:inc|I)\)\Z")
-_BYTES_PER_BYTE = 60  # memory of Hatchet's graph and table for a byte of the database
+_BYTES_PER_BYTE = 60  # memory of Hatchet's graph and table per byte of the database
 _HEAD = struct.Struct(">24sII")  # of a metric-db file: tag with version and byte order, nodes, values of each
 _DAMAGED = (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, OSError, EOFError)
 _DAMAGED_FILE = (ParseError, struct.error, RecursionError, *_DAMAGED)
 
 
 def read_databases(source: Path, folders: list[Path], over_ranks: Over = "mean") -> Experiment:
-    """Return databases as one experiment; their names say the parameters (see `folders`), a single one has p = ranks.
+    """Return databases as one experiment. Their names have the parameters (see `folders`); for a single one, p = ranks.
 
-    Values are exclusive for functions: loops and statements belong to the function that they are in, and calls of the
-    same function from several lines are one call path. Raises EnvironmentProblem without Hatchet, FormatError for bad
+    Values are exclusive values of functions: loops and statements belong to their function, and calls of the same
+    function from several lines are one call path. Raises EnvironmentProblem without Hatchet, FormatError for wrong
     names and damaged databases.
     """
     try:
@@ -56,7 +56,7 @@ def _size(folder: Path) -> int:
 
 
 class _Reader(Stacked):
-    """Reads one database after the other."""
+    """Read several databases, one after the other."""
 
     def read(self, graph_frame: Any, folder: Path) -> int:
         """Read a database and return its number of ranks. Raises FormatError if it is damaged."""
@@ -114,7 +114,7 @@ class _Reader(Stacked):
         described = self.metrics.setdefault(metric, metric_named(metric))
         factor = seconds if described.unit == "s" else 1.0
         every = np.arange(len(next(iter(by_node.values()))))
-        # The difference of inclusive values is exact up to rounding; a rest below zero is that.
+        # A negative difference of inclusive values is a rounding error.
         return {
             node: self.combined(
                 np.where(np.abs(one) < 1e-9 * np.abs(one).max(initial=0), 0.0, one) * factor, every, described
@@ -124,7 +124,7 @@ class _Reader(Stacked):
 
 
 def _check_values(folder: Path, cost: Reading) -> None:
-    """Check the sizes that files of values claim to have, for which Hatchet takes memory before it reads them."""
+    """Check the sizes in the headers of files of values, because Hatchet allocates memory for them before it reads."""
     for path in folder.glob("*.metric-db"):
         with path.open("rb") as file:
             _, nodes, metrics = _HEAD.unpack(file.read(_HEAD.size))
@@ -134,7 +134,7 @@ def _check_values(folder: Path, cost: Reading) -> None:
 
 
 def _microseconds(folder: Path) -> bool:
-    """Whether the times of a database are in microseconds, which only the names of its metrics say."""
+    """Return whether the times of a database are in microseconds; only the names of its metrics contain the unit."""
     with (folder / "experiment.xml").open(encoding="utf-8", errors="replace") as file:
         head = file.read(1 << 20)
     return "(usec)" in head

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles of single configurations, stacked into one experiment."""
+"""Combine profiles of single configurations into one experiment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Stacked:
     """The call paths and metrics of all profiles, and their exclusive values profile by profile."""
 
     def __init__(self, over_ranks: Over) -> None:
-        """Begin with none. over_ranks: how the ranks of a profile combine to one value."""
+        """Begin without profiles. over_ranks: combines the ranks of a profile to one value."""
         self.over_ranks = over_ranks
         self.metrics: dict[str, Metric] = {}
         self.values: list[dict[str, dict[int, float]]] = []
@@ -38,9 +38,9 @@ class Stacked:
         return float(by_rank.mean() if self.over_ranks == "mean" else by_rank.sum())
 
     def experiment(self, source: Path, profiles: list[Profile], size: int, missing: float = 0.0) -> Experiment:
-        """Return all that was read; `profiles` are those that were read, in the same order, `size` their bytes.
+        """Return the experiment of all profiles. profiles: the profiles in the order of reading. size: their bytes.
 
-        missing: the value of a call path that a profile does not have: 0, because it was not reached, or NaN.
+        missing: the value of call paths that are missing in a profile: 0 (not reached) or NaN (not measured).
         """
         names = tuple(profiles[0].parameters)
         keys = [tuple(profile.parameters.values()) for profile in profiles]

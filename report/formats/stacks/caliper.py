@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call trees as files of Caliper (.cali), which Hatchet and Thicket read with caliper-reader."""
+"""Write call trees as files of Caliper (.cali), which Hatchet and Thicket read with caliper-reader."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from quipu.modeling.printable import one_line, printable
 
 from .weighted import Sample, WeightedStacks
 
-# The first nodes after those that every file has: types and properties as in Caliper's cali_types.h and cali.h.
+# Number of the first free node: every file has the same nodes before it. Types and properties are those of Caliper's
+# cali_types.h and cali.h.
 PREDEFINED = 12
 _UINT, _STRING, _DOUBLE = 2, 3, 5
 _NAME, _PROPERTIES = 8, 10
 _NESTED, _VALUE, _GLOBAL = 256 + 20, 64 + 1, 512
 _UNITS = {"s": "sec"}
-# Metadata that only files of Quipu have: of a call tree, and of a run of an experiment; linker names, as JSON, by the
-# names in the file.
+# Metadata of files that Quipu wrote: for a call tree, for a run of an experiment, and the linker names (JSON, by the
+# names in the file).
 TITLE, PARAMETERS, REPETITION = "quipu.title", "quipu.parameters", "quipu.repetition"
 LINKER_NAMES = "quipu.linker_names"
 _CALIPER_NAMES = {"time": "sum#time.duration", "visits": "sum#rc.count"}
@@ -34,9 +35,9 @@ def caliper(stacks: WeightedStacks) -> str:
 def caliper_text(
     tree: CallTree, metrics: Sequence[Metric], samples: Sequence[Sample], run: Mapping[str, str | float]
 ) -> str:
-    """Return a file with a record for each call path and sample; what was not measured is in none.
+    """Return a file with a record for each call path and sample, without missing values.
 
-    run: metadata of the run, which Thicket makes columns of. Several samples are ranks, numbered from 0.
+    run: metadata of the run, which become columns in Thicket. Several samples are ranks, numbered from 0.
     """
     lines: list[str] = []
     numbers: dict[str, int] = {}
@@ -93,7 +94,7 @@ def run_text(
     parameters: Mapping[str, float],
     run: int,
 ) -> str:
-    """Return the file of one run of an experiment: values per metric of shape (call paths,), run: the repetition."""
+    """Return the file of one run of an experiment. values: by metric, shape (call paths,). run: the repetition."""
     metadata: dict[str, str | float] = {
         **parameters,
         PARAMETERS: " ".join(parameters),
@@ -103,13 +104,13 @@ def run_text(
 
 
 def is_of_quipu(text: str) -> bool:
-    """Whether a file of Caliper was written here, and is no measurement of Caliper itself."""
+    """Return whether Quipu wrote a file of Caliper; otherwise it is a measurement of Caliper."""
     head = text.partition("__rec=ctx,")[0]
     return head.startswith("__rec=node,") and any(f",data={name}," in head for name in (TITLE, PARAMETERS))
 
 
 def _attribute_name(metric: str, others: Container[str]) -> str:
-    """Return the attribute of a metric; one that is called like another attribute is a sum, which has the same name."""
+    """Return the attribute of a metric: its name, or "sum#" and its name if another attribute has this name."""
     name = _CALIPER_NAMES.get(metric, metric)
     return f"sum#{name}" if name in others else name
 
@@ -119,7 +120,7 @@ def _step(tree: CallTree, path: int) -> str:
 
 
 def _linker_names(tree: CallTree) -> dict[str, str]:
-    """Return the linker names of regions that are shown otherwise, by the one name that each has in the file."""
+    """Return the linker names of regions with a different displayed name, by their unique names in the file."""
     pairs = {(_step(tree, path), tree.region_of(path).name) for path in range(len(tree))}
     steps, names = (Counter(pair[place] for pair in pairs) for place in (0, 1))
     return {step: name for step, name in sorted(pairs) if step != name and steps[step] == names[name] == 1}

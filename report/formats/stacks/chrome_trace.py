@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call trees as events of the Trace Event Format, which Perfetto and chrome://tracing show: a summary, no time line."""
+"""Write call trees in the Trace Event Format for Perfetto and chrome://tracing: a summary, not a time line."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _SUMMARY = "Widths are inclusive values and positions mean nothing: a summary of
 
 
 def chrome_trace(stacks: WeightedStacks) -> dict[str, Any]:
-    """Return a complete event per call path, as long as the first metric's inclusive value, inside of its caller.
+    """Return one complete event per call path, inside of the event of its caller.
 
-    Every sample is a separate process. Times keep their unit in the trace; of other metrics, 1 becomes 1 µs.
+    The duration is the inclusive value of the first metric; for metrics other than times, 1 becomes 1 µs. Every sample
+    is a separate process.
     """
     metric = stacks.metrics[0]
     events: list[dict[str, Any]] = []
@@ -31,7 +32,7 @@ def chrome_trace(stacks: WeightedStacks) -> dict[str, Any]:
 def _events(stacks: WeightedStacks, weights: list[int], process: int) -> list[dict[str, Any]]:
     tree, inclusive = stacks.tree, stacks.inclusive(weights)
     microseconds = 1000 if whole_unit(stacks.metrics[0]) == "nanoseconds" else 1
-    free = [0] * (len(tree) + 1)  # where the next callee begins; the last is for roots, whose parent is -1
+    free = [0] * (len(tree) + 1)  # start of the next callee; the last element is for roots, whose parent is -1
     found = []
     for node, parent in enumerate(tree.parent.tolist()):
         start = free[node] = free[parent]
@@ -52,4 +53,4 @@ def _events(stacks: WeightedStacks, weights: list[int], process: int) -> list[di
                 | ({"file": region.file, "line": region.line} if region.file else {}),
             }
         )
-    return sorted(found, key=lambda event: event["ts"])  # callers stay before callees that begin with them
+    return sorted(found, key=lambda event: event["ts"])  # stable: callers stay before their callees

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folded stacks, one line each: what flamegraph.pl, inferno and speedscope read."""
+"""Write folded stacks, one per line, for flamegraph.pl, inferno and speedscope."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .weighted import WeightedStacks
 def folded(stacks: WeightedStacks) -> str:
     """Return the exclusive values of the first metric as lines `main;solve;MPI_Allreduce 1234`.
 
-    A semicolon in a name becomes a colon, a line break and what could steer a terminal a question mark.
+    A semicolon in a name becomes a colon. Line breaks and characters that control a terminal become question marks.
     """
     steps = [one_line(step).replace(";", ":").strip() or "?" for step in stacks.tree.unique_steps]
     lines: list[str] = []

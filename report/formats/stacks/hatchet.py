@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call trees as literals of Hatchet: `hatchet.GraphFrame.from_literal(json.load(file))`."""
+"""Write call trees as literals of Hatchet: `hatchet.GraphFrame.from_literal(json.load(file))`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from quipu.modeling.errors import ModelingError
 
 from .weighted import WeightedStacks
 
-# json reads and writes nested values by recursion, of which Python allows 1000; a call path takes two levels.
+# json reads and writes nested values recursively. Python allows 1000 levels, and each level of calls needs two.
 _DEEPEST = 400
 _NO_METRICS = ("name", "node", "_hatchet_nid")  # columns and keys that Hatchet reserves
 
 
 def hatchet(stacks: WeightedStacks) -> list[dict[str, Any]]:
-    """Return the roots with all below them: exclusive values as `time`, inclusive ones as `time (inc)`.
+    """Return the call trees by root, with exclusive values as `time` and inclusive values as `time (inc)`.
 
-    What was not measured is null. Raises ModelingError for call paths too deep for JSON.
+    Missing values are null. Raises ModelingError for call paths too deep for JSON.
     """
     tree, sample = stacks.tree, stacks.samples[0]
     if (levels := int(tree.depth.max(initial=0)) + 1) > _DEEPEST:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles of pprof: gzip over the messages of proto/profile.proto in github.com/google/pprof."""
+"""Write profiles of pprof: gzip-compressed messages of proto/profile.proto in github.com/google/pprof."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SAMPLE_TYPE, _SAMPLE, _LOCATION, _FUNCTION, _STRING, _COMMENT, _DEFAULT_TYPE = 
 
 
 def pprof(stacks: WeightedStacks) -> bytes:
-    """Return a profile with a value type per metric, the first of which pprof shows; locations are regions."""
+    """Return a profile with one value type per metric; pprof shows the first one. Locations are regions."""
     strings: dict[str, int] = {"": 0}
 
     def text(value: str) -> int:

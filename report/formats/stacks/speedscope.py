@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles for https://www.speedscope.app, as its file-format-spec.ts has them."""
+"""Write profiles for https://www.speedscope.app (file-format-spec.ts)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNITS = ("nanoseconds", "bytes")
 
 
 def speedscope(stacks: WeightedStacks) -> dict[str, Any]:
-    """Return one sampled profile per metric and sample; frames are regions, weights exclusive values."""
+    """Return one sampled profile per metric and sample; frames are regions, weights are exclusive values."""
     return {
         "exporter": "quipu",
         "$schema": "https://www.speedscope.app/file-format-schema.json",

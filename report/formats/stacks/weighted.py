@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call paths with what was measured at each: what all formats of stacks are made from."""
+"""Call paths with their measured values, the input of all formats of stacks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from quipu.modeling.printable import one_line
 from ...views import TreeView, statistics
 
 _WHOLE_UNITS = {"s": (1e9, "nanoseconds"), "ns": (1.0, "nanoseconds"), "B": (1.0, "bytes")}
-_LARGEST = 2.0**63  # viewers count in 64 bits with a sign
+_LARGEST = 2.0**63  # viewers use signed 64-bit numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Exclusive values of one rank, or of all in one: per metric shape (call paths,), NaN where not measured."""
+    """Exclusive values of one rank, or of all ranks combined: per metric shape (call paths,), NaN if missing."""
 
     name: str
     values: Mapping[str, FloatArray]
@@ -30,8 +30,7 @@ class Sample:
 class WeightedStacks:
     """The call paths of a run or a configuration, with values of one or several samples.
 
-    tree: the start and the end of MPI are roots in it, so that the sum over a call path and all below it is its
-    inclusive value.
+    tree: the start and the end of MPI are roots, so that inclusive values are sums over a call path and all below it.
     """
 
     title: str
@@ -40,11 +39,11 @@ class WeightedStacks:
     samples: tuple[Sample, ...]
 
     def weights(self, metric: Metric, sample: Sample) -> list[int]:
-        """Return exclusive values as whole numbers of `whole_unit`, 0 where nothing was measured.
+        """Return exclusive values as whole numbers of `whole_unit`; missing values are 0.
 
-        They add up to the rounded total (method of the largest remainder), and each is less than 1 off.
-        Raises ModelingError for a metric that does not add up, a value that is no weight, or a total beyond 64
-        bits.
+        They add up to the rounded total (method of the largest remainder), and each differs by less than 1 from its
+        value. Raises ModelingError for a metric that does not add up, a value that cannot be a weight, or a total
+        beyond 64 bits.
         """
         if metric.over_locations == "max":
             raise ModelingError(f"{metric.name} does not add up over call paths: choose another with --metric")
@@ -64,7 +63,7 @@ class WeightedStacks:
         return weights
 
     def adding_up(self, only_first: bool) -> WeightedStacks:
-        """Return the same with the metrics that add up over call paths, or the first of these; all if there is none."""
+        """Return only the metrics that add up over call paths, or only the first of them; all metrics if none does."""
         found = tuple(metric for metric in self.metrics if metric.over_locations == "sum") or self.metrics
         return replace(self, metrics=found[:1] if only_first else found)
 
@@ -78,7 +77,7 @@ class WeightedStacks:
 
     @property
     def chains(self) -> list[tuple[int, ...]]:
-        """The regions of every call path from its root, as indices into `tree.regions`."""
+        """Return the regions of every call path from its root, as indices into `tree.regions`."""
         chains: list[tuple[int, ...]] = []
         for parent, region in zip(self.tree.parent.tolist(), self.tree.region.tolist(), strict=True):
             chains.append((*chains[parent], region) if parent >= 0 else (region,))
@@ -86,16 +85,15 @@ class WeightedStacks:
 
 
 def whole_unit(metric: Metric) -> str:
-    """Return the unit of weights: times are nanoseconds; empty for numbers of something."""
+    """Return the unit of weights: nanoseconds for times; empty for counts."""
     return _WHOLE_UNITS.get(metric.unit, (1.0, "" if metric.unit == "1" else metric.unit))[1]
 
 
 def weighted_stacks(view: TreeView, metrics: Sequence[str], samples: Sequence[str] = ()) -> WeightedStacks:
-    """Return the call paths of a view with values of these metrics, or of all that are not 0 everywhere.
+    """Return the call paths of a view with the values of these metrics (default: all that are not 0 everywhere).
 
-    Without metrics those that add up come first, time before the others. samples: names of the samples of the view to
-    keep them apart; else they become one.
-    Raises ModelingError for an unknown metric, or if there is nothing that is not 0.
+    By default, metrics that add up come first, beginning with time. samples: names of the samples of the view, which
+    then stay separate; otherwise they are combined. Raises ModelingError for an unknown metric, or if all values are 0.
     """
     chosen = [view.metric(name) for name in metrics] or sorted(
         (view.metrics[name] for name, values in view.values.items() if np.any(np.nan_to_num(values))),

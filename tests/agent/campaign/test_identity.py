@@ -154,11 +154,12 @@ def test_runs_of_two_programs_are_no_experiment(tmp_path: Path) -> None:
         bench([], {"n": n}, None, runs, LaunchOptions())
     shutil.copy("/bin/false", bench.program)
     bench([], {"n": 4}, None, runs, LaunchOptions())
-    expected = r"3 runs \(n=1.r1, n=2.r1, n=3.r1\) and 1 run \(n=4.r1\) were not measured alike \(program: two builds"
+    groups = r"3 runs \(n=1.r1, n=2.r1, n=3.r1\) and 1 run \(n=4.r1\)"
+    expected = groups + r" were measured under different conditions \(program: two builds"
     with pytest.raises(MeasurementError, match=expected):
         load_experiment(runs)
     with mixed_runs(True):
-        assert "were not measured alike" in load_experiment(runs).notes[0]
+        assert "under different conditions" in load_experiment(runs).notes[0]
     assert read_metadata(runs / "n=4.r1").fingerprint is not None
 
 

@@ -181,9 +181,9 @@ def test_a_crash_says_what_it_may_be_of(installed: Path, monkeypatch: pytest.Mon
         return replace(plan_launch(request), if_it_crashes="give it more stack")
 
     monkeypatch.setattr("quipu.agent.campaign.repetition.plan_launch", with_advice)
-    with pytest.raises(RunFailed, match="SIGSEGV in a process that it ran\\); give it more stack; what was counted"):
+    with pytest.raises(RunFailed, match="SIGSEGV in a process that it ran\\); give it more stack; the measurements"):
         run(["sh", "-c", "exit 139"], {}, None, "runs", PLAIN)
-    with pytest.raises(RunFailed, match="sh ended with exit code 3; what was counted"):
+    with pytest.raises(RunFailed, match="sh ended with exit code 3; the measurements"):
         run(["sh", "-c", "exit 3"], {}, None, "runs", PLAIN)
 
 
@@ -276,7 +276,9 @@ def test_a_launcher_that_starts_nothing(installed: Path) -> None:
 
 def test_a_rank_that_does_not_end_mpi_makes_the_run_partial(installed: Path) -> None:
     options = LaunchOptions(mpi=False, node_agent=False, environment={"STAND_IN_PROFILE": "unfinished"})
-    with pytest.raises(RunFailed, match="true ended well, but numbers are missing: rank 0 ended before") as failure:
+    with pytest.raises(
+        RunFailed, match="true ended without an error, but parts of the measurement are missing: rank 0 ended before"
+    ) as failure:
         run(["true"], {}, None, "runs", options)
     assert failure.value.exit_code == 1
     assert failure.value.archive is not None

@@ -27,7 +27,7 @@ n = [1, 2, 3, 4]
 
 
 def campaign(folder: Path, text: str, errors: Mapping[int, Sequence[str]], keep_going: bool = False) -> CampaignResult:
-    """Run a campaign all of whose runs fail; errors: by p, one after the other."""
+    """Run a campaign in which all runs fail. errors: the errors of successive runs, by p."""
     left = {p: list(several) for p, several in errors.items()}
 
     def launch(*given: Any) -> RunArchive:
@@ -39,7 +39,10 @@ def campaign(folder: Path, text: str, errors: Mapping[int, Sequence[str]], keep_
 
 
 def test_runs_that_fail_alike_at_their_start_stop_the_campaign(tmp_path: Path) -> None:
-    """The fifth has the second value of each parameter. Folders and numbers of ranks differ from run to run."""
+    """The campaign stops after five runs, because the first five cover two values of each parameter.
+
+    Errors count as the same although folders and numbers of ranks in them differ.
+    """
     errors = {p: [f"heat crashed, {p} ranks; see /runs/p={p},n={n}.r1" for n in range(4)] for p in (1, 2)}
     result = campaign(tmp_path, HEAT, errors)
     assert (len(result.outcomes), result.not_started, result.exit_code) == (5, 3, 1)
@@ -64,7 +67,7 @@ def test_a_full_disk_stops_the_campaign_at_its_first_run(tmp_path: Path, reason:
 
 
 def test_a_program_that_found_no_room_stops_the_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own messages are not known: the disk is looked at."""
+    """The program may print any message, so the campaign checks the free space of the disk."""
     monkeypatch.setattr("os.statvfs", lambda folder: SimpleNamespace(f_blocks=9, f_bavail=0))
     result = campaign(tmp_path, HEAT, {1: ["heat ended with exit code 1"]})
     assert (len(result.failed), result.not_started) == (1, 7)
@@ -89,7 +92,7 @@ def test_rates_are_read_before_the_first_run(tmp_path: Path) -> None:
 
 
 def test_a_filter_that_cannot_be_read_is_one_error_before_any_run(tmp_path: Path) -> None:
-    """It may come from the build, and is looked at after that."""
+    """The build may write the filter, so the campaign checks it after the build."""
     text = HEAT.replace("[parameters]", 'filter = "heat.filter"\nbuild = "echo EXCLUDE > heat.filter"\n[parameters]')
     with pytest.raises(UsageError, match=r"heat\.filter: cannot read the filter file: No such file or directory"):
         campaign(tmp_path, text.replace("echo EXCLUDE >", "echo"), {})

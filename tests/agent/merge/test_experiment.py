@@ -131,7 +131,7 @@ def test_errors(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="not a readable folder"):
         load_experiment(runs)
     runs.mkdir()
-    with pytest.raises(MeasurementError, match="holds no run archive; measure first"):
+    with pytest.raises(MeasurementError, match="contains no run archive; measure first"):
         load_experiment(runs)
     failed = measure(runs, {"p": 2}, exit_code=1)
     with pytest.raises(MeasurementError, match=r"holds no complete run\n.*p=2.r1"):

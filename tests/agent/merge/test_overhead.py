@@ -100,7 +100,7 @@ def test_an_experiment_names_the_run_that_measuring_slowed_most(tmp_path: Path) 
         merge_run(raw, tmp_path / "runs", RunMetadata(parameters={"p": number}, seconds=1.0, exit_code=0))
     experiment = load_experiment(tmp_path / "runs")
     assert "overhead" not in experiment.values
-    assert [note for note in experiment.notes if "measuring was" in note and "p=2.r1" in note]
+    assert [note for note in experiment.notes if "measuring took" in note and "p=2.r1" in note]
 
 
 def tree_of(*places: tuple[int, int]) -> CallTree:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wall time, time of all threads, and how many threads: what the main thread waits for adds up to its time."""
+"""Wall times of call paths from the times of threads: they add up to the time of the main thread."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_time_of_a_team_is_that_of_the_main_thread() -> None:
 
 def test_what_other_threads_do_has_the_time_in_which_the_main_thread_waits() -> None:
     rows = [(MAIN, 0, 1.0, 0.0), (PARALLEL, 0, 0.1, 0.0), (BODY, 0, 0.2, 0.0), (BARRIER, 0, 3.0, 3.0)]
-    rows += [(TASK, 1, 1.0, 0.0), (TASK, 2, 2.5, 0.5)]  # another thread has more of it
+    rows += [(TASK, 1, 1.0, 0.0), (TASK, 2, 2.5, 0.5)]  # thread 2 has more time in the task than thread 1
     found = walls(*rows)
     assert found[TASK, 1] == (0.0, 0.0, 2)
     assert found[TASK, 2] == (2.5, 0.5, 2)

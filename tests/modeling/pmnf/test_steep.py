@@ -71,7 +71,7 @@ def test_other_counts_stay_as_they_are() -> None:
 
 def test_what_nothing_explains_is_said() -> None:
     model = model_of(np.array([3.0, 1e6, 5.0, 2e6, 9.0, 1e6]))
-    assert any("no function that is tried reproduces them" in note for note in model.notes)
+    assert any("no candidate function reproduces them" in note for note in model.notes)
 
 
 def test_exponentials_lead_all_powers() -> None:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that call different functions differently often, before and after MPI_Finalize; how is the first argument:
- * "plain", "again" (a function is called both before and after), "quit" (rank 1 ends without its end),
- * "empty" (rank 1 empties its environment). */
+/* Each rank calls other functions, or calls them another number of times, before and after MPI_Finalize. The first
+ * argument is the mode: "plain", "again" (a function is called both before and after), "quit" (rank 1 ends by _exit),
+ * "empty" (rank 1 clears its environment). */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Counted if the compiler wrapper builds this: a hook, a quiet function, counters that differ from rank to rank. */
+/* With the compiler wrapper, these functions have a hook, no hook (tiny), and counters that differ between ranks. */
 static int tiny(int i) { return i % 3; }
 
 __attribute__((noinline)) static int work(int n) {
