@@ -286,7 +286,18 @@ def evaluate(analysis: Analysis, point: Mapping[str, float], metric: str = "time
         if metric == "time" and analysis.times is not None:
             by_rate = analysis.times.predict(values)
             exclusive = tuple(by_rate.get(path, own) for path, own in enumerate(exclusive))
+        if metric == "wait_time" and analysis.times is not None:
+            by_rate = analysis.times.predict(values)
+            exclusive = tuple(_part(own, by_rate.get(path)) for path, own in enumerate(exclusive))
     return Evaluation(analysis, analysis.metrics[metric], values, exclusive)
+
+
+def _part(waiting: Prediction, time: Prediction | None) -> Prediction:
+    """Return waiting that is no longer than the time that it is part of."""
+    if time is None or not waiting.value > 0:
+        return waiting
+    value, lower, upper = min(waiting.value, time.value), min(waiting.lower, time.lower), min(waiting.upper, time.upper)
+    return Prediction(value, lower, upper, waiting.extrapolates)
 
 
 def _checked(analysis: Analysis, point: Mapping[str, float]) -> dict[str, float]:

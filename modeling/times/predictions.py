@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions of the time that computation takes: what is counted, at any point, times what a unit of it takes.
+"""Predictions of time: what is counted, at any point, times what a unit of it takes.
 
-The amounts of work are known from the laws of counts. Which of them takes the time, and how its rate changes with the
-size of the data and with the ranks that share a memory, is learned from all measured times (`rates`).
+The amounts of work, calls and bytes are known from the laws of counts. Which work takes the time of computation, and
+how its rate changes with the size of the data and with the ranks that share a memory, is learned from all measured
+times (`rates`); so is what calls of MPI take (`communication`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from statistics import NormalDist
 from types import MappingProxyType
 from typing import Protocol
@@ -24,16 +26,20 @@ from ..experiment import Experiment, FloatArray, RegionKind, mean_over_repetitio
 from ..pmnf.model import Prediction
 from ..priors.dedicated import dedicated_times
 from ..priors.path_model import PathModel
+from ..priors.slowdown import LEAST_VALUES
 from ..priors.untimed import timed_owners, with_times_at_callers
-from .counted import predicted_counts
+from .communication import Transfer, table_amounts, transfers
+from .counted import predicted, predicted_counts
 from .rates import INSTRUCTION, NOISES, Rate, Work, rates
 
 _LEAST_SHARE = 5e-4  # of the time of the program, of call paths that tell its noise
 _ROUNDS = 30  # until how often each noise occurs is settled
 _FEWEST = 3  # configurations
-_QUANTILES = [NormalDist().inv_cdf((level + 0.5) / 21) for level in range(21)]
+_QUANTILES = np.array([NormalDist().inv_cdf((level + 0.5) / 21) for level in range(21)])
+_RANGE = (0.15, 0.7, 0.15)  # weights of the lower, middle and upper amount
 _LOWEST, _HIGHEST = 0.05, 0.95
 _COUNTED = ("instructions", "visits", "bytes_loaded", "bytes_stored")
+_EXCHANGED = ("visits", "bytes_sent", "bytes_received", "comm_size")
 # Kinds of work: how many times each count of _COUNTED.
 _BYTES = "bytes"
 _KINDS = {"instructions": (1.0, 1.0, 0.0, 0.0), _BYTES: (0.0, 1.0, 1.0, 1.0)}
@@ -61,14 +67,14 @@ class TimeModels:
     places: Mapping[int, int]
 
     def predict(self, point: Mapping[str, float]) -> dict[int, Prediction]:
-        """Return the time of each call path that computes, at a point; the interval has 90 % of the posterior."""
+        """Return the time of call paths that have rates, at a point; the interval has 90 % of the posterior."""
         known = self.learned.predict(point)
         return {path: known[own] for path, own in self.places.items() if own in known}
 
     def text(self, path: int) -> str:
         """Return the likeliest rate of a call path: "0.12 ns · instructions"; "" if it has none."""
         own = self.places.get(path)
-        return "" if own is None or own not in self.learned.rates else self.learned.text(own)
+        return "" if own is None else self.learned.text(own)
 
     def at_paths(self, paths: Sequence[int]) -> TimeModels:
         """Return the same for a tree that has these call paths, in their order."""
@@ -118,34 +124,74 @@ class Rates:
                 result[path] = own
         return result
 
+    @cached_property
+    def transfers(self) -> dict[int, tuple[list[Transfer], list[Transfer]]]:
+        """The posteriors of each call path of MPI, for one rank and for several.
+
+        None has one where so many numbers of ranks were measured that formulas learn how waiting grows with them.
+        """
+        experiment, ranks = self.experiment, self._ranks
+        if self.alone or np.unique(ranks).size >= LEAST_VALUES or not self.rates:
+            return {}
+        times, _ = dedicated_times(experiment, "time")
+        seconds = np.nan_to_num(mean_over_repetitions(times))
+        paths = [
+            path
+            for path in np.flatnonzero(seconds.any(axis=1) & ~experiment.tree.start_and_end).tolist()
+            if experiment.tree.region_of(path).kind is RegionKind.MPI
+        ]
+        counts = {name: np.zeros_like(seconds) for name in _EXCHANGED}
+        for name in counts.keys() & experiment.values.keys():
+            counts[name] = np.nan_to_num(mean_over_repetitions(experiment.values[name]))
+        computed = seconds[list(self.rates)].sum(axis=0) * (1.0 - 1.0 / ranks)
+        result = {}
+        for path, known in table_amounts(experiment.tree, counts, paths).items():
+            every = np.vstack([known, np.where(known[0] > 0, computed, 0.0)]).T
+            alone, several = [transfers(times[path][own], every[own]) for own in (ranks == 1, ranks > 1)]
+            if alone or several:
+                result[path] = (alone or several, several or alone)
+        return result
+
     def predict(self, point: Mapping[str, float]) -> dict[int, Prediction]:
-        """Return the time of each call path that computes, at a point."""
+        """Return the time of each call path that has rates, at a point."""
         place = [float(point[name]) for name in self.experiment.parameters]
         low, high = self.experiment.points.min(axis=0), self.experiment.points.max(axis=0)
         beyond = bool((np.array(place) < low).any() or (np.array(place) > high).any())
-        amounts = self._amounts(point)
-        amounts[_EXPLAINED] = [(0.0, 0.0, 0.0)] * len(self.paths)
+        work = self._amounts(point)
+        work[_EXPLAINED] = [(0.0, 0.0, 0.0)] * len(self.paths)
         for path, own in self.explained.items():
             found = own.at(point)
-            amounts[_EXPLAINED][path] = (
-                found.lower / INSTRUCTION,
-                found.value / INSTRUCTION,
-                found.upper / INSTRUCTION,
-            )
-        ranks = float(point[self.counts.ranks]) if self.counts.ranks is not None else 1.0
+            work[_EXPLAINED][path] = (found.lower / INSTRUCTION, found.value / INSTRUCTION, found.upper / INSTRUCTION)
+        ranks = float(point[self.counts.ranks]) if self.counts.ranks is not None else float(self._ranks.max())
         result = {}
         for path, rates_of in self.rates.items():
-            known = _distribution(rates_of, {name: own[path] for name, own in amounts.items()}, ranks)
-            lower, middle, upper = known.quantiles(np.array([_LOWEST, 0.5, _HIGHEST])).tolist()
-            result[path] = Prediction(middle, lower, upper, beyond)
+            known = _distribution(rates_of, {name: own[path] for name, own in work.items()}, ranks)
+            result[path] = _prediction(known, beyond)
+        computed = sum(one.value for one in result.values()) * (1.0 - 1.0 / ranks)
+        for path, exchanged in self._exchanged(point).items():
+            known = _of_transfers(self.transfers[path][ranks > 1], exchanged, computed)
+            result[path] = _prediction(known, beyond)
         return result
 
     def text(self, path: int) -> str:
-        """Return the likeliest rate of a call path as text."""
+        """Return the likeliest rate of a call path as text; "" if it has none."""
+        if path in self.transfers:
+            return max(self.transfers[path][1], key=lambda own: own.ln_weight).text
+        if path not in self.rates:
+            return ""
         likeliest = max(self.rates[path], key=lambda rate: rate.ln_weight)
         if path in self.explained:
             return f"{likeliest.seconds / INSTRUCTION:.3g} · {_EXPLAINED}"
         return f"{likeliest.seconds * 1e9:.3g} ns · {likeliest.work.name}"
+
+    @cached_property
+    def _ranks(self) -> FloatArray:
+        """The number of ranks of each configuration: the parameter, or else the largest communicator; (C,)."""
+        experiment = self.experiment
+        if self.counts.ranks is not None:
+            return np.asarray(experiment.points[:, experiment.parameters.index(self.counts.ranks)])
+        sizes = np.nan_to_num(experiment.values.get("comm_size", np.ones((1, experiment.configurations, 1))))
+        return np.asarray(np.maximum(sizes.max(axis=(0, 2)), 1.0))
 
     @cached_property
     def _owners(self) -> NDArray[np.int64]:
@@ -186,31 +232,41 @@ class Rates:
         return [Work(name, np.array(factors) @ rows) for name, factors in _KINDS.items()]
 
     def _fit(self, times: FloatArray, works: list[Work], noise: float) -> list[Rate]:
-        points, ranks = self.experiment.points, self.counts.ranks
-        column = None if ranks is None else points[:, self.experiment.parameters.index(ranks)]
         seconds = np.nan_to_num(mean_over_repetitions(times))
         largest = int(np.argmax(seconds))
         moved = sum(float(work.measured[largest]) for work in works if work.name == _BYTES)
         bandwidth = moved / seconds[largest] if seconds[largest] > 0 else 0.0
-        each = np.ones(len(points)) if column is None else column
-        return rates(times, works, each, bandwidth, noise)
+        return rates(times, works, self._ranks, bandwidth, noise)
 
     def _amounts(self, point: Mapping[str, float]) -> dict[str, list[tuple[float, float, float]]]:
         """Return lower, middle and upper amount of each kind of work at a point, by name, per call path."""
-        wanted = {name: float(point[name]) for name in self.counts.experiment.parameters}
-        predicted = {}
-        for name in _COUNTED:
-            if name in self.counts.models and name in self.formulas:
-                every = predicted_counts(self.counts, name, self.formulas[name], wanted)
-                values = np.array(
-                    [[every[there].lower, every[there].value, every[there].upper] for there in self.paths]
-                )
-                predicted[name] = self._at_owners(values)
-            else:
-                predicted[name] = np.zeros((len(self.paths), 3))
-        rows = np.array([predicted[name] for name in _COUNTED])
+        rows = np.array([self._at_owners(self._predicted(name, point)) for name in _COUNTED])
         found = {name: np.tensordot(factors, rows, 1) for name, factors in _KINDS.items()}
         return {name: [tuple(row) for row in own.tolist()] for name, own in found.items()}
+
+    def _exchanged(self, point: Mapping[str, float]) -> dict[int, FloatArray]:
+        """Return lower, middle and upper calls, steps and bytes (3, 3) at a point of call paths of MPI with rates."""
+        if not self.transfers:
+            return {}
+        counts = {name: np.nan_to_num(self._predicted(name, point)) for name in _EXCHANGED}
+        return table_amounts(self.experiment.tree, counts, list(self.transfers))
+
+    def _predicted(self, name: str, point: Mapping[str, float]) -> FloatArray:
+        """Return lower, middle and upper value of a count per call path, (N, 3); 0 where it was not counted."""
+        if name not in self.formulas:
+            return np.zeros((len(self.paths), 3))
+        wanted = {parameter: float(point[parameter]) for parameter in self.counts.experiment.parameters}
+        every: Sequence[Prediction]
+        if name in self.counts.models:
+            every = predicted_counts(self.counts, name, self.formulas[name], wanted)
+        else:
+            every = [predicted(entry.model, tuple(wanted.values())) for entry in self.formulas[name]]
+        return np.array([[every[there].lower, every[there].value, every[there].upper] for there in self.paths])
+
+
+def _prediction(known: Distribution, beyond: bool) -> Prediction:
+    lower, middle, upper = known.quantiles(np.array([_LOWEST, 0.5, _HIGHEST])).tolist()
+    return Prediction(middle, lower, upper, beyond)
 
 
 def _evidence(found: list[Rate]) -> float:
@@ -240,12 +296,26 @@ def _distribution(found: list[Rate], amounts: Mapping[str, tuple[float, float, f
         weight = math.exp(rate.ln_weight - top)
         if weight < 1e-4:
             continue
-        for share, amount in zip((0.15, 0.7, 0.15), amounts[rate.work.name], strict=True):
+        for share, amount in zip(_RANGE, amounts[rate.work.name], strict=True):
             if amount <= 0:
                 parts.append((weight * share, Distribution(0.0)))
                 continue
             mean, deviation = rate.at(amount, ranks)
-            parts.append((weight * share, Distribution(np.exp(mean + deviation * np.array(_QUANTILES)))))
+            parts.append((weight * share, Distribution(rate.start + np.exp(mean + deviation * _QUANTILES))))
+    return Distribution.mixture(parts)
+
+
+def _of_transfers(found: list[Transfer], exchanged: FloatArray, computed: float) -> Distribution:
+    """Return what the time of a call path of MPI may be: exchanged (3, 3): as in `Rates._exchanged`."""
+    top = max(own.ln_weight for own in found)
+    parts = []
+    for own, (share, column) in product(found, zip(_RANGE, exchanged.T, strict=True)):
+        weight = share * math.exp(own.ln_weight - top)
+        if column[0] > 0:
+            mean, deviation = own.at(np.append(column, computed))
+            parts.append((weight, Distribution(np.exp(mean + deviation * _QUANTILES))))
+        else:
+            parts.append((weight, Distribution(0.0)))
     return Distribution.mixture(parts)
 
 

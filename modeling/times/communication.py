@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The time of one call path of MPI: latencies, bytes over bandwidth, and waiting, with amounts that are known.
+
+    time = o · calls + alpha · steps · calls + beta · bytes + omega · computation        (with relative noise)
+
+Steps and the share of the bytes that is moved are those of Table I (de Morais et al.; Hockney 1994 for messages). Ranks
+wait for each other because they do not compute equally long: a part of the computation of the program. All four
+coefficients are positive and have wide log-normal priors, so that each of them is in every prediction: what is
+hidden in short runs is not nothing. The posterior is Gaussian around its maximum (Laplace's approximation).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..experiment import CallTree
+from ..priors.communication import bytes_of, scale_values
+from ..priors.requests import requested_bytes
+from ..priors.table import ANY_DATA, Scale, row_of
+from .rates import NOISES, Floats, medians
+
+_NOISES = (*NOISES[2:], 1.0)
+# Medians of the coefficients: seconds per call and per step of a call, seconds per byte, and the part of the
+# computation; and the standard deviation of the logarithm of each.
+_USUAL = (2e-7, 1e-6, 2e-10, 0.004)
+_DEVIATION = 2.5
+_LACK_OF_FIT = 0.1  # of a configuration, relative
+_DRIFT = 0.5  # standard deviation of ln time where the computation is twice what was measured
+_UNITS, _SCALES = ("µs · calls", "µs · steps", "ns · bytes", "% · computation"), (1e6, 1e6, 1e9, 100.0)
+_NOTICEABLE = 0.05  # part of the time of a call path, in texts
+_ROUNDS, _LONGEST_STEP, _SETTLED = 30, 1.0, 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Transfer:
+    """A posterior of the coefficients of a call path with one noise.
+
+    ln_weight: not normalized. logs: of the coefficients, (4,), with their covariance (4, 4). largest: amounts (4,)
+    where most was computed.
+    """
+
+    ln_weight: float
+    logs: Floats
+    covariance: Floats
+    largest: Floats
+
+    def at(self, amounts: Floats) -> tuple[float, float]:
+        """Return the mean and the standard deviation of ln time for amounts (4,) of which one is above 0."""
+        parts = np.exp(self.logs) * amounts
+        shares = parts / parts.sum()
+        computed = float(self.largest[3])
+        drift = math.log2(max(float(amounts[3]) / computed, 1.0)) if computed > 0 else 0.0
+        variance = float(shares @ self.covariance @ shares) + _LACK_OF_FIT**2 + _DRIFT**2 * drift
+        return math.log(float(parts.sum())), math.sqrt(variance)
+
+    @property
+    def text(self) -> str:
+        """The coefficients that take a noticeable part of the time: "0.2 µs · calls + 1.2 % · computation"."""
+        parts = np.exp(self.logs) * self.largest
+        values = np.exp(self.logs) * _SCALES
+        noticed = parts >= _NOTICEABLE * parts.sum()
+        rows = zip(values.tolist(), _UNITS, noticed.tolist(), strict=True)
+        return " + ".join(f"{value:.3g} {unit}" for value, unit, noticeable in rows if noticeable)
+
+
+def transfers(times: Floats, amounts: Floats) -> list[Transfer]:
+    """Return the posteriors of the coefficients of a call path, one for each noise; none without times.
+
+    times: seconds (configurations, repetitions), NaN where not measured; amounts: (configurations, 4): calls, steps,
+    bytes, seconds of computation.
+    """
+    there, middle, repeated = medians(times)
+    known = amounts[there].any(axis=1)
+    measured, amounts = np.log(middle[known]), amounts[there][known]
+    return [_fitted(measured, amounts, noise**2 * repeated[known]) for noise in _NOISES] if known.any() else []
+
+
+def _fitted(measured: Floats, amounts: Floats, variance: Floats) -> Transfer:
+    """Return the maximum of the posterior, by Gauss and Newton. measured: ln seconds, with their variances."""
+    usual, precision = np.log(_USUAL), np.eye(len(_USUAL)) / _DEVIATION**2
+    variance = variance + _LACK_OF_FIT**2
+    logs = usual
+    for _ in range(_ROUNDS):
+        parts = np.exp(logs) * amounts
+        whole = parts.sum(axis=1)
+        shares = parts / whole[:, None]
+        curvature = (shares.T / variance) @ shares + precision
+        slope = (shares.T / variance) @ (measured - np.log(whole)) - precision @ (logs - usual)
+        step = np.clip(np.linalg.solve(curvature, slope), -_LONGEST_STEP, _LONGEST_STEP)
+        logs = logs + step
+        if np.abs(step).max() < _SETTLED:
+            break
+    missed = measured - np.log((np.exp(logs) * amounts).sum(axis=1))
+    misfit = (missed**2 / variance).sum() + np.log(variance).sum() + (logs - usual) @ precision @ (logs - usual)
+    weight = -0.5 * float(misfit + np.linalg.slogdet(curvature)[1])
+    return Transfer(weight, logs, np.asarray(np.linalg.inv(curvature)), amounts[amounts[:, 3].argmax()])
+
+
+def table_amounts(tree: CallTree, counts: Mapping[str, Floats], paths: Sequence[int]) -> dict[int, Floats]:
+    """Return the calls, steps and bytes (3, C) of call paths of MPI by Table I.
+
+    counts: `visits`, `bytes_sent`, `bytes_received` and `comm_size` of all call paths, (N, C). A message takes a step
+    unless there is one process.
+    """
+    visits, sent, received = (counts[name] for name in ("visits", "bytes_sent", "bytes_received"))
+    processes = np.maximum(counts["comm_size"], 1.0)
+    requested = requested_bytes(tree, sent[:, :, None], received[:, :, None])[:, :, 0]
+    result = {}
+    for path in paths:
+        row, size = row_of(tree.region_of(path).name) or ANY_DATA, processes[path]
+        steps = size > 1.0 if row.latency is Scale.ONE else scale_values(row.latency, size)
+        moved = bytes_of(row, sent[path], received[path], size, requested[path])
+        scale = 0.0 if row.transfer is None else scale_values(row.transfer, size)
+        result[path] = np.array([visits[path], steps * visits[path], scale * moved])
+    return result
