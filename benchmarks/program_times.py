@@ -36,7 +36,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import quipu.modeling.times.rates as constants
+import quipu.modeling.times.communication as of_mpi
+import quipu.modeling.times.rates as of_computation
 from modeling_extrap import interpreter, model_with_extrap
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.analysis import analyze
@@ -45,6 +46,7 @@ from quipu.modeling.experiment import Experiment, FloatArray, mean_over_repetiti
 from quipu.modeling.models import Analysis
 
 DATA = Path(__file__).resolve().parent / "data" / "times"
+NO_MODEL = ("_NOTICEABLE", "_LONGEST_STEP", "_SETTLED")  # constants of texts and of the search for a maximum
 MODELERS = ("quipu", "formulas", "one_rate", "extrap")
 Predicted = tuple[float, float, float]
 """Value, lower and upper end of the interval, seconds; NaN where a modeler gives no interval."""
@@ -193,12 +195,18 @@ def sweep(entries: list[dict[str, Any]], noise: float) -> dict[str, Any]:
             return summary(found)
 
         result = {"as it is": figures()}
-        names = [name for name, value in vars(constants).items() if name[0] == "_" and isinstance(value, float)]
-        for name, factor in itertools.product(names, (0.5, 2.0)):
-            before = getattr(constants, name)
-            setattr(constants, name, before * factor)
-            result[f"{name[1:].lower()} × {factor:g}"] = figures()
-            setattr(constants, name, before)
+        names = [
+            (module, name)
+            for module in (of_computation, of_mpi)
+            for name, value in vars(module).items()
+            if name[0] == "_" and isinstance(value, float) and name not in NO_MODEL
+        ]
+        for (module, name), factor in itertools.product(names, (0.5, 2.0)):
+            before = getattr(module, name)
+            setattr(module, name, before * factor)
+            part = "mpi " if module is of_mpi else ""
+            result[f"{part}{name[1:].lower()} × {factor:g}"] = figures()
+            setattr(module, name, before)
         for row, said in result.items():
             print(f"{row:30} {said}", flush=True)
     return result

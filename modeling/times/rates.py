@@ -26,7 +26,7 @@ NOISES = (0.015, 0.03, 0.06, 0.12, 0.25, 0.5)
 """Relative errors of one measurement that a call path may have."""
 INSTRUCTION = 2e-10
 """Seconds that a unit of work usually takes."""
-LACK_OF_FIT = 0.03  # of a configuration, relative: what its repetitions share
+_LACK_OF_FIT = 0.03  # of a configuration, relative: what its repetitions share
 _TICK = 2e-5  # seconds by which any measurement may be off
 _BY_BANDWIDTH = 0.011  # growth of the rate where work doubles, for each doubling of the bandwidth beyond _BANDWIDTH
 _BANDWIDTH = 5e9  # bytes loaded and stored per second that memory gives one core
@@ -75,7 +75,7 @@ class Rate:
         across = _covariance(there, self._place, self._scale)[0]
         mean = _mean(there, self._bandwidth)[0] + across @ self._solved + math.log(work)
         variance = _covariance(there, there, self._scale)[0, 0] - across @ self._inverse @ across
-        return float(mean), math.sqrt(max(float(variance), 0.0) + LACK_OF_FIT**2)
+        return float(mean), math.sqrt(max(float(variance), 0.0) + _LACK_OF_FIT**2)
 
     @property
     def _largest(self) -> float:
@@ -91,7 +91,7 @@ def rates(times: Floats, works: Sequence[Work], ranks: Floats, bandwidth: float,
     there, middle, repeated = medians(times)
     if not there.any():
         return []
-    variance = LACK_OF_FIT**2 + (noise**2 + (_TICK / middle) ** 2) * repeated
+    variance = _LACK_OF_FIT**2 + (noise**2 + (_TICK / middle) ** 2) * repeated
     steady = _STEADY + _STEADY_BY_BANDWIDTH * _beyond_memory(bandwidth)
     starts = [part * float(middle.min()) for part in _STARTS]
     kinds = [(0.0, steady, 0.0), (_BITS, _CHANGING, 0.0)]
