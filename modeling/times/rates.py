@@ -36,7 +36,7 @@ _STEADY = 0.012
 _STEADY_BY_BANDWIDTH = 0.012
 _CHANGING = 0.15
 _SETTLES = 2.0
-_STARTS = (0.3, 0.6, 0.85)  # what does not depend on work may be these parts of the smallest time
+_START = 0.6  # what does not depend on work may be this part of the smallest time
 _BITS = 1.0  # of a changing rate, and of a start
 _SHARING = 0.16  # growth of the rate from one rank to very many that share a memory
 _SHARING_DEVIATES = 0.05  # its standard deviation
@@ -93,9 +93,7 @@ def rates(times: Floats, works: Sequence[Work], ranks: Floats, bandwidth: float,
         return []
     variance = _LACK_OF_FIT**2 + (noise**2 + (_TICK / middle) ** 2) * repeated
     steady = _STEADY + _STEADY_BY_BANDWIDTH * _beyond_memory(bandwidth)
-    starts = [part * float(middle.min()) for part in _STARTS]
-    kinds = [(0.0, steady, 0.0), (_BITS, _CHANGING, 0.0)]
-    kinds += [(_BITS + math.log2(len(starts)), steady, start) for start in starts]
+    kinds = ((0.0, steady, 0.0), (_BITS, _CHANGING, 0.0), (_BITS, steady, _START * float(middle.min())))
     found = []
     for work in works:
         own = work.measured[there]

@@ -166,3 +166,15 @@ def test_without_counts_of_loops_formulas_predict() -> None:
     analysis = analyze(experiment)
     assert analysis.times is None
     assert "ns ·" not in evaluate(analysis, FAR).ranking()[0].model
+
+
+def test_a_start_that_does_not_depend_on_work_does_not_grow() -> None:
+    """Memory is touched for the first time: 40 ms at all sizes, and the rate is constant beyond that."""
+    seconds = (0.04 + 3e-10 * 1e2 * WORK)[:, None]
+    (found,) = [
+        rate
+        for rate in rates(seconds, [Work("instructions", 1e2 * WORK)], np.ones(WORK.size), SLOW, 0.03)
+        if rate.start > 0
+    ]
+    mean, _ = found.at(8e2 * float(WORK.max()), 1.0)
+    assert found.start + math.exp(mean) == pytest.approx(0.04 + 3e-10 * 8e2 * WORK.max(), rel=0.1)
