@@ -29,7 +29,7 @@ _NOISES = (*NOISES[2:], 1.0)
 _USUAL = (2e-7, 1e-6, 2e-10, 0.004)
 _DEVIATION = 2.5
 _LACK_OF_FIT = 0.1  # of a configuration, relative
-_DRIFT = 0.5  # standard deviation of ln time where the computation is twice what was measured
+_DRIFT = 0.5  # standard deviation of ln time where the computation, or the ranks, are twice what was measured
 _UNITS, _SCALES = ("µs · calls", "µs · steps", "ns · bytes", "% · computation"), (1e6, 1e6, 1e9, 100.0)
 _NOTICEABLE = 0.05  # part of the time of a call path, in texts
 _ROUNDS, _LONGEST_STEP, _SETTLED = 30, 1.0, 1e-3
@@ -40,20 +40,22 @@ class Transfer:
     """A posterior of the coefficients of a call path with one noise.
 
     ln_weight: not normalized. logs: of the coefficients, (4,), with their covariance (4, 4). largest: amounts (4,)
-    where most was computed.
+    where most was computed. ranks: the largest measured number.
     """
 
     ln_weight: float
     logs: Floats
     covariance: Floats
     largest: Floats
+    ranks: float
 
-    def at(self, amounts: Floats) -> tuple[float, float]:
+    def at(self, amounts: Floats, ranks: float) -> tuple[float, float]:
         """Return the mean and the standard deviation of ln time for amounts (4,) of which one is above 0."""
         parts = np.exp(self.logs) * amounts
         shares = parts / parts.sum()
         computed = float(self.largest[3])
-        drift = math.log2(max(float(amounts[3]) / computed, 1.0)) if computed > 0 else 0.0
+        drift = math.log2(max(ranks / self.ranks, 1.0))
+        drift += math.log2(max(float(amounts[3]) / computed, 1.0)) if computed > 0 else 0.0
         variance = float(shares @ self.covariance @ shares) + _LACK_OF_FIT**2 + _DRIFT**2 * drift
         return math.log(float(parts.sum())), math.sqrt(variance)
 
@@ -67,19 +69,21 @@ class Transfer:
         return " + ".join(f"{value:.3g} {unit}" for value, unit, noticeable in rows if noticeable)
 
 
-def transfers(times: Floats, amounts: Floats) -> list[Transfer]:
+def transfers(times: Floats, amounts: Floats, ranks: Floats) -> list[Transfer]:
     """Return the posteriors of the coefficients of a call path, one for each noise; none without times.
 
     times: seconds (configurations, repetitions), NaN where not measured; amounts: (configurations, 4): calls, steps,
-    bytes, seconds of computation.
+    bytes, seconds of computation; ranks: (configurations,).
     """
     there, middle, repeated = medians(times)
     known = amounts[there].any(axis=1)
-    measured, amounts = np.log(middle[known]), amounts[there][known]
-    return [_fitted(measured, amounts, noise**2 * repeated[known]) for noise in _NOISES] if known.any() else []
+    if not known.any():
+        return []
+    measured, amounts, most = np.log(middle[known]), amounts[there][known], float(ranks[there][known].max())
+    return [_fitted(measured, amounts, noise**2 * repeated[known], most) for noise in _NOISES]
 
 
-def _fitted(measured: Floats, amounts: Floats, variance: Floats) -> Transfer:
+def _fitted(measured: Floats, amounts: Floats, variance: Floats, ranks: float) -> Transfer:
     """Return the maximum of the posterior, by Gauss and Newton. measured: ln seconds, with their variances."""
     usual, precision = np.log(_USUAL), np.eye(len(_USUAL)) / _DEVIATION**2
     variance = variance + _LACK_OF_FIT**2
@@ -97,7 +101,7 @@ def _fitted(measured: Floats, amounts: Floats, variance: Floats) -> Transfer:
     missed = measured - np.log((np.exp(logs) * amounts).sum(axis=1))
     misfit = (missed**2 / variance).sum() + np.log(variance).sum() + (logs - usual) @ precision @ (logs - usual)
     weight = -0.5 * float(misfit + np.linalg.slogdet(curvature)[1])
-    return Transfer(weight, logs, np.asarray(np.linalg.inv(curvature)), amounts[amounts[:, 3].argmax()])
+    return Transfer(weight, logs, np.asarray(np.linalg.inv(curvature)), amounts[amounts[:, 3].argmax()], ranks)
 
 
 def table_amounts(tree: CallTree, counts: Mapping[str, Floats], paths: Sequence[int]) -> dict[int, Floats]:

@@ -131,9 +131,12 @@ class Rates:
         None has one where so many numbers of ranks were measured that formulas learn how waiting grows with them.
         """
         experiment, ranks = self.experiment, self._ranks
-        if self.alone or np.unique(ranks).size >= LEAST_VALUES or not self.rates:
+        dedicated = experiment.dedicated
+        if self.alone or np.unique(ranks[dedicated]).size >= LEAST_VALUES or not self.rates:
             return {}
         times, _ = dedicated_times(experiment, "time")
+        if (dedicated & (ranks > 1)).any():
+            times = np.where(dedicated[:, None], times, np.nan)
         seconds = np.nan_to_num(mean_over_repetitions(times))
         paths = [
             path
@@ -147,7 +150,7 @@ class Rates:
         result = {}
         for path, known in table_amounts(experiment.tree, counts, paths).items():
             every = np.vstack([known, np.where(known[0] > 0, computed, 0.0)]).T
-            alone, several = [transfers(times[path][own], every[own]) for own in (ranks == 1, ranks > 1)]
+            alone, several = (transfers(times[path][own], every[own], ranks[own]) for own in (ranks == 1, ranks > 1))
             if alone or several:
                 result[path] = (alone or several, several or alone)
         return result
@@ -169,7 +172,7 @@ class Rates:
             result[path] = _prediction(known, beyond)
         computed = sum(one.value for one in result.values()) * (1.0 - 1.0 / ranks)
         for path, exchanged in self._exchanged(point).items():
-            known = _of_transfers(self.transfers[path][ranks > 1], exchanged, computed)
+            known = _of_transfers(self.transfers[path][ranks > 1], exchanged, computed, ranks)
             result[path] = _prediction(known, beyond)
         return result
 
@@ -305,14 +308,14 @@ def _distribution(found: list[Rate], amounts: Mapping[str, tuple[float, float, f
     return Distribution.mixture(parts)
 
 
-def _of_transfers(found: list[Transfer], exchanged: FloatArray, computed: float) -> Distribution:
+def _of_transfers(found: list[Transfer], exchanged: FloatArray, computed: float, ranks: float) -> Distribution:
     """Return what the time of a call path of MPI may be: exchanged (3, 3): as in `Rates._exchanged`."""
     top = max(own.ln_weight for own in found)
     parts = []
     for own, (share, column) in product(found, zip(_RANGE, exchanged.T, strict=True)):
         weight = share * math.exp(own.ln_weight - top)
         if column[0] > 0:
-            mean, deviation = own.at(np.append(column, computed))
+            mean, deviation = own.at(np.append(column, computed), ranks)
             parts.append((weight, Distribution(np.exp(mean + deviation * _QUANTILES))))
         else:
             parts.append((weight, Distribution(0.0)))
