@@ -178,3 +178,17 @@ def test_a_start_that_does_not_depend_on_work_does_not_grow() -> None:
     ]
     mean, _ = found.at(8e2 * float(WORK.max()), 1.0)
     assert found.start + math.exp(mean) == pytest.approx(0.04 + 3e-10 * 8e2 * WORK.max(), rel=0.1)
+
+
+def test_no_rank_waits_longer_in_a_call_than_the_call_takes() -> None:
+    whole = _program(POINTS)
+    seconds = whole.values["time"].copy()
+    seconds[3] += 1e-12 * POINTS[:, 1, None] ** 4
+    waiting = np.zeros_like(seconds)
+    waiting[3] = 0.9 * seconds[3]
+    values = {**whole.values, "time": seconds, "wait_time": waiting}
+    analysis = analyze(replace(whole, values=values, metrics={name: METRICS[name] for name in values}))
+    far = {"p": 2.0, "n": 2600.0}
+    waits, takes = evaluate(analysis, far, "wait_time").exclusive[3], evaluate(analysis, far).exclusive[3]
+    assert 0 < waits.value <= takes.value
+    assert waits.upper <= takes.upper
