@@ -188,6 +188,21 @@ def test_what_is_only_counted_has_no_time_in_a_browser(tmp_path: Path) -> None:
     assert re.findall(r'class="value">([^<]*)<', row)[0] == "-"
 
 
+def test_an_experiment_without_times_in_a_browser(tmp_path: Path) -> None:
+    experiment, models = planted()
+    counted = {name: metric for name, metric in experiment.metrics.items() if name != "time"}
+    values = {name: experiment.values[name] for name in counted}
+    experiment = replace(experiment, metrics=counted, values=values)
+    page = tmp_path / "report.html"
+    of_counts = [one for one in models if one.metric in counted]
+    page.write_text(html_report(experiment, of_counts, target={"p": 32, "n": 256}), "utf-8")
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    assert "How many blocks, and how sure?" in dom
+    verdict = dom[dom.index('id="overview-verdict"') :]
+    assert re.match(r"[^<]*>(Most of the |The largest part of the )blocks is in", verdict)
+
+
 def test_long_sums_are_behind_a_button_in_a_browser(tmp_path: Path) -> None:
     experiment, _ = planted()
     paths = len(experiment.tree)

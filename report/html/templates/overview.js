@@ -43,7 +43,7 @@ function overviewFacts(metric, point, findings) {
   const longest = sums.reduce((best, value, at) => (value > (sums[best] ?? -1) ? at : best), 0);
   if (sums[longest] > 0) facts.push([isSingle ? metric : "largest measured", `${quantity(sums[longest], unit)} at ${pointText(DATA.parameters, DATA.points[longest])}`]);
   const base = metric === "time" ? baseOfScaling() : NaN;
-  const efficiency = efficiencyAt(point, base);
+  const efficiency = metric === "time" ? efficiencyAt(point, base) : NaN;
   if (efficiency > 0) facts.push([`${scalingKind()} scaling efficiency`, `${percent(efficiency, 0)} of p=${numberText(base)}${notOfSlowest()}`]);
   const heap = metric === "time" ? largestHeap(point) : null;
   if (heap) facts.push(["largest heap of a rank", heap]);
@@ -135,6 +135,7 @@ function drawOverview() {
   byId("overview-facts").replaceChildren(...facts.map(([label, text]) => element("div", {}, element("dt", {}, label), element("dd", {}, text))));
   const program = right && !isSingle ? programPrediction(metric, point) : null;
   byId("overview-long").hidden = !program;
+  byId("overview-long").firstElementChild.textContent = metric === "time" ? "How long, and how sure?" : `How many ${metric}, and how sure?`;
   byId("overview-answer").replaceChildren(...(program ? [element("strong", {}, quantity(program.middle, metricByName.get(metric).unit)), `${metric === "time" ? "" : ` ${metric}`}${program.high > program.low ? `, 90 % interval ${intervalText(program.low, program.high, metricByName.get(metric).unit)}` : ""}. `, sureness(program, point)] : []));
   const verdict = byId("overview-verdict");
   if (!top.length) verdict.replaceChildren(right ? "nothing grows" : `There is no model of ${metric} to predict with: the tree below shows what was measured.`);
