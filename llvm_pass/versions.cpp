@@ -23,8 +23,8 @@ namespace {
 constexpr size_t MostInstructions = 1000;
 
 bool canBeCopied(const Function &F) {
-    if (F.hasOptNone() || F.hasOptSize() || F.isVarArg() || F.hasSection() ||
-        F.hasFnAttribute(Attribute::NoReturn) || !hasPlainEdges(F))
+    if (F.hasOptNone() || F.hasOptSize() || F.isVarArg() || F.hasSection() || F.hasFnAttribute(Attribute::NoReturn) ||
+        !hasPlainEdges(F))
         return false;
     for (const Argument &A : F.args())
         if (A.hasInAllocaAttr() || A.hasPreallocatedAttr() || A.hasSwiftErrorAttr())
