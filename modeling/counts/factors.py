@@ -26,26 +26,8 @@ from .prices import PRICES
 Floats = NDArray[np.float64]
 
 _SHIFTS = (-4, -3, -2, -1, 0, 1, 2, 3, 4)  # constants of linear forms
-_FAR_SHIFTS = (
-    -32,
-    -24,
-    -16,
-    -12,
-    -10,
-    -8,
-    -7,
-    -6,
-    -5,
-    5,
-    6,
-    7,
-    8,
-    10,
-    12,
-    16,
-    24,
-    32,
-)  # the same, for forms of sizes alone
+# The same, for forms of sizes alone.
+_FAR_SHIFTS = (-32, -24, -16, -12, -10, -8, -7, -6, -5, 5, 6, 7, 8, 10, 12, 16, 24, 32)
 _PAIRS = ((2, 1), (3, 2))  # (a, b) of a·N - b: points and their neighbours, on one side or both
 _FAR_SLOPES = (-8, -6, -5, 5, 6, 8, 10, 12, 16)  # slopes of extents in linear forms without constant
 _STEP = 3.0  # bits of the threshold of a condition, if it is not 2
