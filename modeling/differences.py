@@ -22,7 +22,8 @@ from .expectations import highest, lowest
 from .experiment import Experiment, FloatArray
 
 FALSE_DISCOVERY_RATE = 0.05
-# Most repetitions of a configuration on both sides; further ones are not used, because the exact test takes cubic time.
+# Largest number of repetitions of a configuration on each side. The test ignores further repetitions, because its exact
+# distribution takes cubic time.
 _MOST_REPETITIONS = 60
 
 
@@ -32,7 +33,8 @@ class EffortDifference:
 
     - configurations: indices of the configurations that differ. of: number of compared configurations.
     - before, after: exclusive values at `at`, the configuration with the largest difference.
-    - certain: all repetitions of each side are equal. Otherwise the ranges of the repetitions do not overlap.
+    - certain: whether all repetitions of each side are equal. If not, repetitions vary, but the range of the values
+      before does not overlap the range of the values after.
     """
 
     path: int
@@ -58,7 +60,8 @@ class TimeDifference:
     - chance: p-value: probability of this or a larger difference between equal programs; NaN without data.
       corrected: the p-value corrected for all tests (Benjamini-Hochberg). least: the smallest possible `chance` with
       this number of repetitions.
-    - before, after: means over the common configurations. repetitions: smallest number per configuration and side.
+    - before, after: means over the common configurations.
+    - repetitions: number before and number after, each the smallest over the configurations.
     """
 
     path: int

@@ -32,7 +32,7 @@ class SourceListing:
     """The effort of source lines of one run, combined over its ranks. metrics: its columns."""
 
     def __init__(self, run: MeasuredRun, effort: SourceEffort | None, over: Over, metrics: Sequence[str]) -> None:
-        """Read the effort of source lines. Raises UsageError if the run has none, or not of these metrics."""
+        """Read the effort of source lines. Raises UsageError if the run has no source lines, or not these metrics."""
         if over == "max":
             raise UsageError("--over-ranks max: source lines are kept for all ranks together; choose mean or sum")
         if effort is None:
@@ -76,9 +76,9 @@ class SourceListing:
 def source_view(source: SourceListing, pattern: str | None) -> tuple[SourceView, list[str]]:
     """Return annotated functions in descending order of the first metric, and notes.
 
-    pattern: of functions (whole name, or without parameters, template arguments or scopes, or linker name), or of files
-    (name, path, path relative to the current folder). Without a pattern, functions with less than 1 % of the run are
-    left out.
+    pattern: selects functions or files. It is compared with the whole name of a function, its name without parameters,
+    template arguments or scopes, and its linker name. It is also compared with the name of the file, its path, and its
+    path relative to the current folder. Without a pattern, functions with less than 1 % of the run are left out.
     """
     lines = source.effort.lines
     names: dict[tuple[str, str], list[int]] = {}
@@ -160,7 +160,7 @@ class _SourceTexts:
             if not path.is_absolute() or not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
                 self.notes += [f"{near(file)}: the source is not there"] if file else []
                 return []
-            if self._started < path.stat().st_mtime <= time.time():  # a later time: the clock was set back
+            if self._started < path.stat().st_mtime <= time.time():  # ignore later times: the clock was set back
                 self.notes.append(f"{near(file)} was changed after the run: its text may not fit the numbers")
             return path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError as error:
@@ -171,8 +171,9 @@ class _SourceTexts:
 def inlined_view(source: SourceListing, pattern: str | None) -> SourceView:
     """Return call paths with at least 1 % of the run, and the source functions that cause their exclusive effort.
 
-    pattern: of call paths (`main->solve`) or of the name of their region, whole or without scopes and arguments. Call
-    paths that match a pattern are shown even if they are small, unless all shown metrics are 0.
+    pattern: selects call paths by the whole path (`main->solve`) or by the name of their region. The name may be given
+    with or without scopes and arguments. Call paths that match a pattern are shown even if they are small, unless all
+    shown metrics are 0.
     """
     tree, effort = source.run.tree, source.effort
     functions: dict[tuple[str, str], int] = {}

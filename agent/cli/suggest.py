@@ -149,7 +149,7 @@ def _facts(quality: str, found: Search, limit: Budget, point: Mapping[str, float
 
 @contextmanager
 def _as_options() -> Iterator[None]:
-    """Turn errors of modeling about arguments into UsageError; their messages begin with the name of the option."""
+    """Turn each ArgumentError into a UsageError. Its message begins with the name of the option."""
     from quipu.modeling.errors import ArgumentError, UsageError
 
     try:

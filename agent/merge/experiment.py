@@ -52,12 +52,13 @@ from .unify import unify_trees
 OverRanks = Literal["mean", "max", "sum"]
 
 MOST_LEFT_OUT = 12
-"""Further runs that a note names after the run whose reason it gives."""
+"""Largest number of runs that a note lists after its first run. The note gives the number of the others."""
 DEVIATES = 1.5
 """A note names a run whose time differs from the median by more than this factor.
 
-With 1.5, the notes miss 8 % of the runs that are slowed down by 1.6 or more, and name no run with a scatter of 10 %.
-With 1.25: 0.6 % and 1.6 %. With 2: 54 % and none (benchmarks/quality_thresholds.py).
+A miss is a run that is slowed down by a factor of 1.6 or more and has no note. A false alarm is another run with a
+note. With 1.5, the misses are 8 %, and there are no false alarms at a scatter of 3 or 10 %. With 1.25: 0.6 % misses and
+1.6 % false alarms. With 2: 54 % misses and no false alarms (benchmarks/quality_thresholds.py).
 """
 _LEAST_OF_MEDIAN = 3
 _NAMED_OF_A_GROUP = 3
@@ -187,7 +188,7 @@ def _experiment(
     archives: Sequence[RunArchive],
     over_ranks: OverRanks,
 ) -> tuple[Experiment, list[IntArray]]:
-    """Return runs as one experiment, and for each run the call paths of the experiment of its call paths."""
+    """Return runs as one experiment, and for each run the indices that its call paths have in the experiment."""
     notes = [*_problems(archives), *_slowed(archives)]
     tree, paths = unify_trees([archive.tree for archive in archives])
     points, configuration, repetition = _layout(names, usable)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The budget of time stamps. Two readings of a clock cost more than many functions. If the time stamps of a thread
- * exceed the budget, frequent call paths lose their time: it is added to their caller, and entering them reads no
- * clock. They keep visits and counters. */
+ * exceed the budget, frequent call paths are no longer timed: their visits read no clock, and their time is added to
+ * the caller. Visits and counters of these call paths are still measured. */
 #ifndef QUIPU_BUDGET_H
 #define QUIPU_BUDGET_H
 
@@ -18,11 +18,11 @@ namespace quipu {
 
 /* Reads QUIPU_TIME_BUDGET. An error in it ends the process. */
 void read_budget();
-/* Begins the budget, when the clock has been calibrated. pair: nanoseconds of the time stamps of a visit. */
+/* Begins the budget, when the clock has been calibrated. pair: duration of the two time stamps of a visit (ns). */
 void begin_budget(double pair);
 /* Compares costs and budget at the begin of a visit of `node`, on its thread. */
 void review(quipu_thread *thread, quipu_node *node);
-/* Runs at a flush. Moves the time that call paths got before they lost it to their callers. */
+/* Runs at a flush. Moves the earlier time of call paths that are no longer timed to their callers. */
 void settle_time(quipu_thread *thread);
 /* Writes into the profile how many call paths lost their time, and when the first and the last did (seconds after the
  * start). Call under the lock. */

@@ -2,9 +2,9 @@
 /* The lock for all rare operations.
  *
  * A signal handler that leaves with siglongjmp, ends the process or forks would not release the lock. Signals are
- * therefore blocked while the lock is held. This costs system calls only when an object is created for the first time.
- * Signals for errors of the running code cannot be blocked. Of these, only a stack overflow can occur here, so the
- * stack is touched before the lock is taken. */
+ * therefore blocked while the lock is held. This takes system calls, but the lock is taken rarely: for example, when a
+ * call path appears for the first time. Signals for errors of the running code cannot be blocked. The only such error
+ * that can occur under the lock is a stack overflow. The stack is therefore touched before the lock is taken. */
 #include "tree.h"
 
 #include <errno.h>
@@ -49,8 +49,8 @@ QUIPU_BARE __attribute__((noinline)) void touch_stack() {
         room[at - page] = 0;
 }
 
-/* Returns whether the code runs on an alternate signal stack. Such a stack may be small, and is not checked. A separate
- * function, because a call from touch_stack() would write below its local variables. */
+/* Returns whether the code runs on an alternate signal stack. Such a stack may be small, and is not checked. Not a
+ * part of touch_stack(), because a call there would use the stack below its large array. */
 QUIPU_BARE bool on_stack_for_signals() {
     stack_t other;
     return sigaltstack(nullptr, &other) != 0 || (other.ss_flags & SS_ONSTACK);

@@ -27,7 +27,7 @@ extern void _FortranAProgramStart(int count, const char *arguments[], const char
 extern void _FortranAProgramEndStatement(void);
 extern void _QQmain(void);
 
-/* Function of libsimgrid: ends the rank, and the simulation with this status after all ranks have ended. */
+/* Function of libsimgrid: ends the rank. After all ranks have ended, the simulation ends with this status. */
 extern void smpi_exit(int status);
 
 static jmp_buf begin;

@@ -50,7 +50,10 @@ def columns_of(view: TreeView, options: TreeOptions) -> tuple[Column, ...]:
 
 
 def _statistics(view: TreeView, name: str, scope: Scope, spread: bool) -> Statistics:
-    """Return the statistics of a column. Raises ModelingError for inclusive values without values of single ranks."""
+    """Return the statistics of a column.
+
+    Raises ModelingError if the statistics are inclusive and the view does not contain the values of single ranks.
+    """
     if not spread or view.spread is None:
         return statistics(view.scoped(name, scope), view.over)
     if scope == "inclusive":
