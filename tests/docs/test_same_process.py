@@ -14,6 +14,6 @@ def test_each_row_names_a_test() -> None:
     rows = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| ")][1:]
     assert len(rows) > 20
     for what, happens, tests in rows:
-        assert happens.strip().startswith(("counted", "marked", "refused", "not seen")), what
+        assert happens.strip().startswith(("counted", "marked", "refused", "not detected")), what
         named = re.findall(r"`(tests/[^`]+)`", tests)
         assert named and all((ROOT / name).is_file() for name in named), what
