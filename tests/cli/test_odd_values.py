@@ -21,7 +21,7 @@ def test_negative_times_are_said(quipu_here: Quipu, tmp_path: Path) -> None:
     written(tmp_path, POWERS, f="1 -2 3 4 5", g="1 2 3 4 5")
     for command in (["model", "t.txt"], ["predict", "t.txt", "--at", "p=64"]):
         said = " ".join(quipu_here(*command).out.split())
-        assert "note: time: 1 value is below 0, such as that of f at p=4. Check them" in said
+        assert "note: time: 1 value is below 0, for example of f at p=4." in said and "[negative-values]" in said
     written(tmp_path, POWERS, f="1 2 3 4 5")
     assert "below 0" not in quipu_here("model", "t.txt").out
 

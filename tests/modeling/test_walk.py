@@ -22,7 +22,7 @@ MODELING = Path(first_file.__file__).parent
 def stages() -> list[str]:
     """Return the files of the stages in the order of the document."""
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    table = text.split("| stage | file | from what to what |\n")[1].split("\n\n")[0]
+    table = text.split("| stage | file | input → output |\n")[1].split("\n\n")[0]
     return [re.findall(r"`modeling/([^`]+)`", row)[0] for row in table.splitlines()[1:]]
 
 
