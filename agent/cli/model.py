@@ -58,7 +58,7 @@ def command(
         help="Only the N call paths with the largest values of the first metric at the largest measured parameters. "
         f"Default: {_SHOWN}, if there are more than {_MANY} call paths.",
     ),
-    everything: bool = typer.Option(False, "--all", help="Also show models that are 0 and call paths without a model."),
+    everything: bool = typer.Option(False, "--all", help="Show all call paths, also those without a model or with 0."),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE.json", help="Write all models to a file."),
     force: bool = typer.Option(False, "--force", help="Overwrite a file that is not a file of models."),
     jobs: str = typer.Option("1", "--jobs", "-j", metavar="N|mpi", help=JOBS),
