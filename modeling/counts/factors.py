@@ -291,9 +291,8 @@ def _signed(slope: int, letter: str) -> str:
 def _logarithms(name: str, size: Floats) -> Iterator[Factor]:
     logarithm = np.log2(size)
     yield _factor("logarithm", f"log2({name})", logarithm, basic=True)
-    yield _factor("logarithm", f"(1 + log2({name}))", 1 + logarithm, number=1.0)
-    yield _factor("logarithm", f"(log2({name}) - 1)", logarithm - 1, number=1.0)
-    yield _factor("logarithm", f"(log2({name}) - 2)", logarithm - 2, number=2.5)
+    for shift in (1, -1, 2, -2, 3, -3):
+        yield _factor("logarithm", f"(log2({name}) {_plus(shift)})", logarithm + shift, number=_bits_of(shift))
     yield _factor("steps", f"ceil(log2({name}))", np.ceil(logarithm - 1e-9))
     yield _factor("steps", f"floor(log2({name}))", np.floor(logarithm + 1e-9))
 

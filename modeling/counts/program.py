@@ -18,7 +18,7 @@ from .exact_sums import Terms, exact_sums
 from .factors import Axes, Floats, axes_of, factors_of, hidden_of, indicators_of
 from .followed import follow
 from .laws import ONE, Case, Laws, Place, exact_laws, formula, mixture, times
-from .products import Library
+from .products import WINDOW, Library
 from .sums import Column, columns_of, sum_laws, terms_of
 
 DIMENSIONS = (1, 2, 3)
@@ -34,6 +34,7 @@ _TURNED = 2.0  # bits against a grid whose first extent is the smallest except f
 _MOST_BITS = 60.0
 _CHEAP = 12.0  # with products of at most these bits, no sums are tried
 _DEAR = 45.0  # exact laws with more bits compete with sums
+_LAWLESS = 16.0  # bits against counts without a law
 _LARGEST = 2.0**53  # largest exact count
 _SPREADS = (0.0, -0.25, -0.5, -0.75)  # standard error as a power of the mean
 _EXPLAINED = 160  # most explained counts that are terms of sums
@@ -262,16 +263,21 @@ def _laws(counts: Floats, grid: _Grid, unit: float, errors: Floats | None) -> La
         return Laws(1.0, (), True, lambda place: Distribution(0.0))
     raw = float(np.log2(1.0 + counts).sum())
     exact = _exact(grid, counts, unit)
-    if exact is not None and exact.bits < max(_DEAR, 0.3 * raw):
+    # The bits of the counts without a law. A common factor of all counts is no evidence for a law.
+    alone = float(np.log2(1.0 + counts / unit).sum()) + _LAWLESS
+    if exact is not None and exact.bits < min(alone - WINDOW / 2, max(_DEAR, 0.3 * raw)):
         return exact
     noisy = min(
         filter(None, (sum_laws(counts, grid.columns, errors=errors), _conditional(counts, grid, errors))),
         key=_bits,
         default=None,
     )
-    if noisy is None or (exact is not None and exact.bits <= noisy.bits):
+    if noisy is None:
         return exact if exact is not None else _unknown(counts, raw)
-    return noisy
+    lawless = replace(noisy, bits=min(noisy.bits, alone))
+    if exact is None or exact.bits > max(_DEAR, 0.3 * raw) and exact.bits > noisy.bits:
+        return lawless
+    return mixture([exact, replace(noisy, bits=alone)])
 
 
 def _exact(grid: _Grid, counts: Floats, unit: float) -> Laws | None:
