@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from .absence import with_absence
 from .catalogue import EMPTY_EXPERIMENT, LOADED_MACHINE
-from .counts.predictions import count_models
+from .counts.predictions import CountModels, count_models
 from .domain import possible_grids
 from .errors import ModelingError
 from .experiment import Experiment, TimedPart
@@ -59,7 +59,8 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     together = ("time", "wait_time") if with_priors else ()
     left_out = {*together, "threads"}  # the schedule, not the work, determines the number of threads
     alone = [name for name in experiment.metrics if name in experiment.values and name not in left_out]
-    models = fit_metrics(experiment, alone, options)
+    counts = count_models(experiment) if options.selector == DEFAULT.selector else None
+    models = fit_metrics(experiment, alone, options, _with_laws(experiment, counts, options))
     exclusive = {name: _measured(experiment, name, found) for name, found in models.items()}
     notes: tuple[str, ...] = ()
     if with_priors:
@@ -68,7 +69,6 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
             exclusive["wait_time"] = _waiting(experiment, found.waiting, options)
         exclusive["time"], notes = found.time, found.notes
     exclusive = with_absence(experiment, exclusive)
-    counts = count_models(experiment) if options.selector == DEFAULT.selector else None
     return Analysis(
         experiment.name,
         experiment.parameters,
@@ -125,28 +125,40 @@ def _disturbed_notes(experiment: Experiment) -> list[str]:
     return [LOADED_MACHINE(loaded=number, points=counted(experiment.configurations, "point", "points"))]
 
 
+def _with_laws(experiment: Experiment, counts: CountModels | None, options: Options) -> frozenset[str]:
+    """Return the metrics that laws of the counted loops predict."""
+    known = counts is not None and experiment.classes is not None and not options.without_laws
+    return frozenset(counts.metrics) if counts is not None and known else frozenset()
+
+
 def fit_metrics(
-    experiment: Experiment, metrics: Iterable[str], options: Options = DEFAULT
+    experiment: Experiment,
+    metrics: Iterable[str],
+    options: Options = DEFAULT,
+    with_laws: Collection[str] = (),
 ) -> dict[str, list[Model | NoModel]]:
     """Return models of the exclusive values of these metrics, one per call path.
 
     Each cost is modeled separately. Counts are modeled together with the other counts of the call path, and with visits
     if these are among the metrics. Costs of oversubscribed configurations are not used if enough others exist.
+    with_laws: counts that laws predict; their models are those of the published method.
     """
     points, parameters, executed = experiment.points, experiment.parameters, experiment.executed
     names = list(metrics)
     effort = [name for name in names if experiment.metrics[name].is_effort]
-    flags = None if executed is None else [executed] * len(effort)
-    counts = fit_counts(
-        points, [experiment.values[name] for name in effort], parameters, options, flags, "modeling counts"
-    )
-    result = dict(zip(effort, counts, strict=True))
+    result: dict[str, list[Model | NoModel]] = {}
+    for lawful in (True, False):
+        own = [name for name in effort if (name in with_laws) == lawful]
+        flags = None if executed is None else [executed] * len(own)
+        counted, how = [experiment.values[name] for name in own], replace(options, published=lawful)
+        result |= zip(own, fit_counts(points, counted, parameters, how, flags, "modeling counts"), strict=True)
     for name in steps("modeling costs", [name for name in names if name not in result]):
         values = dedicated_times(experiment, name)[0]
         result[name] = fit_models(points, values, experiment.metrics[name], parameters, options, executed)
-    result = {name: result[name] for name in names}
-    result = by_shared_start(experiment, by_shared_steps(experiment, result), options)
-    found = by_visits(experiment, result, options)
+    others = {name: result[name] for name in names if name not in with_laws}
+    others = by_shared_start(experiment, by_shared_steps(experiment, others), options)
+    result |= by_visits(experiment, others, options)
+    found = {name: result[name] for name in names}
     for name in (name for name in found if experiment.metrics[name].is_effort):
         found[name] = [far_off(model) if isinstance(model, Model) else model for model in found[name]]
     return found

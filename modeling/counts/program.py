@@ -275,7 +275,7 @@ def _laws(counts: Floats, grid: _Grid, unit: float, errors: Floats | None) -> La
     if noisy is None:
         return exact if exact is not None else _unknown(counts, raw)
     lawless = replace(noisy, bits=min(noisy.bits, alone))
-    if exact is None or exact.bits > max(_DEAR, 0.3 * raw) and exact.bits > noisy.bits:
+    if exact is None or exact.bits > max(_DEAR, 0.3 * raw, noisy.bits):
         return lawless
     return mixture([exact, replace(noisy, bits=alone)])
 

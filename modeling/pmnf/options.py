@@ -38,6 +38,8 @@ class Options:
     at_largest: the coefficients of a cost are fitted to the largest values of the parameters more than to others, as
         is best where no form explains the values (fit/largest.py); for the selector "evidence". also_at_largest: such
         models are wanted besides, of costs whose model misses the values (Fits.nearest).
+    without_laws: counts get models of all forms, although laws of loops predict them: for a file of models, which
+        contains no laws. published: the search of the published method alone.
     """
 
     library: Library = field(default_factory=Library)
@@ -50,6 +52,10 @@ class Options:
     exact_only: bool = False
     at_largest: bool = False
     also_at_largest: bool = False
+    without_laws: bool = False
+    published: bool = False
 
 
 DEFAULT = Options()
+ALL_FORMS = Options(without_laws=True)
+"""For readers of formulas: `quipu model`, `quipu check`, `quipu diff`, and reports."""
