@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of kernels from counters: computation, memory and communication of each, and what limits it.
+"""Model kernels from counters: computation, memory and communication of each kernel, and its limit.
 
-Method: N. Ding, V. W. Lee, W. Xue, W. Zheng: APMT: an automatic hardware counter-based performance modeling tool for
-HPC applications. CCF Transactions on High Performance Computing 2, 2020 ("the paper" in this folder).
+Method ("the paper" in this folder): N. Ding, V. W. Lee, W. Xue, W. Zheng: APMT: an automatic hardware counter-based
+performance modeling tool for HPC applications. CCF Transactions on High Performance Computing 2, 2020.
 
 variables: number of processes and problem size; identify: which functions are kernels; functions, growth: counters as
-functions of these; counts, computation, refinement: CPI, T_comp, T_mem, BF_mem; communication, waiting: T_comm;
-model: the program; limits: what limits a kernel, in words; comparators: models of others; other_machine: another
+functions of these; counts, computation, refinement: CPI, T_comp, T_mem, BF_mem; communication, waiting: T_comm; model:
+the program; limits: the limit of a kernel as text; comparators: other models; other_machine: predictions for another
 machine.
 """
 

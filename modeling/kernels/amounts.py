@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the models of an experiment say of call paths at a point: times, waiting and counts, as `quipu predict` does."""
+"""Predict times, waiting and counts of call paths at a point, as `quipu predict` does."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Amount(Protocol):
 class Models:
     """The models of all call paths of an experiment.
 
-    paths: of each call path of the runs that kept time, that in the tree of `analysis`.
+    paths: for each call path of the runs with times, the number of the same call path in the tree of `analysis`.
     """
 
     analysis: Analysis
@@ -34,13 +34,13 @@ class Models:
 
     @classmethod
     def of(cls, experiment: Experiment, analysis: Analysis) -> Models:
-        """Return those of an experiment, of which some runs may only have counted."""
+        """Return the amounts of an experiment that may contain count-only runs."""
         timed = experiment.timed
         paths = range(len(experiment.tree)) if timed is None else timed.paths.tolist()
         return cls(analysis, tuple(paths))
 
     def at(self, metric: str, point: Mapping[str, float]) -> Evaluation:
-        """Return all models of a metric at a point, as `evaluate` does."""
+        """Return the predictions of all call paths for a metric at a point, as `evaluate` does."""
         key = (metric, *sorted(point.items()))
         if key not in self._known:
             self._known[key] = evaluate(self.analysis, point, metric)
@@ -77,7 +77,7 @@ class Counted:
 
 
 def summed(parts: Sequence[Prediction]) -> Prediction:
-    """Return the sum of predictions whose errors count as independent."""
+    """Return the sum of predictions, whose errors are assumed to be independent."""
     value = sum(part.value for part in parts)
     below = sum((part.value - part.lower) ** 2 for part in parts) ** 0.5
     above = sum((part.upper - part.value) ** 2 for part in parts) ** 0.5
@@ -85,7 +85,7 @@ def summed(parts: Sequence[Prediction]) -> Prediction:
 
 
 def product(prediction: Prediction, factor: float, relative: float = 0.0) -> Prediction:
-    """Return a prediction times a factor that is uncertain by this part of it (half of its 90 % interval)."""
+    """Return a prediction times a factor with this relative uncertainty (half of its 90 % interval)."""
     value = prediction.value * factor
     below = (((prediction.value - prediction.lower) * factor) ** 2 + (value * relative) ** 2) ** 0.5
     above = (((prediction.upper - prediction.value) * factor) ** 2 + (value * relative) ** 2) ** 0.5

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Communication: Hockney's model of messages, a·log P + b·s + c of collectives (section 3.3, Table 2), and waiting.
+"""Model communication: Hockney's model of messages and collectives, and waiting (section 3.3, Table 2).
 
-Table 2 of the APMT paper: T_p2p = a·s_tot + b, T_collective = a·log(P) + b·s_tot + c, T_comm their sum over all
-operations, of which BF_comm counts. Operations that belong together (all messages that one function exchanges, and
-their completion) are one group. Where waiting was separated from transfer, it has a model of its own: it is the time
-that others compute longer, not that of the network.
+Table 2 of the APMT paper: T_p2p = a·s_tot + b, T_collective = a·log(P) + b·s_tot + c. T_comm is the sum over all
+operations, of which the part BF_comm is not hidden. Operations that belong together (all messages of one function, and
+their completion) are one group. If waiting was separated from transfer, it has a separate model, because it depends on
+the computation of other ranks and not on the network.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from .growth import Method, growths
 from .transfers import Transfers, seconds_of
 from .variables import Variables
 
-# Relative residual up to which BF_comm counts as constant, as the paper takes it: what a program hides of its messages
-# differs by this with their sizes, while a line through few sizes is off by several times beyond them.
-# benchmarks/apmt_accuracy.py --part strong
+# BF_comm counts as constant up to this relative residual. The hidden part of messages differs by this amount between
+# sizes; the error of a line through few sizes is several times larger beyond these sizes. benchmarks/apmt_accuracy.py
+# --part strong
 _STEADY = 0.25
 _TIME = "time"  # the symbol of a column that is the time itself
 _NORMAL_90 = 1.645  # half of a 90 % interval, in standard deviations
 
 
 class Kind(Enum):
-    """How time in MPI is modeled."""
+    """How the time in MPI is modeled."""
 
     POINT_TO_POINT = "point-to-point"
     COLLECTIVE = "collective"
@@ -46,9 +46,9 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Volume:
-    """What a group of operations moves, per rank and configuration (C,).
+    """The data that a group of operations moves, per rank and configuration (C,).
 
-    time: 0 where it does not count. sizes: processes of the communicator.
+    time: 0 at configurations whose time is not used. sizes: processes of the communicator.
     """
 
     time: FloatArray
@@ -61,7 +61,7 @@ class Volume:
 
 @dataclass(frozen=True)
 class Group:
-    """Operations of MPI that are modeled together: all point-to-point ones below a caller, or one collective one."""
+    """MPI operations that are modeled together: all messages of a caller, or one collective operation."""
 
     name: str
     kind: Kind
@@ -71,9 +71,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Column:
-    """seconds: per unit; amount: how many units there are; symbol: what it is called in formulas.
+    """One column of a formula.
 
-    Of `Transfers` a unit is a second of the network, and seconds are BF_comm.
+    seconds: per unit; amount: number of units; symbol: name in formulas. For `Transfers`, a unit is one second of the
+    network, and `seconds` is BF_comm.
     """
 
     symbol: str
@@ -83,7 +84,7 @@ class Column:
 
 @dataclass(frozen=True)
 class GroupModel:
-    """The formula of a group: the sum of its columns. uncertainty: half of the 90 % interval, as part of it."""
+    """The formula of a group: the sum of its columns. uncertainty: half of the 90 % interval, relative to the value."""
 
     group: Group
     volume: Volume
@@ -92,23 +93,23 @@ class GroupModel:
     uncertainty: float
 
     def transfer(self, point: Mapping[str, float]) -> Prediction:
-        """Return the seconds of a rank in these operations, without waiting where that was measured."""
+        """Return the seconds of a rank in these operations, without waiting if waiting was measured."""
         parts = [product(c.amount.at(point), c.seconds, self.uncertainty) for c in self.columns]
         return summed(parts)
 
     @property
     def by_time(self) -> bool:
-        """Whether the model is that of times alone: nothing is known of what the operations move."""
+        """Return whether the model only uses times, because the amounts of data are unknown."""
         return all(column.symbol == _TIME for column in self.columns)
 
     @property
     def text(self) -> str:
-        """The model as a formula."""
+        """Return the model as a formula."""
         return " + ".join(f"{column.seconds:.3g} s · {column.symbol}" for column in self.columns) or "0"
 
 
 def groups_of(experiment: Experiment) -> tuple[Group, ...]:
-    """Return the groups of all MPI call paths but the start and the end of MPI, in the order of the tree."""
+    """Return the groups of all MPI call paths except the start and the end of MPI, in the order of the tree."""
     tree = experiment.tree
     found: dict[tuple[int, str], list[int]] = {}
     for path in range(len(tree)):
@@ -138,7 +139,7 @@ def groups_of(experiment: Experiment) -> tuple[Group, ...]:
 
 
 def volume_of(experiment: Experiment, group: Group, times: FloatArray) -> Volume:
-    """Return what a group moves. times: (call paths, C)."""
+    """Return the data that a group moves. times: (call paths, C)."""
     paths = list(group.paths)
 
     def largest(name: str) -> FloatArray:
@@ -161,13 +162,13 @@ def volume_of(experiment: Experiment, group: Group, times: FloatArray) -> Volume
 
 @dataclass(frozen=True, eq=False)
 class _Volumes:
-    """What a group moves at any point, by the models of the experiment."""
+    """The data that a group moves at any point, predicted by the models of the experiment."""
 
     models: Models
     group: Group
 
     def at(self, point: Mapping[str, float]) -> Volume:
-        """Return it at a point, arrays of one value."""
+        """Return the data at a point, as arrays of one value."""
 
         def of(name: str) -> FloatArray:
             return np.array([self.models.sum(name, self.group.paths, point).value])
@@ -205,10 +206,10 @@ def group_models(
 ) -> tuple[GroupModel, ...]:
     """Return the formulas of all groups that take time. times: seconds per rank, (call paths, C).
 
-    models: None by the method of the paper: a·s_tot + b, and a·log(P) + b·s_tot + c, with waiting, b and c constants.
-    Else: a per message, and of collectives a and c per call, a times the steps that their algorithms take (Table I of
-    the priors). network: of messages between two processes; messages take a part of what it was measured to take for
-    their size, unless a and b of their own fit better.
+    models: None selects the method of the paper: a·s_tot + b, and a·log(P) + b·s_tot + c, with waiting, b and c
+    constant. Otherwise a is per message; for collectives, a and c are per call, and a is multiplied by the steps of
+    their algorithms (Table I of the priors). network: the measured times of messages between two processes; the time of
+    a message is a constant part of the measured time for its size, unless separate a and b fit better.
     """
     result = []
     for group in groups_of(experiment):
@@ -222,7 +223,7 @@ def group_models(
 
 
 def _by_network(fitted: GroupModel, volumes: _Volumes, network: Network) -> GroupModel:
-    """Return the formula with BF_comm · T_comm of a network in place of a and b where that fits as well or better."""
+    """Return the formula with BF_comm · T_comm of a network instead of a and b, if it fits at least as well."""
     volume = fitted.volume
     amounts = seconds_of(network, volume.messages, volume.bytes)
     time = volume.time - volume.waiting
@@ -240,7 +241,7 @@ def _by_network(fitted: GroupModel, volumes: _Volumes, network: Network) -> Grou
 
 
 def _deviations(errors: FloatArray, coefficients: int) -> tuple[float, float]:
-    """Return `residual` and `uncertainty` of a model that leaves these relative errors."""
+    """Return `residual` and `uncertainty` of a model with these relative errors."""
     if not errors.size:
         return 0.0, 0.0
     squares = float(errors @ errors)
@@ -249,7 +250,7 @@ def _deviations(errors: FloatArray, coefficients: int) -> tuple[float, float]:
 
 
 def _columns(group: Group, volume: Volume, method: Method) -> dict[str, FloatArray]:
-    """Return the amounts that a, b and c of a group are multiplied with, (C,) each; none where only time is known."""
+    """Return the factors of a, b and c of a group, (C,) each; none if only its times are known."""
     if group.kind is Kind.OTHER:
         return {}
     own = np.ones_like(volume.time)
@@ -296,7 +297,7 @@ def _fit(
 
 
 def _without_copies(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Leave out columns that are in proportion to one before: their coefficients would be any division of the sum."""
+    """Leave out columns that are proportional to an earlier column, because their coefficients are not determined."""
     kept: dict[str, FloatArray] = {}
     for symbol, values in columns.items():
         norm = values / np.linalg.norm(values)
@@ -306,7 +307,7 @@ def _without_copies(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
 
 
 def _least_squares(columns: Sequence[FloatArray], time: FloatArray) -> tuple[list[float], FloatArray]:
-    """Return coefficients that are not negative by relative least squares, and what they give."""
+    """Return nonnegative coefficients by relative least squares, and the fitted values."""
     use = time > 0
     if not columns or not use.any():
         return [0.0] * len(columns), np.zeros_like(time)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of the whole run time that APMT is compared with (section 5, Fig. 11 and 12 of its paper)."""
+"""Models of the total run time, for comparison with APMT (section 5, Fig. 11 and 12 of its paper)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from ..experiment import FloatArray
 
 @dataclass(frozen=True)
 class Analytical:
-    """T = a · (problem size / P) + b (Nan et al. 2014), seconds."""
+    """T = a · (problem size / P) + b in seconds (Nan et al. 2014)."""
 
     a: float
     b: float
 
     def at(self, processes: float, size: float) -> float:
-        """Return seconds."""
+        """Return the time in seconds."""
         return self.a * size / processes + self.b
 
 
 @dataclass(frozen=True)
 class Empirical:
-    """T = a / P + b · P^c + d (Worley et al. 2011), seconds; of problems of several sizes, per unit of size."""
+    """T = a / P + b · P^c + d in seconds (Worley et al. 2011); with several problem sizes, T per unit of size."""
 
     a: float
     b: float
@@ -34,7 +34,7 @@ class Empirical:
     per_size: bool
 
     def at(self, processes: float, size: float) -> float:
-        """Return seconds."""
+        """Return the time in seconds."""
         value = self.a / processes + self.b * processes**self.c + self.d
         return float(value * size if self.per_size else value)
 
@@ -46,14 +46,15 @@ def fit_analytical(processes: FloatArray, sizes: FloatArray, times: FloatArray) 
     return Analytical(float(a), float(b))
 
 
-# Exponents that are tried: the paper gives no method. From hardly any growth to that of a loop over all processes.
+# Exponents that are tried, because the paper gives no method: from hardly any growth to the growth of a loop over all
+# processes.
 _EXPONENTS = np.linspace(0.1, 1.0, 10)
 
 
 def fit_empirical(processes: FloatArray, sizes: FloatArray, times: FloatArray) -> Empirical:
-    """Return the model by least squares without negative coefficients; the exponent c by the smallest residual.
+    """Return the model by nonnegative least squares, with the exponent c of the smallest residual.
 
-    The model knows no problem size: times of several sizes are divided by these.
+    The model contains no problem size, so times of several sizes are divided by the size.
     """
     per_size = np.unique(sizes).size > 1
     values = times / sizes if per_size else times

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computation of kernels: T_comp + BF_mem · T_mem from counters (Eq. 2 and 3, Tables 1 and 2 of the APMT paper).
+"""Model the computation of kernels: T_comp + BF_mem · T_mem (Eq. 2 and 3, Tables 1 and 2 of the APMT paper).
 
-Per rank. Where no stalls are counted, CPI_core and BF_mem come from Eq. 5 over all measured configurations by least
-squares (`refinement`); where no accesses are known, the whole time is that of the instructions.
+All values are per rank. Without counts of stalls, CPI_core and BF_mem come from Eq. 5 over all measured configurations
+by least squares (`refinement`). Without counts of accesses, all time belongs to the instructions.
 
-The paper models a function as a whole. A function that is called in two places may grow in two ways there, so its call
-paths are parts with models of their own, unless the method is that of the paper.
+The paper models a function as a whole. A function that is called in two places may grow in two ways, so each call path
+is a part with a separate model, except with the method of the paper.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from .variables import Variables
 
 @dataclass(frozen=True)
 class Part:
-    """The model of some call paths of a kernel: seconds per instruction, and per unit of something else, if any.
+    """The model of some call paths of a kernel: seconds per instruction, and per unit of one further effort, if any.
 
-    instructions, further: how many. levels: the accesses that each level serves. time: the time itself where nobody
-    counted instructions. reuse: T_mem by distances of reuse, instead of levels.
+    instructions, further: their numbers. levels: the accesses that each memory level serves. time: a model of the time,
+    if instructions were not counted. reuse: T_mem by reuse distances, instead of levels.
     """
 
     paths: tuple[int, ...]
@@ -52,9 +52,9 @@ class Part:
 class KernelModel:
     """The model of the computation of a kernel.
 
-    counts: of all its call paths together. clock: what cycles are counted in, Hz; clocks: the same of each measured
-    configuration, (C,), and frequency the parameter that it is, if any. latencies: seconds of each level. doubt:
-    half of the 90 % interval of its times on another machine over those that were measured, as part of it.
+    counts: sum over its call paths. clock: unit of cycles in Hz; clocks: the clock of each measured configuration,
+    (C,); frequency: the parameter with the clock frequency, if any. latencies: seconds of each level. doubt: half of
+    the 90 % interval of the ratio of times on another machine to measured times, relative to the ratio.
     """
 
     kernel: Kernel
@@ -78,14 +78,14 @@ class KernelModel:
         return summed(found)
 
     def unexplained(self, point: Mapping[str, float]) -> Prediction:
-        """Return the seconds per rank of parts whose time is that of no counts: none are known, or they take longer."""
+        """Return the seconds per rank of parts whose time counts do not explain."""
         return summed([part.time.at(point) for part in self.parts if part.time is not None])
 
     def memory(self, point: Mapping[str, float]) -> Prediction:
         """Return BF_mem · T_mem, T_mem = T_L1 + T_L2 + T_LLC + T_mm (Table 2), per rank, in seconds.
 
-        By distances of reuse BF_mem is that of the waits that were measured; what accesses take longer at the point,
-        because they reach further, is not hidden as far as is known.
+        With reuse distances, BF_mem is the measured value. The additional time of longer distances at the point counts
+        as not hidden, because nothing was measured about it.
         """
         found = [
             product(growth.at(point), part.fitted.blocking * self.latencies[level], part.fitted.uncertainty)
@@ -102,7 +102,7 @@ class KernelModel:
 
     @property
     def explained(self) -> dict[int, Explained]:
-        """Its call paths of which it is known what memory takes, with all that their instructions and memory take."""
+        """Return the call paths with a known memory time, with all that their instructions and memory take."""
         return {
             part.paths[0]: Explained(replace(self, parts=(part,)))
             for part in self.parts
@@ -111,7 +111,7 @@ class KernelModel:
 
     @property
     def cpi(self) -> FloatArray:
-        """CPI of the whole kernel at each measured configuration, in computation only; NaN without instructions."""
+        """Return CPI of the whole kernel at each configuration, in computation only; NaN without instructions."""
         if self.counts.instructions is None:
             return np.full(self.counts.time.shape, np.nan)
         blocked = sum(
@@ -124,20 +124,20 @@ class KernelModel:
 
     @property
     def cpi_deviation(self) -> float:
-        """The deviation of CPI over the configurations (Eq. 4); NaN without instructions."""
+        """Return the deviation of CPI over the configurations (Eq. 4); NaN without instructions."""
         known = self.cpi[np.isfinite(self.cpi)]
         return deviation(known) if known.size else float("nan")
 
     @property
     def blocking(self) -> float:
-        """BF_mem: time that memory is waited for over T_mem, at the measured configurations (Eq. 3); NaN if unknown."""
+        """Return BF_mem: time of waiting for memory / T_mem, at the measured configurations (Eq. 3); NaN if unknown."""
         times = [float(part.counts.memory_time(self.latencies).sum()) for part in self.parts]
         waited = sum(part.fitted.blocking * time for part, time in zip(self.parts, times, strict=True))
         return waited / sum(times) if sum(times) > 0 else float("nan")
 
     @property
     def residual(self) -> float:
-        """Root mean square of the relative differences between measured and modeled time, parts by their time."""
+        """Return the root mean square of the relative residuals, weighted by the time of the parts."""
         weights = [float(part.counts.time.sum()) for part in self.parts]
         squares = [weight * part.fitted.residual**2 for weight, part in zip(weights, self.parts, strict=True)]
         return (sum(squares) / sum(weights)) ** 0.5 if sum(weights) > 0 else 0.0
@@ -151,7 +151,7 @@ class Explained:
 
     @property
     def measured(self) -> FloatArray:
-        """Return it at the configurations, (C,)."""
+        """Return the time at the configurations, (C,)."""
         (part,) = self.kernel.parts
         assert part.counts.instructions is not None
         time = part.counts.instructions * part.fitted.cpi / self.kernel.clocks
@@ -160,7 +160,7 @@ class Explained:
         return np.asarray(time + part.fitted.blocking * part.counts.memory_time(self.kernel.latencies))
 
     def at(self, point: Mapping[str, float]) -> Prediction:
-        """Return it at a point."""
+        """Return the time at a point."""
         return summed((self.kernel.compute(point), self.kernel.memory(point)))
 
 
@@ -175,7 +175,7 @@ def kernel_models(
 ) -> tuple[KernelModel, ...]:
     """Return the models of kernels, in their order. times: seconds per rank, (call paths, C). clock: Hz.
 
-    machine: latencies; None: T_mem is not known, and is in T_comp. models: what counts are at other points; None: by
+    machine: latencies; None: T_mem is unknown, and part of T_comp. models: predict counts at other points; None selects
     the method of the paper.
     """
     method: Method = "paper" if models is None else "quipu"
@@ -220,7 +220,7 @@ def _part(
     models: Models | None,
     costs: Costs | None,
 ) -> Part:
-    """Return some call paths with their counts at any point. models: None by the method of the paper."""
+    """Return some call paths with their counts at any point. models: None selects the method of the paper."""
 
     def amount(values: FloatArray, *names: str) -> Amount:
         return growths(experiment, variables, values[None])[0] if models is None else Counted(models, names, paths)

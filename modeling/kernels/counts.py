@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was counted of parts of a program, per configuration."""
+"""Counts of parts of a program, per configuration."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ..rate_fit import METRICS, typical
 from .reuse import Costs, Reuse, reuse_of
 
 THRESHOLD_E = 1e-4
-"""Last-level misses per memory access from which on memory contention shows ("E", section 4.2 of the paper)."""
+"""Last-level misses per memory access above which contention for memory shows ("E", section 4.2 of the paper)."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What was counted of some call paths together, per configuration (C,): per rank, in seconds or numbers.
+    """The sums of counts over some call paths, per configuration (C,): per rank, in seconds or numbers.
 
-    time: 0 where it does not count (`identify.times_of`). instructions: None if none are known. exact: they are
-    effort. levels: accesses that each level served; empty if not known. stalls: seconds that waited for memory,
-    None if not counted. further: other effort that time may follow: calls, and what the pass counted besides
-    instructions. reuse: distances of reuse, and waits: T_mem that follows from them, seconds; None if they were not
-    counted, or the machine's costs are not known. absence: where nothing of them is executed.
+    time: 0 at configurations whose time is not used (`identify.times_of`). instructions: None if unknown. exact:
+    whether they are effort. levels: accesses that each level served; empty if unknown. stalls: seconds of waiting for
+    memory, None if not counted. further: other effort that may explain time: calls, and other counts of the pass.
+    reuse: reuse distances, and waits: the resulting T_mem in seconds; None if distances were not counted or the machine
+    was not measured. absence: configurations at which nothing is executed.
     """
 
     time: FloatArray
@@ -40,8 +40,9 @@ class Counts:
     absence: Absence = PRESENT
 
     def memory_time(self, latencies: Mapping[str, float]) -> FloatArray:
-        """Return T_mem: accesses that each level served times its latency (Table 2), or by distances of reuse what they
-        take beyond those of the first level, seconds, (C,).
+        """Return T_mem in seconds, (C,): accesses of each level times its latency (Table 2).
+
+        With reuse distances: the time of accesses beyond the time of the first level.
         """
         if self.waits is not None:
             return self.waits
@@ -50,14 +51,14 @@ class Counts:
 
     @property
     def accesses(self) -> FloatArray:
-        """Accesses that all levels together served, (C,)."""
+        """Return the accesses that all levels served."""
         return np.asarray(sum(self.levels.values(), np.zeros_like(self.time)))
 
     @property
     def criterion(self) -> float:
-        """E = |N_LLCmiss / N_totalmem| (section 4.2), the largest of all configurations; NaN if not known.
+        """Return E = |N_LLCmiss / N_totalmem| (section 4.2), the maximum over configurations; NaN if unknown.
 
-        By distances of reuse, misses of the largest simulated cache.
+        With reuse distances, misses are those of the largest simulated cache.
         """
         if self.reuse is not None:
             return float(np.max(self.reuse.misses[-1] / np.maximum(self.reuse.accesses, 1.0)))
@@ -69,14 +70,14 @@ class Counts:
 
 
 class Counters:
-    """The counters of all call paths of an experiment, one typical value of the repetitions each."""
+    """The counters of all call paths of an experiment, with one typical value of the repetitions."""
 
     def __init__(
         self, experiment: Experiment, times: FloatArray, clocks: FloatArray, memory: bool, costs: Costs | None = None
     ) -> None:
         """times: seconds per rank (call paths, C). clocks: Hz, (C,). memory: whether latencies of the levels are known.
 
-        costs: of distances of reuse, if they are known; where distances were counted, they take the place of levels.
+        costs: times by reuse distance, if known; they replace levels if reuse distances were counted.
         """
         self._experiment = experiment
         self._times = times
@@ -95,7 +96,7 @@ class Counters:
         return np.asarray(np.nan_to_num(values).max(axis=2)) if effort else typical(values)
 
     def of(self, paths: tuple[int, ...]) -> Counts:
-        """Return what was counted of call paths together."""
+        """Return the sums of the counts of call paths."""
         chosen = list(paths)
         found = {name: values[chosen].sum(axis=0) for name, values in self._values.items()}
         counted = set(MISSES.values()) if "accesses" in found and found["accesses"].any() else set()

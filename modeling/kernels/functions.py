@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fitting functions of APMT: a·g(x) + b with g among powers, logarithms and an exponential, by the best R².
+"""The fitting functions of APMT: a·g(x) + b with g among powers, logarithms and an exponential, by the highest R².
 
 Section 3.3 of the paper (kernels/__init__.py): "a set of linear fitting functions including polynomial, exponential and
-logarithm for each hardware counter", of which the one with the highest R² is taken.
+logarithm for each hardware counter". The function with the highest R² is selected.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..errors import ModelingError
 from ..experiment import FloatArray
 from ..pmnf.model import Prediction
 
-# Differences of R² that rounding makes: the first of forms that fit as well is taken, the simplest.
+# Differences of R² by rounding: among functions with equal R², the first and simplest is selected.
 _ALIKE = 1e-12
 _COVERAGE = 0.90  # of intervals, as those of all models
 
 
 @dataclass(frozen=True)
 class Form:
-    """g(x) and how it is written. scale: x counts in units of the largest measured one, as exponentials need."""
+    """g(x) and its text. scale: x is relative to the largest measured value, as exponentials need."""
 
     text: str
     function: Callable[[FloatArray], FloatArray]
@@ -49,9 +49,10 @@ FORMS = (
 
 @dataclass(frozen=True)
 class Fitted:
-    """a·g(x) + b. r2: the coefficient of determination; error: standard deviation of the residuals; points: how many.
+    """The function a·g(x) + b.
 
-    largest: the largest measured x, the unit of scaled forms. mean, spread: of g at the measured points, the sum of
+    r2: the coefficient of determination; error: standard deviation of the residuals; points: their number. largest: the
+    largest measured x, the unit of scaled functions. mean, spread: mean of g at the measured points, and its sum of
     squares about the mean.
     """
 
@@ -79,17 +80,16 @@ class Fitted:
         return Prediction(max(value, 0.0), max(value - half, 0.0), max(value + half, 0.0), x > self.largest)
 
     def __str__(self) -> str:
-        """Return the function as a person writes it."""
+        """Return the function as text."""
         if not self.a:
             return f"{self.b:.4g}"
         return f"{self.a:.4g}·{self.form.text}" + (f" {'+' if self.b > 0 else '-'} {abs(self.b):.4g}" if self.b else "")
 
 
 def best_fit(x: FloatArray, y: FloatArray, forms: tuple[Form, ...] = FORMS) -> Fitted:
-    """Return the form with the highest R² at points x (N,), all above 0, with values y (N,).
+    """Return the function with the highest R² at points x > 0 (N,) with values y (N,). Section 3.3 of the APMT paper.
 
-    Section 3.3 of the APMT paper. A constant where y does not change or there is one x. Raises ModelingError without
-    points.
+    The result is a constant if y does not change or there is one x. Raises ModelingError without points.
     """
     if not x.size:
         raise ModelingError("nothing was measured that a function could be fitted to")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How counters grow by the fitting functions of the APMT paper, for comparison."""
+"""Growth of counters by the fitting functions of the APMT paper, for comparison."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Growth:
         return self.model.at(self.variables.amount(point))
 
     def __str__(self) -> str:
-        """Return the function as a person writes it; x is D / P, or 1 / P."""
+        """Return the function as text; x is D / P, or 1 / P."""
         return str(self.model)
 
 
 def growths(experiment: Experiment, variables: Variables, values: FloatArray) -> list[Growth]:
-    """Return the fitting function with the best R² (section 3.3) of each of N counters, values (N, C).
+    """Return the fitting function with the highest R² (section 3.3) for each of N counters, values (N, C).
 
-    Raises ModelingError if there are parameters that fitting functions do not know.
+    Raises ModelingError if there are parameters other than the number of processes and the problem size.
     """
     if not variables.has_amount:
         unknown = ", ".join(variables.others)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of a program: which functions are worth a model of their own (section 3.2 of the APMT paper, Fig. 2)."""
+"""Select the functions of a program that are kernels (section 3.2 of the APMT paper, Fig. 2)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .growth import Method
 from .variables import Variables, timed
 
 SHARE = 0.05
-"""Share of the time from which on a function is a kernel: the default of the paper."""
+"""A function with at least this share of the time is a kernel (default of the paper)."""
 LEAST_PROFILES = 3
-"""Profiles that kernels are identified from: "at least three" (section 3.2)."""
-# _DECREASE: a run time that falls by less than this part from the smallest to the largest number of processes does not
-# decrease. _NOTICEABLE: call paths with a smaller part of the program are too short to tell.
+"""The number of profiles that is necessary: "at least three" (section 3.2)."""
+# _DECREASE: a run time decreases if it falls by at least this part from the smallest to the largest number of
+# processes. _NOTICEABLE: the growth of call paths with a smaller part of the program is not determined.
 _DECREASE, _NOTICEABLE = 0.05, 1e-4
 
 
@@ -34,9 +34,9 @@ class KernelKind(Enum):
 
 @dataclass(frozen=True)
 class Kernel:
-    """A function, or all that are in no other kernel; paths: its call paths, in the order of the tree.
+    """A function, or the sum of all functions that are no separate kernel.
 
-    share: the largest part of the program's time that it has in a profile.
+    paths: its call paths, in the order of the tree. share: the largest part of the program's time over the profiles.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Kernel:
 
 
 def computing(experiment: Experiment) -> NDArray[np.bool_]:
-    """Return which call paths compute: no MPI, and no part of its start and end. Shape (call paths,)."""
+    """Return which call paths compute, (call paths,): all except MPI operations and the start and end of MPI."""
     tree = experiment.tree
     is_mpi = np.array([region.kind is RegionKind.MPI for region in tree.regions], dtype=bool)
     return np.asarray(~is_mpi[tree.region] & ~tree.start_and_end, dtype=bool)
@@ -55,7 +55,8 @@ def computing(experiment: Experiment) -> NDArray[np.bool_]:
 def times_of(experiment: Experiment, method: Method = "quipu") -> FloatArray:
     """Return the typical seconds per rank of every call path, shape (call paths, C).
 
-    0 where nothing was measured, and where times do not count (`timed`) unless the method is that of the paper.
+    The value is 0 without a measurement, and (except with the method of the paper) at configurations whose times are
+    not used (`timed`).
     """
     if "time" not in experiment.values or not np.nansum(experiment.values["time"]) > 0:
         raise ModelingError(f"{experiment.name}: has no time, so it has no kernels: was it measured with --counts?")
@@ -65,11 +66,11 @@ def times_of(experiment: Experiment, method: Method = "quipu") -> FloatArray:
 def identify(
     experiment: Experiment, variables: Variables, share: float = SHARE, method: Method = "quipu"
 ) -> tuple[Kernel, ...]:
-    """Return the kernels, those with the largest share first, the rest last.
+    """Return the kernels, largest share first, and the sum of the other functions last.
 
-    Functions with at least `share` of the time of a profile; those whose time does not decrease with the number of
-    processes (or, at one number of processes, decreases with no problem size: every problem of one size); and the sum
-    of all others. Raises ModelingError if there are fewer than three profiles.
+    A function is a kernel if it has at least `share` of the time of a profile, or if its time does not decrease with
+    the number of processes. With one number of processes, its time must decrease with the problem size for no other
+    parameter. Raises ModelingError if there are fewer than three profiles.
     """
     if experiment.configurations < LEAST_PROFILES:
         raise ModelingError(
@@ -103,9 +104,9 @@ def identify(
 
 
 def _decreases(experiment: Experiment, variables: Variables, times: FloatArray, use: NDArray[np.bool_]) -> bool:
-    """Whether run time decreases with P wherever all else is the same; True where only one P was measured.
+    """Return whether the run time decreases with P if all else is equal; True if only one P was measured.
 
-    use: the configurations whose times count, (C,).
+    use: the configurations whose times are used, (C,).
     """
     if variables.processes is None:
         return True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What limits a kernel, and what a developer can do about it, in words."""
+"""Describe what limits a kernel, and what a developer can do, as text."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .identify import KernelKind
 from .model import GroupPrediction, KernelPrediction, ProgramModel
 from .transfers import Transfers
 
-# From which part of the time on something is what limits, and how much of the accesses are many.
+# A part of the time above which it is the limit, and a part of the accesses that counts as many.
 _MOST, _MANY = 0.5, 0.05
-# Cycles per instruction that instructions take at most by themselves, in the mean of a function: those of a division,
-# the slowest of all, on what is in registers (Fog 2022, "Instruction tables": throughput of 4 to 8 on processors since
-# 2015). A function that takes longer waits for something that was not counted.
+# The largest mean of cycles per instruction that instructions need without waiting: the cycles of a division of
+# registers, the slowest instruction (Fog 2022, "Instruction tables": throughput of 4 to 8 on processors since 2015). A
+# function above this value waits for something that was not counted.
 _SLOWEST = 8.0
-# Work per rank that falls by less than that part of the ranks' increase does not scale.
+# The work per rank does not scale if it falls by less than this part of the increase of the ranks.
 _SCALES = 0.5
 
 
 @dataclass(frozen=True)
 class Limit:
-    """cause: a few words; advice: a sentence that says what to look at."""
+    """cause: a few words; advice: a sentence."""
 
     cause: str
     advice: str
@@ -38,7 +38,7 @@ _NOTHING = Limit("no time there", "nothing of it is executed at this point, as f
 
 
 def limit_of_kernel(model: ProgramModel, prediction: KernelPrediction, point: Mapping[str, float]) -> Limit:
-    """Return what limits a kernel at a point."""
+    """Return the limit of a kernel at a point."""
     growth = _speedup(model, prediction, point)
     kernel = prediction.model
     total = prediction.total.value
@@ -112,7 +112,7 @@ def _cycles(count: float) -> str:
 
 
 def limit_of_group(prediction: GroupPrediction, point: Mapping[str, float]) -> Limit:
-    """Return what limits operations of MPI at a point."""
+    """Return the limit of MPI operations at a point."""
     total = prediction.total.value
     if total <= 0:
         return _NOTHING
@@ -139,7 +139,7 @@ def limit_of_group(prediction: GroupPrediction, point: Mapping[str, float]) -> L
 
 
 def _speedup(model: ProgramModel, prediction: KernelPrediction, point: Mapping[str, float]) -> float | None:
-    """Return which part of the ideal speedup a kernel has from the fewest measured processes to the point."""
+    """Return the speedup of a kernel from the fewest measured processes to the point, relative to the ideal speedup."""
     name = model.variables.processes
     if name is None or prediction.kernel.kind is KernelKind.REST:
         return None

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of a program by kernels, and what it is: T_app = Σ (T_comp + BF_mem · T_mem) + BF_comm · T_comm + T_others
-(Eq. 2 of the APMT paper).
+"""The time of a program by kernels (Eq. 2 of the APMT paper).
 
-Times are those of the models of all call paths, as `quipu predict` has them: a kernel takes the sum of its call paths.
-The formulas of the paper say which part of that is computation, memory and messages. By the method of the paper they
-are the prediction themselves.
+T_app = Σ (T_comp + BF_mem · T_mem) + BF_comm · T_comm + T_others. The time of a kernel is the sum of the predictions of
+its call paths, as in `quipu predict`. The formulas of the paper divide this time into computation, memory and messages.
+With the method of the paper, the formulas are the prediction.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from .identify import SHARE, Kernel, KernelKind, computing, identify, times_of
 from .variables import Variables, variables_of
 
 NANOSECONDS = 1e9
-"""The clock where none is known: a cycle is a nanosecond then."""
+"""The clock if it is unknown: a cycle is then a nanosecond."""
 _NOTHING = Prediction(0.0, 0.0, 0.0, False)
 
 
@@ -49,10 +48,10 @@ _NOTHING = Prediction(0.0, 0.0, 0.0, False)
 class ProgramModel:
     """The models of a program.
 
-    clock: what cycles are counted in, Hz; `clock_known`, or else nanoseconds. blocking: BF_comm, the part of the time
-    of messages that is not hidden, by the network of the machine; None where none was measured. others: T_others, the
-    start and the end of MPI, which is no part of the program. ranges: measured, by parameter. models: of all call
-    paths; None by the method of the paper. here: the same on the machine that was measured on, where this is another
+    clock: unit of cycles in Hz, known if `clock_known`, otherwise nanoseconds. blocking: BF_comm, the part of the time
+    of messages that is not hidden, for the network of the machine; None if no network was measured. others: T_others,
+    the start and the end of MPI, which is no part of the program. ranges: measured, by parameter. models: of all call
+    paths; None with the method of the paper. here: the same models on the measured machine, if they predict for another
     one.
     """
 
@@ -72,17 +71,17 @@ class ProgramModel:
 
     @property
     def method(self) -> Method:
-        """Whose prediction it is."""
+        """Return the method of the prediction."""
         return "paper" if self.models is None else "quipu"
 
     def clock_at(self, point: Mapping[str, float]) -> float | None:
-        """Return what cycles take at a point, Hz; None if no clock is known."""
+        """Return the frequency of cycles at a point in Hz; None if no clock is known."""
         if self.variables.frequency is not None:
             return point[self.variables.frequency]
         return self.clock if self.clock_known else None
 
     def at(self, point: Mapping[str, float]) -> ProgramPrediction:
-        """Return the prediction at a point. Raises ModelingError if it does not fit the parameters."""
+        """Return the prediction at a point. Raises ModelingError if the point does not match the parameters."""
         if set(point) != set(self.parameters):
             known = ", ".join(self.parameters) or "none"
             raise ModelingError(f"{self.name}: the point must give a value of each parameter: {known}")
@@ -102,13 +101,13 @@ class ProgramModel:
         return ProgramPrediction(dict(point), kernels, groups, others, whole)
 
     def text(self, paths: tuple[int, ...], point: Mapping[str, float]) -> str:
-        """Return the models of the time of call paths; "" by the method of the paper."""
+        """Return the models of the time of call paths as text; "" with the method of the paper."""
         return "" if self.models is None else self.models.text("time", paths, point)
 
     def _kernel(
         self, model: KernelModel, point: Mapping[str, float], here: KernelPrediction | None
     ) -> KernelPrediction:
-        """Return the time of a kernel: that of its call paths, divided as the formulas say."""
+        """Return the time of a kernel: the sum over its call paths, divided by the formulas."""
         parts = model.compute(point), model.memory(point), model.unexplained(point)
         if self.models is None:
             return KernelPrediction(model, *parts, summed(parts))
@@ -124,7 +123,7 @@ class ProgramModel:
         return KernelPrediction(model, compute, memory, parts[2], total)
 
     def _group(self, model: GroupModel, point: Mapping[str, float], here: GroupPrediction | None) -> GroupPrediction:
-        """Return the time of operations of MPI: that of their call paths, and the waiting in it."""
+        """Return the time of MPI operations: the sum over their call paths, and the waiting part."""
         if self.models is None:
             transfer = model.transfer(point)
             return GroupPrediction(model, transfer, _NOTHING, transfer)
@@ -139,20 +138,20 @@ class ProgramModel:
 
 
 def _without(whole: Prediction, part: Prediction) -> Prediction:
-    """Return the rest of a time, as uncertain relative to it as the whole."""
+    """Return the rest of a time, with the relative uncertainty of the whole."""
     rest = max(whole.value - part.value, 0.0)
     return product(whole, rest / whole.value) if whole.value > 0 else _NOTHING
 
 
 def _divided(whole: Prediction, first: Prediction, second: Prediction) -> tuple[Prediction, Prediction]:
-    """Return two parts of a time, which are to each other as these are."""
+    """Return two parts of a time in the ratio of these two values."""
     share = first.value / (first.value + second.value) if first.value + second.value > 0 else 1.0
     return product(whole, share), product(whole, 1.0 - share)
 
 
 @dataclass(frozen=True)
 class KernelPrediction:
-    """Seconds of a rank in a kernel: T_comp, BF_mem · T_mem, what no counts explain, and their sum."""
+    """Seconds of a rank in a kernel: T_comp, BF_mem · T_mem, time that no counts explain, and their sum."""
 
     model: KernelModel
     compute: Prediction
@@ -162,13 +161,13 @@ class KernelPrediction:
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel."""
+        """Return the kernel."""
         return self.model.kernel
 
 
 @dataclass(frozen=True)
 class GroupPrediction:
-    """Seconds of a rank in operations of MPI: of the network, waiting for others, and their sum."""
+    """Seconds of a rank in MPI operations: network, waiting, and their sum."""
 
     model: GroupModel
     transfer: Prediction
@@ -178,7 +177,10 @@ class GroupPrediction:
 
 @dataclass(frozen=True)
 class ProgramPrediction:
-    """A program at a point. others: start and end of MPI, no part of the total. whole: the total, if it is known."""
+    """The prediction of a program at a point.
+
+    others: start and end of MPI, no part of the total. whole: the total, if known.
+    """
 
     point: Mapping[str, float]
     kernels: tuple[KernelPrediction, ...]
@@ -188,32 +190,32 @@ class ProgramPrediction:
 
     @property
     def compute(self) -> Prediction:
-        """Σ T_comp."""
+        """Return Σ T_comp."""
         return summed([kernel.compute for kernel in self.kernels])
 
     @property
     def memory(self) -> Prediction:
-        """Σ BF_mem · T_mem."""
+        """Return Σ BF_mem · T_mem."""
         return summed([kernel.memory for kernel in self.kernels])
 
     @property
     def unexplained(self) -> Prediction:
-        """Time of functions that no counts explain: none are known, or the functions take longer."""
+        """Return the time of functions that no counts explain."""
         return summed([kernel.unexplained for kernel in self.kernels])
 
     @property
     def communication(self) -> Prediction:
-        """BF_comm · T_comm: operations of messages and collective ones, with waiting."""
+        """Return BF_comm · T_comm: messages and collective operations, with waiting."""
         return summed([group.total for group in self.groups if group.model.group.kind is not Kind.OTHER])
 
     @property
     def other(self) -> Prediction:
-        """Operations of MPI that move no data (communicators, queries), with files."""
+        """Return the time of MPI operations that move no data (communicators, queries), or access files."""
         return summed([group.total for group in self.groups if group.model.group.kind is Kind.OTHER])
 
     @property
     def total(self) -> Prediction:
-        """T_app of a rank in seconds, without the start and the end of MPI."""
+        """Return T_app of a rank in seconds, without the start and the end of MPI."""
         if self.whole is not None:
             return self.whole
         return summed([*(kernel.total for kernel in self.kernels), *(group.total for group in self.groups)])
@@ -230,13 +232,12 @@ def model_program(
     frequency: str | None = None,
     analysis: Analysis | None = None,
 ) -> ProgramModel:
-    """Return the models of all kernels and of communication of an experiment.
+    """Return the models of all kernels and of the communication of an experiment.
 
-    clock: Hz, if it is known from the measurement; else that of the machine. processes, size, frequency: names of
-    parameters.
-    share: from which share of the time on a function is a kernel.
-    analysis: the models of the experiment (`analyze`), which are made if they are not given. method "paper": without.
-    Raises ModelingError if there are too few profiles, or no time was measured.
+    clock: Hz, if the measurement contains it; otherwise from the machine. processes, size, frequency: names of
+    parameters. share: smallest share of the time of a kernel. analysis: the models of the experiment (`analyze`); they
+    are fitted if not given. The method "paper" does not use them. Raises ModelingError if there are too few profiles,
+    or no time was measured.
     """
     models = None
     if method != "paper":
@@ -279,10 +280,10 @@ def with_machine(
     size: str | None = None,
     frequency: str | None = None,
 ) -> Analysis:
-    """Return the models of an experiment with what a description of its machine says of memory.
+    """Return the models of an experiment, with the measured memory times of a machine.
 
-    Where accesses were counted by the level that served them or by distances of reuse, they take the time that the
-    machine was measured to take. All else stays as it is. The other arguments are those of `model_program`.
+    Accesses that were counted by memory level or by reuse distance take the measured time of the machine. The other
+    arguments are those of `model_program`.
     """
     if machine is None or "time" not in experiment.of_time.values:
         return analysis
@@ -299,7 +300,7 @@ def with_machine(
 
 
 def _others(experiment: Experiment, variables: Variables, models: Models | None) -> Amount | None:
-    """Return T_others, the time of the start and the end of MPI ("fitting from P", Table 2): no problem has a say."""
+    """Return T_others, the time of the start and the end of MPI ("fitting from P", Table 2)."""
     outside = np.flatnonzero(experiment.tree.start_and_end)
     times = typical(experiment.values["time"])[outside].sum(axis=0)
     if not times.any():
@@ -310,10 +311,10 @@ def _others(experiment: Experiment, variables: Variables, models: Models | None)
 
 
 def _blocking(groups: tuple[GroupModel, ...], machine: Machine | None) -> float | None:
-    """Return BF_comm: measured time in messages over what the network takes for them (Table 2); None if unknown.
+    """Return BF_comm: measured time of messages / time of the network for them (Table 2); None if unknown.
 
-    A program spends its time in exactly one place here, so that what it hides behind computation is not in the measured
-    time of its messages: (T_mapp - T_mcomp) / T_mcomm with T_mcomm by Hockney's model of the machine.
+    The measured time of messages does not contain what computation hides, because a rank is in one call path at a time.
+    It is therefore (T_mapp - T_mcomp) of the paper. T_mcomm is Hockney's model of the machine.
     """
     network = machine.ping_pong() if machine is not None else None
     if network is None:
@@ -334,7 +335,7 @@ def _notes(
     machine: Machine | None,
     used: NDArray[np.bool_],
 ) -> tuple[str, ...]:
-    """Return notes on the models. used: the configurations whose times are in the models, shape (C,)."""
+    """Return notes on the models. used: the configurations whose times the models use, shape (C,)."""
     notes = list(experiment.notes)
     if not (dedicated := experiment.dedicated).all():
         points = f"{np.count_nonzero(~dedicated)} of {len(dedicated)} configurations"

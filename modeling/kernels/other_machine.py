@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program on another machine, from measurements on one and the descriptions of both.
+"""Predict a program on another machine, from measurements on one machine and the descriptions of both.
 
-Computation takes the same instructions and, by assumption, the same CPI: its time goes with the core frequencies.
-Memory takes the latencies of the other machine for the accesses of every level, or its times by distance of reuse.
-Messages take the α and β of the other network. Where it was not counted which level of memory served a kernel, any of
-them may set its pace: its interval reaches from the smallest to the largest of the ratios of clocks and latencies.
+Computation has the same instructions and, by assumption, the same CPI, so its time is scaled by the core frequencies.
+Memory accesses take the latencies of the other machine for each level, or its times by reuse distance. Messages take α
+and β of the other network. If accesses by level were not counted for a kernel, its interval contains the smallest and
+the largest of the ratios of clocks and latencies.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .transfers import Transfers
 
 
 def moved(model: ProgramModel, here: Machine, there: Machine) -> ProgramModel:
-    """Return the models of a program on another machine. here: that of the measurement.
+    """Return the models of a program on another machine. here: the measured machine.
 
-    Raises ModelingError if cycles of the measurement are not those of `here`.
+    Raises ModelingError if the unit of the measured cycles is not the clock of `here`.
     """
     if model.variables.frequency is not None:
         raise ModelingError(f"{model.name}: the clock is a parameter, so another machine is another value of it")
@@ -41,7 +41,7 @@ def moved(model: ProgramModel, here: Machine, there: Machine) -> ProgramModel:
 
 
 def _kernel(model: KernelModel, here: Machine, there: Machine) -> KernelModel:
-    """Scale the time of instructions by the frequencies, and take the latencies of the other machine."""
+    """Scale the time of instructions by the frequencies, and use the latencies of the other machine."""
     ratio = here.frequency / there.frequency
     ratios = [there.latency(level) / here.latency(level) for level in LEVELS if here.latency(level) > 0]
     doubt = max((abs(other / ratio - 1) for other in ratios), default=0.0)
@@ -53,7 +53,7 @@ def _kernel(model: KernelModel, here: Machine, there: Machine) -> KernelModel:
 
 
 def _part(part: Part, ratio: float, costs: Costs | None) -> Part:
-    """Scale the time of instructions; what lies further back takes what it takes there, if that was measured."""
+    """Scale the time of instructions, and use the times by reuse distance of the other machine, if measured."""
     fitted, reuse = part.fitted, part.reuse
     fitted = replace(fitted, cpi=fitted.cpi * ratio, per_unit=fitted.per_unit * ratio)
     return replace(part, fitted=fitted, reuse=replace(reuse, costs=costs) if reuse and costs else reuse)

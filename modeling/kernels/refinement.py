@@ -2,10 +2,10 @@
 """CPI and BF_mem: as measured (Eq. 3, 4 and Table 2 of the APMT paper), and refined (Eq. 5, 6).
 
 Eq. 5, CPI = CPI_core + BF_mem · T_mem, holds at every measured configuration. The paper solves it at two clock
-frequencies (Eq. 6); here all configurations count, of several problem sizes and, where the clock of the cores is a
-parameter, frequencies, by least squares with CPI_core and BF_mem not below 0. Both sides are multiplied by
-instructions / f: time = instructions · CPI_core / f + BF_mem · T_mem. Eq. 6 calls the gradient CPI_core; by Eq. 5 and
-Fig. 10 the gradient over T_mem is BF_mem, and CPI_core the intercept.
+frequencies (Eq. 6). Here all configurations are used (problem sizes and, if the clock is a parameter, frequencies), by
+least squares with nonnegative CPI_core and BF_mem. Both sides are multiplied by instructions / f: time = instructions ·
+CPI_core / f + BF_mem · T_mem. Eq. 6 calls the slope CPI_core; by Eq. 5 and Fig. 10, the slope over T_mem is BF_mem, and
+CPI_core the intercept.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ _NORMAL_90 = 1.645  # half of a 90 % interval, in standard deviations
 # What the kernel, or the program, says weighs so much beside a part's own configurations: it decides what these leave
 # open.
 _PULL = 1e-2
-# Times by distance of reuse are those of loads that do not wait for each other, beside nothing else: BF_mem is about 1,
-# give or take as much, before it is measured. Times differ by this part for other reasons (repetitions on machines that
-# are shared, docs/kernels.md).
+# Times by reuse distance were measured with independent loads and no computation. The prior of BF_mem is therefore 1,
+# with this standard deviation; times of repetitions on shared machines differ by the second number (docs/kernels.md).
 UNHIDDEN, _SCATTER = 1.0, 0.03
 DOUBT = _NORMAL_90 * 1.0  # half of its 90 % interval, as part of it
 # Something besides instructions must make the residual that much smaller, and that must be noticeable without it.
 _BETTER, _NOTICEABLE = 0.5, 0.01
-# Configurations from which on two kinds of effort can be separated.
+# Configurations that are necessary to separate two kinds of effort.
 _LEAST = 3
 
 
@@ -40,9 +39,9 @@ _LEAST = 3
 class CpiAndBlocking:
     """cpi: cycles per instruction, in computation only. blocking: BF_mem (Eq. 3).
 
-    per_unit: seconds per unit of further effort, unit: which that is; 0 and "" if there is none. residual: root mean
-    square of the relative differences from measured time; uncertainty: half of the 90 % interval of times, as part of
-    them. doubt: the same of BF_mem, where distances of reuse say more than was measured.
+    per_unit: seconds per unit of further effort, unit: its name; 0 and "" if there is none. residual: root mean square
+    of the relative residuals; uncertainty: half of the 90 % interval of times, relative to them. doubt: the same for
+    BF_mem, if reuse distances at the point exceed the measured ones.
     """
 
     cpi: float
@@ -55,7 +54,7 @@ class CpiAndBlocking:
 
 
 UNKNOWN = CpiAndBlocking(0.0, 0.0, 0.0, "", 0.0, 0.0)
-"""Of what has no instructions."""
+"""Return the result for call paths without instructions."""
 
 
 def deviation(cpi: FloatArray) -> float:
@@ -64,9 +63,9 @@ def deviation(cpi: FloatArray) -> float:
 
 
 def from_stalls(counts: Counts, latencies: Mapping[str, float], clocks: FloatArray) -> CpiAndBlocking:
-    """Return CPI of what did not stall, and BF_mem = T_stall / T_mem (Eq. 3), means over the configurations.
+    """Return CPI without stalls, and BF_mem = T_stall / T_mem (Eq. 3), as means over the configurations.
 
-    The counts have instructions, levels and stalls. latencies: seconds. clocks: Hz, (C,).
+    The counts contain instructions, levels and stalls. latencies: seconds. clocks: Hz, (C,).
     """
     memory = counts.memory_time(latencies)
     assert counts.instructions is not None and counts.stalls is not None
@@ -89,9 +88,10 @@ def refined(
 ) -> CpiAndBlocking:
     """Return CPI_core and BF_mem (Eq. 5) by least squares over configurations, of one part or of several together.
 
-    latencies: seconds of each level. clocks: Hz, (C,). drawn_to: what decides where configurations differ too little.
-    Where no memory time is known, CPI is the median over the configurations (section 3.3: the mean), unless further
-    effort explains the time much better, as calls, or bytes that few instructions move; method "paper": CPI alone.
+    latencies: seconds of each level. clocks: Hz, (C,). drawn_to: the prior, which decides if configurations differ too
+    little. Without known memory times, CPI is the median over the configurations (section 3.3: the mean), unless
+    further effort explains the time much better (calls, or bytes that few instructions move). The method "paper" only
+    uses CPI.
     """
     rows = [one for one in counts if one.instructions is not None and one.time.any()]
     if not rows:
@@ -106,7 +106,7 @@ def refined(
     instructions, memory, time = instructions[use], memory[use], time[use]
     by_distance = all(one.waits is not None for one in rows)
     if not memory.any() and not by_distance:
-        # The median: a configuration that other programs disturbed says nothing of the others.
+        # The median, so that one disturbed configuration does not change the others.
         mean = float((np.mean if method == "paper" else np.median)(time * clock / instructions))
         plain = _with_errors(mean, 0.0, 0.0, "", instructions * mean / clock, time, 1)
         if method == "paper" or len(rows) > 1:
@@ -127,7 +127,7 @@ def refined(
     if not by_distance:
         return fitted
     if len(rows) == 1:
-        # What computation is left for instructions and something else to explain.
+        # The time of computation that instructions and further effort have to explain.
         rest = replace(rows[0], time=np.maximum(rows[0].time - UNHIDDEN * rows[0].memory_time(latencies), 0.0))
         other = _with_further(rest, use & (rest.time > 0), fitted, clocks)
         if other is not fitted:
@@ -144,10 +144,10 @@ def _least_squares(columns: FloatArray, wanted: FloatArray) -> FloatArray:
 
 
 def _scatter_of(columns: FloatArray) -> float:
-    """Return by which part times differ for reasons that no coefficient explains: as they do usually, or more.
+    """Return the relative deviation of times that no coefficient explains: the usual one, or more.
 
-    If the best fit leaves more, so much is not known of each time (Birge 1932, "The calculation of errors by the method
-    of least squares"). columns: instructions and memory, per time, (C, 2).
+    If the residual of the best fit is larger, it is the error of each time (Birge 1932, "The calculation of errors by
+    the method of least squares"). columns: instructions and memory, per time, (C, 2).
     """
     freedom = len(columns) - columns.shape[1]
     if freedom < 1:
@@ -157,10 +157,7 @@ def _scatter_of(columns: FloatArray) -> float:
 
 
 def _with_further(counts: Counts, use: NDArray[np.bool_], plain: CpiAndBlocking, clocks: FloatArray) -> CpiAndBlocking:
-    """Return the fit to instructions and one further kind of effort, if that is much better than `plain`.
-
-    clocks: Hz, of all configurations.
-    """
+    """Return the fit to instructions and one further effort, if it is much better than `plain`. clocks: Hz, (C,)."""
     if plain.residual < _NOTICEABLE or int(use.sum()) < _LEAST:
         return plain
     assert counts.instructions is not None

@@ -161,7 +161,7 @@ def _interpolated(known: FloatArray, part: FloatArray, misses: FloatArray) -> Fl
 
 @dataclass(frozen=True)
 class ReuseTime:
-    """T_mem at any amount of work. growth: of accesses. amounts: (C,); powers: of each configuration, (C, S)."""
+    """T_mem at any amount of work. growth: growth of accesses. amounts: (C,); powers: of each configuration, (C, S)."""
 
     reuse: Reuse
     costs: Costs
@@ -173,7 +173,8 @@ class ReuseTime:
     def at(self, point: Mapping[str, float]) -> tuple[Prediction, Prediction]:
         """Return T_mem at a point, per rank in seconds, in two parts, from the nearest configuration.
 
-        The first part has the distances of this configuration, the second part is the addition by longer distances.
+        The first part is T_mem with the distances of this configuration, the second part the addition by longer
+        distances.
         """
         amount = self.variables.amount(point)
         near = int(np.argmin(np.abs(np.log(self.amounts / amount)) - 1e-9 * np.log(self.amounts)))
@@ -197,5 +198,5 @@ def _between(beyond: FloatArray) -> FloatArray:
 
 
 def _crossing(ratios: FloatArray, level: float) -> float:
-    """Return the logarithm of the size at which a falling curve has this level."""
+    """Return the logarithm of the size at which a falling curve has this value."""
     return float(np.interp(-level, -ratios, np.log(SIZES)))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The roofline of kernels: how fast they compute, and what the memory and the processor allow (Williams et al. 2009).
+"""The roofline of kernels: their speed, and the limits by memory and processor (Williams et al. 2009).
 
-A kernel that does F floating-point operations and moves B bytes in a time t computes F/t at an intensity of F/B. It can
-compute no faster than the processor does, nor than its intensity times the bandwidth of the memory.
+A kernel with F floating-point operations and B moved bytes in a time t has the speed F/t and the intensity F/B. Its
+speed is limited by the speed of the processor, and by its intensity times the memory bandwidth.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ _USUAL_LINE = 64  # bytes, of machines whose caches are not known
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What one core of a machine does at most: flops per second, 0: not measured; bytes per second by name of a roof.
+    """The limits of one core of a machine.
 
-    "memory, all cores": of each core while all read; "memory, one core": of a core alone.
+    Flops per second (0: not measured), and bytes per second by name: "memory, all cores" for each core while all cores
+    read; "memory, one core" for a core alone.
     """
 
     flops: float
     bandwidths: Mapping[str, float]
 
     def at(self, intensity: float) -> float:
-        """Return the flops per second that the memory, read by all cores, and the processor allow at an intensity."""
+        """Return the flops per second that the processor, and the memory read by all cores, allow at an intensity."""
         of_memory = min(self.bandwidths.values()) * intensity
         return min(of_memory, self.flops) if self.flops else of_memory
 
 
 @dataclass(frozen=True)
 class Spot:
-    """A kernel at a point, of one rank: flops, bytes that move, seconds."""
+    """A kernel at a point, on one rank: flops, moved bytes, seconds."""
 
     name: str
     flops: float
@@ -60,9 +61,9 @@ class Spot:
 class Roofline:
     """Kernels with floating-point operations, the longest first, and ceilings.
 
-    at: at the point that was asked for; measured: the same kernels at the measured point that is nearest to it.
-    from_memory: bytes are those of lines from memory; else those of all loads and stores, which caches serve, too.
-    unmoved: kernels at the point of which nothing comes from memory, so that they have no intensity.
+    at: at the requested point; measured: at the nearest measured point. from_memory: bytes are lines from memory;
+    otherwise bytes of all loads and stores, most of which caches serve. unmoved: kernels without bytes from memory at
+    the point, which have no intensity.
     """
 
     ceilings: Ceilings
@@ -72,7 +73,7 @@ class Roofline:
     unmoved: tuple[Spot, ...] = ()
 
     def part(self, spot: Spot) -> float | None:
-        """Return what a kernel reaches of what the ceilings allow; None where caches may serve what it moves."""
+        """Return the speed of a kernel relative to the ceilings; None if caches may serve its bytes."""
         return spot.rate / self.ceilings.at(spot.intensity) if self.from_memory else None
 
 
@@ -89,7 +90,8 @@ def ceilings_of(machine: Machine) -> Ceilings | None:
 def roofline(model: ProgramModel, machine: Machine, point: Mapping[str, float]) -> Roofline | None:
     """Return the roofline of the kernels of a program at a point.
 
-    None without a measured bandwidth, or without floating-point operations, and by the method of the paper.
+    The result is None without a measured bandwidth, without floating-point operations, and with the method of the
+    paper.
     """
     ceilings = ceilings_of(machine)
     if ceilings is None or model.models is None or "flops" not in model.models.analysis.metrics:
@@ -108,7 +110,7 @@ def roofline(model: ProgramModel, machine: Machine, point: Mapping[str, float]) 
 
 
 def _spots(model: ProgramModel, models: Models, point: Mapping[str, float], moved: Mapping[str, float]) -> list[Spot]:
-    """Return the kernels at a point that have flops and more than next to no time, the longest first."""
+    """Return the kernels at a point with flops and a noticeable time, the longest first."""
     found = []
     for kernel in model.at(point).kernels:
         if kernel.kernel.kind is KernelKind.REST:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which part of all accesses a level of memory serves, at problem sizes that were not measured.
+"""Predict which part of all accesses a memory level serves, at problem sizes that were not measured.
 
-The accesses of a program grow as its effort does. The part of them that a level serves changes in steps, where data no
-longer fit: no function of the size fits a step and goes on sensibly behind it. So the parts are interpolated over the
-amount of work of a process, and beyond the measured amounts they stay as they were last.
+Accesses grow like effort. The part that a level serves changes in steps, when data exceed a cache, and no smooth
+function fits a step. The parts are therefore interpolated over the amount of work of a process. Beyond the measured
+amounts they are constant.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from .variables import Variables
 
 @dataclass(frozen=True)
 class Served:
-    """accesses: of all levels together. amounts: D / P, ascending, all different; parts: 0 to 1, of this level
-    there.
+    """accesses: sum over all levels.
+
+    amounts: D / P, ascending, all different; parts: 0 to 1, the part of this level.
     """
 
     accesses: Amount
@@ -31,7 +32,7 @@ class Served:
     variables: Variables
 
     def at(self, point: Mapping[str, float]) -> Prediction:
-        """Return how many accesses the level serves at a point, with their 90 % interval."""
+        """Return the number of accesses that the level serves at a point, with its 90 % interval."""
         amount = np.log(self.variables.amount(point))
         part = float(np.interp(amount, np.log(self.amounts), self.parts))
         return product(self.accesses.at(point), part)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which parameters of an experiment are the number of processes and the problem size (section 3.1 of the APMT
-paper).
-"""
+"""Find the parameters with the number of processes and the problem size (section 3.1 of the APMT paper)."""
 
 from __future__ import annotations
 
@@ -22,9 +20,10 @@ _LOWEST_CLOCK = 1e6  # Hz
 
 @dataclass(frozen=True)
 class Variables:
-    """Names of parameters, None if there is no such: processes P, and size D, that of the problem of all processes.
+    """Names of parameters; None if there is none.
 
-    others: further parameters, which only models in normal form know. frequency: the clock of the cores in Hz.
+    processes: P; size: D, the size of the whole problem; frequency: clock of the cores in Hz. others: further
+    parameters, which only models in normal form contain.
     """
 
     processes: str | None
@@ -42,7 +41,7 @@ class Variables:
         return np.array([self.amount(dict(zip(names, row, strict=True))) for row in points.tolist()])
 
     def number(self, point: Mapping[str, float]) -> float:
-        """Return the number of processes, 1 if it is no parameter."""
+        """Return the number of processes; 1 if it is no parameter."""
         return point[self.processes] if self.processes else 1.0
 
     def numbers(self, names: tuple[str, ...], points: FloatArray) -> FloatArray:
@@ -50,23 +49,23 @@ class Variables:
         return np.array([self.number(dict(zip(names, row, strict=True))) for row in points.tolist()])
 
     def clocks(self, names: tuple[str, ...], points: FloatArray, clock: float) -> FloatArray:
-        """Return what cycles take at points, Hz, (C,): the clock of the cores if it is a parameter, else `clock`."""
+        """Return the frequency of cycles at points in Hz, (C,). `clock` is used if the frequency is no parameter."""
         if self.frequency is None:
             return np.full(len(points), clock)
         return np.asarray(points[:, names.index(self.frequency)], dtype=np.float64)
 
     @property
     def has_amount(self) -> bool:
-        """Whether the amount of work says all there is to know of a configuration."""
+        """Return whether the amount of work determines a configuration."""
         return not self.others
 
 
 def variables_of(
     experiment: Experiment, processes: str | None = None, size: str | None = None, frequency: str | None = None
 ) -> Variables:
-    """Return the variables of an experiment: as named, or as the names and the measured communicators say.
+    """Return the variables of an experiment: as given, or from the names of parameters and the measured communicators.
 
-    Raises ModelingError if the experiment has no parameter that is named, or one cannot be what it is named as.
+    Raises ModelingError if the experiment has no parameter with a given name, or if the parameter is unsuitable.
     """
     names = experiment.parameters
     for wanted in (processes, size, frequency):
@@ -90,7 +89,7 @@ def variables_of(
 
 
 def _processes(experiment: Experiment, names: list[str]) -> str | None:
-    """Return the parameter that is the number of processes: as large as the largest communicator, or called so."""
+    """Return the parameter that equals the size of the largest communicator, or has a suitable name."""
     sizes = experiment.values.get("comm_size")
     if sizes is not None and len(experiment.tree):
         largest = np.nan_to_num(sizes).max(axis=(0, 2))
@@ -102,7 +101,7 @@ def _processes(experiment: Experiment, names: list[str]) -> str | None:
 
 
 def timed(experiment: Experiment) -> NDArray[np.bool_]:
-    """Return the configurations whose times count, (C,): those with a processor for each rank, if they are enough."""
+    """Return the configurations whose times are used, (C,): not oversubscribed ones, if there are enough others."""
     dedicated = experiment.dedicated
     every = np.ones_like(dedicated)
     return dedicated if enough_dedicated(experiment, every) else every

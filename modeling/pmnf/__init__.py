@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Empirical models in performance model normal form (PMNF) of any number of parameters.
 
-data: preparation of values and points; hypotheses: which there are; fit: least squares over hypotheses × call paths;
-proposers: candidates; criterion: which of them to choose; uncertainty, doubt: what stays open, in numbers and words;
-posterior: that of a batch until somebody asks;
-calibration: all constants; options; counts, batch, modeler: the pipeline.
-Models are plain values: evaluate, add, print, write as JSON.
+data: preparation of values and points; hypotheses: the library of terms; fit: least squares over hypotheses × call
+paths; proposers: candidates; criterion: selection among candidates; uncertainty, doubt: remaining uncertainty as
+numbers and text; posterior: computed for a batch on request; calibration: all constants; options; counts, batch,
+modeler: the pipeline. Models are plain values: evaluate, add, print, write as JSON.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of call paths that were measured and executed at the same points."""
+"""Model call paths that were measured and executed at the same points."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ _Flags = NDArray[np.bool_]
 
 
 def of_another_formula(name: str) -> str:
-    """Return the note of a model of counts without the points of one process, or one of anything else."""
+    """Return the note of a model of counts without the points x = 1 of a parameter."""
     return f"without {name}=1, which follows another formula"
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Call paths that were measured at the same points.
+    """Call paths that were measured at the same points. effort: whether these are counts.
 
-    effort: whether these are counts; exact_only: those that are not exact stay constants.
+    exact_only: models that are not exact stay constants.
     """
 
     points: FloatArray
@@ -107,7 +107,7 @@ class Batch:
         return models[:paths], dict(zip(missed.tolist(), models[paths:], strict=True))
 
     def _constants(self) -> list[Model]:
-        """Return constants: there is one configuration, or one value of each parameter."""
+        """Return constants, because there is one configuration, or one value of each parameter."""
         points, repetitions, names = self.points, self.repetitions, self.names
         many = "one configuration" if points.shape[0] == 1 else f"{points.shape[0]} configurations"
         notes = (*self.notes, f"constant by necessity: measured in {many}, how it grows is not known")
@@ -123,7 +123,7 @@ class Batch:
         ]
 
     def _without_one(self, parameter: int, models: list[Model]) -> None:
-        """Put models of the points without x=1 in place of those they are better than."""
+        """Replace models by models of the points without x = 1, if these are better."""
         others = without_one(self.points, parameter)
         if others is None:
             return
@@ -151,9 +151,7 @@ class Batch:
                     models[path] = model
 
     def _noisy(self, points: FloatArray, tables: Tables) -> tuple[Pool, Tables, FloatArray]:
-        """Return the hypotheses of a cost, by the criterion that the options name, the tables of their terms, and the
-        weights (N, C) of values.
-        """
+        """Return the hypotheses of a cost, their tables of terms, and the weights (N, C) of values."""
         values, options = self.repetitions.centre, self.options
         if options.selector == "extra-p":
             rule = SampleSmape(tables, values)
@@ -170,7 +168,7 @@ class Batch:
         return pool, tables, criterion.weights
 
     def _thorough(self, points: FloatArray, criterion: Evidence, pool: Pool) -> Pool:
-        """Return the pool with what a thorough search finds of what none of its hypotheses explains, without lines."""
+        """Return the pool with hypotheses of a thorough search for unexplained call paths, without lines."""
         rows = misfit(pool, criterion)
         if not (rows.any() and scattered(points)):
             return pool
@@ -178,10 +176,11 @@ class Batch:
         return merge([pool, choose(sums, criterion, NOISY_POOL)], NOISY_POOL)
 
     def _richer(self, points: FloatArray, criterion: Evidence, pool: Pool) -> tuple[Pool, Tables]:
-        """Return the pool with richer hypotheses of call paths that it does not explain, and what is predicted first.
+        """Return the pool with richer hypotheses of unexplained call paths, and the first hypothesis of each.
 
-        Also returned are the tables of its terms: powers between those of the library may be as likely.
-        Where nothing explains the values posterior weights are no probabilities, and the likeliest form stays first.
+        The tables of its terms are also returned, because they may contain powers between those of the library. If no
+        hypothesis explains the values, posterior weights are no probabilities, and the likeliest hypothesis stays
+        first.
         """
         beyond = make_tables(further(points), self.options.library)
         found = pool = with_exact(points, beyond, criterion, self.repetitions, pool)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From fitted hypotheses (arrays) to models (values), with their quality and their uncertainty."""
+"""Convert fitted hypotheses (arrays) to models (values), with their quality and their uncertainty."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def build_models(
 ) -> list[Model]:
     """Return the models of call paths whose hypotheses are in `pool`, best first.
 
-    `varying` are the parameters that the hypotheses are about, a subset of `names`; weighed: whether the criterion
-    gives hypotheses posterior weights.
+    `varying` are the parameters of the hypotheses, a subset of `names`; weighed: whether the criterion gives hypotheses
+    posterior weights.
     """
     values = repetitions.centre
     if not effort:
@@ -59,7 +59,7 @@ def build_models(
     certain = exact & (not exact.any() or not open_parameters(points))
     rows = np.flatnonzero(~certain)
     known = points, (variance * len(points) / counted)[rows], values[rows]
-    # counts have no noise: all that they deviate by is of other functions, or of the data, and another one may, too
+    # Counts have no noise: deviations come from another function, or from the data.
     lacking = variance if effort else lack_of_fit(pool.residual[:, 0], repetitions, len(points), width)
     covariance = joint_covariance(design[rows], best[rows], *known, lacking=lacking[rows])
     unscaled = pool.coefficients.copy()
@@ -99,12 +99,11 @@ def build_models(
 
 
 def median_first(pool: Pool, tables: Tables, explained: NDArray[np.bool_]) -> Pool:
-    """Return the pool with that hypothesis first that predicts the median of the posterior one step out.
+    """Return the pool in which the hypothesis that predicts the posterior median one step out comes first.
 
-    That is for the call paths whose values are `explained` (N,) by hypotheses, so that they have posterior weights.
-    Where the posterior is split between forms the likeliest one may be at the edge of what they predict together. A
-    constant that is the likeliest stays first with less weight: it has all the others, of which each follows the noise
-    in its own way, on one side, so that their median one step out is far off further out.
+    This applies to call paths whose values are `explained` (N,) by hypotheses. If the posterior is divided between
+    several forms, the likeliest form may be at the edge of their predictions. A constant stays first with a smaller
+    weight: all other hypotheses follow the noise in one direction, so their median would be biased.
     """
     shares = _kept_weights(pool)
     constant = (pool.specification[:, 0] < 0).all(axis=(1, 2))
@@ -123,7 +122,7 @@ def median_first(pool: Pool, tables: Tables, explained: NDArray[np.bool_]) -> Po
 
 
 def _kept_weights(pool: Pool) -> FloatArray:
-    """Return the posterior weights (N, P) of hypotheses, of those that have enough of it to be kept."""
+    """Return the posterior weights (N, P) of hypotheses, 0 for those below the smallest weight."""
     shares = posterior_weights(pool.score)
     shares = np.where(shares >= LEAST_WEIGHT, shares, 0.0)
     result: FloatArray = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
@@ -131,21 +130,21 @@ def _kept_weights(pool: Pool) -> FloatArray:
 
 
 def _one_step_out(tables: Tables, pool: Pool) -> FloatArray:
-    """Return what hypotheses predict at twice all values, (N, P)."""
+    """Return the predictions of hypotheses at twice all values, (N, P)."""
     terms = pool.coefficients[:, :, 1:] * tables.further(pool.specification) / tables.divisor(pool.specification)
     result: FloatArray = pool.coefficients[:, :, 0] + terms.sum(axis=2)
     return result
 
 
 def whole_coefficients(coefficients: FloatArray) -> FloatArray:
-    """Return coefficients of exact counts with the rounding errors of whole numbers taken off."""
+    """Return coefficients of exact counts without rounding errors."""
     rounded = np.round(coefficients)
     near = np.abs(coefficients - rounded) <= WHOLE_COEFFICIENT * np.abs(rounded)
     return np.where(near, rounded, coefficients)
 
 
 def _real(specification: Specification, coefficients: FloatArray) -> NDArray[np.bool_]:
-    """Return which products (..., K) are terms: they have a factor and a coefficient (..., 1 + K) other than 0."""
+    """Return which products (..., K) are terms: they contain a factor, and their coefficient (..., 1 + K) is not 0."""
     result: NDArray[np.bool_] = (specification >= 0).any(axis=-1) & (coefficients[..., 1:] != 0.0)
     return result
 
@@ -168,7 +167,7 @@ def qualities(values: FloatArray, fitted: FloatArray, left_out: FloatArray, widt
 
 
 def relative_errors(tables: Tables, pool: Pool, repetitions: Repetitions) -> FloatArray:
-    """Return the root mean squares (N,) of relative errors of the best hypotheses, as their models have them."""
+    """Return the root mean squares (N,) of the relative errors of the best hypotheses."""
     design = with_constant(tables.design(pool.specification[:, 0]))
     return _rms_relative(repetitions.centre, np.einsum("nkc,nk->nc", design, pool.coefficients[:, 0]))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of counts: exact where possible, within rounding where that explains them, else the likeliest.
+"""Model counts: exactly if possible, within rounding if this explains them, otherwise by the likeliest function.
 
-Each step proposes candidates for the call paths that the steps before it could not explain.
+Each step proposes candidates for the call paths that the previous steps do not explain.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def model_counts(
 ) -> tuple[Pool, _Flags]:
     """Return the best models of the counts of N call paths at `points` (C, m), and which (N,) are exact.
 
-    exact_only: all that are not exact stay constants.
+    exact_only: models that are not exact stay constants.
     """
     values = repetitions.centre
     parameters = range(points.shape[1])
@@ -85,10 +85,10 @@ def model_counts(
 
 
 def _near_exact(points: FloatArray, tables: Tables, repetitions: Repetitions, rounded: RoundedSums) -> Pool:
-    """Return models of counts that no sum reproduces: within rounding where possible, else the likeliest."""
+    """Return models of counts that no sum reproduces: within rounding if possible, otherwise the likeliest."""
     values = repetitions.centre
     rounding = Rounding(points, tables, values)
-    alike = ~repetitions.differ  # what chance changes is not rounded
+    alike = ~repetitions.differ  # random counts are not rounded values of a function
     found = choose(rounded.propose(values[alike]), Rounding(points, tables, values[alike]), COUNT_POOL)
     pool = _relative(spread(found, alike), tables, values)
     known = np.isfinite(pool.score[:, 0])
@@ -103,10 +103,10 @@ def _near_exact(points: FloatArray, tables: Tables, repetitions: Repetitions, ro
 
 
 def _likely(points: FloatArray, tables: Tables, repetitions: Repetitions) -> tuple[Pool, FloatArray]:
-    """Return the likeliest models of counts (N, C) that deviate, and the weights (N, C) of these.
+    """Return the likeliest models of counts (N, C) that deviate, and their weights (N, C).
 
-    Where a parameter has no effect at all, one of its values is enough: others are no evidence, and no test of what is
-    left out.
+    If a parameter has no effect, one of its values is enough: the others add no evidence, and do not test errors of
+    left-out points.
     """
     values, everywhere = repetitions.centre, _all(points)
     parts: list[tuple[_Flags, Pool]] = []
@@ -148,7 +148,7 @@ def _likely_of(points: FloatArray, tables: Tables, repetitions: Repetitions, spa
 
 
 def _relative(pool: Pool, tables: Tables, values: FloatArray) -> Pool:
-    """Return the pool of fits to `values` (N, C) in counts with residuals as parts of the values, as others have."""
+    """Return the pool of fits to `values` (N, C) in counts, with relative residuals."""
     fitted = np.einsum("npkc,npk->npc", with_constant(tables.design(pool.specification)), pool.coefficients)
     size = np.maximum(np.abs(values), 1.0)[:, None]
     relative = np.sqrt((((values[:, None] - fitted) / size) ** 2).mean(axis=2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the descriptions of coefficients are that loops have: small whole numbers and small fractions are short."""
+"""Compute the length of descriptions of coefficients of loops: small whole numbers and small fractions are short."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import math
 from .calibration import LOOP_DENOMINATOR
 from .grids.calibration import GRID_BITS, GRID_FRACTION, GRID_FUNCTION, GRID_NEGATIVE
 
-# What is off by less, relatively, is rounding.
+# Smaller relative differences are rounding.
 _WHOLE = 1e-7
 
 
 def length_of(coefficient: float) -> float:
-    """Return the length of a function with this coefficient, inf if that is no fraction as loops have.
+    """Return the length of the description of a coefficient; inf if it is no fraction of loops.
 
-    Rissanen, Modeling by shortest data description (Automatica 14, 1978), as sums of functions of a process grid have
-    it: the bits of the odd part, what a fraction and a sign add.
+    The length is the number of bits of the odd part, plus lengths for a fraction and a sign (Rissanen, Modeling by
+    shortest data description, Automatica 14, 1978), as for functions of a process grid.
     """
     part = round(LOOP_DENOMINATOR * coefficient)
     if not part or abs(part - LOOP_DENOMINATOR * coefficient) > _WHOLE * abs(part):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of more parameters than can be searched together: of those that explain most of the values.
+"""Model more parameters than can be searched together, by the parameters that explain most of the values.
 
 The number of forms grows faster than exponentially with the parameters (partitions of all their subsets: 203 with five,
-21147 with eight), and so do time and memory. So each call path is modeled in a bounded number of its parameters.
+21147 with eight), and so do time and memory. Each call path is therefore modeled in a limited number of parameters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .model import Model
 from .model.model import covariance_in
 
 MOST_PARAMETERS = 5
-"""Parameters that are searched together: seconds of a processor for a call path whose values no form explains."""
+"""Number of parameters that are searched together: seconds of processor time for a call path that no form explains."""
 _NEGLIGIBLE = 1e-9
 _EXACT = 1e-3  # percent
 
@@ -24,9 +24,9 @@ _EXACT = 1e-3  # percent
 def influential(points: FloatArray, values: FloatArray) -> tuple[int, ...]:
     """Return the columns of the parameters that explain most of the values, at most `MOST_PARAMETERS`, in their order.
 
-    points: (C, m); values: (C,), NaN where not measured. Each parameter counts with its logarithm and itself, one after
-    the other by how much more of the squares they explain (orthogonal matching pursuit; Pati et al., 1993): of the
-    logarithms of values, where all are above 0.
+    points: (C, m); values: (C,), NaN where not measured. Parameters and their logarithms are selected one after the
+    other, by how much more of the squares they explain (orthogonal matching pursuit; Pati et al., 1993). If all values
+    are positive, their logarithms are used.
     """
     varied = [at for at in range(points.shape[1]) if np.ptp(points[:, at]) > 0]
     if len(varied) <= MOST_PARAMETERS:
@@ -53,7 +53,7 @@ def influential(points: FloatArray, values: FloatArray) -> tuple[int, ...]:
 
 
 def _columns(values: FloatArray) -> FloatArray:
-    """Return a parameter and its logarithm, (C, 2), each with mean 0 and the same size."""
+    """Return a parameter and its logarithm, (C, 2), with mean 0 and equal norms."""
     both = np.column_stack([values, np.log(np.where(values > 0, values, 1.0))])
     both = both - both.mean(axis=0)
     size = np.sqrt((both**2).sum(axis=0))
@@ -62,7 +62,7 @@ def _columns(values: FloatArray) -> FloatArray:
 
 
 def _explained(columns: FloatArray, basis: FloatArray, rest: FloatArray) -> float:
-    """Return by how much the squares of what is left shrink with further columns."""
+    """Return by how much further columns reduce the squared residuals."""
     further = columns - basis @ (basis.T @ columns)
     left, sizes, _ = np.linalg.svd(further, full_matrices=False)
     along = left[:, sizes > 1e-6].T @ rest
@@ -70,7 +70,7 @@ def _explained(columns: FloatArray, basis: FloatArray, rest: FloatArray) -> floa
 
 
 def in_all(model: Model, names: tuple[str, ...], ranges: tuple[tuple[float, float], ...]) -> Model:
-    """Return a model of some parameters as one of all, with a note that names those that were not searched.
+    """Return a model of some parameters as a model of all, with a note that names the others.
 
     ranges: the measured values of all parameters.
     """

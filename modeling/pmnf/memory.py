@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of temporary arrays stays with the process."""
+"""Keep the memory of temporary arrays in the process."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from functools import cache
 
 import numpy as np
 
-# A little less than the largest block that changes the threshold, 32 MiB (mallopt(3), M_MMAP_THRESHOLD).
+# Slightly less than 32 MiB, the largest block that changes the threshold (mallopt(3), M_MMAP_THRESHOLD).
 KEPT_BYTES = 31 << 20
 
 
 @cache
 def keep_freed_memory() -> None:
-    """Let the process keep what it frees up to some size, in place of giving it back after each temporary array.
+    """Let the C library keep freed memory up to some size, instead of returning it after each temporary array.
 
-    When the GNU C library frees a block that it has from the system it takes blocks up to that size from its own heap
-    from then on, and gives back free memory at the end of the heap only beyond twice that size. Without it a sixth of
-    the time of modeling goes into pages that are given back and taken again. The block is never written to, so that it
-    takes no memory; other C libraries do what they always do.
+    If the GNU C library frees a block that it has mapped, it takes blocks up to that size from its heap from then on,
+    and only returns free memory at the end of the heap beyond twice that size. Otherwise a sixth of the time of
+    modeling goes into pages that are returned and mapped again. The block is never written, so it takes no memory.
+    Other C libraries are not affected.
     """
     np.empty(KEPT_BYTES, dtype=np.uint8)

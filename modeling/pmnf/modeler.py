@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From measurements of many call paths to one model each."""
+"""Fit one model to the measurements of each of many call paths."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def fit_models(
     """Return a model, or the reason why there is none, for each of N call paths.
 
     points: (C, m) configurations, columns as `parameters`; values: (N, C, R) repetitions, NaN where not measured.
-    executed: (N, C) where the call path was executed at all; without it, a value of 0 in all repetitions counts
-    as not executed. Models are fitted to the configurations where a call path was measured and executed.
-    Effort is modeled exactly where possible, cost by relative least squares. Raises ModelingError if the shapes
-    do not fit each other or parameter values cannot be used.
+    executed: (N, C) where the call path was executed; without it, a value of 0 in all repetitions counts as not
+    executed. Models are fitted to the configurations at which a call path was measured and executed. Effort is modeled
+    exactly if possible, cost by relative least squares. Raises ModelingError if the shapes do not match or parameter
+    values cannot be used.
     """
     return fit_with_doubt(points, values, metric, parameters, options, executed).models
 
@@ -64,13 +64,12 @@ def fit_counts(
     executed: Sequence[_Flags] | None = None,
     what: str = "",
 ) -> list[list[Model | NoModel]]:
-    """Return the models of the counts of several metrics, those of each as `fit_models` has them, but sooner.
+    """Return the models of the counts of several metrics, as `fit_models` does for each, but faster.
 
-    counts: of each metric (N, C, R), where N may differ; executed: of each (N, C), None as in `fit_models`.
-    what: of the progress, if it is to be said.
-    Call paths that count the same, in one metric or another, are modeled once, and all others together. Only process
-    grids are sought for each metric by itself: the grid that most of its call paths follow is preferred.
-    Raises ModelingError as `fit_models` does.
+    counts: of each metric (N, C, R), where N may differ; executed: of each (N, C), None as in `fit_models`. what: title
+    of the progress, if it is printed. Equal counts are modeled once, also in different metrics. Process grids are
+    searched per metric, because the grid that most of its call paths follow is preferred. Raises ModelingError as
+    `fit_models` does.
     """
     points, names = np.asarray(points, dtype=np.float64), tuple(parameters)
     for number, own in enumerate(counts):
@@ -88,11 +87,11 @@ def fit_counts(
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """Models of N call paths, and what is known of costs that they miss.
+    """Models of N call paths, and data on costs that they miss.
 
-    noise: (N,) relative standard deviation of central values (data.neighbours.noise_of; of effort as repetitions say).
-    nearest: by the numbers of call paths whose model misses the values by more than that, the models with coefficients
-    that are fitted to the largest values (Options.at_largest).
+    noise: (N,) relative standard deviation of central values (data.neighbours.noise_of; for effort by repetitions).
+    nearest: for call paths whose model misses the values by more than the noise, by their index, the models with
+    coefficients fitted to the largest values (Options.at_largest).
     """
 
     models: list[Model | NoModel]
@@ -108,7 +107,7 @@ def fit_with_doubt(
     options: Options = DEFAULT,
     executed: _Flags | None = None,
 ) -> Fits:
-    """Return the models of `fit_models`, and what is known of those that miss the values."""
+    """Return the models of `fit_models`, and data on models that miss the values."""
     points, values = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
     names = tuple(parameters)
     check(points, values, names, executed)
@@ -125,7 +124,7 @@ def _fit(
     sizes: Sequence[int],
     what: str = "",
 ) -> Fits:
-    """Return what `fit_with_doubt` does of metrics with so many call paths each, one after the other."""
+    """Return the results of `fit_with_doubt` for metrics with these numbers of call paths, one after the other."""
     workers = workers_for(len(values))
     parts = batches_of(sizes, workers.count, values[:1].size)
     rows = [slice(part[0].start, part[-1].stop) for part in parts]
@@ -152,7 +151,7 @@ def _fit(
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What a worker fits: sizes: how many of the N call paths are of each metric."""
+    """The task of a worker. sizes: how many of the N call paths belong to each metric."""
 
     points: FloatArray
     values: FloatArray
@@ -186,7 +185,7 @@ def _fit_task(task: _Task) -> Fits:
 
 
 def _fit_many_parameters(task: _Task) -> Fits:
-    """Return the fits of a task with more parameters than are searched together: of each call path in some of them."""
+    """Return the fits of a task with more parameters than are searched together: each call path in some of them."""
     paths_of: dict[tuple[int, ...], list[int]] = {}
     for path, own in enumerate(mean_over_repetitions(task.values)):
         paths_of.setdefault(influential(task.points, own), []).append(path)
@@ -216,9 +215,7 @@ def _fit_many_parameters(task: _Task) -> Fits:
 
 
 def _distinct(values: FloatArray, executed: _Flags | None) -> tuple[_Rows, _Rows]:
-    """Return the first call paths of all that differ in values (N, C, R) or where they were executed (N, C), and (N,)
-    which of these each is like.
-    """
+    """Return the call paths with distinct values (N, C, R) and executions (N, C), and the one that each of N equals."""
     first: list[int] = []
     known: dict[bytes, int] = {}
     row_of = np.empty(len(values), dtype=np.int64)
@@ -240,8 +237,8 @@ def _fit_combined(
 ) -> tuple[list[Model | NoModel], dict[int, Model]]:
     """Return models and `nearest` of Fits from repetitions.
 
-    infinite: (N,) which have values beyond all use; metrics: the rows of the call paths of each metric, one after the
-    other, in counts a row for all that count the same.
+    infinite: (N,) which have values that are too large; metrics: the rows of the call paths of each metric, one after
+    the other; equal counts share a row.
     """
     names, options = task.names, task.options
     result: list[Model | NoModel] = [NoModel()] * len(infinite)
@@ -304,7 +301,7 @@ def _fit_combined(
 
 
 def _same_rows(flags: _Flags) -> list[tuple[_Flags, NDArray[np.int64]]]:
-    """Return the distinct rows of `flags` (N, F), each with the numbers of the rows that are like it."""
+    """Return the distinct rows of `flags` (N, F), each with the indices of the equal rows."""
     if (flags == flags[:1]).all():
         return [(flags[0], np.arange(len(flags)))]
     found: dict[bytes, list[int]] = {}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Costs without noise, as those of simulations: the exact function, if a short one reproduces all values.
+"""Model costs without noise, as in simulations: the exact function, if a short one reproduces all values.
 
-Its parts may be negative, as in 3·p - 3 or p² - p, where the whole is not: neither measured nor further out.
+Parts may be negative, as in 3·p - 3 or p² - p, if the sum is positive at the points and further out.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .hypotheses.tables import Tables
 
 
 def with_exact(points: FloatArray, beyond: Tables, criterion: Evidence, repetitions: Repetitions, pool: Pool) -> Pool:
-    """Return the pool with exact functions first, of call paths whose repetitions are alike and that it has none of.
+    """Return the pool with exact functions first, for call paths with equal repetitions and without exact hypothesis.
 
-    points: (C, m); beyond: the tables there and further out. Two points at least must confirm a function. Of parameters
-    that never change together sums and products are as exact, so that functions of several say nothing there.
+    points: (C, m); beyond: the tables there and further out. At least two points must confirm a function. If parameters
+    never change together, sums and products are equally exact, so functions of several parameters are not used.
     """
     exactness = Exactness(criterion.tables, criterion.values)
     rows = ~repetitions.differ & (pool.residual.min(axis=1) > exactness.rounding)

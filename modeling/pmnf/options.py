@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How to model, and why there is no model."""
+"""Options of modeling, and the reason for a missing model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SELECTORS: tuple[Selector, ...] = ("evidence", "smape", "extra-p")
 
 @dataclass(frozen=True, slots=True)
 class NoModel:
-    """Why there is no model of a call path."""
+    """The reason why a call path has no model."""
 
     reason: str = "not measured"
 

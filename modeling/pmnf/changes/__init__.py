@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements that no one model holds for: changes of behaviour, single exceptions, runs that were held up."""
+"""Measurements that a single model does not describe: changes of behaviour, single exceptions, disturbed runs."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that are exact but at one configuration.
+"""Find counts that are exact at all configurations except one.
 
-A loop to a tolerance that takes one iteration less, a grid with fewer rows than ranks: one odd number among twenty
-leaves no function that has all of them, and what is fitted to all is far off where the exact one holds.
+A loop to a tolerance may take one iteration less at one configuration, or a grid may have fewer rows than ranks. Then
+no function reproduces all counts, and the nearest function is far off where the exact one holds.
 """
 
 from __future__ import annotations
@@ -35,13 +35,11 @@ def but_for_one(
     options: Options,
     places: Sequence[int] | None = None,
 ) -> dict[int, tuple[int, Model]]:
-    """Return for call paths that an exact model has at all configurations but one the number of that, and the model.
+    """Return the exception and the model of each call path that is exact at all other configurations.
 
-    Its alternatives have a doubt about that.
-
-    models: of all call paths, values: (N, C, R), the same in all repetitions. places: what may be the exception; all
-    configurations but the largest one, which predictions follow, if None. There must be EXCEPTION_FREE more
-    configurations than coefficients.
+    The alternatives contain the former model. models: of all call paths, values: (N, C, R), equal in all repetitions.
+    places: possible exceptions; None: all configurations except the largest, which predictions follow. There must be
+    EXCEPTION_FREE more configurations than coefficients.
     """
     there = np.asarray((~np.isnan(values)).any(axis=2), dtype=bool)
     centre = np.where(there, np.nanmedian(np.where(there[:, :, None], values, 0.0), axis=2), np.nan)
@@ -95,12 +93,12 @@ def _size(model: Model) -> int:
 
 
 def without_counts(notes: Sequence[str]) -> tuple[str, ...]:
-    """Return the notes of a model for one that is made of it: the counts at the exception are not its own."""
+    """Return the notes of a model, without notes on the counts at the exception."""
     return LEFT_OUT_COUNT.without(notes)
 
 
 def _with_exception(model: Model, before: Model, points: FloatArray, counts: FloatArray, place: int) -> Model:
-    """Return an exact model with its exception as a note, and the former model among its alternatives."""
+    """Return an exact model with its exception as a note, and with the former model as an alternative."""
     at = ", ".join(f"{name}={value:g}" for name, value in zip(model.parameters, points[place].tolist(), strict=True))
     expected = float(evaluate(model.parameters, model.constant, model.terms, points[place][None])[0])
     said = LEFT_OUT_POINT(point=at), LEFT_OUT_COUNT(counted=counts[place], expected=expected)

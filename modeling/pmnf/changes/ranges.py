@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of behaviour: ranges of a parameter with different models, as when an MPI library switches its algorithm.
+"""Find changes of behaviour: ranges of a parameter with different models, for example by another algorithm of MPI.
 
-Where the values show one, the model of a cost is that of the last range, since predictions are wanted beyond it.
+The model of a cost is then the model of the last range, because predictions are usually beyond it.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from .slow_runs import but_for_slow_runs
 
 @dataclass(frozen=True)
 class Change:
-    """Two models with the change between them: up to `last` of the parameter holds `below`, from `first` on `above`.
+    """Two models: `below` holds up to `last` of the parameter, `above` holds from `first` on.
 
-    evidence: by how much twice the logarithm of the likelihood is larger than that of one model, penalties deducted.
-    grids: the process grids at `last` and at `first` where their form is another one, which may be why; else empty.
+    evidence: increase of twice the log-likelihood, compared with one model, minus penalties. grids: the process grids
+    at `last` and `first` if their form differs, which may be the cause; otherwise empty.
     """
 
     parameter: str
@@ -58,11 +58,11 @@ class Change:
     grids: str = ""
 
     def model_at(self, point: Mapping[str, float]) -> Model:
-        """Return the model of the range of a point; that above from the middle between the two values on."""
+        """Return the model of the range of a point: `above` from the middle between the two values on."""
         return self.above if 2.0 * point[self.parameter] >= self.last + self.first else self.below
 
     def __str__(self) -> str:
-        """Say where the behaviour changes, and how."""
+        """Describe where and how the behaviour changes."""
         return (
             f"changes between {self.parameter}={self.last:g} and {self.parameter}={self.first:g}: "
             f"{self.below} below, {self.above} above" + (f" (the process grid: {self.grids})" if self.grids else "")
@@ -80,13 +80,12 @@ def fit_models(
     options: Options = DEFAULT,
     executed: _Flags | None = None,
 ) -> list[Model | NoModel]:
-    """Return models as `modeler.fit_models` does; of a cost whose behaviour changes that of the last range.
+    """Return models as `modeler.fit_models` does; for a cost with a change of behaviour, the model of the last range.
 
-    Changes are sought where repetitions, or neighbours of single runs (data.neighbours), say that a model misses the
-    values, and in the last range again if its model does, too. A last range of fewer values than
-    CHANGE_FOLLOWED_VALUES is followed if its model is exact. A note says where the model begins to hold, and that of
-    all values is one of its alternatives. What is no change that can be followed is fitted to the largest values of
-    the parameters (Options.at_largest).
+    Changes are searched if a model misses the values by more than repetitions, or neighbours of single runs
+    (data.neighbours), explain, and again in the last range. A last range with fewer values than CHANGE_FOLLOWED_VALUES
+    is used if its model is exact. A note names the begin of the range, and the model of all values is an alternative.
+    If there is no usable change, the model is fitted to the largest values of the parameters (Options.at_largest).
     """
     fits = fit_with_doubt(points, values, metric, parameters, replace(options, also_at_largest=True), executed)
     found, noise = fits.models, fits.noise
@@ -137,9 +136,9 @@ def fit_models(
 
 
 def _doubted(model: Model, former: Model | NoModel, parameter: str) -> Model:
-    """Return the model of the last range of a parameter with more doubt: what has changed may go on changing.
+    """Return the model of the last range of a parameter with more uncertainty, because the behaviour may change again.
 
-    That of all values is one of its alternatives, since it may hold after all.
+    The model of all values is an alternative.
     """
     if isinstance(former, NoModel) or (model.quality is not None and model.quality.rms_relative < CHANGE_EXACT):
         return model
@@ -148,7 +147,7 @@ def _doubted(model: Model, former: Model | NoModel, parameter: str) -> Model:
 
 
 def _open_ended(model: Model) -> Model:
-    """Return a model that misses the values, of which nobody knows how it goes on beyond them."""
+    """Return a model that misses the values, with the uncertainty of an unknown form."""
     for parameter in model.parameters:
         if model.depends_on(parameter):
             model = loosened(model, parameter, CHANGE_EXPONENT_DEVIATION)
@@ -157,7 +156,7 @@ def _open_ended(model: Model) -> Model:
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """Points (C, m), values (N, C, R) where call paths were executed, and how to model them."""
+    """Points (C, m), values (N, C, R) at which call paths were executed, and options."""
 
     points: FloatArray
     values: FloatArray
@@ -166,10 +165,10 @@ class _Question:
     options: Options
 
     def last_ranges(self, changes: Mapping[int, Change | None], least: Sequence[float]) -> dict[int, Change]:
-        """Return the last of the changes of call paths, of those whose last range can be followed.
+        """Return the last usable change of each call path.
 
         A last range whose model misses its values by more than `least` (N,) is divided again: times of growing sizes
-        change with each cache that they leave.
+        change with each cache that the data exceed.
         """
         found: dict[int, Change] = {}
         whole = np.ones(len(self.points), dtype=bool)
@@ -198,12 +197,12 @@ class _Question:
 
 
 def _combined(values: FloatArray, options: Options) -> Repetitions:
-    """Return repetitions (N, C, R) combined; infinite ones are none."""
+    """Return repetitions (N, C, R) combined; infinite repetitions count as missing."""
     return combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
 
 
 def _is_followed(change: Change, points: FloatArray, parameters: Sequence[str]) -> bool:
-    """Whether the last range of a change has enough of the measured points (C, m) to predict from."""
+    """Return whether the last range of a change contains enough of the measured points (C, m) to predict from."""
     if change.above.quality is None:
         return False
     column = points[:, list(parameters).index(change.parameter)]
@@ -212,19 +211,18 @@ def _is_followed(change: Change, points: FloatArray, parameters: Sequence[str]) 
 
 
 def _divisible(points: FloatArray) -> bool:
-    """Whether points (C, m) have enough values of a parameter for two ranges."""
+    """Return whether points (C, m) have enough values of a parameter for two ranges."""
     return any(np.unique(column).size >= 2 * CHANGE_LEAST_VALUES for column in points.T)
 
 
 def find_changes(
     points: FloatArray, values: FloatArray, metric: Metric, parameters: Sequence[str], options: Options = DEFAULT
 ) -> list[Change | None]:
-    """Return for each of N call paths the change of behaviour that the values show; None if one model explains them.
+    """Return the change of behaviour of each of N call paths; None if one model explains its values.
 
-    Of several changes of a cost that can be followed it is the last.
-
-    points: (C, m); values: (N, C, R), as in fit_models, which makes the models of all ranges. A division leaves at
-    least CHANGE_LEAST_VALUES values of the parameter on both sides. Raises ModelingError as fit_models does.
+    If a cost has several usable changes, the result is the last one. points: (C, m); values: (N, C, R), as in
+    fit_models, which fits the models of all ranges. A division leaves at least CHANGE_LEAST_VALUES values of the
+    parameter on both sides. Raises ModelingError as fit_models does.
     """
     points = np.asarray(points, dtype=np.float64)
     values = np.asarray(values, dtype=np.float64)
@@ -287,7 +285,7 @@ def _changes(
 
 
 def _is_lucky(model: Model) -> bool:
-    """Whether a model of a range leaves so little freedom that one of all the functions fits any values as well."""
+    """Return whether a model of a range has too few degrees of freedom to be informative."""
     quality = model.quality
     if quality is None or quality.rms_relative < CHANGE_EXACT:
         return False
@@ -297,9 +295,9 @@ def _is_lucky(model: Model) -> bool:
 def _two_functions(
     model: Model, points: FloatArray, values: FloatArray, column: int, options: Options
 ) -> list[RangeFit]:
-    """Return the quality of the best model with two functions of one parameter in place of one, [] if there is none.
+    """Return the quality of the best model with two functions of one parameter; [] if there is none.
 
-    Such a sum is no change of behaviour, but a single function fits it as badly. points: (C, m); values: (C,).
+    A single function misses such a sum, although the behaviour does not change. points: (C, m); values: (C,).
     """
     name = model.parameters[column]
     terms = options.library.terms(points[:, column])
@@ -331,7 +329,7 @@ def _two_functions(
 
 
 def _fits(models: Sequence[Model]) -> list[RangeFit]:
-    """Return how well models of disjoint ranges fit; those of zero or of a single point fit nothing."""
+    """Return how well models of disjoint ranges fit, without models of zeros or of a single point."""
     return [
         RangeFit(
             quality.rms_relative, quality.cross_validated, quality.points, len(model.terms) + (model.constant != 0.0)

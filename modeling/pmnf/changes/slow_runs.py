@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Costs of configurations that ran once, in a run that something held up (the first of all, another job, the disk).
+"""Find costs of configurations with a single run that was disturbed (the first of all runs, another job, the disk).
 
-Sums of powers with coefficients above zero are convex between the logarithms of a parameter and of the values: none of
-them has a value above the chord of its neighbours. One that is far above it, at a configuration that ran once, is the
-run's and not the program's, if the others follow a function and this one does not. Relative errors make it as heavy as
-all the others, so that often a constant is all that explains them together.
+A sum of powers with positive coefficients is convex in the logarithms of a parameter and of the values: no value is
+above the chord of its neighbours. A value far above the chord, at a configuration with a single run, is attributed to
+the run if the others follow a function and this value does not. Otherwise it would have the same weight as all others,
+and often only a constant would fit all values.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def but_for_slow_runs(
     options: Options,
     executed: _Flags | None,
 ) -> dict[int, tuple[int, Model]]:
-    """Return for call paths whose costs follow a function but for one slow run its configuration, and their model.
+    """Return the slow run of each call path whose other costs follow a function, and the model without this run.
 
-    models: of all values (N, C, R), as `modeler.fit_models` has them at points (C, m), all of which are different.
+    models: of all values (N, C, R), by `modeler.fit_models`, at points (C, m), all different.
     """
     known = values if executed is None else np.where(executed[:, :, None], values, np.nan)
     repetitions = combine(np.where(np.isinf(known), np.nan, known), options.aggregation)
@@ -83,18 +83,18 @@ def but_for_slow_runs(
 
 
 def _may_have_one(model: Model | NoModel) -> bool:
-    """Whether a model misses values that are enough to tell a slow run from the others."""
+    """Return whether a model misses values, and there are enough values to identify a slow run."""
     if not isinstance(model, Model) or model.quality is None:
         return False
     return model.quality.points > SLOW_RUN_LEAST_POINTS and model.quality.rms_relative > LOUD_NOISE
 
 
 def _above_neighbours(points: FloatArray, values: FloatArray) -> FloatArray:
-    """Return how far the logarithms of values (N, C) are above the chords of their neighbours, (N, C).
+    """Return by how much the logarithms of values (N, C) exceed the chords of their neighbours, (N, C).
 
-    That is the least of all parameters in which a point lies between two others, the last but one being compared with
-    the growth before it, too; where it does in none, how far it is above the value at the next larger parameter. -inf
-    where that cannot be told.
+    The result is the minimum over the parameters in which a point lies between two others; the last but one is also
+    compared with the growth before it. If there is no such parameter, the result is the difference from the value at
+    the next larger parameter. It is -inf if it is not determined.
     """
     logs = np.log(np.where(values > 0.0, values, np.nan))
     inner, first = np.full(values.shape, np.inf), np.full(values.shape, np.inf)
@@ -107,7 +107,7 @@ def _above_neighbours(points: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def _of_line(places: FloatArray, line: IntArray, logs: FloatArray, inner: FloatArray, first: FloatArray) -> None:
-    """Lower `inner` and `first` (N, C) to what the points of a line, at rising places, say of them."""
+    """Lower `inner` and `first` (N, C) by the points of a line, in rising order."""
     for row, own in enumerate(logs[:, line]):
         known = np.flatnonzero(~np.isnan(own))
         if known.size < 3:
@@ -121,13 +121,13 @@ def _of_line(places: FloatArray, line: IntArray, logs: FloatArray, inner: FloatA
 
 
 def _above_growth(places: FloatArray, heights: FloatArray) -> float:
-    """Return by how much less the last value grows than those before the last two: after a step it grows as before."""
+    """Return how much smaller the last increase is than earlier ones; after a step, growth continues."""
     before = (heights[-3] - heights[-4]) / (places[-3] - places[-4]) if len(heights) > 3 else 0.0
     return float(heights[-2] - heights[-1] + before * (places[-1] - places[-2]))
 
 
 def _explains(model: Model, point: FloatArray, slow: float) -> bool:
-    """Whether the model of the other values leaves freedom and has them so well that `slow` is far above it."""
+    """Return whether the model of the other values has degrees of freedom, and `slow` is far above it."""
     quality = model.quality
     width = len(model.terms) + (model.constant != 0.0)
     if quality is None or quality.points < max(SLOW_RUN_LEAST_POINTS, CHANGE_LEAST_FREEDOM + width):
@@ -145,7 +145,7 @@ def _fit(model: Model) -> RangeFit:
 
 
 def _with_note(model: Model, before: Model, point: FloatArray, slow: float) -> Model:
-    """Return a model that says what it is without, with the former one among its alternatives; ranges of all values."""
+    """Return a model with a note on the omitted run, and the former model as an alternative."""
     at = ", ".join(f"{name}={value:g}" for name, value in zip(model.parameters, point.tolist(), strict=True))
     expected = float(model.evaluate(point[None])[0])
     note = f"without {at}, where a single run had {slow:.4g} and this is {expected:.4g}: it seems to have been held up"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interface of criteria, and the choice among what proposers return."""
+"""The interface of criteria, and the selection among candidates of proposers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..hypotheses.tables import Specification, Tables
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """M hypotheses of the call paths `path` (M,): specification (M, K, m), all with a constant or all without."""
+    """M hypotheses of the call paths `path` (M,): specification (M, K, m). Either all or none have a constant."""
 
     path: NDArray[np.int64]
     specification: Specification
@@ -30,21 +30,24 @@ ALL = slice(None)
 
 
 class Criterion(ABC):
-    """What is chosen among hypotheses of call paths with `values` (N, C), fitted by least squares with `weights`."""
+    """Selects among hypotheses of call paths with `values` (N, C), fitted by least squares with `weights`."""
 
     def __init__(self, tables: Tables, values: FloatArray, weights: FloatArray) -> None:
         self.tables, self.values, self.weights = tables, values, weights
 
     @abstractmethod
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
-        """Return scores (M, H) of hypotheses fitted to the call paths `rows` (M,), the lowest best, inf to refuse."""
+        """Return scores (M, H) of hypotheses fitted to the call paths `rows` (M,).
+
+        The lowest is best, inf is rejected.
+        """
 
     def fit(self, specification: Specification, rows: Rows = ALL, constant: bool = True) -> Fitted:
         """Return hypotheses (H, K, m) or (M, H, K, m) fitted to the call paths `rows` (M,)."""
         return fit_hypotheses(self.tables, specification, self.values[rows], self.weights[rows], constant)
 
     def fit_all(self, candidates: Iterable[Candidates]) -> Iterator[tuple[NDArray[np.int64], Fitted]]:
-        """Generate candidates fitted, many at once, and their call paths (M,)."""
+        """Yield fitted candidates, many at once, and their call paths (M,)."""
         alike: dict[tuple[int, bool], list[Candidates]] = {}
         for each in candidates:
             if each.path.size:

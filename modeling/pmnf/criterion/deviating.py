@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Criterion for counts that are no exact functions: data-dependent work, and the like.
+"""Criterion for counts that no function reproduces, for example counts that depend on data.
 
-What is chosen is the function of the highest posterior under these assumptions, made before any data are seen:
+The criterion selects the function with the highest posterior probability, under these assumptions:
 
-1. Deviations are relative to the value, and partly systematic: the same along all lines of points in a parameter.
-   So a grid has as many observations as distinct values of the parameters that have an effect, and deviations
-   below EXPECTED_DEVIATION (as certain as DEVIATION_CERTAINTY observations) are no evidence for anything, or below
-   those of the means of repetitions where these differ, because they had other data: no form gains from following means
-   closer than they are known, be they known better or worse than that. Where they differ, a sum may also be
-   the function itself: then the means deviate from it as repetitions do (repeated.py), and every coefficient is worth
-   as much evidence as it makes these deviations less.
-2. Exponents that loops and trees have are likelier than others (library.make_term); every coefficient has its
-   penalty, a negative one more, and more again where a parameter has few values (the small-sample term of AICc,
-   Hurvich and Tsai, Biometrika 76, 1989); the order of growth has a penalty, so that n² must explain more than n does.
-3. A term that is there shows: at some point it has a share of the value that grows with its order, and is well
-   above the deviations. So nothing is extrapolated that the measured points do not show. A term below the one of
-   the highest order need only be above the deviations: it decides on no growth, and without it that one is off. Its
-   share counts at all points alike, how far it is above the deviations at each by what these are there.
+1. The relative error of a count has a systematic part, which is equal for all points that share a parameter value. A
+   grid therefore has as many observations as there are distinct values of the parameters with an effect. Deviations
+   below EXPECTED_DEVIATION (prior with the certainty of DEVIATION_CERTAINTY observations) are no evidence. If
+   repetitions have other data, deviations below the error of their mean are no evidence. The sum may then be the
+   exact function: means deviate from it like repetitions (repeated.py), and a coefficient counts by how much it
+   reduces these deviations.
+2. Exponents of loops and trees are likelier than others (library.make_term). Every coefficient has a penalty, which
+   is larger for negative coefficients and for parameters with few values (small-sample term of AICc, Hurvich and
+   Tsai, Biometrika 76, 1989). The order of growth has a penalty.
+3. The term of the highest order must be visible: at some point its share of the value exceeds a limit that grows with
+   its order, and is well above the deviations. Terms of lower order must only exceed the deviations, because they do
+   not determine the growth. Their share counts equally at all points, and their distance from the deviations by the
+   deviations at each point.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ _Counts = NDArray[np.int64] | int
 
 
 class Numbers(NamedTuple):
-    """How many coefficients hypotheses have along a line of points in one parameter, and functions of it."""
+    """Numbers of coefficients, and of functions of one parameter, that hypotheses have along a line of points."""
 
     functions: _Counts
     coefficients: _Counts
 
 
 def effort_weights(values: FloatArray) -> FloatArray:
-    """Return weights of counts (N, C): relative errors, but counts next to nothing are rounded numbers."""
+    """Return weights of counts (N, C) for relative errors; very small counts have the error of rounded numbers."""
     size = np.abs(values)
     top = size.max(axis=1, keepdims=True)
     whole = (values == np.round(values)).all(axis=1, keepdims=True)
@@ -79,9 +78,9 @@ def effort_weights(values: FloatArray) -> FloatArray:
 
 
 class Deviating(Criterion):
-    """For counts (N, C) at `points` (C, m).
+    """Criterion for counts (N, C) at `points` (C, m).
 
-    spare: values of a parameter that must be there beyond what AICc asks for, for more than two coefficients.
+    spare: values of a parameter that are necessary beyond those of AICc, for more than two coefficients.
     """
 
     def __init__(
@@ -108,11 +107,11 @@ class Deviating(Criterion):
 
     @property
     def known(self) -> FloatArray:
-        """The relative deviations (N,) that a term must be above."""
+        """Return the relative deviations (N,) that a term must exceed."""
         return np.where(self.freedom > 0.0, self.noise, self.expected)
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
-        """Return the scores (M, H) of hypotheses fitted to the call paths `rows`, inf where they are not credible."""
+        """Return the scores (M, H) of hypotheses fitted to the call paths `rows`; inf for implausible hypotheses."""
         width = (fitted.coefficients != 0).sum(axis=2)
         penalty = INEXACT.coefficient * width + INEXACT.complexity * self.tables.complexity(fitted.specification)
         penalty = penalty + INEXACT.negative * (fitted.coefficients < 0).sum(axis=2)
@@ -128,9 +127,9 @@ class Deviating(Criterion):
         return scores
 
     def rise_beyond(self, fitted: Fitted, rows: Rows = ALL) -> _Flags:
-        """Return hypotheses (M, H) that rise beyond the points by another power than anywhere between two of them.
+        """Return which hypotheses (M, H) grow beyond the points by a larger power than between any two points.
 
-        A sum of as many functions as there are values has these whatever they are, and then goes its own way.
+        A sum of as many functions as values fits any values, but then grows arbitrarily.
         """
         parameters = range(fitted.specification.shape[-1])
         real = fitted.coefficients[..., 1:] / self.tables.divisor(fitted.specification)
@@ -158,15 +157,15 @@ class Deviating(Criterion):
     ) -> FloatArray:
         """Return scores from mean squared relative errors (M, H): -2 log of the posterior, up to a constant.
 
-        observations: one number, or (N, 1) of all call paths. numbers: of functions and coefficients, by parameter.
-        left_out: mean squared errors of points that are left out, where they are known.
+        observations: one number, or (N, 1) for each call path. numbers: of functions and coefficients, by parameter.
+        left_out: mean squared errors of left-out points, if known.
         """
         number = observations if isinstance(observations, int) else observations[rows]
         expected, freedom = self.expected[rows][:, None], self.freedom[rows][:, None]
         together = squares if left_out is None else np.sqrt(squares) * np.sqrt(left_out)
         near = student(together, number, expected**2, DEVIATION_CERTAINTY)
         for own, distinct in zip(numbers, self.distinct, strict=False):
-            # along a line the rest may always be a constant
+            # along a line, the other terms may always be a constant
             width = np.asarray(own.functions, dtype=np.int64) + 1
             values = np.where(width > 2, distinct - self.spare, float(distinct))
             near = np.asarray(near + small_sample(width, values) * (width > 1), dtype=np.float64)
@@ -182,9 +181,9 @@ class Deviating(Criterion):
         return result
 
     def numbers(self, specification: Specification | NDArray[np.int64], constant: _Flags | bool) -> list[Numbers]:
-        """Return how many functions and coefficients (...) hypotheses (..., K, m) have, of each parameter.
+        """Return the numbers of functions and coefficients (...) of hypotheses (..., K, m), for each parameter.
 
-        constant: (...) whether they have one. None of a parameter on which they do not depend.
+        constant: (...) whether they have a constant. The number is 0 for a parameter without effect.
         """
         result = []
         used = (specification >= 0).any(axis=-1)
@@ -197,10 +196,10 @@ class Deviating(Criterion):
         return result
 
     def incredible(self, fitted: Fitted, rows: Rows = ALL) -> _Flags:
-        """Return hypotheses (N, H) with a term that hardly shows, or whose term of the highest order is negative.
+        """Return hypotheses (N, H) with an invisible term, or with a negative term of the highest order.
 
-        In data that are not exact such terms follow the deviations. Points with hardly any work do not count: what
-        little happens there (nothing to merge on one process) says nothing about growth.
+        Such terms follow the deviations. Points with very little work are ignored, because they do not determine the
+        growth (one process has nothing to merge).
         """
         size = np.abs(self.values[rows])
         worked = size >= LEAST_WORK * size.max(axis=1, keepdims=True)
@@ -229,7 +228,7 @@ class Deviating(Criterion):
 
 
 def steepest_rise(points: FloatArray, values: FloatArray, index: int) -> FloatArray:
-    """Return the largest power of one parameter that values (N, C) rise by between two points of a line, (N,)."""
+    """Return the largest power of one parameter by which values (N, C) grow between two points of a line, (N,)."""
     result = np.full(len(values), -np.inf)
     for line in lines(points, index, least=3):
         order = line[np.argsort(points[line, index])]
@@ -243,9 +242,9 @@ def steepest_rise(points: FloatArray, values: FloatArray, index: int) -> FloatAr
 
 
 def rises_beyond(model: Model, points: FloatArray, values: FloatArray) -> bool:
-    """Whether a model rises beyond the points (C, m) by another power than values (C,) between any two of them.
+    """Return whether a model grows beyond the points (C, m) by a larger power than values (C,) between any two of them.
 
-    So does n⁹ that has one larger count at the last size; `Deviating.rise_beyond` says the same of hypotheses.
+    An example is n⁹ with one larger count at the last size. `Deviating.rise_beyond` does the same for hypotheses.
     """
     top = points.max(axis=0)
     further = np.tile(top, (points.shape[1], 1))
@@ -255,21 +254,21 @@ def rises_beyond(model: Model, points: FloatArray, values: FloatArray) -> bool:
 
 
 def _steeper(here: FloatArray, there: FloatArray, steepest: FloatArray) -> _Flags:
-    """Return where values rise from the largest points to TURN_AT times these by far more than the power `steepest`."""
+    """Return where values grow from the largest points to TURN_AT times these by far more than the power `steepest`."""
     with np.errstate(all="ignore"):
         power = np.log(there / here) / np.log(TURN_AT)
     return np.asarray((here > 0.0) & (power > np.maximum(steepest, 0.0) + TURN_POWER))
 
 
 def _columns(tables: Tables, points: FloatArray, index: int) -> FloatArray:
-    """Return the terms (2, A + 1) of one parameter at its largest value and beyond it, 1 last."""
+    """Return the terms (2, A + 1) of one parameter at its largest value and beyond it; the last one is 1."""
     at = points[:, index].max() * np.array([1.0, TURN_AT])
     terms = tables.terms[index]
     return np.concatenate([term_columns(terms, at), np.ones((2, 1))], axis=1)
 
 
 def penalty_of(constant: float, terms: Sequence[Term], parameter: str) -> float:
-    """Return the penalty of a sum of terms of one parameter, as `Deviating.scores` has it for hypotheses."""
+    """Return the penalty of a sum of terms of one parameter, as in `Deviating.scores`."""
     functions = [make_term(*term.exponents(parameter)) for term in terms]
     penalty = INEXACT.coefficient * (len(terms) + bool(constant))
     penalty += INEXACT.complexity * sum(own.cost for own in functions)
@@ -278,7 +277,7 @@ def penalty_of(constant: float, terms: Sequence[Term], parameter: str) -> float:
 
 
 def small_sample(coefficients: _Counts, values: FloatArray | int) -> FloatArray:
-    """Return what AICc adds to AIC for so many coefficients, made finite where there are hardly more values."""
+    """Return the difference of AICc and AIC for these numbers of coefficients, finite even for few values."""
     number = np.asarray(coefficients, dtype=np.float64)
     result: FloatArray = 2.0 * number * (number + 1.0) / np.maximum(values - number, 0.5)
     return result

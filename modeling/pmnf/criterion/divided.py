@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Criterion for models of several ranges of a parameter: evidence of all of them together."""
+"""Criterion for models of several ranges of a parameter, by the likelihood of all of them together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .evidence import minus_log_likelihood
 
 @dataclass(frozen=True)
 class RangeFit:
-    """Root mean square relative errors of a fit, in sample and left out, of so many points and coefficients."""
+    """Errors (root mean square, relative) of a fit at fitted and left-out points, with its numbers."""
 
     residual: float
     left_out: float
@@ -27,7 +27,8 @@ class RangeFit:
 def divided_score(fits: Sequence[RangeFit], freedom: float, noise: float) -> float:
     """Return -2 log of the likelihood of models of disjoint ranges, plus the penalty of their coefficients.
 
-    As in `evidence.score`: the geometric mean of errors in sample and left out, and what repetitions say of the noise.
+    As in `evidence.score`, it uses the geometric mean of errors at fitted and at left-out points, and the noise of
+    repetitions.
     """
     squares = [one.points * one.residual * (one.left_out if isfinite(one.left_out) else one.residual) for one in fits]
     number = sum(one.points for one in fits)

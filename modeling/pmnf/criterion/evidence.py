@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Criterion for noisy values: scores from errors and complexity, and the posterior weights that follow."""
+"""Criterion for noisy values: scores from errors and complexity, and posterior weights."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .criterion import ALL, Candidates, Criterion, Rows
 
 
 class Evidence(Criterion):
-    """For noisy values (N, C) of call paths with relative noise (N,), known with so many degrees of freedom (N,).
+    """Criterion for noisy values (N, C) of call paths with relative noise (N,).
 
-    weights: of the values, by default relative ones for means of `counts` (N, C) repetitions each. `freedom` of the
-    criterion is no more than there are points: what repetitions say of the noise counts as much as all residuals,
-    `repeated` is all they say. nonnegative: whether coefficients must not be negative.
+    The noise is known with these degrees of freedom (N,). weights: of the values; default: relative weights for means
+    of `counts` (N, C) repetitions. `freedom` of the criterion is at most the number of points, so that repetitions
+    count as much as all residuals; `repeated` has no limit. nonnegative: whether coefficients must not be negative.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class Evidence(Criterion):
         self.penalties, self.growth_penalty = penalties, growth_penalty
 
     def part(self, rows: Rows) -> Evidence:
-        """Return the same for some call paths."""
+        """Return the criterion of some call paths."""
         data = self.values[rows], self.noise[rows], self.repeated[rows], self.nonnegative
         return Evidence(self.tables, *data, self.penalties, self.growth_penalty, self.weights[rows], self.counts[rows])
 
     def fit_all(self, candidates: Iterable[Candidates]) -> Iterator[tuple[NDArray[np.int64], Fitted]]:
-        """Generate all candidates fitted at once, and their call paths (M,)."""
+        """Yield all candidates, fitted together, and their call paths (M,)."""
         some = [each for each in candidates if each.path.size]
         if some:
             path = np.concatenate([each.path for each in some])
@@ -80,19 +80,19 @@ class Evidence(Criterion):
         return score(fitted.residual, fitted.left_out, self.tables.points, noise, freedom, complexity)
 
     def effects(self, specification: Specification) -> FloatArray:
-        """Return the penalty of parameters that have an effect, and of growth, of hypotheses (..., K, m)."""
+        """Return the penalty of parameters with an effect, and of growth, for hypotheses (..., K, m)."""
         result: FloatArray = self.penalties.parameter * (specification >= 0).any(axis=-2).sum(axis=-1)
         if self.growth_penalty:
             result = result + self.growth_penalty * self.growth(specification).sum(axis=-1)
         return result
 
     def growth(self, specification: Specification) -> FloatArray:
-        """Return how many units of growth, or of its opposite, the products of hypotheses (..., K, m) are, (..., K)."""
+        """Return the units of growth or decrease of the products of hypotheses (..., K, m), (..., K)."""
         used = (specification >= 0).any(axis=-1)
         return np.where(used, 1.0 + 0.5 * np.abs(self.tables.order(specification)), 0.0)
 
     def rough(self, with_constant: Solution, without: Solution, total: FloatArray, penalty: FloatArray) -> FloatArray:
-        """Return scores (N, H) from explained squares, the better of with and without a constant.
+        """Return scores (N, H) from explained squares, the better of the fits with and without a constant.
 
         penalty: of terms and growth, (N, H).
         """
@@ -124,19 +124,18 @@ def score(
 ) -> FloatArray:
     """Return scores (N, H), lower is better: -2 log of a marginal likelihood, plus the penalty of complexity.
 
-    residual, left_out: (N, H) root mean square relative errors in sample and left out, of so many points, one number or
-    (N,). Their geometric mean counts where nothing else is known of the noise: left-out errors punish hypotheses that
-    bend to a single point. The more repetitions say of it the more errors in sample count, which order hypotheses with
-    less scatter.
-    noise: (N,) relative standard deviation of the central values as the repetitions have it, known with `freedom`
-    (N,) degrees of freedom; with few points this keeps a hypothesis that fits by luck from taking all weight
-    (Student's t in place of a normal distribution whose deviation comes from the residuals alone).
+    residual, left_out: (N, H) root mean square relative errors at fitted and at left-out points, for one number or (N,)
+    points. Without other information about the noise, their geometric mean counts: left-out errors penalize hypotheses
+    that follow a single point. With more repetitions, errors at fitted points count more, because they rank hypotheses
+    with less scatter. noise: (N,) relative standard deviation of the central values by repetitions, known with
+    `freedom` (N,) degrees of freedom. With few points, this prevents a hypothesis that fits by coincidence from taking
+    all weight (Student's t instead of a normal distribution whose deviation comes from the residuals).
     """
     unknown = np.maximum(1.0 - freedom / points, LEAST_LEFT_OUT)[:, None]
     number = np.broadcast_to(points, noise.shape)[:, None]
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(residual > 0, np.minimum(left_out, 1e150) / np.maximum(residual, 1e-150), 1.0)
-        ratio = np.where(np.isinf(left_out) & np.isfinite(residual), 1.0, ratio)  # nothing is left out of so few points
+        ratio = np.where(np.isinf(left_out) & np.isfinite(residual), 1.0, ratio)  # too few points for left-out errors
         squares = number * residual**2 * ratio**unknown
     return minus_log_likelihood(squares, number, noise[:, None], freedom[:, None]) + complexity
 
@@ -148,9 +147,9 @@ def minus_log_likelihood(
     freedom: FloatArray,
     least: float = NOISY_LEAST_VARIANCE,
 ) -> FloatArray:
-    """Return -2 log of the likelihood of `squares` of relative errors at so many points; `least` variance that counts.
+    """Return -2 log of the likelihood of `squares` of relative errors at this number of points.
 
-    noise, freedom: as in `score`.
+    least: smallest variance. noise, freedom: as in `score`.
     """
     variance = (squares + freedom * noise**2) / (points + freedom)
     variance = np.where(np.isfinite(variance), variance, np.inf)

@@ -21,31 +21,32 @@ from ..model import Model
 from .deviating import penalty_of, small_sample
 from .repeated import student
 
-# Relative errors of models that reproduce the counts are rounding.
+# Smaller relative errors of models that reproduce the counts are rounding.
 EXACT_FIT = 1e-9
 
 
 def is_exact(model: Model) -> bool:
-    """Whether a model has all counts, be there others that have them, too, or not."""
+    """Return whether a model reproduces all counts, possibly with alternatives that do, too."""
     return model.quality is not None and model.quality.rms_relative < EXACT_FIT
 
 
 def reproduces(model: Model) -> bool:
-    """Whether a model of counts is exact, and the only one that is."""
+    """Return whether a model of counts is exact, without exact alternatives."""
     return is_exact(model) and not model.alternatives
 
 
 def needs_much(model: Model, parameter: str) -> bool:
-    """Whether a model of counts has several functions of a parameter, or large errors."""
+    """Return whether a model of counts has several functions of a parameter, or large errors."""
     functions = {term.exponents(parameter) for term in model.terms} - {(0, 0)}
     return model.quality is not None and (len(functions) > 1 or model.quality.rms_relative > LARGE_ERROR)
 
 
 def explains_more(without: Model, model: Model, parameter: str, values: int) -> bool:
-    """Whether a model of counts without x=1 is to be preferred to `model`, which needs much to include it.
+    """Return whether a model of counts without x=1 is better than `model`, which is complicated because of x=1.
 
-    That is an unusual exponent, or large errors, where without x=1 there is less growth, or a far better fit; or the
-    model without is likelier although x=1 then is a coefficient more. values: distinct ones of x, 1 among them.
+    This is so if `model` has an unusual exponent or large errors, and the model without x=1 has less growth or much
+    smaller errors. It is also so if the model without x=1 is likelier, although x=1 is then an additional coefficient.
+    values: distinct values of x, including 1.
     """
     if without.quality is None or model.quality is None:
         return False
@@ -58,9 +59,9 @@ def explains_more(without: Model, model: Model, parameter: str, values: int) -> 
 
 
 def turns(model: Model, parameter: str, points: FloatArray, values: FloatArray) -> bool:
-    """Whether a model rises beyond the points (C, m) above all that was measured, of values (C,) that fall along them.
+    """Return whether a model exceeds all measured values beyond the points (C, m), although the values (C,) fall.
 
-    That is what sums of few values do by luck: nothing that was measured shows what makes them rise.
+    Sums fitted to few values do this by coincidence: the measurements do not determine the rising term.
     """
     place = model.parameters.index(parameter)
     found = lines(points, place, least=2)
@@ -72,9 +73,9 @@ def turns(model: Model, parameter: str, points: FloatArray, values: FloatArray) 
 
 
 def _score(model: Model, parameter: str, values: int, apart: bool) -> float:
-    """Return -2 log of the posterior of a model of counts that deviate (deviating.py) along a line of so many values.
+    """Return -2 log of the posterior of a model of counts that deviate (deviating.py), along a line.
 
-    apart: whether x=1 has a coefficient of its own, which is the count there.
+    apart: whether x=1 has a separate coefficient, the count there.
     """
     assert model.quality is not None
     width = len(model.terms) + bool(model.constant) + apart

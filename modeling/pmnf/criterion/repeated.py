@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What repetitions say of counts that depend on data: how far their means are from the function of the parameters.
+"""Use repetitions of counts that depend on data: how far their means are from a function of the parameters.
 
-Such means deviate by chance, as much as repetitions do that had other data, and by rounding: what is a whole number, or
-a multiple of another one, is on average off by what a uniform distribution is.
+The means deviate by chance, as repetitions with other data do, and by rounding: whole numbers, or multiples of a
+number, have the error of a uniform distribution.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ..data.noise import Repetitions
 class Means:
     """Means of the counts of N call paths at C configurations.
 
-    deviation: (N,) their relative standard deviation where they are largest, known as from `freedom` (N,) observations
-    of it, none where repetitions do not differ. precision: (N, C) how much more precisely they are known than by that.
+    deviation: (N,) their relative standard deviation at the largest counts, estimated from `freedom` (N,) observations;
+    freedom is 0 if repetitions do not differ. precision: (N, C) factor by which the precision of a mean exceeds this.
     """
 
     deviation: FloatArray
@@ -31,7 +31,7 @@ class Means:
 
 
 def means(values: FloatArray, observations: FloatArray, repetitions: Repetitions) -> Means:
-    """Return what `repetitions` say of their means `values` (N, C), of which so many (N,) are independent."""
+    """Return the summary of `repetitions` with means `values` (N, C), of which this number (N,) is independent."""
     size = np.abs(values)
     top = np.maximum(size.max(axis=1, keepdims=True), np.finfo(float).tiny)
     size = np.maximum(size, LEAST_WORK * top)
@@ -48,9 +48,9 @@ def means(values: FloatArray, observations: FloatArray, repetitions: Repetitions
 def student(
     squares: FloatArray, number: FloatArray | int, variance: FloatArray, certainty: FloatArray | float
 ) -> FloatArray:
-    """Return -2 log of the density of so many errors with these mean squares, but for powers of π.
+    """Return -2 log of the density of errors with these mean squares, up to powers of π.
 
-    Their variance is known as from `certainty` observations of it: Student's t distribution of several variables.
+    Their variance is estimated from `certainty` observations: multivariate Student's t distribution.
     """
     many, known = np.asarray(number, dtype=np.float64), np.asarray(certainty, dtype=np.float64)
     constant = gammaln(0.5 * (many + known)) - gammaln(0.5 * known) - 0.5 * many * np.log(known)

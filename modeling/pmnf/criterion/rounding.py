@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Criterion for counts within rounding of a function: the marginal likelihood of deviations of about a count.
+"""Criterion for counts within rounding of a function: the marginal likelihood of deviations of about one count.
 
-Many sums of two or three functions follow counts over five values. They are ranked by Laplace's approximation of their
+Many sums of two or three functions fit counts at five values. They are ranked by Laplace's approximation of their
 marginal likelihood (MacKay, Information Theory, Inference, and Learning Algorithms, 2003, section 28.2) with
-coefficients of unknown magnitude (Jeffreys' prior 1/|c|). So a coefficient costs as many digits as the counts show of
-it; a large constant, which the stated loops do not have, is as costly as a further function.
+coefficients of unknown magnitude (Jeffreys' prior 1/|c|). The penalty of a coefficient is therefore the number of
+digits that the counts determine; a large constant has the penalty of a further function.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .criterion import ALL, Criterion, Rows
 
 
 class Rounding(Criterion):
-    """For counts (N, C) at `points` (C, m)."""
+    """Criterion for counts (N, C) at `points` (C, m)."""
 
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
         super().__init__(tables, values, np.ones_like(values))
@@ -39,7 +39,7 @@ class Rounding(Criterion):
         self.unit = unit_of(values, np.full(len(values), ROUNDING_MOST))
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
-        """Return scores (M, 1) of hypotheses (M, 1, K, m) of call paths `rows`, inf for what these do not support."""
+        """Return scores (M, 1) of hypotheses (M, 1, K, m) of call paths `rows`; inf without support by counts."""
         specification, coefficients = fitted.specification[:, 0], fitted.coefficients[:, 0]
         values = self.values[rows]
         constant = bool((coefficients[:, 0] != 0).any())
@@ -71,10 +71,10 @@ class Rounding(Criterion):
         return scores
 
     def surer(self, width: NDArray[np.int64], deviations: FloatArray, rows: Rows = ALL) -> NDArray[np.bool_]:
-        """Return (M,) whether rounding of hypotheses explains what simpler ones take for deviations of counts.
+        """Return (M,) whether rounding of hypotheses explains deviations of simpler hypotheses.
 
-        width: (M,) coefficients of those within rounding. deviations: (M, C) of the simpler ones, in counts: what these
-        are above rounding, at as many points as are left, must exceed what functions can do by chance.
+        width: (M,) coefficients of hypotheses within rounding. deviations: (M, C) of the simpler hypotheses, in counts;
+        their part above rounding, at the remaining number of points, must exceed what functions fit by chance.
         """
         above = np.log(np.maximum(deviations / ROUNDING_EXPECTED, 1.0)).mean(axis=1)
         return np.asarray(above * (self.observations[rows] - width) >= ROUNDED_LEAST_GAIN, dtype=bool)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other criteria, to compare with: the lowest cross-validated SMAPE, and the SMAPE in the sample, as Extra-P has it.
+"""Other criteria for comparison: the lowest cross-validated SMAPE, and the SMAPE at fitted points, as in Extra-P.
 
-Neither knows of noise or of uncertainty: there is one hypothesis per call path and nothing beside it.
+Neither uses noise or uncertainty: there is one hypothesis per call path, without alternatives.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def smape(values: FloatArray, predicted: FloatArray) -> FloatArray:
 
 
 def left_out(columns: FloatArray, values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return what least squares without each point predicts there, (M, C); NaN where it is not determined.
+    """Return the least-squares prediction at each point without this point, (M, C); NaN if it is not determined.
 
     columns: (M, K, C); values, weights: (M, C).
     """
@@ -40,7 +40,7 @@ def left_out(columns: FloatArray, values: FloatArray, weights: FloatArray) -> Fl
 
 
 class LeftOutSmape(Criterion):
-    """The lowest SMAPE of points that are left out of the fit."""
+    """Selects the lowest SMAPE at left-out points."""
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return the SMAPE (M, H), inf of hypotheses without a fit."""
@@ -59,7 +59,7 @@ class LeftOutSmape(Criterion):
 
 
 class SampleSmape(Criterion):
-    """The lowest SMAPE of the points that are fitted, by ordinary least squares."""
+    """Selects the lowest SMAPE at fitted points, by ordinary least squares."""
 
     def __init__(self, tables: Tables, values: FloatArray) -> None:
         super().__init__(tables, values, np.ones_like(values))

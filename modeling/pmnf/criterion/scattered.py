@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Criterion for counts that are no exact functions at points on no lines: evidence as for noisy values."""
+"""Criterion for counts that no function reproduces, at points that form no lines: the same as for noisy values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .evidence import Evidence
 
 
 class ScatteredCounts(Evidence):
-    """For the call paths of `deviating`, whose hypotheses must be credible there."""
+    """Criterion for the call paths of `deviating`, whose hypotheses must also be plausible there."""
 
     def __init__(self, deviating: Deviating) -> None:
         unknown = np.zeros(len(deviating.values))
@@ -23,6 +23,6 @@ class ScatteredCounts(Evidence):
         self.deviating = deviating
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
-        """Return scores (M, H), inf of hypotheses that are not credible."""
+        """Return scores (M, H); inf for implausible hypotheses."""
         refused = ~np.isfinite(fitted.residual) | self.deviating.incredible(fitted, rows)
         return np.where(refused, np.inf, super().scores(fitted, rows))

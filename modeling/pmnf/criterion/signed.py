@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Criterion for richer models of noisy values: evidence, where parts may be negative and the whole may not."""
+"""Criterion for richer models of noisy values, whose parts may be negative although the sum is not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .evidence import Evidence, minus_log_likelihood
 
 
 def misfit(pool: Pool, criterion: Evidence) -> NDArray[np.bool_]:
-    """Return where (N,) all hypotheses leave more than repetitions explain, or nothing is known of the noise."""
+    """Return which call paths (N,) no hypothesis explains, according to repetitions, or have unknown noise."""
     points = criterion.tables.points
     squares = pool.residual.min(axis=1) ** 2
     # of residuals that are noise alone, squares over its variance follow F distributions with about these degrees of
@@ -33,7 +33,7 @@ def misfit(pool: Pool, criterion: Evidence) -> NDArray[np.bool_]:
 
 
 def order_of(tables: Tables, specification: Specification, coefficients: FloatArray) -> FloatArray:
-    """Return how fast the constant and the products (M, K, m) grow, (M, 1 + K): -inf where `coefficients` are 0."""
+    """Return how fast the constant and the products (M, K, m) grow, (M, 1 + K); -inf if `coefficients` are 0."""
     order = np.pad(tables.order(specification), ((0, 0), (1, 0)))
     result: FloatArray = np.where(coefficients == 0, -np.inf, order)
     return result
@@ -42,9 +42,9 @@ def order_of(tables: Tables, specification: Specification, coefficients: FloatAr
 def negative(
     tables: Tables, beyond: Tables, specification: Specification, coefficients: FloatArray
 ) -> NDArray[np.bool_]:
-    """Return where (M,) hypotheses (M, K, m) with `coefficients` (M, 1 + K) are not positive, or not in the end.
+    """Return which hypotheses (M, K, m) are not positive at the points or beyond, (M,).
 
-    coefficients: of columns scaled as in `tables`. beyond: the tables at the points and further out.
+    coefficients: (M, 1 + K), of columns scaled as in `tables`. beyond: the tables at the points and further out.
     """
     scale = beyond.divisor(specification) / tables.divisor(specification)
     whole = np.einsum("mk,mkc->mc", coefficients[:, 1:] * scale, beyond.design(specification))
@@ -55,9 +55,9 @@ def negative(
 
 
 class Signed(Evidence):
-    """As Evidence, but parts may be negative where the whole is not: neither measured, nor further out.
+    """The criterion Evidence with parts that may be negative, if the sum is positive at the points and further out.
 
-    Nothing but logarithms may grow then: differences of powers fit a bend, and are far off soon after it.
+    Such sums may only contain growing logarithms: differences of powers fit a bend, but are far off soon after it.
     beyond: the tables at the points and further out.
     """
 
@@ -65,20 +65,20 @@ class Signed(Evidence):
 
     @staticmethod
     def of(criterion: Evidence, beyond: Tables) -> Signed:
-        """Return the same for hypotheses whose parts may be negative."""
+        """Return the criterion for hypotheses whose parts may be negative."""
         data = criterion.values, criterion.noise, criterion.repeated, criterion.nonnegative
         result = Signed(criterion.tables, *data, criterion.penalties, criterion.growth_penalty, criterion.weights)
         result.beyond = beyond
         return result
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
-        """Return scores (M, H): richer hypotheses need more evidence, as there are many more of them."""
+        """Return scores (M, H); richer hypotheses have a penalty, because there are many more of them."""
         return super().scores(fitted, rows) + RICHER_EVIDENCE
 
     def fit_together(
         self, specification: Specification, path: NDArray[np.int64], constant: NDArray[np.bool_]
     ) -> Fitted:
-        """Return hypotheses fitted without bounds; those that are negative somewhere, or in the end, are refused."""
+        """Return hypotheses fitted without bounds; those that are negative at a point or beyond are rejected."""
         found = fit_together(self.tables, specification, self.values[path], self.weights[path], constant, False)
         if self.nonnegative:
             coefficients = np.nan_to_num(found.coefficients[:, 0])
@@ -95,9 +95,10 @@ class Signed(Evidence):
         return minus_log_likelihood(squares, self.tables.points, noise, freedom) + penalty
 
     def ordered(self, pool: Pool) -> Pool:
-        """Return the pool with the best first; what no hypothesis explains, as a change of behaviour, is no growth.
+        """Return the pool with the best hypothesis first.
 
-        It says little about growth: steep terms have a penalty then.
+        If no hypothesis explains the values, for example at a change of behaviour, the values do not determine the
+        growth, and steep terms have a penalty.
         """
         if not pool.specification.shape[2]:
             return pool

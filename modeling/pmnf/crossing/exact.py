@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts on lines that cross: whether their functions of two parameters are added or multiplied.
+"""Counts on crossing lines: decide whether their functions of two parameters are added or multiplied.
 
-Where no two parameters ever leave one configuration together, 5000·p + 15·n - 19993 at n=1000 and at p=4 is the same as
-5·n·(p-1) + 7: any multiple of (f(p) - f(p0))·(g(n) - g(n0)) is 0 at all points. Nothing but the length of the
-description tells them apart (Rissanen, Modeling by shortest data description, 1978): what loops count has small whole
-coefficients, and a product written as a sum has those of the configuration in them.
+If no two parameters leave one configuration together, any multiple of (f(p) - f(p0))·(g(n) - g(n0)) is 0 at all points.
+For example, 5000·p + 15·n - 19993 and 5·n·(p-1) + 7 are equal for n=1000 and for p=4. Only the length of the
+description distinguishes them (Rissanen, Modeling by shortest data description, 1978): coefficients of loops are small
+whole numbers, and a product written as a sum contains the values of the configuration.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from .hidden import never_together
 
 _Flags = NDArray[np.bool_]
 Sum = tuple[float, tuple[Term, ...]]
-# Products that one sum has more than another; so many of the shortest are looked at for each number of products.
+# Additional products of one sum; number of the shortest sums that are kept for each number of products.
 _MOST_PRODUCTS, _MOST_SUMS = 3, 8
-# Length of a coefficient that is no fraction as loops have, and of the choice of two functions to multiply.
+# Length of a coefficient that is no fraction of loops, and of the choice of two functions to multiply.
 _NO_FRACTION, _CHOICE = 12.0, 0.5
-# Digits in which sums with the same coefficients agree.
+# Digits that must be equal in sums with the same coefficients.
 _DIGITS = 9
 
 
 def by_crossing(
     models: Sequence[Model | None], points: FloatArray, used: _Flags, names: Sequence[str]
 ) -> dict[int, Model]:
-    """Return the exact models of counts whose functions may be multiplied as well, the shortest of both first.
+    """Return the exact models of counts whose functions may also be multiplied, the shortest description first.
 
-    points: (C, m); used: (N, C), where a call path was measured and executed. The others are alternatives, with the
-    weight that their length has.
+    points: (C, m); used: (N, C), where a call path was measured and executed. The others are alternatives, with weights
+    by their lengths.
     """
     result = {}
     crossings: dict[bytes, list[_Crossing]] = {}
@@ -63,13 +63,13 @@ def by_crossing(
 
 
 def _is_open(model: Model) -> bool:
-    """Whether a model is exact, with terms of several parameters, none of them of a process grid or of steps."""
+    """Return whether a model is exact, with terms of several parameters, without process grids and steps."""
     plain = all(factor.is_plain for term in model.terms for factor in term.factors)
     return reproduces(model) and not model.covariance and plain and len(model.terms) > 1
 
 
 class _Crossing:
-    """Two parameters that never change together at points (C, m), with the values that most points have of both."""
+    """Two parameters that never change together at points (C, m), with the values that most points have."""
 
     def __init__(self, points: FloatArray, names: Sequence[str], pair: tuple[int, ...]) -> None:
         self.columns = dict(zip(names, points.T, strict=True))
@@ -82,10 +82,7 @@ class _Crossing:
         self._peaks: dict[tuple[Factor, ...], float] = {}
 
     def shortest(self, model: Model) -> Model:
-        """Return the shortest of what is the same as a model at all points.
-
-        It is an alternative where another sum is shorter, and others are with it.
-        """
+        """Return the shortest sum that equals a model at all points, with the next ones as alternatives."""
         top = float(np.abs(model.evaluate(np.stack(list(self.columns.values()), axis=1))).max())
         own = self._clean((model.constant, tuple(model.terms)), top)
         lengths = {key_of(form): (_length(form), form) for form in (own, self._clean(self._added(own), top))}
@@ -109,7 +106,7 @@ class _Crossing:
         return replace(model, constant=constant, terms=in_order, alternatives=alternatives, notes=notes)
 
     def _added(self, form: Sum) -> Sum:
-        """Return the sum that is the same without products of the two parameters."""
+        """Return an equal sum without products of the two parameters."""
         constant, terms = form
         found: list[Term] = []
         for term in terms:
@@ -123,10 +120,7 @@ class _Crossing:
         return collect(constant, found)
 
     def _with_product(self, form: Sum) -> Iterator[Sum]:
-        """Yield the sums that have one product more of a term of each of two parameters.
-
-        It takes the place of one of the terms, or leaves less than one of the product of it.
-        """
+        """Yield the sums with one more product of two parameters, in place of a term, or with a rest of a term."""
         constant, terms = form
         known = {term.shape for term in terms}
         of_each = [[term for term in terms if {own.parameter for own in term.factors} == {name}] for name in self.names]
@@ -142,9 +136,9 @@ class _Crossing:
                 yield collect(constant + factor * size * other, [*terms, *rest])
 
     def _clean(self, form: Sum, top: float) -> Sum:
-        """Return a sum with the fractions of loops that its coefficients are to within rounding of counts up to `top`.
+        """Return a sum with coefficients that are fractions of loops within rounding of counts up to `top`.
 
-        Terms that are no more than that disappear.
+        Terms within rounding of 0 disappear.
         """
         constant, terms = form
         kept = [
@@ -153,7 +147,7 @@ class _Crossing:
         return collect(_fraction(constant, EXACT_RESIDUAL * top), kept)
 
     def _size(self, factors: tuple[Factor, ...]) -> float:
-        """Return a product of one of the parameters where the lines cross."""
+        """Return a product with one of the parameters at its value where the lines cross."""
         if factors not in self._sizes:
             self._sizes[factors] = float(Term(1.0, factors).evaluate(self.at, (1,))[0])
         return self._sizes[factors]
@@ -167,13 +161,13 @@ class _Crossing:
 
 
 def _fraction(coefficient: float, rounding: float) -> float:
-    """Return the fraction as loops have it that a coefficient is to within rounding, else the coefficient."""
+    """Return the fraction of loops that equals a coefficient within rounding; otherwise the coefficient."""
     near = round(LOOP_DENOMINATOR * coefficient) / LOOP_DENOMINATOR
     return near if abs(near - coefficient) <= rounding else coefficient
 
 
 def key_of(form: Sum) -> tuple[object, ...]:
-    """Return what sums have in common whose coefficients differ by rounding only."""
+    """Return a key that is equal for sums whose coefficients differ by rounding."""
     constant, terms = form
     return f"{constant:.{_DIGITS}e}", *((term.shape, f"{term.coefficient:.{_DIGITS}e}") for term in terms)
 
@@ -189,7 +183,7 @@ def _length(form: Sum) -> float:
 
 
 def _fractions(form: Sum) -> int:
-    """Return how many coefficients are no fractions as loops have them."""
+    """Return how many coefficients are no fractions of loops."""
     return sum(math.isinf(length_of(own)) for own in _coefficients(form))
 
 

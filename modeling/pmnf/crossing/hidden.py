@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terms that may hide beneath the noise: products of parameters that were never changed together, and any other.
+"""Terms that the noise may hide: products of parameters that never change together, and any other term.
 
-On lines through one configuration a term a·x·y grows with x alone and with y alone, and where it is as small there as
-the noise nothing shows it; with both it may be a thousand times as large. No fit can exclude it, so that it belongs to
-what measurements leave open: hypotheses beside the model, as large as the noise lets them be, with a weight that says
-how often there is such a product (calibration.py). Where points are, a term that grows faster than the model may be so
-small a part of it that the criterion does not ask for it: such hypotheses have the weight that the values give them
-beside the model (Bayes factors, the part at the largest value uniform in its logarithm), and the parts that are to be
-expected then. Where a parameter has an effect at all another one is likelier than where it has none. They widen
-intervals upwards and change no model.
+A term a·x·y grows with x alone and with y alone, on lines through one configuration. It may be as small as the noise on
+these lines, and a thousand times larger if both parameters grow. Fits cannot exclude it. It is therefore a hypothesis
+in addition to the model, as large as the noise allows, with a weight for how often such products occur
+(calibration.py).
+
+A term that grows faster than the model may be too small at the points for the criterion. Such hypotheses have the
+weight that the values give them (Bayes factors; the part at the largest value is uniform in its logarithm), and their
+expected size. A parameter with an effect has such a term more often than a parameter without effect. Hidden terms widen
+intervals upwards, and change no model.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ from ..model import Alternative, Factor, Term
 
 
 def never_together(points: FloatArray, most: int = 0) -> list[tuple[int, ...]]:
-    """Return the sets of parameters no two of which left one value together at more than so many points (C, m).
+    """Return the sets of parameters of which no two change together at more than this number of points (C, m).
 
-    These are the pairs, and all of them together where there are more than two.
+    These are the pairs, and all parameters together if there are more than two.
     """
     parameters = points.shape[1]
     common = np.empty(parameters)
@@ -66,18 +67,18 @@ def never_together(points: FloatArray, most: int = 0) -> list[tuple[int, ...]]:
 
 
 def bounds(path: NDArray[np.int64], paths: int) -> list[int]:
-    """Return where the entries of each of so many call paths begin, and the end; path: (M,) of each entry, rising."""
+    """Return the first entry of each call path, and the end; path: (M,) the call path of each entry, ascending."""
     found: list[int] = np.searchsorted(path, np.arange(paths + 1)).tolist()
     return found
 
 
 class Hidden:
-    """Terms that may hide beside the models of N call paths, and a note on them, or ""."""
+    """The terms that may be hidden for the models of N call paths, and a note on them, or ""."""
 
     def __init__(
         self, products: list[tuple[Factor, ...]], weights: FloatArray, coefficients: FloatArray, note: str
     ) -> None:
-        """Take products of factors with weights and coefficients (N, T); weights of 0 are of those that are none."""
+        """Store products of factors with weights and coefficients (N, T); weights of missing terms are 0."""
         self.products, self.note = products, note
         self.left: list[float] = (1.0 - weights.sum(axis=1)).tolist()
         path, self.places = np.nonzero(weights)
@@ -87,7 +88,7 @@ class Hidden:
     def alternatives(
         self, path: int, constant: float, terms: tuple[Term, ...], others: list[Alternative]
     ) -> tuple[Alternative, ...]:
-        """Return the alternatives of a model with constant and terms: `others`, of less weight now, and these."""
+        """Return the alternatives of a model: `others` with smaller weights, and the hidden terms."""
         left = self.left[path]
         if left < 1.0:
             others = [Alternative(one.weight * left, one.constant, one.terms) for one in others]
@@ -100,7 +101,7 @@ class Hidden:
 
 
 def nothing_hidden(paths: int) -> Hidden:
-    """Return that nothing hides beside so many models."""
+    """Return no hidden terms for this number of models."""
     return Hidden([], np.empty((paths, 0)), np.empty((paths, 0)), "")
 
 
@@ -114,13 +115,12 @@ def hidden_terms(
     constant: NDArray[np.bool_],
     weighed: bool,
 ) -> Hidden:
-    """Return the terms that may hide beside models; none where values are exact.
+    """Return the terms that may be hidden; none for exact values. points: (C, m).
 
-    points: (C, m); design: (N, K, C) the parts of the models at them, those that have none all zero, fitted: (N, C)
-    their sums, values: (N, C) what was measured; noise: (N,) relative standard error of a value. A product of
-    parameters that hardly change together is so large that the measurements would see it with one standard deviation.
-    constant: (N,) which models depend on nothing: a term is less likely there than beside others.
-    weighed: whether hypotheses have posterior weights, as terms beside them have then.
+    design: (N, K, C) the parts of the models at the points, all zero for missing parts; fitted: (N, C) their sums;
+    values: (N, C) measured values; noise: (N,) relative standard error of a value. The size of a product of parameters
+    that hardly change together is one standard deviation of the measurements. constant: (N,) whether a model is a
+    constant, for which a hidden term is less likely. weighed: whether hypotheses have posterior weights.
     """
     positive = np.flatnonzero((points > 0.0).all(axis=0)).tolist()
     several = [index for index in positive if np.unique(points[:, index]).size > 1]
@@ -157,7 +157,7 @@ def _logs(points: FloatArray, terms: Sequence[tuple[tuple[int, ...], int]]) -> F
 
 
 def _largest(logs: FloatArray, fitted: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return the coefficients (N, T) of terms that measurements would see with one standard deviation."""
+    """Return the coefficients (N, T) at which terms equal one standard deviation of the measurements."""
     most = logs.max(axis=1)
     size = np.maximum(np.abs(fitted), 1e-300)
     least = size.min(axis=1)
@@ -174,13 +174,12 @@ def _unseen(
     values: FloatArray,
     noise: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return weights and coefficients of terms that grow faster than the models, as the values have them.
+    """Return weights and coefficients of terms that grow faster than the models, according to the values.
 
-    Of a term beside the model, whose part at its largest is c, the values say ĉ ± s (least squares beside the parts
-    of the model), so that its likelihood over that of the model alone is exp(c·ĉ/s² - c²/2s²). odds: (N, 1) beforehand
-    that there is one, shared by all that grow faster. Only the MOST_UNSEEN
-    likeliest terms are kept, with the weight of all. Both arrays are (N, T · UNSEEN_PARTS): each term as large as is to
-    be expected in each of that many equally likely parts of the posterior of c.
+    If c is the part of the term at its largest value, least squares with the parts of the model give ĉ ± s. The
+    likelihood ratio to the model alone is exp(c·ĉ/s² - c²/2s²). odds: (N, 1) prior odds of a term, shared by all
+    candidates. The MOST_UNSEEN likeliest terms have the weight of all. Both arrays are (N, T · UNSEEN_PARTS): the
+    expected size of each term in each of UNSEEN_PARTS equally likely parts of the posterior of c.
     """
     size = np.maximum(np.abs(fitted), np.maximum(LEAST_SIZE * np.abs(fitted).max(axis=1, keepdims=True), 1e-300))
     with np.errstate(over="ignore"):
@@ -199,7 +198,7 @@ def _unseen(
     along = (shares @ rest[:, :, None] - solved.transpose(0, 2, 1) @ (parts @ rest[:, :, None]))[:, :, 0]
     whole = np.square(shares, out=shares).sum(axis=2)
     squares = np.maximum(whole - (across * solved).sum(axis=1), 0.0)
-    growing &= squares > DEPENDENT_SQUARES * whole  # else it is one of the parts, or made of them
+    growing &= squares > DEPENDENT_SQUARES * whole  # otherwise it is one of the parts, or a combination of them
     variance = np.maximum(noise, 1e-150)[:, None] ** 2
     size_of = np.exp(np.linspace(np.log(UNSEEN_LEAST), 0.0, UNSEEN_STEPS))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -223,7 +222,7 @@ def _unseen(
 def _means(likelihoods: FloatArray, size_of: FloatArray) -> FloatArray:
     """Return the means (..., UNSEEN_PARTS) of equally likely parts of a posterior, the smallest values first.
 
-    likelihoods: (..., S) of the values `size_of` (S,), which rise.
+    likelihoods: (..., S) of the values `size_of` (S,), ascending.
     """
     below = np.zeros((*likelihoods.shape[:-1], 1, 1 + size_of.size))
     np.cumsum(likelihoods, axis=-1, out=below[..., 0, 1:])

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the values of call paths say before any model: repetitions, noise, lines of points."""
+"""Prepare the values of call paths: repetitions, noise, lines of points."""

@@ -10,7 +10,7 @@ import numpy as np
 from ...experiment import FloatArray
 from ..calibration import LOUD_NOISE, SIGNIFICANT_VARIATION
 
-# Shares of the distribution of deviations that are reported.
+# Quantiles of the distribution of deviations that are reported.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -19,10 +19,10 @@ class Deviation:
     """Relative deviations (value - mean)/mean of all repetitions of one call path.
 
     quantiles: of the deviations at QUANTILES. level: mean absolute deviation. standard: their standard deviation,
-    corrected for the mean being estimated. worst: the largest absolute one, at `worst_point` (its row). range: median
-    over configurations of (largest - smallest)/mean, the noise level of the GPR paper, figure 8.
-    repetitions: the smallest and largest number per configuration. warning: why no model can be relied on, or "".
-    NaN where no configuration has two repetitions.
+    corrected because the mean is estimated. worst: the largest absolute deviation, at `worst_point` (its row). range:
+    median over configurations of (largest - smallest)/mean, the noise level of the GPR paper, figure 8. repetitions:
+    smallest and largest number per configuration. warning: why no model is reliable, or "". NaN if no configuration has
+    two repetitions.
     """
 
     quantiles: tuple[float, ...]

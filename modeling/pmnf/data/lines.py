@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...experiment import FloatArray, IntArray
 from ..calibration import MOST_LINES
 
-# Totals of means over ranks are the same to so much, relatively.
+# Totals of means over ranks are equal within this relative difference.
 _ROUNDING = 1e-12
 
 
@@ -27,7 +27,7 @@ def lines(points: FloatArray, parameter: int, least: int = 3, most: int = MOST_L
 
 @lru_cache(maxsize=256)
 def _lines(content: bytes, width: int, parameter: int, least: int, most: int) -> tuple[IntArray, ...]:
-    """Return what `lines` does: of few sets of points, thousands of times."""
+    """Return the same as `lines`, fast for thousands of calls with few points."""
     points = np.frombuffer(content).reshape(-1, width)
     found = _found(points, parameter, least, most)
     for line in found:
@@ -55,10 +55,10 @@ def _found(points: FloatArray, parameter: int, least: int, most: int) -> list[In
 def independent(
     points: FloatArray, values: FloatArray, least: Callable[[FloatArray], FloatArray | float]
 ) -> FloatArray:
-    """Return how many independent observations values (N, C) are, at least 2: deviations may be alike along all lines.
+    """Return the number of independent observations of values (N, C), at least 2.
 
-    Those are the distinct values of parameters that have an effect: `least` returns for values on a line (N, c) the
-    variation (N,) that is none.
+    Deviations may be equal along all lines. The number is therefore the number of distinct values of the parameters
+    with an effect: `least` returns the variation (N,) that counts as no effect, for values on a line (N, c).
     """
     result = np.ones(len(values))
     for parameter in range(points.shape[1]):
@@ -70,7 +70,7 @@ def independent(
 
 
 def same_places(own: list[IntArray], positions: FloatArray) -> list[IntArray]:
-    """Return the lines as arrays (lines, points), those at the same values of the parameter together."""
+    """Return the lines as arrays (lines, points), grouped by the values of the parameter."""
     groups: dict[bytes, list[IntArray]] = {}
     for line in own:
         groups.setdefault(positions[line].tobytes(), []).append(line)
@@ -78,7 +78,7 @@ def same_places(own: list[IntArray], positions: FloatArray) -> list[IntArray]:
 
 
 def has_no_effect(points: FloatArray, values: FloatArray, index: int) -> NDArray[np.bool_]:
-    """Return which values (N, C) are the same along all lines of one parameter that has several values."""
+    """Return which values (N, C) are equal along all lines of one parameter that has several values."""
     found = lines(points, index, least=2)
     result = np.full(len(values), bool(found))
     for line in found:
@@ -87,7 +87,7 @@ def has_no_effect(points: FloatArray, values: FloatArray, index: int) -> NDArray
 
 
 def is_shared(points: FloatArray, values: FloatArray, index: int) -> NDArray[np.bool_]:
-    """Return which values (N, C) are shares of the same totals along all lines of one parameter: those times it."""
+    """Return which values (N, C) are shares of equal totals (value × parameter) along all lines."""
     found = lines(points, index, least=2)
     result = np.full(len(values), bool(found))
     for line in found:
@@ -97,9 +97,9 @@ def is_shared(points: FloatArray, values: FloatArray, index: int) -> NDArray[np.
 
 
 def different_points(points: FloatArray, values: FloatArray) -> NDArray[np.int64]:
-    """Return at how many points (N,) that differ in a parameter with an effect there are values (N, C).
+    """Return the number of points (N,) with values (N, C) that differ in a parameter with an effect.
 
-    The others repeat these, and say nothing more; so do shares of the same totals.
+    The other points repeat these and add no information, also if they are shares of equal totals.
     """
     known = (has_no_effect, is_shared)
     effect = np.stack(

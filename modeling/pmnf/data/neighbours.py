@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What configurations that ran once say of their noise: how far neighbours are from following one curve.
+"""Estimate the noise of configurations with a single run, from deviations of neighbours from a common curve.
 
-Between neighbours functions curve little, and noise does not care about neighbours (difference sequences; Hall, Kay and
-Titterington, Biometrika 77, 1990).
+Functions have little curvature between neighbours, whereas noise of neighbours is independent (difference sequences;
+Hall, Kay and Titterington, Biometrika 77, 1990).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from ..calibration import NEIGHBOURS_LEAST
 from .lines import lines
 from .noise import Repetitions
 
-# Four neighbours leave one number that no parabola through them explains.
+# Four neighbours have one degree of freedom beyond a parabola.
 _WINDOW = 4
-# A normal distribution has half of its values within this part of its standard deviation.
+# A normal distribution has half of its values within this multiple of its standard deviation.
 _QUARTILE = 0.6745
 
 
 def noise_of(repetitions: Repetitions, points: FloatArray) -> FloatArray:
-    """Return the relative standard deviation (N,) of central values at points (C, m), NaN where nothing says it.
+    """Return the relative standard deviation (N,) of central values at points (C, m); NaN if it is not determined.
 
-    That is what repetitions say, and where nothing is repeated what neighbours do.
+    It comes from repetitions, or without repetitions from neighbours.
     """
     known: FloatArray = repetitions.known_noise
     alone = np.flatnonzero(np.isnan(known))
@@ -36,9 +36,9 @@ def noise_of(repetitions: Repetitions, points: FloatArray) -> FloatArray:
 def neighbours_noise(points: FloatArray, values: FloatArray) -> FloatArray:
     """Return the relative standard deviation (N,) of values (N, C) at points (C, m) around curves through neighbours.
 
-    On lines of one parameter, each four neighbours in logarithms leave one number that no parabola explains, of the
-    size of the noise. Half of them are below the median, so that single steps and changes do not count as noise; of
-    few numbers it may be too small by chance, for which it is enlarged. NaN with fewer than NEIGHBOURS_LEAST of them.
+    On lines of one parameter, each four neighbours (in logarithms) have a deviation from a parabola of the size of the
+    noise. The result uses the median of these deviations, so that single steps and changes do not count as noise. With
+    few deviations the median may be too small by chance, so it is enlarged. NaN with fewer than NEIGHBOURS_LEAST.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(values > 0.0, np.log(values), np.nan)
@@ -63,7 +63,7 @@ def neighbours_noise(points: FloatArray, values: FloatArray) -> FloatArray:
 def _beside_parabolas(places: FloatArray) -> FloatArray:
     """Return the combination (4,), of length one, of values at `places` that is 0 for each parabola.
 
-    NaN where places are so near to each other that there is none in floating point.
+    NaN if places are too close to each other for floating point.
     """
     spans = (places[:, None] - places) / np.ptp(places)
     np.fill_diagonal(spans, 1.0)

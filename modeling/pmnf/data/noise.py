@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What repetitions say: a central value per configuration and how much they scatter."""
+"""Combine repetitions: a central value per configuration, and their scatter."""
 
 from __future__ import annotations
 
@@ -20,18 +20,15 @@ _Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Repetitions:
-    """Repetitions of N call paths at C configurations, combined.
+    """Combined repetitions of N call paths at C configurations.
 
-    centre: (N, C); NaN where nothing was measured.
-    scatter: (N,) relative standard deviation of one repetition, pooled over configurations; 0 if there is just
-             one repetition everywhere.
-    freedom: (N,) degrees of freedom behind `scatter`.
-    count: (N,) mean number of repetitions of the measured configurations.
-    counts: (N, C) number of repetitions of each configuration.
-    differ: (N,) whether any two repetitions of one configuration are different.
-    falls: (N,) relative standard deviations go like the value to the power of minus this: 0 where nothing says so, 1/2
-           for counts of many events that each depend on chance, 1 where what chance changes does not grow.
-    unit: (N,) what all differences of whole counts are multiples of: 1, or what happens together; 0 of other values.
+    centre: (N, C); NaN if not measured. scatter: (N,) relative standard deviation of one repetition, pooled over
+    configurations; 0 if each configuration has one repetition. freedom: (N,) degrees of freedom of `scatter`. count:
+    (N,) mean number of repetitions of the measured configurations. counts: (N, C) number of repetitions of each
+    configuration. differ: (N,) whether any two repetitions of one configuration differ. falls: (N,) relative standard
+    deviations are proportional to the value to the power of minus this: 0 if unknown, 1/2 for counts of many random
+    events, 1 if the random part does not grow. unit: (N,) greatest common divisor of all differences of whole counts; 0
+    for other values.
     """
 
     centre: FloatArray
@@ -45,26 +42,25 @@ class Repetitions:
 
     @property
     def uncertainty(self) -> FloatArray:
-        """The relative standard deviation (N,) of central values, 0 where nothing is repeated."""
+        """Return the relative standard deviation (N,) of central values, 0 without repetitions."""
         result: FloatArray = self.scatter / np.sqrt(np.maximum(self.count, 1.0))
         return result
 
     @property
     def known_noise(self) -> FloatArray:
-        """The relative standard deviation (N,) of central values, NaN where nothing is repeated."""
+        """Return the relative standard deviation (N,) of central values, NaN without repetitions."""
         return np.where(self.freedom > 0, self.uncertainty, np.nan)
 
 
 def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = False) -> Repetitions:
-    """Combine repetitions: `values` has shape (N, C, R), NaN for repetitions that do not exist.
+    """Combine repetitions: `values` has shape (N, C, R), NaN for missing repetitions.
 
-    robust: the mean of the repetitions that are no outliers; the mean uses clean repetitions better than the
-    median does, and without the outliers it stands as much. The scale of outliers comes from all configurations
-    of a call path together, because a few repetitions of one say little. Distances from the median are compared as
-    logarithms: where noise is as large as the values, the median of a few may be a tenth of the mean, and what is many
-    times that is as true; no value can be that far below it, so leaving out would go one way. Where all repetitions of
-    a configuration are far from their median, as two that differ are, none is left out. of_counts: the values are
-    counts, all of whose repetitions are true, so that none is left out either; `falls` and `unit` are wanted.
+    robust: use the mean of the repetitions without outliers, which is more precise than the median and as robust. The
+    scale of outliers comes from all configurations of a call path together, because a few repetitions of one
+    configuration do not determine it. Distances from the median are compared as logarithms: with noise as large as the
+    values, the median of few repetitions may be a tenth of the mean, and larger values are valid, too. If all
+    repetitions of a configuration are far from their median, as two different ones are, none is left out. of_counts:
+    the values are counts, which have no outliers; `falls` and `unit` are computed.
     """
     if values.ndim != 3:
         raise ModelingError(f"values must have shape (call paths, configurations, repetitions), not {values.shape}")
@@ -80,7 +76,7 @@ def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = F
     kept = known
     if how == "robust" and not of_counts:
         kept = known & (np.log1p(distance) <= OUTLIER * _scale(distance, known, count)[:, None])
-        kept |= known & ~kept.any(axis=0)  # half of them far on either side: none is the outlier
+        kept |= known & ~kept.any(axis=0)  # half of them are far on either side: there is no outlier
     number = kept.sum(axis=0)
     with np.errstate(over="ignore"):
         clean = np.clip(np.where(kept, values / size, 0.0), -1e150, 1e150)
@@ -106,7 +102,7 @@ def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = F
 
 
 def _units(values: FloatArray, known: _Flags) -> FloatArray:
-    """Return the greatest common divisors (N,) of all differences of the values (R, N, C), 0 if not all are whole."""
+    """Return the greatest common divisors (N,) of all differences of the values (R, N, C); 0 if some are not whole."""
     least = np.where(known, values, np.inf).min(axis=(0, 2))[:, None]
     beyond = np.where(known, values - least, 0.0)
     whole = (np.abs(beyond) < WHOLE_UP_TO) & (beyond == np.round(beyond))
@@ -116,10 +112,10 @@ def _units(values: FloatArray, known: _Flags) -> FloatArray:
 
 
 def _falls(sizes: FloatArray, squares: FloatArray, freedom: _Counts) -> FloatArray:
-    """Return by which power (N,) relative deviations fall with `sizes` (N, C), from 0 to 1.
+    """Return the power (N,), from 0 to 1, by which relative deviations fall with `sizes` (N, C).
 
-    squares: (N, C) of relative deviations, with their degrees of freedom. It is the slope of the logarithm of their
-    variance, whose own variance is 2/freedom, drawn towards 0, of which SCATTER_SLOPE is the deviation beforehand.
+    squares: (N, C) of relative deviations, with their degrees of freedom. The power is the slope of the logarithm of
+    their variance, whose variance is 2/freedom. Its prior is 0 with the standard deviation SCATTER_SLOPE.
     """
     used = (freedom > 0) & (squares > 0) & (sizes > 0)
     weights = np.where(used, 0.5 * np.maximum(freedom, 0), 0.0)
@@ -140,7 +136,7 @@ def _mean_square(values: FloatArray, measured: _Flags) -> FloatArray:
 
 
 def _medians(values: FloatArray, known: _Flags, count: _Counts) -> FloatArray:
-    """Return the medians (N, C) of `count` (N, C) of the values (R, N, C), those that are `known`."""
+    """Return the medians (N, C) of the `count` (N, C) `known` values among (R, N, C)."""
     last = len(values) - 1
     if bool((count == len(values)).all()):
         ordered = _sorted(values)
@@ -154,10 +150,10 @@ def _medians(values: FloatArray, known: _Flags, count: _Counts) -> FloatArray:
 
 
 def _sorted(values: FloatArray) -> FloatArray:
-    """Return values (R, N, C), none of them NaN, in their order along the first axis.
+    """Return values (R, N, C) without NaN, sorted along the first axis.
 
-    A few are sorted many at a time, by exchanges of neighbours (odd-even transposition sort; Knuth, The Art of Computer
-    Programming 3, 1998, section 5.3.4): so many comparisons take less time than the way to each of the lists.
+    Few values are sorted in many lists at once by exchanges of neighbours (odd-even transposition sort; Knuth, The Art
+    of Computer Programming 3, 1998, section 5.3.4), which is faster than sorting each list.
     """
     if len(values) > FEW_REPETITIONS:
         return np.sort(values, axis=0)
@@ -175,10 +171,10 @@ def _sorted(values: FloatArray) -> FloatArray:
 
 
 def _scale(distance: FloatArray, known: _Flags, count: _Counts) -> FloatArray:
-    """Robust relative deviation per call path: median distance (R, N, C) from the median, over all repetitions.
+    """Return the robust relative deviation per call path: median distance (R, N, C) from the median.
 
-    The median of few repetitions is one of them, or between two of them, which makes distances too small; the
-    factor 1 + 1/R makes up for most of it.
+    The median is over all repetitions. With few repetitions it is close to one of them, which makes distances too
+    small; the factor 1 + 1/R corrects most of this.
     """
     useful = known & (count >= 3)
     number = useful.sum(axis=(0, 2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preparation of measured points before any model: what can be used, and where a call path was executed."""
+"""Prepare measured points before modeling: usable values, and where a call path was executed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .noise import Repetitions
 
 _Flags = NDArray[np.bool_]
 
-# More values of a parameter than this are no explanation of where a call path was not executed.
+# Up to this number of parameter values can explain where a call path was not executed.
 _MOST_ABSENT = 4
 
 
 def check(points: FloatArray, values: FloatArray, names: tuple[str, ...], executed: _Flags | None) -> None:
-    """Raise ModelingError if shapes do not fit each other or parameter values cannot be used."""
+    """Raise ModelingError if shapes do not match or parameter values cannot be used."""
     if len(set(names)) != len(names):
         raise ModelingError(f"parameters must have different names: {', '.join(names)}")
     if points.ndim != 2 or points.shape[1] != len(names):
@@ -41,7 +41,7 @@ def check(points: FloatArray, values: FloatArray, names: tuple[str, ...], execut
 def join_duplicates(
     points: FloatArray, values: FloatArray, executed: _Flags | None
 ) -> tuple[FloatArray, FloatArray, _Flags | None]:
-    """Make repetitions of one configuration out of rows with the same parameter values; sort the points."""
+    """Convert rows with equal parameter values to repetitions of one configuration; sort the points."""
     unique, place = np.unique(points, axis=0, return_inverse=True)
     place = place.reshape(-1)
     if values.shape[2] == 0:
@@ -64,7 +64,7 @@ def join_duplicates(
 
 
 def extreme_exponents(values: FloatArray) -> NDArray[np.int64]:
-    """Return powers of two (N,) to divide by; 0 except for values so large or small that squares overflow."""
+    """Return powers of two (N,) as divisors; 0 except for values so large or small that squares overflow."""
     size = np.nanmax(np.where(np.isnan(values), 0.0, np.abs(values)), axis=1, initial=0.0)
     _, exponent = np.frexp(size)
     result: NDArray[np.int64] = np.where(np.abs(exponent) > EXTREME_EXPONENT, exponent, 0).astype(np.int64)
@@ -86,9 +86,9 @@ def take(repetitions: Repetitions, paths: NDArray[np.int64], where: _Flags) -> R
 
 
 def without_one(points: FloatArray, parameter: int) -> _Flags | None:
-    """Return the points (C,) where a parameter is above 1, if it is 1 elsewhere and these have two values of it.
+    """Return the points (C,) with x above 1, for a parameter x that is 1 elsewhere and has two values above 1.
 
-    One process has no neighbours and nothing to merge, so that counts at 1 may follow another formula.
+    One process has no neighbours and nothing to merge, so counts at 1 may follow another formula.
     """
     others: _Flags = points[:, parameter] > 1.0
     possible = points[:, parameter].min() == 1.0 and np.unique(points[others, parameter]).size >= 2
@@ -96,7 +96,7 @@ def without_one(points: FloatArray, parameter: int) -> _Flags | None:
 
 
 def same_along(points: FloatArray, values: FloatArray, parameter: int) -> _Flags:
-    """Return which (N,) of the values (N, C) are the same at all points (C, m) that differ in one parameter alone."""
+    """Return which (N,) of the values (N, C) are equal at all points (C, m) that only differ in one parameter."""
     _, group = np.unique(np.delete(points, parameter, axis=1), axis=0, return_inverse=True)
     result = np.ones(len(values), dtype=bool)
     for number in np.unique(group).tolist():
@@ -113,9 +113,9 @@ def ranges(points: FloatArray) -> tuple[tuple[float, float], ...]:
 
 
 def absent_values(names: tuple[str, ...], points: FloatArray, missing: _Flags) -> list[tuple[str, float]]:
-    """Return the values of one parameter that explain where (C,) a call path was not executed; none if there are none.
+    """Return the values of one parameter that explain where (C,) a call path was not executed, () if there are none.
 
-    They are few, and at none of them it was executed.
+    There must be few of these values, and the call path is executed at none of them.
     """
     for index, name in enumerate(names):
         values = np.unique(points[missing, index])
@@ -125,7 +125,7 @@ def absent_values(names: tuple[str, ...], points: FloatArray, missing: _Flags) -
 
 
 def not_executed(names: tuple[str, ...], points: FloatArray, missing: _Flags) -> tuple[str, ...]:
-    """Say where a call path was not executed, by parameter values that explain it where there are such."""
+    """Describe where a call path was not executed, by parameter values if these explain it."""
     if not missing.any():
         return ()
     if found := absent_values(names, points, missing):
@@ -134,7 +134,7 @@ def not_executed(names: tuple[str, ...], points: FloatArray, missing: _Flags) ->
 
 
 def unit_of(values: FloatArray, least: FloatArray) -> FloatArray:
-    """Return the largest numbers (N,) that differences of values (N, C) are multiples of, `least` (N,) if smaller."""
+    """Return the largest common divisors (N,) of differences of values (N, C); `least` (N,) if smaller."""
     unit = np.zeros(len(values))
     for column in (values - values[:, :1]).T[1:]:
         other = np.abs(column)

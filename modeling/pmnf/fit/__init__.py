@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batched least squares: to the last digits for counts, of all sizes together for noise, closed form for lists."""
+"""Batched least squares: precise for counts, of different sizes together for noisy values, in closed form for lists."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batched weighted least squares over hypotheses × call paths, with closed-form leave-one-out.
+"""Batched weighted least squares over hypotheses × call paths, with closed-form leave-one-out errors.
 
-Everything is one set of array operations; there is no loop over call paths. Columns are made orthogonal by the
-modified Gram-Schmidt process, done twice ("twice is enough", Giraud et al. 2005), which keeps the accuracy that
-normal equations lose when n^3 and n^(11/4) stand side by side.
+All computations are array operations without a loop over call paths. The modified Gram-Schmidt process makes columns
+orthogonal, twice ("twice is enough", Giraud et al. 2005). Normal equations would be too inaccurate for columns such as
+n^3 and n^(11/4).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Fits:
 def fit(columns: FloatArray, values: FloatArray, weights: FloatArray) -> Fits:
     """Fit values ≈ columns @ coefficients, minimizing Σ (weights·(values - model))².
 
-    columns: (H, K, C), the same for all call paths, or (N, H, K, C). values, weights: (N, C).
+    columns: (H, K, C), equal for all call paths, or (N, H, K, C). values, weights: (N, C).
     """
     paths, points = values.shape
     hypotheses, width = columns.shape[-3], columns.shape[-2]
@@ -64,7 +64,7 @@ def _fit_batch(
     basis: list[FloatArray] = []
     triangle = np.zeros((*shape, width, width))
     projection = np.zeros((*shape, width))
-    peaks = np.ones_like(projection)  # squares of columns times weights may overflow, their ratios do not
+    peaks = np.ones_like(projection)  # squares of columns times weights may overflow, but not their ratios
     dependent = np.zeros(shape, dtype=bool)
     for k in range(width):
         column = columns[:, :, k, :] * weights[:, None, :]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits to the largest measured values, for functions that no form of the library is.
+"""Fit to the largest measured values, for functions that are not in the library.
 
-Where the residuals of a form are no noise, it is off by something that changes slowly from point to point: the nearer
-a point is to where predictions are wanted, the more it says (locally weighted regression; Cleveland and Devlin, Journal
-of the American Statistical Association 83, 1988). Predictions are wanted beyond the largest values.
+If the residuals of a form are not noise, the form has an error that changes slowly from point to point. Points near the
+target are therefore more informative (locally weighted regression; Cleveland and Devlin, Journal of the American
+Statistical Association 83, 1988). Targets are usually beyond the largest values.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .fitter import fit, with_constant
 def nearness(points: FloatArray) -> FloatArray:
     """Return factors (C,) of the weights of points (C, m), 1 where all parameters have their largest values.
 
-    They fall off with the distance from there, in parts of the range of the logarithm of each parameter (of the
-    parameter itself if it is not positive).
+    They decrease with the distance from there, relative to the range of the logarithm of each parameter (of the
+    parameter if it is not positive).
     """
     positive = (points > 0).all(axis=0)
     scaled = np.where(positive, np.log(np.where(positive, points, 1.0)), points)
@@ -36,7 +36,7 @@ def nearness(points: FloatArray) -> FloatArray:
 def refitted(pool: Pool, tables: Tables, values: FloatArray, weights: FloatArray) -> Pool:
     """Return the pool with coefficients fitted to `values` (N, C) with `weights` (N, C); none changes its sign.
 
-    Errors and scores stay those of the fits to all points, which chose the hypotheses.
+    Errors and scores stay those of the fits to all points, which selected the hypotheses.
     """
     coefficients = pool.coefficients.copy()
     for width, constant, path, rank in of_each_form(pool):
@@ -50,7 +50,7 @@ def refitted(pool: Pool, tables: Tables, values: FloatArray, weights: FloatArray
 
 
 def _towards(before: FloatArray, after: FloatArray) -> FloatArray:
-    """Return coefficients (M, K) as near to `after` on the way from `before` as no sign changes."""
+    """Return coefficients (M, K) as near to `after`, starting from `before`, as possible without a change of sign."""
     after = np.where(np.isfinite(after).all(axis=1, keepdims=True), after, before)
     changes = before * after < 0
     step = np.where(changes, before / np.where(changes, before - after, 1.0), 1.0).min(axis=1, keepdims=True)

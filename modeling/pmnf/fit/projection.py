@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Residuals of least squares over few points and many small sets of functions, to the last digits.
+"""Compute precise residuals of least squares over few points and many small sets of functions.
 
-Without weights the matrices that take values to residuals are the same for all call paths.
+Without weights, the matrices that convert values to residuals are equal for all call paths.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _Sets = NDArray[np.int64] | NDArray[np.int16]
 
 
 def residual_bases(table: FloatArray, sets: _Sets) -> FloatArray:
-    """Return orthonormal bases (S, c, c - 1 - K) of what a constant and the functions of sets (S, K) leave of c values.
+    """Return orthonormal bases (S, c, c - 1 - K) orthogonal to a constant and the functions of sets (S, K).
 
     table: (functions, c).
     """
@@ -26,7 +26,7 @@ def residual_bases(table: FloatArray, sets: _Sets) -> FloatArray:
 
 
 def residual_makers(table: FloatArray, sets: _Sets) -> FloatArray:
-    """Return the same as symmetric matrices (S, c, c) that take values to their residuals."""
+    """Return symmetric matrices (S, c, c) that convert values to residuals."""
     return _makers(table.tobytes(), sets.tobytes(), (*table.shape, *sets.shape), sets.dtype.str)
 
 
@@ -47,12 +47,13 @@ def _makers(table: bytes, sets: bytes, shape: tuple[int, ...], kind: str) -> Flo
 
 
 def squared_residuals(makers: FloatArray, values: FloatArray, most: float) -> FloatArray:
-    """Return the squared residuals (N, S) of values (N, L, c) over all L lines, inf where they are above `most`.
+    """Return the squared residuals (N, S) of values (N, L, c) over all L lines, inf if they exceed `most`.
 
-    Each line has coefficients of its own. The squares are linear in the products of the values, which makes them one
-    matrix product; where these lose digits, residuals that may be small enough are taken from the values themselves.
+    Each line has separate coefficients. The squares are linear in the products of the values, so one matrix product
+    computes all of them. Residuals that may be small enough are recomputed from the values, because the products lose
+    digits.
     """
-    values = values - values.mean(axis=2, keepdims=True)  # a constant is among all columns
+    values = values - values.mean(axis=2, keepdims=True)  # all columns include a constant
     row, column = np.triu_indices(values.shape[2])
     moments = np.einsum("nlc,nld->ncd", values, values)
     weight = np.where(row == column, 1.0, 2.0)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which functions of one parameter points on no lines support: regression with varying coefficients.
+"""Find functions of one parameter for points that form no lines: regression with varying coefficients.
 
-Where the other parameters z are the same, every sum of products is a + b·g(x) of the parameter x, so everywhere it is
-a(z) + b(z)·g(x) (Hastie and Tibshirani, Varying-Coefficient Models, 1993). Here a and b are the power law of z that
-comes nearest to the values, times a polynomial of low degree in the logarithms of z.
+For constant other parameters z, every sum of products is a + b·g(x) in the parameter x. In general it is a(z) +
+b(z)·g(x) (Hastie and Tibshirani, Varying-Coefficient Models, 1993). Here a and b are the power law of z that is nearest
+to the values, times a polynomial of low degree in the logarithms of z.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def varying_errors(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the relative squared errors (N, A) of a(z) + b(z)·term and of b(z)·term.
 
-    points: (C, m); terms: (A, C), functions of `parameter` at the points; values: (N, C), of which the sizes count.
+    points: (C, m); terms: (A, C), functions of `parameter` at the points; values: (N, C), whose magnitudes are used.
     """
     logs = np.log(np.maximum(points, 1e-300))
     top = np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-300)
@@ -49,7 +49,7 @@ def varying_errors(
 
 
 def _left(columns: FloatArray, target: FloatArray) -> FloatArray:
-    """Return the squares (A, N) that columns (A, N, B, C) leave of a target (N, C)."""
+    """Return the squared residuals (A, N) of a target (N, C) after a fit of columns (A, N, B, C)."""
     length = np.sqrt((columns**2).sum(axis=3, keepdims=True))
     columns = columns / np.maximum(length, 1e-300)
     normal = columns @ columns.swapaxes(2, 3)
@@ -61,7 +61,7 @@ def _left(columns: FloatArray, target: FloatArray) -> FloatArray:
 
 
 def _polynomials(logs: FloatArray) -> FloatArray:
-    """Return polynomials (B, C) in the logarithms (C, m) of the highest degree that leaves points for errors."""
+    """Return polynomials (B, C) in the logarithms (C, m), of the highest degree that leaves degrees of freedom."""
     low, high = logs.min(axis=0), logs.max(axis=0)
     inside = (2.0 * logs - low - high) / np.where(high > low, high - low, 1.0)
     found = [np.ones(len(logs))]

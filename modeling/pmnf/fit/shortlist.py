@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short lists of hypotheses for noisy values, ranked by their errors in closed form before any precise fit.
+"""Short lists of hypotheses for noisy values, ranked by closed-form errors before any precise fit.
 
-Sums over points become matrix products over all call paths at once; what stays is a small Cholesky factorization per
-hypothesis. Ranks are good while errors are well above the rounding of normal equations (1e-6), as noise is.
+Sums over points are matrix products over all call paths at once; each hypothesis only needs a small Cholesky
+factorization. Ranks are reliable if errors are well above the rounding of normal equations (1e-6), as for noise.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def sweep_errors(
 ) -> tuple[Solution, Solution]:
     """Solve all hypotheses that differ in the term of one parameter, with and without a constant.
 
-    fixed: (N, K, C) products without the factor of the parameter; present: (K,) which of them have that factor;
+    fixed: (N, K, C) products without the factor of the parameter; present: (K,) which of them contain this factor;
     terms: (A, C). Returns coefficients (N, A, K or K + 1) and explained squares (N, A) of both.
     """
     values, weights = of_size_one(values, weights)
@@ -50,9 +50,9 @@ def sweep_errors(
 def line_squares(terms: FloatArray, values: FloatArray, nonnegative: bool) -> tuple[FloatArray, FloatArray]:
     """Return the relative squared errors (N, A) of c0 + c1·term and of c1·term over lines at the same places.
 
-    Each line has coefficients of its own. terms: (A, c); values: (N, L, c). All lines of a call path have the same
-    weights, those of their common profile, so that their scatter matrix (c, c) holds all that matters. Where a
-    coefficient of the sum of all lines would be negative and must not, the error is that of the other one alone.
+    Each line has separate coefficients. terms: (A, c); values: (N, L, c). All lines of a call path have the weights of
+    their common profile, so their scatter matrix (c, c) is sufficient. If a coefficient of the sum of all lines would
+    be negative and must not, the error is that of the other coefficient alone.
     """
     size = np.abs(values).mean(axis=2, keepdims=True)
     values = values / np.where(size > 0, size, 1.0)
@@ -88,9 +88,9 @@ def set_squares(
 ) -> list[tuple[FloatArray, NDArray[np.bool_]]]:
     """Return the weighted squared errors of c0 + c1·term (N, A), and of c0 + c1·a + c2·b of all pairs of `paired`.
 
-    Each line, of several at the same places, has coefficients of its own. terms: (A, c); values, weights: (N, L, c).
-    As in line_squares all lines have the weights of their common profile, and each one the scale of its own weights.
-    Also returned: where a coefficient of the sum of all lines is negative.
+    Each of several lines at the same places has separate coefficients. terms: (A, c); values, weights: (N, L, c). As in
+    line_squares, all lines have the weights of their common profile, times the scale of their weights. Also returns
+    where a coefficient of the sum of all lines is negative.
     """
     common, values = _profile(values, weights)
     constant = common / np.sqrt((common**2).sum(axis=1, keepdims=True))
@@ -133,7 +133,7 @@ def pure_squares(terms: FloatArray, values: FloatArray, weights: FloatArray) -> 
 
 
 def _profile(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the weights (N, c) of the common profile of lines (N, L, c), and the values with them."""
+    """Return the weights (N, c) of the common profile of lines (N, L, c), and the weighted values."""
     scale = (1.0 / weights).mean(axis=2, keepdims=True)
     common = 1.0 / (1.0 / weights / scale).mean(axis=1)
     return common, values / scale * common[:, None]
@@ -142,10 +142,10 @@ def _profile(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, Float
 def pair_squares(
     terms: FloatArray, values: FloatArray, weights: FloatArray, pairs: NDArray[np.int64], constant: bool
 ) -> tuple[FloatArray, list[NDArray[np.bool_]]]:
-    """Return the weighted squared errors (N, P) of sums of two of the terms, with a constant or without.
+    """Return the weighted squared errors (N, P) of sums of two of the terms, with or without a constant.
 
-    terms: (N, A, C) and values: (N, C), times the weights (N, C); pairs: (2, P). Also returned: where (N, P) the
-    coefficients are not negative, that of the constant first if there is one.
+    terms: (N, A, C) and values: (N, C), both times the weights (N, C); pairs: (2, P). Also returns where (N, P) the
+    coefficients are not negative, the constant first if there is one.
     """
     flat = weights / np.sqrt((weights**2).sum(axis=1, keepdims=True))
     height, along = (values * flat).sum(axis=1, keepdims=True), (terms @ flat[:, :, None])[:, :, 0]
@@ -173,9 +173,9 @@ def pair_squares(
 
 @lru_cache(maxsize=64)
 def combinations_of(parameters: int, depth: int, width: int) -> Subsets:
-    """Return all forms with `width` products, each with all choices of `depth` terms per parameter, (S, width).
+    """Return all forms with `width` products and all choices of `depth` terms per parameter, (S, width).
 
-    Numbers are those of `product_grid`, 0 is the constant.
+    Numbers refer to `product_grid`; 0 is the constant.
     """
     base = depth + 1
     place = [base ** (parameters - 1 - parameter) for parameter in range(parameters)]
@@ -192,12 +192,12 @@ def combinations_of(parameters: int, depth: int, width: int) -> Subsets:
 
 @lru_cache(maxsize=64)
 def product_grid(parameters: int, depth: int) -> NDArray[np.int64]:
-    """Return the rank of the term of each parameter in each product, -1 for none, (products, m); the first is empty."""
+    """Return the rank of the term of each parameter in each product, (products, m). -1 is no term."""
     return np.array(list(product(range(-1, depth), repeat=parameters)), dtype=np.int64)
 
 
 def lowest(scores: FloatArray, number: int) -> NDArray[np.int64]:
-    """Return the columns of the lowest scores of each row, in no order."""
+    """Return the columns of the lowest scores of each row, unordered."""
     number = min(number, scores.shape[1])
     if number == scores.shape[1]:
         return np.broadcast_to(np.arange(number), scores.shape)

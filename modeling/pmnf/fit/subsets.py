@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Least squares over all small subsets of a few columns, from the Gram matrix of each call path in closed form.
 
-Good for ranking: normal equations lose half of the digits, so what is kept is fitted again (fitter.fit).
+The results are only for ranking, because normal equations lose half of the digits. Selected subsets are fitted again
+(fitter.fit).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..calibration import RIDGE
 Subsets = NDArray[np.int64]
 # Coefficients, an array (N, S) each, and explained squares (N, S).
 Solution = tuple[list[FloatArray], FloatArray]
-# Diagonals, entries left of them, and right sides: one array per entry of the matrices.
+# Diagonals, entries left of them, and right-hand sides: one array per entry of the matrices.
 _Systems = tuple[list[FloatArray], list[list[FloatArray]], list[FloatArray]]
 
 
@@ -34,9 +35,9 @@ def gram(columns: FloatArray, values: FloatArray, weights: FloatArray) -> tuple[
 
 
 def of_size_one(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return values (N, C) in units of their largest, and the weights for them: squares must not overflow.
+    """Return values (N, C) relative to their largest, so that squares do not overflow, and the weights for them.
 
-    Coefficients are in these units too; what they explain stays the same.
+    Coefficients have the same unit; explained parts do not change.
     """
     top = np.abs(values).max(axis=1, keepdims=True)
     top = np.where(top > 0, top, 1.0)
@@ -49,7 +50,7 @@ def solve(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> tuple[Floa
 
 
 def solve_both(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> tuple[Solution, Solution]:
-    """Solve for subsets (1, S, k) or (N, S, k) of columns, with the first one (a constant) besides and without it."""
+    """Solve for subsets (1, S, k) or (N, S, k) of columns, with and without an additional first column (a constant)."""
     with_last = np.concatenate([subsets, np.zeros((*subsets.shape[:2], 1), dtype=np.int64)], axis=2)
     return cholesky_both(*_systems(matrix, right, with_last))
 
@@ -74,7 +75,7 @@ def _systems(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> _System
 def solve_shared(
     table: FloatArray, subsets: Subsets, values: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the same for subsets (S, k) of columns (K, C) that all call paths share: sums are matrix products."""
+    """Return the same for subsets (S, k) of columns (K, C) common to all call paths, whose sums are matrix products."""
     values, weights = of_size_one(values, weights)
     squares = weights**2
     width = subsets.shape[1]
@@ -101,7 +102,7 @@ def cholesky(diagonal: list[FloatArray], cross: list[list[FloatArray]], right: l
 def cholesky_both(
     diagonal: list[FloatArray], cross: list[list[FloatArray]], right: list[FloatArray]
 ) -> tuple[Solution, Solution]:
-    """Solve many small systems with their last column, a constant, and without it: one factorization does for both.
+    """Solve many small systems with and without their last column, a constant, by one factorization.
 
     The coefficient of the constant is the first one in the solution with it.
     """
@@ -115,9 +116,9 @@ def cholesky_both(
 def _forward(
     diagonal: list[FloatArray], cross: list[list[FloatArray]], right: list[FloatArray]
 ) -> tuple[list[FloatArray], list[list[FloatArray]], list[FloatArray]]:
-    """Return factors that make diagonals 1, rows of lower triangles with inverse diagonals, and what they solve.
+    """Return scale factors that make diagonals 1, rows of lower triangles with inverse diagonals, and their solutions.
 
-    The first of the inverse diagonals is 1, and nothing is multiplied by it.
+    The first of the inverse diagonals is 1 and not used.
     """
     norm = [1.0 / np.sqrt(np.maximum(entry, 1e-300)) for entry in diagonal]
     lower: list[list[FloatArray]] = []
@@ -143,7 +144,7 @@ def _forward(
 
 
 def _backward(norm: list[FloatArray], lower: list[list[FloatArray]], forward: list[FloatArray]) -> list[FloatArray]:
-    """Return the coefficients of what `_forward` left."""
+    """Return the coefficients by back substitution of the result of `_forward`."""
     solution = list(forward)
     for i in range(len(forward) - 1, -1, -1):
         value = forward[i]
@@ -164,7 +165,7 @@ def _squares(parts: list[FloatArray]) -> FloatArray:
 def extended(pairs: Subsets, number: int) -> Subsets:
     """Return all sets of three made of `pairs` (P, 2) and a third column from 1 to `number`, (P · number, 3).
 
-    Repeated columns stand for no third one; such sets are to be refused by the caller.
+    Sets with repeated columns are invalid; the caller rejects them.
     """
     third = np.tile(np.arange(1, number + 1), len(pairs))[:, None]
     return np.concatenate([np.repeat(pairs, number, axis=0), third], axis=1)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares for noisy values: hypotheses of different sizes together, with their constant and without it.
+"""Least squares for noisy values: hypotheses of different sizes together, with and without a constant.
 
-As in fitter.fit columns are made orthogonal by the modified Gram-Schmidt process, once, which is enough for values with
-noise: what a column leaves of all later ones is taken off them at once. Products that a hypothesis does not have are
-columns of zeros. The constant comes last, so that the hypothesis without it has been fitted on the way.
+As in fitter.fit, the modified Gram-Schmidt process makes columns orthogonal, but only once, which is enough for noisy
+values. Missing products are columns of zeros. The constant comes last, so that the fit without it is an intermediate
+result.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def fit_together(
 ) -> Fitted:
     """Fit a constant, where `constant` (M,), and products to `values` (M, C), minimizing Σ (weights·(values - model))².
 
-    specification: (M, K, m), where products that are -1 throughout do not exist. nonnegative: where the constant comes
-    out negative the hypothesis is fitted without it, and hypotheses whose other coefficients are negative are refused.
-    As smaller hypotheses are candidates too, the best one left is the best non-negative one. Returned are M hypotheses
-    of which each is the only one of its call path, with the errors of fitter.Fits but for the largest residuals.
+    specification: (M, K, m); products that are -1 throughout are missing. nonnegative: if the constant is negative, the
+    hypothesis is fitted without it; hypotheses with other negative coefficients are rejected. As smaller hypotheses are
+    candidates, too, the best remaining one is the best nonnegative one. Returns M hypotheses, one per call path, with
+    the errors of fitter.Fits except the largest residuals.
     """
     number, width = specification.shape[:2]
     points = values.shape[1]
@@ -61,7 +61,7 @@ def fit_together(
 
 
 def _solve(columns: FloatArray, present: _Flags, nonnegative: bool) -> tuple[FloatArray, FloatArray]:
-    """Return coefficients (M, 1 + K), NaN of dependent columns, and errors (2, M) as in fitter.Fits, inf there.
+    """Return coefficients (M, 1 + K), NaN for dependent columns, and errors (2, M) as in fitter.Fits, inf there.
 
     columns: (K + 2, M, C) times the weights: products, constant, values; they are overwritten. present: (K + 1, M).
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of values whose noise is multiplicative: relative errors count."""
+"""Weights of values for relative errors, because noise is multiplicative."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..calibration import WEIGHT_RATIO
 
 
 def relative_weights(values: FloatArray) -> FloatArray:
-    """Return weights 1/value: noise is multiplicative. A zero counts like the least value above it."""
+    """Return weights 1/value, for multiplicative noise. A zero has the weight of the smallest value above it."""
     size = np.abs(values)
     top = size.max(axis=1, keepdims=True)
     floor = np.where(top > 0, 1e-6 * top, 1.0)
@@ -21,11 +21,11 @@ def relative_weights(values: FloatArray) -> FloatArray:
 
 
 def model_weights(values: FloatArray, fitted: FloatArray) -> FloatArray:
-    """Return weights 1/fitted for values (N, C): those of the noisy values themselves favour models that are too low.
+    """Return weights 1/fitted for values (N, C), because weights from noisy values bias models downwards.
 
-    For noise of relative deviation s, least squares with weights 1/value are low by 2 s² on average, with weights
-    from a first fit they are not (iteratively reweighted least squares; McCullagh and Nelder, Generalized Linear
-    Models, 1989, section 8.4). Where the first fit is far from a value, the value limits the weight.
+    For noise of relative deviation s, least squares with weights 1/value is too low by 2 s² on average. Weights from a
+    first fit have no such bias (iteratively reweighted least squares; McCullagh and Nelder, Generalized Linear Models,
+    1989, section 8.4). If the first fit is far from a value, the value limits the weight.
     """
     of_values = relative_weights(values)
     weights: FloatArray = np.clip(
@@ -37,7 +37,7 @@ def model_weights(values: FloatArray, fitted: FloatArray) -> FloatArray:
 def count_weights(
     counts: FloatArray, single: FloatArray | None = None, between: FloatArray | None = None
 ) -> FloatArray:
-    """Return factors of weights (N, C) for means of so many repetitions (N, C); their mean square is one.
+    """Return factors of weights (N, C) for means of these numbers of repetitions (N, C); their mean square is one.
 
     single: (N,) variance of one repetition; between: (N,) variance between configurations, which repetitions do not
     reduce (random effects; DerSimonian and Laird, Controlled Clinical Trials 7, 1986), 0 if not given.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of counts of work that is done in blocks of a size: chunks of a loop, tiles of a matrix, full buffers.
+"""Model counts of work in blocks of some size: chunks of a loop, tiles of a matrix, full buffers.
 
-What is done once for each block is a·⌈n²/(64·p)⌉, which no sum of powers reproduces. The size is not known: of each the
-numbers of blocks at the measured points are a function like others, and one is taken that reproduces whole counts
-exactly, alone or with few others, if the counts that the former model misses say more than how many were tried. Sizes
-that have the same numbers of blocks at these points, and others beyond, are alternatives of the model.
+Work per block is a·⌈n²/(64·p)⌉, which no sum of powers reproduces. The block size is unknown. For each size, the
+numbers of blocks at the measured points are a function like others. A size is accepted if it reproduces whole counts
+exactly, alone or with few other functions, and if the evidence of the counts beyond the former model exceeds the number
+of tried sums. Sizes with the same numbers of blocks at these points are alternatives of the model.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _Flags = NDArray[np.bool_]
 _Product = tuple[Factor, ...]
 _Products = list[tuple[_Product, _Flags]]
 _SAME = 1e-9
-# Functions of the number k of blocks and of the product m that is in blocks: powers of k and of m.
+# Powers of the number k of blocks and of the product m that is divided into blocks.
 _FAMILIES: tuple[tuple[tuple[int, int], ...], ...] = (
     ((1, 0),),
     ((1, 1),),
@@ -63,10 +63,10 @@ def by_blocks(
     repetitions: Repetitions,
     names: tuple[str, ...],
 ) -> dict[int, Model]:
-    """Return models of counts with blocks, of those call paths whose counts these reproduce and `models` do not.
+    """Return models with blocks for call paths whose counts they reproduce and `models` do not.
 
-    values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed. repetitions:
-    of the values; where they differ counts are no exact function.
+    values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed. repetitions: of
+    the values; counts with different repetitions have no exact function.
     """
     result: dict[int, Model] = {}
     if not points.size or points.min() < 1.0:
@@ -96,9 +96,9 @@ def by_blocks(
 def _sums(
     points: FloatArray, counts: FloatArray, missed: FloatArray, names: tuple[str, ...], products: _Products
 ) -> list[list[_Sum]]:
-    """Return the sums that reproduce each of the counts (N, C) with the simplest product, and the fewest functions.
+    """Return the sums that reproduce each of the counts (N, C) with the simplest product and the fewest functions.
 
-    missed: (N,) what the counts say beyond the former models, as the logarithm of a number of chances.
+    missed: (N,) evidence of the counts beyond the former models, as the logarithm of a number of possibilities.
     """
     result: list[list[_Sum]] = [[] for _ in counts]
     open_rows, tried = np.ones(len(counts), dtype=bool), np.zeros(len(counts))
@@ -115,9 +115,9 @@ def _sums(
 
 
 def _products(points: FloatArray, counts: FloatArray, names: tuple[str, ...]) -> _Products:
-    """Return products of powers of parameters, the simplest first, and along which of them counts (N, C) rise (N,).
+    """Return products of powers of parameters, the simplest first, and along which parameters counts (N, C) grow (N,).
 
-    They have powers up to the third, and may be shared: n, n², n/p, n²/p.
+    They have powers up to the third, and may be shares: n, n², n/p, n²/p.
     """
     found: _Products = []
     varies = np.ptp(points, axis=0) > 0.0
@@ -149,7 +149,7 @@ class _Sum:
 
     @property
     def score(self) -> float:
-        """Return -2 log of the probability beforehand: few functions, none below 0, sizes that programs have."""
+        """Return -2 log of the prior probability: few functions, no negative coefficients, sizes that programs use."""
         negative = sum(value < 0 for value, _ in self.parts)
         return EXACT.coefficient * len(self.parts) + EXACT.negative * negative + 2.0 * _unlikeliness(self.blocks.size)
 
@@ -170,15 +170,15 @@ class _Sum:
 
 
 def _of_loops(family: Sequence[tuple[int, int]], coefficients: Sequence[float]) -> bool:
-    """Whether something is done for each block, nothing less than that, and at most once less: a loop ends earlier."""
+    """Return whether each block has positive work, and at most one block less is counted: a loop ends earlier."""
     others = [size for size, powers in zip(coefficients, family, strict=True) if powers != (0, 0)]
     return others[0] > 0.0 and min(others) >= 0.0 and min(coefficients) >= -max(others)
 
 
 def _unlikeliness(size: int) -> float:
-    """Return -log of the probability of a size of blocks beforehand, up to a constant.
+    """Return -log of the prior probability of a block size, up to a constant.
 
-    Programs have powers of two and small multiples of these, or 1, 2 and 5 times powers of ten.
+    Programs use powers of two and small multiples of these, or 1, 2 and 5 times powers of ten.
     """
     shift = (size & -size).bit_length() - 1
     likely = [(size >> shift) ** 2 * (1 + shift)]
@@ -189,7 +189,7 @@ def _unlikeliness(size: int) -> float:
 
 
 class _Table:
-    """The numbers of blocks of a product at points (C, m), of all sizes."""
+    """The numbers of blocks of a product at points (C, m), for all sizes."""
 
     def __init__(self, points: FloatArray, names: tuple[str, ...], product: _Product) -> None:
         self.product = product
@@ -209,7 +209,7 @@ class _Table:
     def propose(self, counts: FloatArray, missed: FloatArray, products: FloatArray) -> list[list[_Sum]]:
         """Return the sums that reproduce each of the counts (N, C) with the fewest functions, the likeliest first.
 
-        missed: as in _sums; products: (N,) how many were tried, with this one.
+        missed: as in _sums; products: (N,) number of tried products, including this one.
         """
         result: list[list[_Sum]] = [[] for _ in counts]
         for tried, family in enumerate(_FAMILIES if len(self.numbers) else (), 1):
@@ -233,7 +233,7 @@ class _Table:
         return result
 
     def _left(self, family: Sequence[tuple[int, int]], counts: FloatArray) -> FloatArray:
-        """Return the squares (N, classes) that the functions of a family leave of the counts (N, C)."""
+        """Return the squared residuals (N, classes) of the counts (N, C) for the functions of a family."""
         left: FloatArray = np.broadcast_to((counts**2).sum(axis=1)[:, None], (len(counts), len(self.numbers)))
         columns: list[FloatArray] = []
         for powers in reversed(family):
@@ -248,7 +248,7 @@ class _Table:
         return left
 
     def _exact(self, row: int, family: Sequence[tuple[int, int]], counts: FloatArray) -> list[_Sum]:
-        """Return the sums of a class of sizes that reproduce the counts, one for each of these."""
+        """Return the sums of a class of sizes that reproduce the counts, one for each size."""
         columns = np.array([self._column(self.numbers[row], powers) for powers in family])
         coefficients = solved(columns, np.ones(len(columns)), counts)
         if coefficients is None or not _of_loops(family, coefficients):

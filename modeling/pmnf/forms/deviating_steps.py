@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of counts that depend on data and rise in steps, such as merges: n·⌈log2(n/7)⌉ and what chance adds to it.
+"""Model counts that depend on data and grow in steps, such as merges: n·⌈log2(n/7)⌉ plus a random part.
 
 Sums of up to three functions, one of them with steps, are compared with the former model by the posterior of counts
-that deviate (criterion/deviating.py). They replace it where the gain is more than twice the logarithm of the number of
-sums that were tried, and STEPS_LEAST_GAIN. Trees whose cells have four parts have a number of cells that goes up and
-down around a multiple of n, with the same period: 4^⌈log4(n/u)⌉ beside n says so at sizes that double.
+that deviate (criterion/deviating.py). They replace it if the gain exceeds twice the logarithm of the number of tried
+sums, and STEPS_LEAST_GAIN. The number of cells of a quadtree oscillates around a multiple of n; with sizes that double,
+4^⌈log4(n/u)⌉ in addition to n describes this.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _Factors = tuple[Factor, ...]
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A sum of a call path, with its score and what it predicts at further values of the parameter."""
+    """A sum of a call path, with its score and its predictions at further values of the parameter."""
 
     score: float
     steps: Steps
@@ -67,7 +67,7 @@ class DeviatingSteps:
         self.classes = [alike for alike in shown if alike[0].base in STEPS_DEVIATING_BASES]
 
     def models(self, former: Sequence[Model]) -> list[Model | None]:
-        """Return the models that are so much likelier than the `former` ones, else None."""
+        """Return the models that are sufficiently likelier than the `former` ones; None for others."""
         if not self.classes or self.x.size < 5:
             return [None] * len(former)
         forms = [(number, own) for number, alike in enumerate(self.classes) for own in _forms(self.name, alike[0])]
@@ -87,7 +87,7 @@ class DeviatingSteps:
         return result
 
     def _rough(self, forms: Sequence[tuple[int, tuple[_Factors, ...]]]) -> FloatArray:
-        """Return scores (N, H) of the `forms` with no penalties but those of coefficients."""
+        """Return scores (N, H) of the `forms`, only with penalties of coefficients."""
         criterion = self.criterion
         total = ((criterion.weights * self.values) ** 2).sum(axis=1, keepdims=True)
         products = list(dict.fromkeys(product for _, own in forms for product in own))
@@ -104,7 +104,7 @@ class DeviatingSteps:
         return np.where(np.isnan(scores), np.inf, scores)
 
     def _fitted(self, path: int, steps: Steps, form: tuple[_Factors, ...], most: float) -> _Candidate | None:
-        """Return the sum of the functions of `form` with these steps, if its score is at most `most` and it shows."""
+        """Return the sum of the functions of `form` with these steps, if its score is at most `most`."""
         shapes = [
             tuple(factor if factor.steps is None else _with(factor, steps) for factor in product) for product in form
         ]
@@ -143,7 +143,7 @@ class DeviatingSteps:
         return self.criterion.posterior(mean, points, penalty, [numbers], rows, left_out)
 
     def _model(self, path: int, found: Sequence[_Candidate], notes: tuple[str, ...]) -> Model:
-        """Return the likeliest of the sums as a model, and as alternatives what differs from it beyond the values."""
+        """Return the likeliest sum as a model, with the sums that differ beyond the values as alternatives."""
         values, points = self.values[path][None], self.points
         far = self.points[[-1]].repeat(31, axis=0)
         far[:, self.names.index(self.name)] = self.x.max() * np.arange(2.0, 33.0)

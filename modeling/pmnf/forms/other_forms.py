@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of counts that are no sums of powers and logarithms: of steep functions, steps, and process grids."""
+"""Model counts that are no sums of powers and logarithms, by steep functions, steps, and process grids."""
 
 from __future__ import annotations
 
@@ -29,11 +29,10 @@ from .unexplained import Fit
 
 @dataclass(frozen=True, eq=False)
 class OtherForms:
-    """What call paths count at the points (C, m).
+    """Counts of call paths at the points (C, m).
 
-    counts: (N, C), 0 where nothing was measured; measured, used: (N, C), where something was measured, and where a call
-    path was executed as well. grids: what the process grid may be, if anything. again: fits call paths once more, None
-    if only functions of grids are sought.
+    counts: (N, C), 0 if not measured; measured, used: (N, C), where a call path was measured, and also executed. grids:
+    possible process grids, if any. again: fits call paths once more; None if only functions of grids are searched.
     """
 
     points: FloatArray
@@ -46,10 +45,9 @@ class OtherForms:
     again: Fit | None
 
     def models(self, models: Sequence[Model | None], metrics: Sequence[NDArray[np.int64]]) -> list[list[Model | None]]:
-        """Return the models of the call paths of each metric, those of other forms where these explain more, and which
-        miss the counts by far.
+        """Return the models of the call paths of each metric, by other forms if these explain more.
 
-        metrics: the rows of the call paths of each; all that count the same have the same one.
+        Also return which models miss the counts. metrics: the rows of the call paths of each; equal counts share a row.
         """
         found = list(models) if self.again is None else self._by_functions(models, self.again)
         result = []
@@ -62,7 +60,7 @@ class OtherForms:
         return result
 
     def _part(self, rows: NDArray[np.int64]) -> OtherForms:
-        """Return what these rows count."""
+        """Return the counts of these rows."""
         return replace(
             self,
             counts=self.counts[rows],
@@ -72,7 +70,7 @@ class OtherForms:
         )
 
     def _by_functions(self, models: Sequence[Model | None], again: Fit) -> list[Model | None]:
-        """Return the models, those of functions of the parameters where these explain more."""
+        """Return the models, by functions of the parameters if these explain more."""
         found = list(models)
         nested = by_polynomials(found, self.points, self.counts, self.used, self.repetitions, self.names)
         found = [nested.get(path, model) for path, model in enumerate(found)]
@@ -88,14 +86,14 @@ class OtherForms:
         return [blocks.get(path, model) for path, model in enumerate(found)]
 
     def _by_grids(self, models: Sequence[Model | None], grids: Grids) -> dict[int, Model]:
-        """Return the models by process grids, where these explain more than `models`."""
+        """Return the models by process grids, if these explain more than `models`."""
         nested = by_nests(grids, self.points, self.counts, self.measured, self.names)
         forms = by_grid(models, nested.grids, self.points, self.counts, self.measured, self.names)
         parameter = next(grid.parameter for grid in grids.possible if grid.parameter in self.names)
         processes = self.points[:, self.names.index(parameter)]
         found = forms | nested.models
         for path in forms.keys() & nested.models.keys():
-            # many functions of grids have what is counted at one number of processes only
+            # many functions of grids reproduce counts at a single number of processes
             if np.unique(processes[self.counts[path] != 0]).size == 1:
                 found[path] = with_others([nested.models[path], *each(forms[path])], parameter)
         if not self._by_dimension(processes):
@@ -107,9 +105,10 @@ class OtherForms:
         return found
 
     def _by_dimension(self, processes: FloatArray) -> bool:
-        """Whether call paths are for one dimension of a grid: some do nothing at one number of several processes (C,).
+        """Return whether call paths depend on one dimension of a grid.
 
-        Else what is the same for all of several processes is likelier than neighbours in the dimension divided first.
+        They do if some are not executed at some p > 1 (C,). Otherwise, counts that are equal for all p > 1 more likely
+        do not depend on neighbours in the dimension divided first.
         """
         at = (processes[:, None] == np.unique(processes[processes > 1])).astype(np.float64)
         counted, known = (flags.astype(np.float64) @ at > 0.0 for flags in (self.counts != 0, self.measured))
@@ -117,6 +116,6 @@ class OtherForms:
 
 
 def _is_of_neighbours_in_one(model: Model) -> bool:
-    """Whether a model says of a process grid who has neighbours in one of its dimensions, and nothing else."""
+    """Return whether a model only describes which ranks have neighbours in one dimension of a process grid."""
     factors = [factor for term in model.terms for factor in term.factors if factor.axis is not None]
     return len({factor.axis for factor in factors}) == 1 and not any(factor.exponent for factor in factors)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of deep loop nests as polynomials with whole coefficients, as many as sizes were measured and one more.
+"""Model counts of deep loop nests as polynomials with whole coefficients, with up to one term more than measured sizes.
 
-Loops inside of loops over n count 24·n⁴ + 48·n³ + 48·n² + 48·n + 24: more terms than sets of functions are tried with,
-and at four sizes more than there are equations. But counts are sums of parts that are none below zero, and whole
-multiples of what each of their blocks counts. Few polynomials are that, and one of small coefficients describes the
-counts far more shortly than a table of them (Rissanen, Modeling by shortest data description, Automatica 14, 1978).
+Loops inside loops over n may count 24·n⁴ + 48·n³ + 48·n² + 48·n + 24: more terms than tried sets of functions, and with
+four sizes more terms than equations. But counts are sums of nonnegative parts, and whole multiples of the counts of
+their blocks. Few polynomials have these properties, and a polynomial with small coefficients is much shorter than a
+table of the counts (Rissanen, Modeling by shortest data description, Automatica 14, 1978).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from .unexplained import unexplained
 
 _Flags = NDArray[np.bool_]
 _Whole = tuple[int, ...]
-# Sizes from which on, and up to which, polynomials are sought; counts that are larger are no whole numbers any more.
+# Smallest and largest number of sizes; larger counts are no exact whole numbers.
 _LEAST_SIZES, _MOST_SIZES, _LARGEST = 4, 8, float(1 << 53)
-# Fewer than one in 256 sets of counts have by chance what is so many bits shorter; others of nearly the same length are
-# alternatives: tests/modeling/pmnf/test_polynomials.py
+# Fewer than one in 256 random sets of counts have a polynomial that is shorter by this number of bits; polynomials of
+# nearly the same length are alternatives: tests/modeling/pmnf/test_polynomials.py
 _LUCK, _NEAR = 8.0, 4.0
 # Highest coefficients that are tried.
 _MOST_TRIED = 1000
@@ -44,10 +44,10 @@ def by_polynomials(
     repetitions: Repetitions,
     names: tuple[str, ...],
 ) -> dict[int, Model]:
-    """Return models of call paths whose `models` do not reproduce their counts, and that such polynomials do.
+    """Return models of call paths whose counts `models` do not reproduce and such polynomials do.
 
-    Of counts that depend on one parameter. values: (N, C) of one configuration each; used: (N, C), where a call path
-    was measured and executed. repetitions: of the values; where they differ counts are no exact function.
+    The counts depend on one parameter. values: (N, C) of one configuration each; used: (N, C), where a call path was
+    measured and executed. repetitions: of the values; counts with different repetitions have no exact function.
     """
     found: dict[int, Model] = {}
     for at, former in unexplained(models, used):
@@ -68,10 +68,11 @@ def by_polynomials(
 
 
 def polynomials(sizes: _Whole, counts: _Whole) -> list[tuple[float, _Whole]]:
-    """Return the polynomials that describe counts most shortly, as weights and coefficients from the constant on.
+    """Return the shortest polynomials for counts, as weights and coefficients from the constant on.
 
-    Through K counts at K sizes go those of degree K - 1 and, once more for each multiple of what is 0 at all sizes, of
-    degree K. None where no coefficients are whole and none below 0, or where they are no shorter than by chance.
+    K counts at K sizes have one polynomial of degree K - 1, and one of degree K for each multiple of the polynomial
+    that is 0 at all sizes. The result is empty if no polynomial has whole, nonnegative coefficients, or if none is
+    sufficiently short.
     """
     unit = math.gcd(*counts)
     own = [count // unit for count in counts]
@@ -92,7 +93,7 @@ def polynomials(sizes: _Whole, counts: _Whole) -> list[tuple[float, _Whole]]:
 
 
 def _bits(coefficients: Sequence[int]) -> float:
-    """Return the length of whole numbers from 0 on in Elias' gamma code."""
+    """Return the length of nonnegative whole numbers in Elias' gamma code."""
     return sum(2 * ((value + 1).bit_length() - 1) + 1 for value in coefficients)
 
 

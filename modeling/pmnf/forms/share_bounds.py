@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What functions of a share leave of counts at least: which call paths they are fitted to.
+"""Bound the residuals of functions of a share, to select the call paths for which they are fitted.
 
-Fits of shares are as costly as those of all parameters. Most counts that deviate from their models deviate by chance or
-by rounding, which functions of a share leave as well. Here they are compared with candidates by their number of
-coefficients, as the fits are afterwards (`shares.py`).
+Fits of shares take as long as fits of all parameters. Most counts that deviate from their models deviate by chance or
+rounding, and functions of a share do not help. The bounds are compared with candidates by their number of coefficients,
+like the fits (`shares.py`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _Flags = NDArray[np.bool_]
 
 
 def to_beat(missed: float, former: int, own: int, points: int) -> float:
-    """Return what a function of `own` coefficients has to leave less than, relative, to be preferred at so many points
-    to a model of `former` coefficients that leaves `missed`.
+    """Return the largest relative residual at which a function of `own` coefficients replaces a model.
 
-    With more coefficients far less; else the likelihood decides, by more than a coefficient counts.
+    The model has `former` coefficients and the residual `missed` at this number of points. A function with more
+    coefficients must have a much smaller residual; otherwise the likelihood decides, with a penalty per coefficient.
     """
     if own > former:
         return FAR_BETTER * missed
@@ -34,8 +34,10 @@ def to_beat(missed: float, former: int, own: int, points: int) -> float:
 def may_explain_alone(
     share: FloatArray, levels: FloatArray, counts: FloatArray, missed: FloatArray, former: NDArray[np.int64]
 ) -> _Flags:
-    """Return which counts (N, C) smooth functions of the share (C,) explain, times something for each of levels (L, C)
-    of other parameters, better than models of `former` (N,) coefficients that leave `missed` (N,).
+    """Return which counts (N, C) smooth functions of the share (C,) explain better than their models.
+
+    The functions have separate factors for each of the levels (L, C) of other parameters. The models have `former` (N,)
+    coefficients and the residuals `missed` (N,).
     """
     steps, logs = np.log2(share), np.log(counts)
     found = _by_one_term(share, levels, logs, missed, former)
@@ -46,10 +48,10 @@ def may_explain_alone(
 def may_explain(
     share: FloatArray, parts: FloatArray, counts: FloatArray, missed: FloatArray, former: NDArray[np.int64]
 ) -> _Flags:
-    """Return the same of functions of the share and the number of parts (C,).
+    """Return the same for functions of the share and the number of parts (C,).
 
-    They are products, or mostly sums of what is done for the share, in each step of a tree of it, for each part, and in
-    each step of a tree of parts.
+    They are products, or sums of work for the share, per step of a tree of the share, per part, and per step of a tree
+    of parts.
     """
     found = _by_one_term(share, np.log2(parts)[None], np.log(counts), missed, former)
     tree = np.log2(np.maximum(parts, 1.0))
@@ -58,7 +60,8 @@ def may_explain(
     rows = np.flatnonzero(~found)
     left = _left_of_ones(sums, counts[rows])
     found[rows] = left < _least(missed[rows], former[rows], 3, len(share))
-    # all sums together leave the least; those of two without steps of the share are functions of all parameters
+    # the sum of all functions has the smallest residual; sums of two without steps of the share depend on all
+    # parameters
     rows = rows[~found[rows] & (left < _least(missed[rows], former[rows], 2, len(share)))]
     if rows.size:
         pairs = np.array([_left_of_ones(np.stack([steps, other]), counts[rows]) for other in sums[1:]])
@@ -69,8 +72,10 @@ def may_explain(
 def _by_one_term(
     share: FloatArray, others: FloatArray, logs: FloatArray, missed: FloatArray, former: NDArray[np.int64]
 ) -> _Flags:
-    """Return which logarithms of counts (N, C) a power of the share with logarithms of it, times powers whose
-    logarithms are `others` (L, C), explains. Powers without logarithms are among the functions of all parameters.
+    """Return which logarithms of counts (N, C) a power of the share with logarithms of the share explains.
+
+    It is multiplied by powers whose logarithms are `others` (L, C). Powers without logarithms are functions of all
+    parameters.
     """
     terms = [term for term in Library().terms(share) if term.log and term.power >= 0.0]
     least = _least(missed, former, 1, len(share))
@@ -86,7 +91,7 @@ def _by_one_term(
 
 
 def _least(missed: FloatArray, former: NDArray[np.int64], own: int, points: int) -> FloatArray:
-    """Return what functions of `own` coefficients have to leave less than (N,), never more than models leave."""
+    """Return the largest residuals (N,) for functions of `own` coefficients, at most those of models."""
     pairs = zip(missed.tolist(), former.tolist(), strict=True)
     return np.array([min(to_beat(by, other, own, points), by) for by, other in pairs])
 
@@ -105,11 +110,11 @@ def _residuals(basis: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def _apart(basis: FloatArray, values: FloatArray) -> tuple[FloatArray, int]:
-    """Return what a basis (K, C) leaves of values (N, C), and how many values are left free."""
+    """Return the residuals of values (N, C) from a basis (K, C), and the degrees of freedom."""
     own, *_ = np.linalg.svd(basis.T / np.abs(basis).max(axis=1), full_matrices=False)
     return values - (values @ own) @ own.T, values.shape[1] - own.shape[1]
 
 
 def _root_mean(left: FloatArray, free: int) -> FloatArray:
-    """Return root mean squares (N,) of residuals (N, C) of which so many are free."""
+    """Return root mean squares (N,) of residuals (N, C) with these degrees of freedom."""
     return np.asarray(np.sqrt((left**2).sum(axis=1) / free) if free > 0 else np.zeros(len(left)))

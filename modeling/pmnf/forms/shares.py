@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of counts of what one process has of a whole: functions of the share n/p, n²/p or n³/p.
+"""Model counts by functions of the share of one process: n/p, n²/p or n³/p.
 
-A process that sorts, searches or builds a tree of its share of n items does n/p · log2(n/p) steps: n/p · log2(n) and
-n/p · log2(p), one subtracted from the other, which sums of parts of n and of p come near only by chance. As functions
-of the share, one parameter, they are found like those of one process.
+A process that sorts, searches or builds a tree of n/p items does n/p · log2(n/p) steps: n/p · log2(n) minus n/p ·
+log2(p). Sums of functions of n and of p rarely find this difference. As functions of one parameter, the share, such
+models are found like models of one process.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Share:
-    """What a process has of a whole: whole^dimensions / parts, of the parameters of these numbers.
+    """The share of one process: whole^dimensions / parts, by parameter numbers.
 
-    alone: counts depend on the whole and the parts by nothing else; otherwise on the number of parts by itself, too.
+    alone: counts only depend on the share; otherwise also on the number of parts.
     """
 
     whole: int
@@ -48,7 +48,7 @@ class Share:
         return np.asarray(points[:, self.whole] ** float(self.dimensions) / points[:, self.parts], dtype=np.float64)
 
     def sizes(self, points: FloatArray) -> FloatArray:
-        """Return points (C, m) with the share in place of the whole, and 1 for parts that counts do not depend on."""
+        """Return points (C, m) with the share instead of the whole, and 1 for parts that have no other effect."""
         result = points.copy()
         result[:, self.whole] = self.of(points)
         if self.alone:
@@ -58,8 +58,10 @@ class Share:
     def may_explain(
         self, points: FloatArray, values: FloatArray, left: FloatArray, former: NDArray[np.int64]
     ) -> _Flags:
-        """Return which counts (N, C) functions of the share may explain better than models of `former` (N,)
-        coefficients that leave `left` (N,), relative. They grow with the whole, and fall as it has more parts.
+        """Return which counts (N, C) functions of the share may explain better than models.
+
+        The models have `former` (N,) coefficients and relative residuals `left` (N,). The counts grow with the whole,
+        and fall with the number of parts.
         """
         result = (values > 0).all(axis=1)
         fall = np.zeros(len(values), dtype=bool)
@@ -81,7 +83,7 @@ class Share:
         return found
 
     def expand(self, model: Model, names: Sequence[str], measured: tuple[tuple[float, float], ...]) -> Model:
-        """Return a function of the share, which it has as the parameter of the whole, as one of all parameters.
+        """Return a function of the share (as the parameter of the whole) as a function of all parameters.
 
         x^i · log2(x)^j of the share x = n^d/p is n^(d·i) · p^-i · (d·log2(n) - log2(p))^j.
         """
@@ -107,11 +109,10 @@ class Share:
         )
 
     def _covariance(self, model: Model, change: FloatArray) -> tuple[tuple[float, ...], ...]:
-        """Return the covariance of a function of the share as one of all parameters, whose coefficients are `change`
-        (1 + T, 1 + K) times those of the function.
+        """Return the covariance of a function of the share, as a function of all parameters.
 
-        x^e is n^(d·e) · p^-e: an exponent of the share deviates as one of n does, d times, and as one of p against
-        that. Curvature of the share is none of n and of p.
+        Its coefficients are `change` (1 + T, 1 + K) times those of the function. x^e is n^(d·e) · p^-e: a deviation e
+        of an exponent of the share is a deviation d·e for n and -e for p. Curvature of the share is ignored.
         """
         if not model.covariance:
             return ()
@@ -135,13 +136,13 @@ class Share:
     def _sum(
         self, model: Model | Alternative, names: Sequence[str]
     ) -> tuple[float, tuple[Term, ...], list[tuple[Term, ...]]]:
-        """Return the constant and the terms of all parameters, and what each term of the share becomes."""
+        """Return the constant and the terms in all parameters, and the new terms of each term of the share."""
         parts = [tuple(self._expanded(Term(1.0, own.factors), names)) for own in model.terms]
         whole = (own.scaled(term.coefficient) for term, some in zip(model.terms, parts, strict=True) for own in some)
         return *collect(model.constant, whole), parts
 
     def _expanded(self, term: Term, names: Sequence[str]) -> Iterator[Term]:
-        """Return the terms that one with the share becomes."""
+        """Return the terms in all parameters of one term with the share."""
         whole, parts = names[self.whole], names[self.parts]
         others = Term(term.coefficient, tuple(own for own in term.factors if own.parameter != whole))
         share = next((own for own in term.factors if own.parameter == whole), Factor(whole))
@@ -155,7 +156,7 @@ class Share:
 def by_shares(
     models: Sequence[Model | None], points: FloatArray, values: FloatArray, used: _Flags, names: Sequence[str], fit: Fit
 ) -> dict[int, Model]:
-    """Return models of call paths whose `models` do not reproduce their counts, and that functions of shares explain.
+    """Return models of call paths whose counts `models` do not reproduce and functions of shares explain.
 
     values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed.
     """
@@ -182,10 +183,11 @@ def by_shares(
 
 
 def _explains_more(model: Model, former: Model, points: int) -> bool:
-    """Whether a function of a share is to be preferred to a model of counts at so many points.
+    """Return whether a function of a share is better than a model of counts at this number of points.
 
-    One with more coefficients must leave far less; else the likelihood decides, by more than a coefficient counts. What
-    no function comes near is not explained by one with fewer parameters either, which would only seem more certain.
+    With more coefficients, it must have a much smaller residual; otherwise the likelihood decides, with a penalty per
+    coefficient. Counts that no function explains are not replaced, because a function of fewer parameters would only
+    seem more certain.
     """
     if missed(model) > SHARE_MISSED:
         return False
@@ -193,7 +195,7 @@ def _explains_more(model: Model, former: Model, points: int) -> bool:
 
 
 def _of_points(model: Model, share: Share, names: Sequence[str], points: FloatArray) -> Model:
-    """Return a function of a share without notes on what only points with the share do not tell."""
+    """Return a function of a share without notes that only apply to the points with the share."""
     wrong = {*open_notes(names, share.sizes(points))} - {*open_notes(names, points)}
     return replace(model, notes=tuple(note for note in model.notes if note not in wrong))
 
@@ -203,11 +205,11 @@ def _coefficients(model: Model) -> int:
 
 
 def _determined(share: Share, model: Model, points: FloatArray) -> bool:
-    """Whether a function of a share has fewer functions of each other parameter than that has values.
+    """Return whether a function of a share has fewer functions of each other parameter than this has values.
 
-    Each share has values of its own at each number of parts, so that they seem to confirm what goes through all; if
-    that is not of the share alone, so do functions of the whole, as many as there are of the share.
-    Nothing that is done for a share becomes more as the share gets smaller: x^-3 of n³/p is p³/n⁹.
+    Each number of parts has different shares, so a function through all values seems to be confirmed. If the function
+    does not only depend on the share, the same limit applies to functions of the whole. Work for a share does not grow
+    as the share becomes smaller: x^-3 of n³/p would be p³/n⁹.
     """
     if model.is_constant or _falls(share, model):
         return False
@@ -216,7 +218,7 @@ def _determined(share: Share, model: Model, points: FloatArray) -> bool:
 
 
 def _has_fewer(model: Model, parameter: int, points: FloatArray) -> bool:
-    """Whether a model has fewer functions of a parameter than that has values, or one."""
+    """Return whether a model has one function of a parameter, or fewer than this has values."""
     functions = {term.exponents(model.parameters[parameter]) for term in model.terms}
     if model.constant:
         functions.add((Fraction(0), 0))
@@ -224,14 +226,14 @@ def _has_fewer(model: Model, parameter: int, points: FloatArray) -> bool:
 
 
 def _falls(share: Share, model: Model) -> bool:
-    """Whether a part of a function of a share falls as that grows."""
+    """Return whether a part of a function of a share falls as the share grows."""
     name = model.parameters[share.whole]
     terms = [*model.terms, *(term for other in model.alternatives for term in other.terms)]
     return any(term.exponents(name)[0] < 0 for term in terms)
 
 
 def _shares(points: FloatArray, alone: bool) -> list[Share]:
-    """Return the shares that may be one: of several values, and never less than one."""
+    """Return the possible shares: with several values, all at least one."""
     varying = [index for index in range(points.shape[1]) if np.unique(points[:, index]).size > 1]
     if len(points) < SHARE_VALUES or points.min() <= 0 or not (alone or len(varying) == 2):
         return []

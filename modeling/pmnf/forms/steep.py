@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of counts that grow like nothing in the library: n⁴ to n⁸, recursions, and powers of 2ⁿ.
+"""Model counts that grow faster than the library: n⁴ to n⁸, recursions, and powers of 2ⁿ.
 
-Lattices have four dimensions, tensors are contracted over more; what divides its size by two and calls itself three or
-seven times is n^log2(3) or n^log2(7); and a parameter may be the logarithm of a size: levels of a grid that is refined,
-the scale of a graph, the length of a transform. Such functions are taken where they reproduce the counts as exactly as
-others must; of counts that deviate, functions of 2ⁿ that leave far less.
+Lattices have four dimensions, and tensor contractions more. A function that calls itself three or seven times on half
+of its size does n^log2(3) or n^log2(7) work. A parameter may be the logarithm of a size: levels of a refined grid, the
+scale of a graph, the length of a transform. Such functions are accepted if they reproduce the counts exactly; for
+counts that deviate, functions of 2ⁿ if their residual is much smaller.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from .unexplained import Fit, missed, unexplained
 
 _Flags = NDArray[np.bool_]
 POWERS = Library(tuple(map(Fraction, range(STEEP_POWER + 1))), LOGARITHMS[:2])
-# One kind of recursion at a time, beside what loops of a call do.
+# One kind of recursion at a time, in addition to loops.
 HALVINGS = tuple(Library((*map(Fraction, range(4)), recursion(calls)), LOGARITHMS[:2]) for calls in (7, 3, 5, 6))
 
 
 def by_steep(
     models: Sequence[Model | None], points: FloatArray, values: FloatArray, used: _Flags, names: Sequence[str], fit: Fit
 ) -> dict[int, Model]:
-    """Return models of call paths whose `models` do not reproduce their counts, and that steep functions reproduce.
+    """Return models of call paths whose counts `models` do not reproduce and steep functions do.
 
     values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed.
     """
@@ -71,7 +71,7 @@ def _keep(
     models: Sequence[Model],
     fits: Callable[[Model], bool],
 ) -> None:
-    """Add the models that fit with fewer terms than values, and leave far less than those before."""
+    """Add the models that have fewer terms than values, and much smaller residuals than the former models."""
     for path, model in zip(paths.tolist(), models, strict=True):
         before = former[path]
         free = model.quality is not None and model.quality.points > len(model.terms) + 1
@@ -82,7 +82,7 @@ def _keep(
 
 
 def _doubled(points: FloatArray, names: Sequence[str]) -> set[str]:
-    """Return the parameters of enough values, each of them a power of two times the smallest one."""
+    """Return the parameters with enough values, all of them powers of two times the smallest value."""
     found = set()
     for name, column in zip(names, points.T, strict=True):
         own = np.unique(column)
@@ -95,7 +95,7 @@ def _doubled(points: FloatArray, names: Sequence[str]) -> set[str]:
 
 
 def _recursive(doubled: set[str], model: Model) -> bool:
-    """Whether a model reproduces its counts with recursions of one of the parameters `doubled`, and of no other."""
+    """Return whether a model reproduces its counts with recursions of one of the parameters `doubled` only."""
     factors = [factor for term in model.terms for factor in term.factors]
     names = {factor.parameter for factor in factors if recursion_of(factor.exponent)}
     return len(names) == 1 and names <= doubled and reproduces(model)
@@ -121,7 +121,7 @@ def _steepness(points: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def _logarithms(points: FloatArray) -> list[int]:
-    """Return the parameters that may be logarithms of sizes: whole numbers, most of them next to each other."""
+    """Return the parameters that may be logarithms of sizes: whole numbers, most of them consecutive."""
     found = []
     for parameter, column in enumerate(points.T):
         own = np.unique(column)
@@ -132,7 +132,7 @@ def _logarithms(points: FloatArray) -> list[int]:
 
 
 def _in_doublings(model: Model, name: str, measured: tuple[tuple[float, float], ...]) -> Model:
-    """Return a model of 2ⁿ as one of the parameter n that it was measured with."""
+    """Return a model of 2ⁿ as a model of the measured parameter n."""
     terms = _terms(model.terms, name)
     covariance = in_doublings(model, name, measured[model.parameters.index(name)][1])
     others = tuple(replace(other, terms=_terms(other.terms, name)) for other in model.alternatives)
@@ -144,7 +144,7 @@ def _terms(terms: Sequence[Term], name: str) -> tuple[Term, ...]:
 
 
 def _factors(factor: Factor, name: str) -> tuple[Factor, ...]:
-    """Return a factor (2ⁿ)^i · log2(2ⁿ)^j as one of n; those of other parameters as they are."""
+    """Return a factor (2ⁿ)^i · log2(2ⁿ)^j as a factor of n; factors of other parameters do not change."""
     if factor.parameter != name:
         return (factor,)
     if not factor.exponent:

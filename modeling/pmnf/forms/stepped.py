@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of counts that rise in steps, of call paths that no sum of powers and logarithms reproduces.
+"""Model counts that grow in steps, for call paths that no sum of powers and logarithms reproduces.
 
-Steps of several units may be at the same measured values, and at others beyond: these are alternatives of the model.
+Steps of several units may be at the same measured values, and at different values beyond: these are alternatives of the
+model.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ def by_steps(
     repetitions: Repetitions,
     names: tuple[str, ...],
 ) -> dict[int, Model]:
-    """Return models of counts with steps, of those call paths whose `models` these explain far better.
+    """Return models with steps for call paths whose counts they explain far better than `models`.
 
-    values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed. repetitions:
-    of the values; where they differ counts are no exact function. Nothing where several parameters vary.
+    values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed. repetitions: of
+    the values; counts with different repetitions have no exact function. There are no such models if several parameters
+    vary.
     """
     result: dict[int, Model] = {}
     varying = [index for index in range(points.shape[1]) if np.unique(points[:, index]).size > 1]
@@ -72,9 +74,9 @@ def by_steps(
 
 
 def by_steps_of(known: Sequence[Model], points: FloatArray, values: FloatArray, former: Model) -> Model | None:
-    """Return the model of counts (C,) that has the steps of others of the same loops, and reproduces them, or None.
+    """Return the model of counts (C,) with the steps of other counts of the same loops; None if none reproduces them.
 
-    known: the models of these, which depend on one parameter and are exact; former: the model of the counts.
+    known: the models of these other counts, exact and of one parameter; former: the model of the counts.
     """
     parameters = {factor.parameter for model in known for term in model.terms for factor in term.factors}
     whole = bool((values == np.round(values)).all())
@@ -110,9 +112,9 @@ def likeliest_model(
     names: tuple[str, ...],
     notes: tuple[str, ...],
 ) -> Model:
-    """Return a model of counts (C,) at points (C, m): of exact forms the likeliest, and others as its alternatives.
+    """Return a model of counts (C,) at points (C, m): the likeliest of exact forms, and others as its alternatives.
 
-    forms: -2 log of their probability, constants, terms. Alternatives are those that differ beyond the points.
+    forms: -2 log of their probability, constants, terms. Alternatives differ beyond the points.
     """
     beyond = _beyond(points)
     ahead = [np.round(evaluate(names, constant, terms, beyond)).tobytes() for _, constant, terms in forms]
@@ -125,7 +127,7 @@ def likeliest_model(
 
 
 def _beyond(points: FloatArray) -> FloatArray:
-    """Return points beyond those that were measured: of each parameter that varies, and of all of them together."""
+    """Return points beyond the measured points: in each parameter that varies, and in all of them together."""
     times, largest = np.arange(2.0, 33.0)[:, None], points.max(axis=0)
     varies = np.ptp(points, axis=0) > 0.0
     directions = [np.eye(len(varies))[place] for place in np.flatnonzero(varies)]

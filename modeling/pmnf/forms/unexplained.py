@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that no sum of powers and logarithms reproduces, for which functions of another kind are sought."""
+"""Find counts that no sum of powers and logarithms reproduces, for a search of other functions."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from ..model import Model
 
 _Flags = NDArray[np.bool_]
 Fit = Callable[[FloatArray, NDArray[np.int64], _Flags, Library | None, bool], list[Model]]
-"""Models of some paths at points (C', m), those of some configurations; the library, None for the usual one; whether
-exact ones alone are sought.
+"""Models of some paths at points (C', m) of some configurations.
+
+The library, None for the default; whether only exact models are searched.
 """
 
 
 def missed(model: Model) -> float:
-    """Return what a model misses its counts by, relative."""
+    """Return the relative residual of a model."""
     return model.quality.rms_relative if model.quality is not None else np.inf
 
 
 def unexplained(models: Sequence[Model | None], used: _Flags) -> Iterator[tuple[_Flags, dict[int, Model]]]:
-    """Yield the call paths whose `models` do not reproduce their counts, with their models, by where they were used.
+    """Yield the call paths whose counts `models` do not reproduce, with their models, grouped by where they were used.
 
     used: (N, C), where a call path was measured and executed.
     """

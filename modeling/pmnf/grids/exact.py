@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact models of counts that depend on the process grid: sums of functions of the other parameters and of its extents.
+"""Exact models of counts that depend on the process grid: sums of functions of other parameters and grid extents.
 
-At each number of processes the functions of the other parameters (n³, n², n, say) are known from lines of points. Their
-coefficients there are functions of the grid, which `proposers.grid_forms` finds, one by one.
+At each number of processes, lines of points determine the functions of the other parameters (for example n³, n², n).
+Their coefficients are functions of the grid, which `proposers.grid_forms` finds one by one.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from .preferred import beside, beyond_few, is_better, is_doubted, is_simpler, is
 from .terms import Writer, as_table, few_confirm, has_extents
 
 _Flags = NDArray[np.bool_]
-# Lengths that differ by less than this decide nothing. Polynomials over all points, which leave some over, save that.
+# Differences of lengths below this are ignored, except for polynomials over all points that leave degrees of freedom.
 _LITTLE = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Models of call paths by one grid; None where there is none.
+    """Models of call paths by one grid; None if there is none.
 
-    saved: by how much the description of each is shorter than a table of the coefficients at each number of processes,
-    0 if it is not. A grid of more dimensions has functions for more counts, which are no shorter than these.
+    saved: how much shorter the description is than a table of the coefficients at each number of processes, 0 if it is
+    not. A grid with more dimensions has functions for more counts, which are not shorter than these.
     """
 
     models: list[Model | None]
@@ -52,14 +52,14 @@ class GridCounts:
 
     def __init__(self, points: FloatArray, names: tuple[str, ...], library: Library, values: FloatArray) -> None:
         self.points, self.names, self.library = points, names, library
-        # many call paths are executed alike
+        # many call paths are executed at the same points
         self.values, row_of = np.unique(values, axis=0, return_inverse=True)
         self.row_of: list[int] = row_of.reshape(-1).tolist()
         self._known: dict[int, list[Coefficients | None]] = {}
         self._whole: dict[int, GridCounts | None] = {}
 
     def domain(self, grid: ProcessGrid) -> Domain | None:
-        """Return the domain that is divided into the parts of a grid, as these counts show it."""
+        """Return the divided domain that these counts show."""
         place = self.names.index(grid.parameter)
         forms = forms_of(grid, tuple(np.unique(self.points[:, place]).tolist()))
         known = self._coefficients(place)
@@ -68,7 +68,7 @@ class GridCounts:
         return found if whole is None else whole.domain(grid)
 
     def models(self, grid: ProcessGrid, domain: Domain | None) -> Found:
-        """Return exact models of the counts, where there are such; domain: of the program."""
+        """Return exact models of the counts, if there are any; domain: of the program."""
         place = self.names.index(grid.parameter)
         processes = np.unique(self.points[:, place])
         if processes.size < 2:
@@ -111,7 +111,7 @@ class GridCounts:
         place: int,
         varying: Sequence[int],
     ) -> list[tuple[Model, float] | None]:
-        """Return sums of polynomials through all sizes, where these are the same at all numbers of processes."""
+        """Return sums of polynomials through all sizes, if the sizes are equal at all numbers of processes."""
         if len(varying) != 1:
             return sums
         others = np.delete(self.points, place, axis=1)[:, varying[0]]
@@ -134,7 +134,7 @@ class GridCounts:
         forms: GridForms,
         written: Writer,
     ) -> None:
-        """Put polynomials over all points where lines at each number of processes did not lead to a model."""
+        """Use polynomials over all points if lines at each number of processes did not give a model."""
         rows = [row for row, found in enumerate(sums) if found is None]
         if len(varying) != 1 or not rows:
             return
@@ -146,14 +146,14 @@ class GridCounts:
                 sums[row] = written.polynomials(found)
 
     def _varying(self, place: int) -> list[int]:
-        """Return which of the parameters but the one at `place` have several values."""
+        """Return which parameters other than the one at `place` have several values."""
         others = np.delete(self.points, place, axis=1)
         return [i for i in range(others.shape[1]) if np.unique(others[:, i]).size > 1]
 
     def _of_whole_lines(self, place: int) -> GridCounts | None:
-        """Return the counts at numbers of processes with as many points as any, if others have fewer.
+        """Return the counts at the numbers of processes with most points, if others have fewer.
 
-        Those are too few for the functions of a line, and check what the others tell.
+        The others have too few points for the functions of a line, and check the result.
         """
         if place not in self._whole:
             _, at, number = np.unique(self.points[:, place], return_inverse=True, return_counts=True)
@@ -166,7 +166,7 @@ class GridCounts:
         return self._whole[place]
 
     def _coefficients(self, place: int) -> list[Coefficients | None]:
-        """Return what the counts are at each value of the parameter at `place`, which is the same for all its grids."""
+        """Return the counts at each value of the parameter at `place`, if they are equal for all its grids."""
         if place not in self._known:
             others = np.delete(self.points, place, axis=1)[:, self._varying(place)]
             where = [np.flatnonzero(self.points[:, place] == p) for p in np.unique(self.points[:, place])]
@@ -175,15 +175,15 @@ class GridCounts:
 
 
 def _is_evidence(known: Coefficients) -> bool:
-    """Whether points beyond the coefficients confirm these, or counts are unlikely to have such ones by luck."""
+    """Return whether points beyond the coefficients confirm these, or a coincidence is improbable."""
     return known.free > 0 or known.by_luck() >= GRID_LEAST_LUCK
 
 
 def _says_more(known: Coefficients, length: float, values: FloatArray) -> bool:
-    """Whether a sum of this length says more than the counts (C,) do, if nothing but its coefficients speaks for it.
+    """Return whether a sum of this length is shorter than the counts (C,), if only its coefficients confirm it.
 
-    Polynomials through all points of a line have whole coefficients, or small fractions, where counts are whole and
-    points are equally far apart, whatever the counts are: then the digits of the coefficients are those of the counts.
+    Polynomials through all points of a line have whole or simple fractional coefficients if counts are whole and points
+    are equidistant. Their digits are then the digits of the counts.
     """
     return known.free > 0 or length < GRID_BITS * float(np.log2(np.abs(values) + 1.0).sum())
 
@@ -203,7 +203,7 @@ def _polynomials(forms: GridForms, sizes: tuple[float, ...], place: tuple[int, .
 
 @dataclass(frozen=True)
 class Grids:
-    """What the process grid may be; ranked: the likeliest first, else that which most call paths follow is taken."""
+    """Possible process grids. ranked: sorted by probability; otherwise the grid of most call paths is selected."""
 
     possible: tuple[ProcessGrid, ...]
     ranked: bool
@@ -218,10 +218,10 @@ def by_grid(
     measured: _Flags,
     names: tuple[str, ...],
 ) -> dict[int, Model]:
-    """Return models of counts by the process grid, of the call paths whose `models` these explain more than.
+    """Return models of counts by the process grid, for call paths that they explain better than `models`.
 
-    values: (N, C), 0 where a call path was not executed, which says as much of the grid as any other count: one rank
-    has no neighbours.
+    values: (N, C), 0 where a call path was not executed, which is as informative as any other count: one rank has no
+    neighbours.
     """
     usable = tuple(grid for grid in grids.possible if grid.parameter in names)
     if not usable:
@@ -245,7 +245,7 @@ def by_grid(
 
     result = preferred(found(unexplained), measured)
     if known:
-        # few processes may do the same by another algorithm
+        # few processes may use another algorithm
         later = _not_of_few(points[:, names.index(parameter)], measured, idle) & unexplained
         later[[path for path, model in result.items() if not few_confirm(model)]] = False
         later &= np.array([own is not None and own.depends_on(parameter) for own in models], dtype=bool)
@@ -261,9 +261,10 @@ def by_grid(
 
 
 def _not_of_few(processes: FloatArray, measured: _Flags, idle: _Flags) -> _Flags:
-    """Return which call paths (N,) are executed at all points of some numbers of processes (C,), and of no fewer ones.
+    """Return which call paths (N,) are executed at all points of some numbers of processes (C,), not smaller ones.
 
-    These are several processes: else one process has no neighbours. measured, idle: (N, C), and nothing executed.
+    These are several processes; otherwise one process has no neighbours. measured, idle: (N, C), where they were
+    measured, and not executed.
     """
     executed = measured & ~idle
     first = np.where(executed, processes, np.inf).min(axis=1, initial=np.inf, keepdims=True)
@@ -274,7 +275,7 @@ def _not_of_few(processes: FloatArray, measured: _Flags, idle: _Flags) -> _Flags
 def _preferred(
     several: Sequence[Model], former: Model | None, known: bool, parameter: str, points: FloatArray, counts: FloatArray
 ) -> Model | None:
-    """Return what explains more of the counts (C,) at points (C, m), models by grids or the former one; None if it."""
+    """Return the models by grids of the counts (C,) at points (C, m), or None if the former model is better."""
     if former is not None and is_simpler(former, several[0], known, parameter, points):
         return with_others([former, *several], parameter)
     if is_better(several[0], former, parameter, points, counts):
@@ -293,7 +294,7 @@ def _by_each(
     paths: _Flags,
     names: tuple[str, ...],
 ) -> dict[int, list[Model]]:
-    """Return the models of call paths by each of the grids, that of the likeliest first, of the counts `at` (N, C)."""
+    """Return the models of call paths by each of the grids, the likeliest grid first, for the counts `at` (N, C)."""
     library = grids.library
     patterns, group = np.unique(at, axis=0, return_inverse=True)
     parts = []
@@ -303,7 +304,7 @@ def _by_each(
             parts.append((own, GridCounts(points[pattern], names, library, values[own][:, pattern])))
     if not parts:
         return {}
-    # the largest counts are of what is done in the whole domain
+    # the largest counts come from loops over the whole domain
     everywhere = np.flatnonzero(measured.all(axis=1))
     largest = everywhere[np.argsort(-values[everywhere].max(axis=1, initial=0.0), kind="stable")[:GRID_OF_DOMAIN]]
     whole = next((counts for own, counts in parts if np.isin(largest, own).all()), None)
@@ -319,7 +320,7 @@ def _by_each(
     for place, (own, _) in enumerate(parts):
         for row, path in enumerate(own.tolist()):
             found = [(one[place].saved[row] < _LITTLE, model) for one in ranked if (model := one[place].models[row])]
-            # a sum that is no shorter than a table of the counts is there by luck, whatever grid the others follow
+            # a sum that is not shorter than a table of the counts is a coincidence, with any grid
             found.sort(key=lambda one: one[0])
             if found:
                 result[path] = [model for _, model in found]
@@ -327,10 +328,10 @@ def _by_each(
 
 
 def _domain(known: Sequence[Coefficients], forms: GridForms) -> Domain | None:
-    """Return the domain that the program works on, from the terms of the highest order; None if it is unclear.
+    """Return the domain of the program, from the terms of the highest order; None if it is unclear.
 
-    A polynomial through all points of a line has a highest order whatever the counts are. So those whose coefficients
-    may be whole by chance tell of the domain only where no others do.
+    A polynomial through all points of a line has a highest order for any counts. Such counts only determine the domain
+    if there are no others.
     """
     known = [own for own in known if _is_evidence(own)] or known
     highest = max((order for own in known for order in own.orders if order is not None), default=0)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Polynomials through all sizes that were measured: one power more has the same values there.
+"""Polynomials through all measured sizes: one more power has the same values there.
 
-Through K sizes goes a polynomial of K coefficients whatever is counted, and n^K is one of them, with whole
-coefficients, because the sizes are whole. So n³ counted at 16, 32 and 64 is 112·n² - 3584·n + 32768, which no digit of
-the counts speaks against. But it is the longer description: the next power belongs to what is counted where
-coefficients become shorter by it, 4·n³ + 12·n² + 12·n in place of 460·n² - 14324·n + 131072.
+K sizes have a polynomial of K coefficients for any counts, also for n^K, with whole coefficients because the sizes are
+whole. For example, n³ at 16, 32 and 64 is 112·n² - 3584·n + 32768. But this description is longer. The next power is
+added if it makes the coefficients shorter: 4·n³ + 12·n² + 12·n instead of 460·n² - 14324·n + 131072.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ _Form = tuple[float, tuple[Term, ...]]
 _Factors = tuple[Factor, ...]
 # Terms below this part of the largest one are rounding.
 _NOTHING = 1e-15
-# Digits of a length behind the point: lengths are sums of tenths.
+# Decimal digits of a length, because lengths are sums of tenths.
 _DIGITS = 9
-# Polynomials through the same values that are looked at.
+# Number of polynomials through the same values that are compared.
 _MOST_POLYNOMIALS = 3
 
 
 def with_higher_power(model: Model, name: str, sizes: FloatArray) -> tuple[Model, float]:
-    """Return a polynomial in the parameter `name` through all its K sizes (K,), with n^K where that is shorter.
+    """Return a polynomial in the parameter `name` through all its K sizes (K,), with n^K if this is shorter.
 
-    And by how much its description is shorter then.
-    The other one is among its alternatives, with the weight that its length has, and so are polynomials with another
-    coefficient of n^K that are hardly longer. Models with other functions of the parameter stay as they are.
+    Also return by how much its description is shorter. The other polynomial is an alternative, with the weight of its
+    length, and so are polynomials with another coefficient of n^K that are hardly longer. Models with other functions
+    of the parameter do not change.
     """
     found = _by_length((model.constant, model.terms), name, sizes)
     others = [(own, _by_length((own.constant, own.terms), name, sizes)) for own in model.alternatives]
@@ -63,11 +62,10 @@ class _Sum:
 
 
 def _by_length(form: _Form, name: str, sizes: FloatArray) -> list[_Sum]:
-    """Return sums with the same values at the sizes: the shortest, others that are hardly longer, and the form itself.
+    """Return sums with the same values at the sizes: the shortest, others, and the original form.
 
-    The sum is that of the shortest polynomial for each function of the other parameters; of the others one is the next
-    shortest. Where these are more than need be, as 1, 1/p and (p-1)/p, of which each coefficient has the shortest two,
-    sums of 1 and 1/p are tried: only there all coefficients of a polynomial are beside each other.
+    The shortest sum uses the shortest polynomial for each function of the other parameters; the others use one second
+    shortest polynomial. If these functions are dependent, such as 1, 1/p and (p-1)/p, sums of 1 and 1/p are tried.
     """
     written = _parts(form, name, sizes.size)
     if written is None:
@@ -87,13 +85,13 @@ def _by_length(form: _Form, name: str, sizes: FloatArray) -> list[_Sum]:
         _sum_of(own, length, name) for own, length in zip(tried, lengths, strict=True) if length < least + GRID_DOUBT
     ]
     kept = {own.terms: own for own in reversed(found)}
-    # an equal sum is the form itself
+    # an equal sum is the original form
     kept[former.terms] = former
     return sorted(kept.values(), key=lambda own: (own.length, _size(term.coefficient for term in own.terms)))
 
 
 def _parts(form: _Form, name: str, number: int) -> dict[_Factors, FloatArray] | None:
-    """Return the coefficients (K + 1,) of the powers of a parameter by what they are multiplied with.
+    """Return the coefficients (K + 1,) of the powers of a parameter, by the other factors of their terms.
 
     None if there are other functions of the parameter than powers below K, the `number` of sizes.
     """
@@ -110,7 +108,7 @@ def _parts(form: _Form, name: str, number: int) -> dict[_Factors, FloatArray] | 
 
 
 def _without_shares(parts: Mapping[_Factors, FloatArray]) -> dict[_Factors, FloatArray]:
-    """Return the same sums with 1 - 1/p in place of (p-1)/p."""
+    """Return the same sums with 1 - 1/p instead of (p-1)/p."""
     result: dict[_Factors, FloatArray] = {}
     for rest, coefficients in parts.items():
         for product in _without_shares_of(rest):
@@ -151,9 +149,8 @@ class _Polynomial:
 def _polynomials(coefficients: tuple[float, ...], sizes: tuple[float, ...]) -> list[_Polynomial]:
     """Return polynomials (K + 1,) with the same values at the sizes (K,), the shortest first, up to _MOST_POLYNOMIALS.
 
-    Those without one of the coefficients, and those whose coefficient of the next power is a number of halves near to
-    it: where no coefficient is 0, that of the next power makes all of them small.
-    Kept, because the alternatives of a model differ in few of their parts.
+    They are polynomials in which one coefficient is 0, and polynomials whose coefficient of the next power is a
+    multiple of 1/2 near the former. The results are cached, because alternatives of a model share most parts.
     """
     own = np.array(coefficients)
     nothing = np.poly(sizes)[::-1]  # the polynomial that is 0 at all sizes, from its constant on
@@ -173,7 +170,7 @@ def _polynomials(coefficients: tuple[float, ...], sizes: tuple[float, ...]) -> l
 
 
 def _sum_of(parts: Mapping[_Factors, _Polynomial], length: float, name: str) -> _Sum:
-    """Return polynomials that are multiplied with factors, as a sum whose description has this length."""
+    """Return polynomials with their other factors, as a sum whose description has this length."""
     terms = [
         Term(value, (*rest, Factor(name, Fraction(power))) if power else rest)
         for rest, polynomial in parts.items()
@@ -184,9 +181,9 @@ def _sum_of(parts: Mapping[_Factors, _Polynomial], length: float, name: str) -> 
 
 
 def _length(coefficients: Iterable[float]) -> float:
-    """Return the length of the description of coefficients, as sums of functions of a grid have it.
+    """Return the length of the description of coefficients, as for functions of a grid.
 
-    Equal lengths are equal numbers, in whatever order they are added up.
+    Equal sets of coefficients have equal lengths, independent of the order of addition.
     """
     return _total(length_of(own) for own in coefficients if own)
 
@@ -196,5 +193,5 @@ def _total(lengths: Iterable[float]) -> float:
 
 
 def _size(coefficients: Iterable[float]) -> float:
-    """Return the sum of the magnitudes of coefficients: of two descriptions of one length, the smaller is taken."""
+    """Return the sum of the magnitudes of coefficients, which decides between equal lengths."""
     return math.fsum(map(abs, coefficients))

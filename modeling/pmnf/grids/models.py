@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of counts by process grids at what was measured, and beyond it."""
+"""Models of counts by process grids, at the measured points and beyond."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .terms import limited
 def checked(
     model: Model, points: FloatArray, values: FloatArray, names: tuple[str, ...], parameter: str
 ) -> Model | None:
-    """Return the model of all parameters `names` with its quality, if it reproduces the values (C,) and stays a count.
+    """Return the model of all parameters `names` with its quality; None if it is no count of the values (C,).
 
-    points: (C, m). parameter: the number of processes. Its alternatives stay counts, too; those that do not are
-    impossible.
+    points: (C, m). parameter: the number of processes. The model must reproduce the values and stay nonnegative;
+    alternatives that become negative are removed.
     """
     full = replace(model, parameters=names, ranges=ranges(points))
     further, least = beyond(full, parameter), -1e-6 * np.abs(values).max()
@@ -43,7 +43,7 @@ def checked(
 
 
 def beyond(model: Model, parameter: str) -> FloatArray:
-    """Return points of more processes than were measured, the largest values of the other parameters."""
+    """Return points with more processes than measured, and the largest values of the other parameters."""
     top = np.array([high for _, high in model.ranges])
     further = np.repeat(top[None], len(FURTHER), axis=0)
     further[:, model.parameters.index(parameter)] *= np.array(FURTHER)
@@ -51,7 +51,7 @@ def beyond(model: Model, parameter: str) -> FloatArray:
 
 
 def with_others(models: Sequence[Model], parameter: str) -> Model:
-    """Return the first of models by different grids, with those that differ from it among its alternatives."""
+    """Return the first of the models by different grids, with the other models as alternatives."""
     best = models[0]
     place = best.parameters.index(parameter)
     further = beyond(best, parameter)
@@ -70,6 +70,6 @@ def with_others(models: Sequence[Model], parameter: str) -> Model:
 
 
 def each(model: Model) -> list[Model]:
-    """Return a model and its alternatives, each as a model without any."""
+    """Return a model and its alternatives, each as a model without alternatives."""
     forms = [(model.constant, model.terms), *((own.constant, own.terms) for own in model.alternatives)]
     return [replace(model, constant=constant, terms=terms, alternatives=()) for constant, terms in forms]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of loop nests as models: terms, and what else has the same counts as alternatives."""
+"""Sums of loop nests as models: their terms, and other sums with the same counts as alternatives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .terms import as_one, notes_of
 
 @dataclass(frozen=True, eq=False)
 class NestWriter:
-    """Models of sums of nests over a domain whose size is the parameter `name`; processes, sizes: measured ones."""
+    """Converts sums of nests over a domain whose size is the parameter `name`; processes, sizes: measured values."""
 
     grid: ProcessGrid
     name: str
@@ -31,12 +31,12 @@ class NestWriter:
     sizes: FloatArray
 
     def model(self, sums: Sequence[NestSum]) -> Model:
-        """Return the median of sums that have the same counts, the shortest first, with others as its alternatives."""
+        """Return the median of sums with the same counts (the shortest first), with the others as alternatives."""
         weights = 2.0 ** (sums[0].bits - np.array([own.bits for own in sums]))
         weights /= weights.sum()
         powers = self.sizes.max() ** np.arange(self.domain.dimensions + 1)
         values = np.einsum("k,skb->sb", powers, np.stack([own.beyond for own in sums]))
-        # the middle one of those that are about as likely as the likeliest
+        # the median of the sums that are nearly as likely as the likeliest
         likely = np.where(weights >= NEST_LIKELY_PART * weights.max(), weights, 0.0)
         order = np.argsort(values[:, 0], kind="stable")
         best = int(order[np.searchsorted(np.cumsum(likely[order]), 0.5 * likely.sum())])
@@ -93,10 +93,10 @@ def _some(parts: Sequence[tuple[int, tuple[Factor, ...]]]) -> list[Term]:
 
 
 def _kept(values: FloatArray, weights: FloatArray, best: int) -> list[tuple[int, float]]:
-    """Return the numbers and weights of the alternatives to the best one that are kept.
+    """Return the indices and weights of the alternatives that are kept. values: (S, B).
 
-    Those are the lowest and the highest at the first and the last of the larger grids, each with so much weight that
-    the interval holds it, and the likeliest. values: (S, B).
+    These are the lowest and the highest at the first and the last of the larger grids, with enough weight to be in the
+    interval, and the likeliest.
     """
     ends = {int(pick(values[:, place])) for place in (0, -1) for pick in (np.argmin, np.argmax)}
     ends = {own for own in ends if not np.allclose(values[own], values[best], rtol=1e-9)}
@@ -107,7 +107,7 @@ def _kept(values: FloatArray, weights: FloatArray, best: int) -> list[tuple[int,
     own_part = weights[chosen] / weights[chosen].sum() * min(GRID_MOST_DOUBT, 1.0 - weights[best])
     least = np.where(np.arange(len(chosen)) < len(ends), NEST_END, 0.0)
     raised = np.maximum(own_part, least)
-    # what is above the least gives way
+    # weights above the smallest are reduced
     room = (GRID_MOST_DOUBT - least.sum()) / max(float((raised - least).sum()), GRID_MOST_DOUBT - least.sum())
     kept = least + (raised - least) * room
     return [(own, float(weight)) for own, weight in zip(chosen, kept, strict=True) if weight >= LEAST_WEIGHT]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of counts as sums of few loop nests over the part of a domain that a rank has.
+"""Model counts as sums of few loop nests over the part of a domain that a rank has.
 
-A coefficient by itself says little: at 1×1, 2×1 and 2×2 the functions 4 and 3 + 2/px + 1/py - 2/(px·py) are the same.
-The coefficients of all powers of the size together say which loops there are: 26·(n/px + 1)·(n/py + 2) is one nest with
-one coefficient, and so are the nine numbers that it has at three grids. Where sums of nests describe the counts of a
-program more shortly than their coefficients do, they are the models; the grid is that which does so most shortly.
+A single coefficient is ambiguous: at 1×1, 2×1 and 2×2 the functions 4 and 3 + 2/px + 1/py - 2/(px·py) are equal. All
+coefficients of powers of the size together determine the loops: 26·(n/px + 1)·(n/py + 2) is one nest with one
+coefficient, which explains nine numbers at three grids. If sums of nests describe the counts of a program in fewer bits
+than their coefficients do, they are the models. The grid with the shortest description is selected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .nest_terms import NestWriter
 
 @dataclass(frozen=True, eq=False)
 class Nested:
-    """What the process grid may be, as sums of nests show it, and the models of call paths that these explain."""
+    """A possible process grid, and the models of call paths by sums of nests."""
 
     grids: Grids
     models: dict[int, Model]
@@ -40,7 +40,7 @@ class Nested:
 def by_nests(
     grids: Grids, points: FloatArray, values: FloatArray, measured: NDArray[np.bool_], names: tuple[str, ...]
 ) -> Nested:
-    """Return the models by loop nests of counts (N, C) at points (C, m) of call paths measured everywhere."""
+    """Return the models by loop nests of counts (N, C) at points (C, m), for call paths measured everywhere."""
     usable = [grid for grid in grids.possible if grid.parameter in names]
     varying = [place for place in range(points.shape[1]) if np.unique(points[:, place]).size > 1]
     if not usable or len(varying) != 2 or names.index(usable[0].parameter) not in varying:
@@ -53,14 +53,14 @@ def by_nests(
     counts = _Counts.of(points[whole, size], points[whole, place], rows[:, whole])
     if counts is None:
         return Nested(grids, {})
-    # by what the largest counts are, of whether ends are neighbours, too, where that is not known
+    # by the largest counts; if unknown, also whether dimensions are periodic
     tried = [own for grid in usable if grid.dimensions <= counts.domain.dimensions for own in _with_ends(grid)]
     largest = [counts.sums(grid, counts.largest) for grid in tried]
     saved = [sum(counts.saved(row, own) for row, own in found.items()) for found in largest]
     if max(saved, default=0.0) < GRID_LEAST_LUCK:
         return Nested(grids, {})
     chosen = [place for place, own in enumerate(saved) if own >= max(saved) - NEST_DOUBT]
-    # of grids that the counts do not tell apart, those of as many dimensions as the domain are likelier
+    # if the counts do not distinguish grids, grids with the dimensions of the domain are likelier
     chosen.sort(key=lambda place: -tried[place].dimensions)
     possible = [tried[place] for place in chosen]
     others = sorted(counts.polynomials.keys() - set(counts.largest))
@@ -77,10 +77,10 @@ def by_nests(
 
 
 def _of_whole_lines(sizes: FloatArray, processes: FloatArray) -> NDArray[np.bool_]:
-    """Return which points (C,) are at numbers of processes with sizes enough for a domain of MOST_DIMENSIONS.
+    """Return which points (C,) are at numbers of processes with enough sizes for a domain of MOST_DIMENSIONS.
 
-    All, unless these are most of the numbers of processes. A run that is missing would hide the highest power of all
-    the others, so that a face looks like the domain; `checked` has what counts are at the points that are left out.
+    All points are returned if most numbers of processes have fewer sizes. A missing run would remove the highest power
+    for all other numbers of processes. `checked` contains the counts at the other points.
     """
     distinct, at = np.unique(processes, return_inverse=True)
     number = np.array([np.unique(sizes[processes == p]).size for p in distinct])
@@ -91,7 +91,7 @@ def _of_whole_lines(sizes: FloatArray, processes: FloatArray) -> NDArray[np.bool
 
 
 def _with_ends(grid: ProcessGrid) -> list[ProcessGrid]:
-    """Return the grid with the ends of its dimensions neighbours or not, both if that is not known."""
+    """Return the grid with periodic or open dimensions; both if this is not known."""
     if grid.periodic:
         return [grid]
     return [replace(grid, periodic=(around,) * grid.dimensions) for around in (False, True)]
@@ -99,9 +99,9 @@ def _with_ends(grid: ProcessGrid) -> list[ProcessGrid]:
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """The polynomials in the size of counts, by their number, at numbers of processes (G,), and the domain they show.
+    """Counts as polynomials in the size, by their index, at numbers of processes (G,), and the domain that they show.
 
-    largest: the numbers of the largest counts.
+    largest: the indices of the largest counts.
     """
 
     polynomials: dict[int, FloatArray]
@@ -111,7 +111,7 @@ class _Counts:
 
     @classmethod
     def of(cls, sizes: FloatArray, processes: FloatArray, rows: FloatArray) -> _Counts | None:
-        """Return the counts (N, C) as polynomials; None if they have none, or show no domain."""
+        """Return the counts (N, C) as polynomials; None if there are none, or if they show no domain."""
         distinct = np.unique(processes)
         least = min(np.unique(sizes[processes == p]).size for p in distinct)
         degree = min(MOST_DIMENSIONS, least - 1)
@@ -129,7 +129,7 @@ class _Counts:
         return cls({row: own[: domain.dimensions + 1] for row, own in known.items()}, largest, distinct, domain)
 
     def sums(self, grid: ProcessGrid, rows: Iterable[int]) -> dict[int, list[NestSum]]:
-        """Return the sums of nests that counts have on a grid, of those that have such; three nests of the largest."""
+        """Return the sums of nests of the counts that have some on a grid. The largest may have three nests."""
         proposer = _proposer(grid.axes, grid.periodic, self.domain, tuple(self.processes.tolist()))
         many = set(self.largest)
         found = {
@@ -140,12 +140,12 @@ class _Counts:
         return {row: own for row, own in found.items() if own and self._is_likely(row, own[0])}
 
     def _is_likely(self, row: int, shortest: NestSum) -> bool:
-        """Whether a sum is shorter than the coefficients, or nearly so, of which few nests are no chance."""
+        """Return whether a sum is shorter than the coefficients, or nearly so with few nests."""
         few = NEST_DOUBT if len(shortest.nests) <= NEST_MOST_SMALL else 0.0
         return shortest.bits < _length(self.polynomials[row], self.processes) + few
 
     def saved(self, row: int, found: Sequence[NestSum]) -> float:
-        """Return by how many bits the shortest sum is shorter than the coefficients, each by itself."""
+        """Return by how many bits the shortest sum is shorter than the separate coefficients."""
         return max(_length(self.polynomials[row], self.processes) - found[0].bits, 0.0)
 
 
@@ -153,7 +153,7 @@ class _Counts:
 def _proposer(
     axes: tuple[Axis, ...], periodic: tuple[bool, ...], domain: Domain, processes: tuple[float, ...]
 ) -> NestSums:
-    """Return what finds sums of nests over a domain at numbers of processes."""
+    """Return an object that finds sums of nests over a domain at numbers of processes."""
     here = np.array(processes)
     grids, beyond = (
         np.stack([axis.extent(at) for axis in axes], axis=1) for at in (here, here.max() * np.array(FURTHER))
@@ -162,7 +162,7 @@ def _proposer(
 
 
 def _length(polynomial: FloatArray, processes: FloatArray | float) -> float:
-    """Return the bits of coefficients (D + 1, G): one number where all ranks do the same or share it, else each."""
+    """Return the bits of coefficients (D + 1, G): one number if all ranks do the same or share it, otherwise each."""
     bits = 0.0
     for own in polynomial:
         totals = np.abs(own * processes)
@@ -176,7 +176,7 @@ def _length(polynomial: FloatArray, processes: FloatArray | float) -> float:
 
 
 def _says_more(polynomial: FloatArray, counts: FloatArray, processes: FloatArray) -> bool:
-    """Whether coefficients are far shorter than the counts (C,) of a number of processes that they go through."""
+    """Return whether coefficients are far shorter than the counts (C,) of a number of processes."""
     lines = [(place, p, counts[processes == p]) for place, p in enumerate(np.unique(processes))]
     return any(
         _length(polynomial[:, [place]], p) + GRID_LEAST_LUCK < float(np.log2(own * p + 1.0).sum())
@@ -185,7 +185,7 @@ def _says_more(polynomial: FloatArray, counts: FloatArray, processes: FloatArray
 
 
 def _is_simple(polynomial: FloatArray, processes: FloatArray) -> bool:
-    """Whether coefficients (D + 1, G) are those of one power of the size, which all ranks do or share."""
+    """Return whether coefficients (D + 1, G) have one power of the size, which all ranks do or share."""
     used = polynomial[np.abs(polynomial).max(axis=1) > 0]
     return len(used) <= 1 and all(_alike(own) or _alike(own * processes) for own in used)
 
@@ -195,7 +195,7 @@ def _alike(values: FloatArray) -> bool:
 
 
 def _domain(polynomials: Sequence[FloatArray], processes: FloatArray) -> Domain | None:
-    """Return the domain that the highest powers of the size show, which ranks share, or of which each has as many."""
+    """Return the domain that the highest powers of the size show, shared by ranks or per rank."""
     votes: dict[Domain, int] = {}
     for own in polynomials:
         orders = np.flatnonzero(np.abs(own).max(axis=1) > 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which models of counts are preferred: those by process grids, or those by the number of processes alone."""
+"""Select between models of counts by process grids and models by the number of processes alone."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .calibration import FURTHER, NEST_END
 from .models import each, with_others
 from .terms import few_confirm
 
-# Numbers of processes beyond the functions of them that confirm a model by these alone.
+# Numbers of processes, beyond the number of their functions, that confirm a model by p alone.
 _CONFIRM = 2
-# Functions that those of a grid that is known must be more than functions of p alone.
+# Number of functions by which a model by a known grid must exceed a model by p alone.
 _FEWER = 2
 
 
 def beside(several: Sequence[Model], former: Model | None, also: bool, parameter: str) -> Model:
-    """Return the first of models by grids with the others, and with the former one if it is likely `also`.
+    """Return the first of models by grids with the others as alternatives, and the former model if it is likely `also`.
 
-    So it is where few numbers of processes confirm the first; it is the likelier one where nothing speaks for that.
+    The former model is the likelier one if few numbers of processes confirm the first.
     """
     if former is not None and LONG_GRIDS.is_in(several[0].notes):
         return with_others([former, *several], parameter)
@@ -36,9 +36,10 @@ def beside(several: Sequence[Model], former: Model | None, also: bool, parameter
 
 
 def with_interval(model: Model, former: Model, parameter: str) -> Model:
-    """Return a model by a grid that nothing confirms, whose interval holds that of the former one beyond its points.
+    """Return a model by a grid that nothing confirms, whose interval contains the interval of the former model.
 
-    The ends of that at so many times the processes, the largest of all else, are alternatives in proportion to it.
+    The ends of the former interval at this multiple of the processes, with the largest values of all other parameters,
+    are alternatives in proportion to it.
     """
     place = model.parameters.index(parameter)
     point = [high * (FURTHER[0] if at == place else 1.0) for at, (_, high) in enumerate(model.ranges)]
@@ -51,9 +52,9 @@ def with_interval(model: Model, former: Model, parameter: str) -> Model:
 
 
 def beyond_few(several: Sequence[Model], former: Model | None, parameter: str, points: FloatArray) -> Model:
-    """Return the first of models by a grid that is known at points (C, m), without few processes, and the former one.
+    """Return the first model by a grid that is known at points (C, m), without few processes, and the former model.
 
-    That comes first where it is simpler, or where hardly any grid confirms the others.
+    The former model comes first if it is simpler, or if hardly any grid confirms the others.
     """
     if former is None:
         return several[0]
@@ -64,11 +65,11 @@ def beyond_few(several: Sequence[Model], former: Model | None, parameter: str, p
 
 
 def is_simpler(former: Model, found: Model, known: bool, parameter: str, points: FloatArray) -> bool:
-    """Whether a model by p alone, which reproduces the counts at points (C, m), has fewer functions than one by a grid.
+    """Return whether a model by p alone has fewer functions than a model by a grid.
 
-    Two numbers of processes at least must confirm it. Along rows of a grid that is assumed there is something for the
-    counts of most functions of p, so that these must be no more. Of a grid that is known they must be two fewer: p of
-    several processes is no sum of three functions of it.
+    It reproduces the counts at points (C, m), and at least two numbers of processes must confirm it. With an assumed
+    grid, it must have no more functions, because functions along rows of a grid fit most functions of p. With a known
+    grid, it must have two fewer.
     """
     place = former.parameters.index(parameter)
     of_p = {term.exponents(parameter) for term in former.terms}
@@ -81,7 +82,7 @@ def is_simpler(former: Model, found: Model, known: bool, parameter: str, points:
 
 
 def functions(model: Model) -> int:
-    """Return the number of functions of a model; what it has of all dimensions alike is one."""
+    """Return the number of functions of a model; equal functions of all dimensions count once."""
     kinds = {
         (term.coefficient, *sorted(str(replace(f, axis=None)) + str(f.axis is None) for f in term.factors))
         for term in model.terms
@@ -90,10 +91,10 @@ def functions(model: Model) -> int:
 
 
 def is_better(found: Model, former: Model | None, parameter: str, points: FloatArray, counts: FloatArray) -> bool:
-    """Whether a model by a grid explains more of the counts (C,) at points (C, m) than the former one.
+    """Return whether a model by a grid explains more of the counts (C,) at points (C, m) than the former model.
 
-    Unless grids of several dimensions are needed, that is not so of one that is exact and a constant beyond one process
-    or has the counts where nothing is executed, too.
+    Unless grids of several dimensions are necessary, it does not if the former model is exact and a constant beyond one
+    process, or reproduces the counts where nothing is executed.
     """
     if former is not None and former.is_constant and reproduces(former):
         return False
@@ -106,10 +107,10 @@ def is_better(found: Model, former: Model | None, parameter: str, points: FloatA
 
 
 def is_unexplained(model: Model | None, parameter: str, idle: FloatArray) -> bool:
-    """Whether a model does not reproduce the counts, or only without numbers of ranks that do not execute anything.
+    """Return whether a model misses the counts, or only reproduces them without numbers of ranks that execute nothing.
 
-    A part of 1/p for each of several ranks is explained, one rank does nothing for others, unless it makes less than
-    nothing of that at the points `idle` (Z, m), where nothing was executed.
+    A part 1/p at several ranks is explained (one rank works for the others), unless it is negative at the points `idle`
+    (Z, m), where nothing was executed.
     """
     if model is None or model.quality is None:
         return False
@@ -121,9 +122,9 @@ def is_unexplained(model: Model | None, parameter: str, idle: FloatArray) -> boo
 
 
 def is_doubted(model: Model | None, parameter: str, unseen: bool) -> bool:
-    """Whether a model has functions of the number of processes that are no share, which grids may explain.
+    """Return whether a model has functions of the number of processes, other than shares, that grids may explain.
 
-    unseen: an extent of the grid was always 1, so that shares are doubted, too.
+    unseen: an extent of the grid was always 1, so that shares are uncertain, too.
     """
     factors = [f for term in model.terms for f in term.factors if f.parameter == parameter] if model else []
     return any(unseen or f.log or f.exponent != -1 for f in factors)

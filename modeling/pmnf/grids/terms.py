@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact models of counts by process grids as terms: from functions of the other parameters, and forms of the grid."""
+"""Exact models of counts by process grids as terms, from functions of the other parameters and forms of the grid."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .calibration import (
 
 
 def limited(alternatives: Sequence[Alternative], best: float) -> tuple[Alternative, ...]:
-    """Return alternatives with weights in proportion to theirs and to that of the best, which is the median."""
+    """Return alternatives with weights in proportion to theirs, and with the best one as the median."""
     total = sum(other.weight for other in alternatives)
     if not total:
         return ()
@@ -46,13 +46,13 @@ def limited(alternatives: Sequence[Alternative], best: float) -> tuple[Alternati
 
 
 def has_extents(terms: Sequence[Term]) -> bool:
-    """Whether terms are functions of extents of a process grid."""
+    """Return whether terms depend on extents of a process grid."""
     return any(factor.axis is not None for term in terms for factor in term.factors)
 
 
 @lru_cache(maxsize=64)
 def advice(grid: ProcessGrid, processes: tuple[float, ...]) -> str:
-    """Say which numbers of processes tell functions of a grid apart that these do not."""
+    """Name the numbers of processes that would distinguish functions of a grid."""
     wanted = tuple(telling(grid, list(processes))) or (2 * int(max(processes)),)
     return f"{grid.parameter} = {', '.join(map(str, wanted))}"
 
@@ -62,7 +62,7 @@ _EXPONENTS = {SHARE: -1, STEPS_OF_SHARE: -1, EACH: 1}
 
 
 def few_confirm(model: Model) -> bool:
-    """Whether few numbers of processes, or none, confirm a model by a grid."""
+    """Return whether few or no numbers of processes confirm a model by a grid."""
     return FEW_GRIDS.is_in(model.notes) or TOO_FEW_GRIDS.is_in(model.notes)
 
 
@@ -78,14 +78,14 @@ def notes_of(grid: ProcessGrid, processes: FloatArray, model: Model) -> tuple[st
 
 
 def as_one(factors: tuple[Factor, ...], grid: ProcessGrid) -> tuple[Factor, ...]:
-    """Return factors of all extents alike as one of the number of processes: 1/p instead of 1/(px·py)."""
+    """Return equal factors of all extents as a factor of the number of processes: 1/p for 1/(px·py)."""
     if len(factors) == grid.dimensions and all(f.axis is not None and f.exponent == -1 and not f.log for f in factors):
         return (Factor(grid.parameter, Fraction(-1)),)
     return factors
 
 
 def as_table(known: Coefficients) -> float:
-    """Return the length of the description of coefficients by their values, and which of these is where."""
+    """Return the length of a description of coefficients by a table of their values."""
     length = 0.0
     for values, tolerance in zip(known.values, known.tolerance.tolist(), strict=True):
         different = 1 + np.count_nonzero(np.diff(np.sort(values)) > 2.0 * tolerance)
@@ -95,7 +95,7 @@ def as_table(known: Coefficients) -> float:
 
 
 def _bits(values: FloatArray, tolerance: float) -> float:
-    """Return the bits of the different values (G,) that are not 0, as multiples of the largest number possible."""
+    """Return the bits of the distinct nonzero values (G,), as multiples of their greatest common divisor."""
     size = np.sort(np.abs(values))
     size = size[np.diff(size, prepend=0.0) > 2.0 * tolerance]
     unit = 0.0
@@ -109,9 +109,10 @@ def _bits(values: FloatArray, tolerance: float) -> float:
 
 
 def _likeliest(choices: Sequence[Forms], peak: FloatArray, most: int) -> list[tuple[float, list[Form]]]:
-    """Return weight and forms of sums in which one coefficient has another form than the shortest one.
+    """Return weights and forms of sums in which one coefficient has another form than the shortest one.
 
-    Those that change most at larger grids, weighted; peak: (K,), the largest values of what has the coefficients.
+    The forms with the largest changes at larger grids are selected, by weight; peak: (K,), the largest values of the
+    factors of the coefficients.
     """
     best = [found.form(0) for found in choices]
     weights = [np.exp(0.5 * (found.lengths[0] - found.lengths)) for found in choices]
@@ -141,7 +142,7 @@ class Writer:
     _made: dict[tuple[tuple[SimpleTerm | None, ...], int], list[tuple[int, float]]] = field(default_factory=dict)
 
     def sums(self, known: Coefficients, domain: Domain | None) -> tuple[Model, float] | None:
-        """Return the shortest sum, others that are nearly as short as its alternatives, and its length."""
+        """Return the shortest sum, with sums that are nearly as short as alternatives, and its length."""
         choices: list[Forms] = []
         longer = False
         highest = max((order for order in known.orders if order is not None), default=0)
@@ -161,7 +162,7 @@ class Writer:
         # few enough that each end of the interval has its weight
         others = _likeliest(choices, known.peak, GRID_ALTERNATIVES // 3 if unseen else GRID_ALTERNATIVES)
         if len(others) > 1:
-            # all coefficients may be another function at once
+            # all coefficients may have another function at once
             means = [found.beyond.mean(axis=1) for found in choices]
             ends = [
                 [found.form(int(pick(mean))) for found, mean in zip(choices, means, strict=True)]
@@ -175,22 +176,22 @@ class Writer:
             written.append(Alternative(GRID_UNSEEN, *collect(constant, more)))
         model = self._model(constant, terms, written)
         if any(self._is_doubtful(form) for form in best):
-            # the same functions in several coefficients confirm each other
+            # equal functions in several coefficients confirm each other
             spare = min(self._grids_of(form) - len(form.grid_functions) for form in best) - (len(best) == 1)
             entry = LONG_GRIDS if longer else TOO_FEW_GRIDS if spare <= 0 else FEW_GRIDS
             model = replace(model, notes=(*model.notes, entry()))
         return model, length
 
     def _is_doubtful(self, form: Form) -> bool:
-        """Whether a sum has several functions, and more than half as many as there are grids where they are not 0."""
+        """Return whether a sum has several functions, and more than half as many as grids at which they are not 0."""
         return len(form.grid_functions) > 1 and 2 * len(form.grid_functions) > self._grids_of(form)
 
     def _has_freedom(self, form: Form) -> bool:
-        """Whether a sum has fewer functions than there are grids where they are not 0, or fewer than it may have."""
+        """Return whether a sum has fewer functions than grids at which they are not 0, or fewer than the maximum."""
         return len(form.grid_functions) < max(self._grids_of(form), GRID_MOST_FUNCTIONS)
 
     def _grids_of(self, form: Form) -> int:
-        """Return how many grids there are where functions of a sum are not 0."""
+        """Return the number of grids at which functions of a sum are not 0."""
         seen = np.abs(self.forms.columns[list(form.grid_functions)]).max(axis=0, initial=0.0) > 0
         return int(np.count_nonzero(seen))
 
@@ -204,16 +205,16 @@ class Writer:
         return self._model(*self.written(best.functions, best.forms), written), best.length
 
     def _model(self, constant: float, terms: tuple[Term, ...], others: Sequence[Alternative]) -> Model:
-        """Return a model with its notes; others: with their weights, where that of the model is 1."""
+        """Return a model with its notes; others: with their weights relative to the model."""
         parameters = (self.grid.parameter, *self.names)
         model = Model(parameters, constant, terms, alternatives=limited(others, 1.0))
         return replace(model, notes=notes_of(self.grid, self.processes, model))
 
     def _unseen(self, terms: Sequence[Term], order: int, domain: Domain | None) -> list[Term]:
-        """Return what layers of one cell add to the terms of the whole domain where an extent was always 1.
+        """Return the possible additions by layers of cells to the terms of the whole domain, if an extent was always 1.
 
-        There n/pz + a + b/pz has the value n + a + b, so that b may be anything that layers of cells make it: the terms
-        are those of the highest order with 1 - 1/pz in place of n/pz, or of n if n is the size of a rank.
+        There n/pz + a + b/pz equals n + a + b, so b is not determined. The terms are those of the highest order with 1
+        - 1/pz instead of n/pz (or instead of n if n is the size of a rank).
         """
         if domain is None or order != domain.dimensions or len(self.names) != 1:
             return []
@@ -231,7 +232,7 @@ class Writer:
         return found
 
     def written(self, functions: Functions, forms: Sequence[Form]) -> tuple[float, tuple[Term, ...]]:
-        """Return the constant and the terms of functions of the other parameters that are multiplied with forms."""
+        """Return the constant and the terms of functions of the other parameters times forms."""
         sums: dict[int, float] = {}
         for function, form in zip(functions, forms, strict=True):
             for number, coefficient in zip(form.grid_functions, form.coefficients, strict=True):
@@ -243,7 +244,7 @@ class Writer:
         return constant, tuple(Term(coefficient, term.factors) for (term, _), coefficient in kept)
 
     def _shapes_of(self, function: tuple[SimpleTerm | None, ...], grid_function: int) -> list[tuple[int, float]]:
-        """Return the numbers of the shapes of the terms that a function of the grid makes, and their coefficients."""
+        """Return the indices of the terms' shapes for a function of the grid, and their coefficients."""
         if (function, grid_function) not in self._made:
             own = tuple(term.factor(name) for name, term in zip(self.names, function, strict=True) if term is not None)
             products = self._products(grid_function)

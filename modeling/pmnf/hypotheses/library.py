@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library of hypotheses: which functions of one parameter there are, and how they combine over several."""
+"""The library of hypotheses: functions of one parameter, and their combinations for several parameters."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def _fractions(text: str) -> tuple[Fraction, ...]:
     return tuple(map(Fraction, text.split()))
 
 
-# The sets I and J of the noise-resilient priors paper, equation (2); preset of Extra-P.
+# The sets I and J of the noise-resilient priors paper, equation (2), which are also the preset of Extra-P.
 EXPONENTS = _fractions("0 1/4 1/3 1/2 2/3 3/4 4/5 1 5/4 4/3 3/2 5/3 7/4 2 9/4 7/3 5/2 8/3 11/4 3")
 LOGARITHMS = (0, 1, 2)
-# Strong scaling: work that is shared among processes falls like 1/x or, for surfaces of blocks, like x^(-2/3).
+# Strong scaling: shared work falls like 1/x or, for surfaces of blocks, like x^(-2/3).
 NEGATIVE = _fractions("-1/3 -1/2 -2/3 -1 -4/3 -3/2 -2 -3")
 
 
@@ -53,12 +53,12 @@ class SimpleTerm:
 
     @property
     def exponents(self) -> Exponents:
-        """The pair (i, j)."""
+        """Return the pair (i, j)."""
         return self.exponent, self.log
 
     @property
     def order(self) -> float:
-        """How fast it grows: the exponent, a logarithm as a tenth."""
+        """Return the growth: the exponent plus a tenth per logarithm."""
         return self.power + 0.1 * self.log
 
 
@@ -78,14 +78,14 @@ def make_term(exponent: Fraction, log: int) -> SimpleTerm:
     return SimpleTerm(exponent, log, cost, float(exponent))
 
 
-# What each process does for its share of a whole, and in each step of a tree of processes, such as merging runs, or of
-# a network that sorts, which has log2(p)·(log2(p) + 1)/2 of them.
+# The work of each process for its share, and per step of a tree of processes (merging runs) or of a sorting network,
+# which has log2(p)·(log2(p) + 1)/2 steps.
 SHARED: tuple[Exponents, ...] = ((Fraction(-1), 0), (Fraction(-1), 1), (Fraction(-1), 2))
 
 
 @dataclass(frozen=True)
 class Library:
-    """The terms to choose from; the default is Extra-P's set with some negative exponents.
+    """The available terms; the default is the set of Extra-P with some negative exponents.
 
     products: whether powers are multiplied with logarithms, or each stands alone.
     """
@@ -96,14 +96,14 @@ class Library:
     products: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse sets that leave nothing to choose from."""
+        """Raise an error for empty sets."""
         if not self.exponents or not self.logarithms:
             raise ModelingError("the library of hypotheses needs at least one exponent and one logarithm")
         if any(log < 0 for log in self.logarithms):
             raise ModelingError("exponents of logarithms must not be negative")
 
     def __hash__(self) -> int:
-        """Return the hash of all fields, made once: that of fractions takes long, and tables are kept by it."""
+        """Return the hash of all fields, computed once, because hashes of fractions are slow."""
         return self._hash
 
     @cached_property
@@ -119,7 +119,7 @@ class Library:
         return _terms(self, low >= 1.0, low > 0.0)
 
 
-# For values that nothing but themselves constrains: constant, logarithm, and powers up to 1.
+# For parameters without further constraints: constant, logarithm, and powers up to 1.
 SLOW_GROWTH = Library(_fractions("0 1/3 1/2 2/3 1"), (0, 1), (), False)
 
 
@@ -150,8 +150,8 @@ Form = tuple[tuple[int, ...], ...]  # a sum of products; each product a sorted t
 def forms(parameters: int) -> tuple[Form, ...]:
     """Return the ways to combine one function per parameter: sums of products of subsets, without the constant.
 
-    All partitions of all subsets (every parameter at most once: a·b, a+b, a+b·c …), and all pairs of different
-    products such as a + a·b. Two parameters: {}, a, b, a·b, a+b, a+ab, b+ab and a+b+ab.
+    These are all partitions of all subsets (every parameter at most once: a·b, a+b, a+b·c …), and all pairs of
+    different products such as a + a·b. For two parameters: {}, a, b, a·b, a+b, a+ab, b+ab and a+b+ab.
     """
     names = tuple(range(parameters))
     found: dict[Form, None] = {}

@@ -18,7 +18,7 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Hypotheses fitted to call paths; coefficients[..., 0] is the constant. Infeasible ones have residual inf."""
+    """Hypotheses fitted to call paths; coefficients[..., 0] is the constant. Rejected hypotheses have residual inf."""
 
     specification: Specification  # (N, H, K, m) or (H, K, m)
     coefficients: FloatArray  # (N, H, 1 + K), of the scaled columns
@@ -27,13 +27,13 @@ class Fitted:
     worst: FloatArray
 
     def rows(self, rows: NDArray[np.bool_]) -> Fitted:
-        """Return the same of some call paths, where the hypotheses are those of each."""
+        """Return the hypotheses of some call paths, if each call path has separate hypotheses."""
         return Fitted(*(array[rows] for array in vars(self).values()))
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The best hypotheses of every call path, best first. Absent ones have score inf.
+    """The best hypotheses of every call path, best first. Missing ones have score inf.
 
     specification: (N, P, K, m); coefficients: (N, P, 1 + K); residual, left_out, score: (N, P).
     """
@@ -49,19 +49,19 @@ class Pool:
         return Pool(*(array[rows] for array in vars(self).values()))
 
     def followed_by(self, other: Pool) -> Pool:
-        """Return the pool of these call paths and of others, with as many hypotheses of as many products."""
+        """Return the pool of these and other call paths, padded to equal numbers of hypotheses and products."""
         return Pool(*map(np.concatenate, zip(vars(self).values(), vars(other).values(), strict=True)))
 
     @property
     def fitted(self) -> Fitted:
-        """The hypotheses as they were fitted, but for their largest residuals."""
+        """Return the hypotheses as fits, without their largest residuals."""
         return Fitted(self.specification, self.coefficients, self.residual, self.left_out, self.residual)
 
 
 def of_each_form(pool: Pool) -> Iterator[tuple[int, bool, NDArray[np.int64], NDArray[np.int64]]]:
-    """Generate the hypotheses of a pool that are alike, small ones first.
+    """Yield the hypotheses of a pool in groups of equal shape, small ones first.
 
-    These are their number of products, whether they have a constant, and their call paths and ranks (M,).
+    A group has a number of products, whether it has a constant, and its call paths and ranks (M,).
     """
     widths = (pool.specification >= 0).any(axis=3).sum(axis=2)
     keys = np.where(np.isfinite(pool.score), 2 * widths + (pool.coefficients[:, :, 0] != 0.0), 0)
@@ -83,7 +83,7 @@ def nothing(paths: int, parameters: int) -> Pool:
 
 
 def spread(pool: Pool, rows: NDArray[np.bool_]) -> Pool:
-    """Return the pool of some call paths as one of all; the others have nothing in it."""
+    """Return the pool of some call paths as a pool of all; the other call paths have no hypothesis."""
     result = _empty(rows.size, *pool.specification.shape[1:])
     for target, source in zip(vars(result).values(), vars(pool).values(), strict=True):
         target[rows] = source
@@ -91,7 +91,7 @@ def spread(pool: Pool, rows: NDArray[np.bool_]) -> Pool:
 
 
 def replaced(pool: Pool, rows: NDArray[np.bool_], found: Pool) -> Pool:
-    """Return the pool with what was `found` for some call paths in place of theirs."""
+    """Return the pool with the hypotheses `found` for some call paths instead of theirs."""
     width = max(pool.specification.shape[2], found.specification.shape[2])
     size = max(pool.score.shape[1], found.score.shape[1])
     result = _empty(rows.size, size, width, pool.specification.shape[3])
@@ -117,10 +117,10 @@ def to_pool(fitted: Fitted, scores: FloatArray, size: int) -> Pool:
 
 
 def ranked(path: NDArray[np.int64], fitted: Fitted, scores: FloatArray, paths: int, size: int) -> Pool:
-    """Return the `size` best of hypotheses (M, 1, K, m) of call paths `path` (M,) for all N `paths`; scores: (M,)."""
+    """Return the `size` best of hypotheses (M, 1, K, m) of call paths `path` (M,), for all N `paths`; scores: (M,)."""
     order = np.flatnonzero(np.isfinite(scores))
     order = order[np.argsort(scores[order], kind="stable")]
-    small = path[order].astype(np.min_scalar_type(paths))  # 16 bits are sorted by their digits, in less time
+    small = path[order].astype(np.min_scalar_type(paths))  # 16 bits use a radix sort, which is faster
     order = order[np.argsort(small, kind="stable")]
     rows, places = path[order], np.arange(order.size)
     begins = np.diff(rows, prepend=-1) != 0
@@ -154,16 +154,16 @@ def best_first(pool: Pool, size: int) -> Pool:
 
 
 def widened(specifications: Sequence[Specification], products: int) -> Specification:
-    """Return hypotheses together whose number of products, the length of the axis `products`, may be different.
+    """Concatenate hypotheses whose numbers of products, the length of the axis `products`, may differ.
 
-    They are put behind each other along the axis before that one, and padded with products that are none.
+    They are concatenated along the previous axis, and padded with missing products.
     """
     width = max(own.shape[products] for own in specifications)
     return np.concatenate([_pad(own, products, width, -1) for own in specifications], axis=products - 1)
 
 
 def _pad(array: NDArray[_Number], axis: int, width: int, value: int) -> NDArray[_Number]:
-    """Return the array with `value` behind its entries along an axis, up to a width."""
+    """Return the array padded with `value` along an axis, up to a width."""
     missing = width - array.shape[axis]
     if not missing:
         return array

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypotheses as arrays: each is a sum of products of terms, the same for all call paths or one set per path."""
+"""Hypotheses as arrays: each is a sum of products of terms, common to all call paths or per call path."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Tables:
     twice: tuple[FloatArray, ...]
 
     def order(self, specification: Specification) -> FloatArray:
-        """Return how fast the products of hypotheses grow, shape (..., K): exponents, logarithms a tenth each."""
+        """Return the growth of the products of hypotheses, shape (..., K): exponents plus a tenth per logarithm."""
         return reduce(np.add, self._of_terms(self._orders, specification))
 
     def order_of(self, parameter: int) -> FloatArray:
-        """Return how fast the terms of one parameter grow, (A,)."""
+        """Return the growth of the terms of one parameter, (A,)."""
         return self._orders[parameter][:-1]
 
     def steepest(self, specification: Specification) -> FloatArray:
@@ -73,7 +73,7 @@ class Tables:
         return reduce(np.multiply, self._of_terms(self.columns, specification))
 
     def divisor(self, specification: Specification) -> FloatArray:
-        """Return by what the products were divided, shape (..., K)."""
+        """Return the scale factors of the products, shape (..., K)."""
         return reduce(np.multiply, self._of_terms(self.scale, specification))
 
     def further(self, specification: Specification) -> FloatArray:
@@ -90,7 +90,7 @@ class Tables:
 
 
 def make_tables(points: FloatArray, library: Library) -> Tables:
-    """Return the tables of `library` at `points` (C, m), the same ones each time, which nobody changes."""
+    """Return the tables of `library` at `points` (C, m), cached and read-only."""
     count, parameters = points.shape
     return _tables_at(np.asarray(points, dtype=np.float64).tobytes(), (count, parameters), library)
 
@@ -117,7 +117,7 @@ def _tables_at(of_points: bytes, shape: tuple[int, int], library: Library) -> Ta
 
 
 def extended(tables: Tables, points: FloatArray, terms: tuple[SimpleTerm, ...]) -> Tables:
-    """Return the tables of one parameter with more terms at points (C, 1); those that there were keep their numbers."""
+    """Return the tables of one parameter with additional terms at points (C, 1); former terms keep their numbers."""
     column = points[:, 0]
     more = term_columns(terms, column).T
     scale = np.abs(more).max(axis=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far two models are from each other: exponent distance (ED) and relative error (RE)."""
+"""Compute the difference of two models: exponent distance (ED) and relative error (RE)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .model import Model
 
 @dataclass(frozen=True)
 class Comparison:
-    """The distance of a model from another one.
+    """The difference of a model from another one.
 
     exponents: per parameter the difference of the leading powers (this minus other). logarithms: likewise.
-    exponent_distance: ED, the largest absolute difference of leading powers over the parameters.
-    relative_error: RE, |this - other| / |other| at the point; infinite if the other one is 0 there and this is not.
+    exponent_distance: ED, the largest absolute difference of leading powers over the parameters. relative_error: RE,
+    |this - other| / |other| at the point; infinite if only the other one is 0 there.
     """
 
     exponents: dict[str, float]
@@ -28,7 +28,7 @@ class Comparison:
 
     @property
     def same_order(self) -> bool:
-        """Whether all leading exponents and logarithms are the same."""
+        """Return whether all leading exponents and logarithms are equal."""
         return not any(self.exponents.values()) and not any(self.logarithms.values())
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tuples that are made when they are first asked for.
+"""Tuples that are computed at their first use.
 
-Most objects of a fitted model are those of its doubt: the numbers of its covariance, its alternatives and their terms.
-Who compares thousands of models, prints or evaluates them never looks at these, so that they stay in the arrays of the
-fit until somebody does.
+Most objects of a fitted model describe its uncertainty: its covariance, its alternatives and their terms. Many callers
+compare, print or evaluate thousands of models without them, so they stay in the arrays of the fit until their first
+use.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Item_co = TypeVar("Item_co", covariant=True)
 
 
 class Deferred(Sequence[Item_co]):
-    """A tuple `make(number)`, made once; it compares, prints and is pickled as the tuple."""
+    """A tuple `make(number)`, computed once; it compares, prints and is pickled like a tuple."""
 
     __slots__ = ("_known", "_make", "_number")
 
@@ -25,10 +25,10 @@ class Deferred(Sequence[Item_co]):
 
     @property
     def made(self) -> tuple[Item_co, ...]:
-        """The tuple."""
+        """Return the tuple."""
         if self._make is not None:
             self._known = self._make(self._number)
-            self._make = None  # arrays that no model needs any more are freed
+            self._make = None  # free arrays that no model needs any more
         return self._known
 
     @overload
@@ -38,7 +38,7 @@ class Deferred(Sequence[Item_co]):
     def __getitem__(self, index: slice) -> tuple[Item_co, ...]: ...
 
     def __getitem__(self, index: int | slice) -> Item_co | tuple[Item_co, ...]:
-        """Return what the tuple has there."""
+        """Return an element or slice of the tuple."""
         return self.made[index]
 
     def __len__(self) -> int:
@@ -46,11 +46,11 @@ class Deferred(Sequence[Item_co]):
         return len(self.made)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other one is the same tuple."""
+        """Return whether the other one is an equal tuple."""
         return self.made == (other.made if isinstance(other, Deferred) else other)
 
     def __hash__(self) -> int:
-        """Return what the tuple has."""
+        """Return an iterator over the tuple."""
         return hash(self.made)
 
     def __repr__(self) -> str:
@@ -58,5 +58,5 @@ class Deferred(Sequence[Item_co]):
         return repr(self.made)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Say that the tuple is kept: a process that gets it has no arrays."""
+        """Pickle the tuple, because another process does not have the arrays."""
         return tuple, (self.made,)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intervals of predictions: quantiles of mixtures over the hypotheses that explain the measurements."""
+"""Intervals of predictions: quantiles of mixtures of hypotheses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ LEVELS = (0.05, 0.95)
 
 
 def interval(values: Sequence[float], weights: Sequence[float], error: float) -> tuple[float, float]:
-    """Return the 90 % interval of a mixture; `values` of the hypotheses, the first one with the standard error `error`.
+    """Return the 90 % interval of a mixture of hypotheses with these `values`.
 
-    All have the same relative error. It is multiplicative, log-normal, where all values are above 0: an exponent that
-    is off by some amount makes a prediction wrong by a factor.
+    The first hypothesis has the standard error `error`, and all have the same relative error. If all values are
+    positive, it is log-normal, because a deviation of an exponent changes a prediction by a factor.
     """
     first, size = values[0], max(map(abs, values)) or 1.0
     relative = min(error / abs(first), MOST_DEVIATION) if first else 0.0
@@ -26,7 +26,7 @@ def interval(values: Sequence[float], weights: Sequence[float], error: float) ->
         centres = [log(value) for value in values]
         low, high = mixture_quantiles(centres, [relative] * len(values), weights, LEVELS)
         lower, upper = exp(low), exp(min(high, LARGEST_LOGARITHM))
-    else:  # large numbers must not overflow on the way
+    else:  # prevent an overflow of large numbers
         deviations = [max(abs(value) * relative, error if value == first else 0.0) / size for value in values]
         low, high = mixture_quantiles([value / size for value in values], deviations, weights, LEVELS)
         lower, upper = low * size, high * size

@@ -17,7 +17,7 @@ from . import text
 from .interval import interval
 from .term import Exponents, Factor, Term, lead_exponents, sort_key
 
-# Part of the sizes of terms below which their sum is rounding.
+# Sums below this part of the sizes of their terms are rounding.
 _ROUNDED = 1e-14
 
 
@@ -42,7 +42,7 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A predicted value with a 90 % interval; `extrapolates` if the point lies outside of the measured range."""
+    """A predicted value with a 90 % interval; `extrapolates`: whether the point is outside the measured range."""
 
     value: float
     lower: float
@@ -54,7 +54,7 @@ class Prediction:
 class Alternative:
     """Another hypothesis that explains the measurements nearly as well, with its posterior weight.
 
-    hidden: it adds to the model what no measurement could show, a product beneath the noise.
+    hidden: the model with an additional term that the noise may hide.
     """
 
     weight: Real
@@ -67,15 +67,13 @@ class Alternative:
 class Model:
     """A function of named parameters in normal form.
 
-    ranges: per parameter (lowest, highest) measured value; empty if the model was not made from measurements.
-    covariance: of the coefficients, the constant first, from the noise of the measurements; empty if exact. It may
-        go on with all coefficients times the deviations of their exponents of the first parameter, of the second, and
-        so on, and at last the curvature in each parameter: how far the measurements leave open how fast parts grow.
-    alternatives: near-best hypotheses (this one excluded); weights of all, this one included, add up to 1.
-        Both may be made when they are first looked at (`Deferred`).
-    notes: what a reader must know, such as repetitions that disagree.
-    absent: values of parameters at which nothing is executed: predictions there are 0. The function is that of the
-        other values.
+    ranges: per parameter (lowest, highest) measured value; empty without measurements. covariance: of the coefficients,
+    the constant first, from the noise of the measurements; empty if exact. Further rows are all coefficients times the
+    deviations of their exponents of the first parameter, of the second, and so on, and at last the curvature in each
+    parameter: the uncertainty of growth. alternatives: nearly as likely hypotheses, without this one; the weights of
+    all, including this one, add up to 1. Both may be computed at their first use (`Deferred`). notes: notes for the
+    user, such as repetitions that differ. absent: values of parameters at which nothing is executed, with prediction 0.
+    The function holds at other values.
     """
 
     parameters: tuple[str, ...]
@@ -108,18 +106,18 @@ class Model:
         return tuple(float(values[name]) for name in self.parameters)
 
     def extrapolates(self, point: Sequence[float]) -> bool:
-        """Whether `point` lies outside of the measured range in any parameter."""
+        """Return whether `point` is outside the measured range in any parameter."""
         return any(not low <= float(x) <= high for x, (low, high) in zip(point, self.ranges, strict=False))
 
     def is_absent(self, point: Sequence[float]) -> bool:
-        """Whether nothing is executed at a point, as measured at a value that it has."""
+        """Return whether nothing is executed at a point, according to `absent`."""
         return any(dict(zip(self.parameters, point, strict=True))[name] == value for name, value in self.absent)
 
     def predict(self, point: Sequence[float]) -> Prediction:
-        """Return the value of the model and the 90 % interval of the value of the function at a point.
+        """Return the value of the model and the 90 % interval of the function at a point.
 
-        The interval is that of the posterior, a mixture: each near-best hypothesis with its weight, with the relative
-        standard error of this model around its own prediction. It always holds the value.
+        The interval comes from the posterior, a mixture of the nearly as likely hypotheses with their weights. Each has
+        the relative standard error of this model. The interval always contains the value.
         """
         if self.is_absent(point):
             return Prediction(0.0, 0.0, 0.0, False)
@@ -141,7 +139,7 @@ class Model:
         return sqrt(variance) if 0.0 < variance < inf else 0.0
 
     def sensitivities(self, points: FloatArray | Sequence[Sequence[float]]) -> FloatArray:
-        """Return how the model changes at points (C, m) with each row of its covariance, (C, rows)."""
+        """Return the change of the model at points (C, m) for each row of its covariance, (C, rows)."""
         places = np.asarray(points, dtype=np.float64)
         terms = [evaluate(self.parameters, 0.0, (Term(1.0, term.factors),), places) for term in self.terms]
         basis = np.stack([np.ones(len(places)), *terms], axis=1)
@@ -152,29 +150,29 @@ class Model:
         return np.concatenate([basis, *changes, self.evaluate(places)[:, None] * logs**2], axis=1)
 
     def lead(self, parameter: str) -> Exponents:
-        """Return (i, j): the model grows like x^i log2^j(x) in this parameter, the others fixed."""
+        """Return (i, j): the model grows like x^i log2^j(x) in this parameter, with constant other parameters."""
         if parameter not in self.parameters:
             raise ModelingError(f"model has no parameter {parameter!r}; it has: {', '.join(self.parameters) or 'none'}")
         return lead_exponents(self.terms, self.constant, parameter)
 
     def depends_on(self, parameter: str) -> bool:
-        """Whether a term is a function of a parameter."""
+        """Return whether a term depends on a parameter."""
         return any(factor.parameter == parameter for term in self.terms for factor in term.factors)
 
     @property
     def leading(self) -> dict[str, Exponents]:
-        """Leading exponents of every parameter."""
+        """Return the leading exponents of every parameter."""
         return {name: self.lead(name) for name in self.parameters}
 
     @property
     def is_constant(self) -> bool:
-        """Whether no parameter has an effect."""
+        """Return whether no parameter has an effect."""
         return not self.terms
 
     def times(self, factor: Model) -> Model:
         """Return the product with another model, without quality and covariance.
 
-        What one of the two may be instead, the product may be, too.
+        Alternatives of either model are alternatives of the product.
         """
         names = merge_names((self, factor))
         doubts = [sum(other.weight for other in own.alternatives) for own in (self, factor)]
@@ -210,17 +208,17 @@ class Model:
         return replace(self, constant=self.constant * by, terms=terms, covariance=covariance, alternatives=alternatives)
 
     def __str__(self) -> str:
-        """Return the model as a person writes it."""
+        """Return the model as text."""
         return text.plain(self.constant, self.terms)
 
     @property
     def python(self) -> str:
-        """The model as a Python expression with `log2`."""
+        """Return the model as a Python expression with `log2`."""
         return text.python(self.constant, self.terms)
 
     @property
     def latex(self) -> str:
-        """The model as LaTeX mathematics."""
+        """Return the model as LaTeX mathematics."""
         return text.latex(self.constant, self.terms)
 
     def _repr_latex_(self) -> str:
@@ -230,7 +228,7 @@ class Model:
 def evaluate(
     parameters: Sequence[str], constant: float, terms: Iterable[Term], points: FloatArray | Sequence[Sequence[float]]
 ) -> FloatArray:
-    """Return constant + Σ terms at `points` (points, parameters). ModelingError where it is not defined."""
+    """Return constant + Σ terms at `points` (points, parameters). Raises ModelingError where it is not defined."""
     array = np.asarray(points, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != len(parameters):
         raise ModelingError(f"points must have shape (points, {len(parameters)}) for {', '.join(parameters)}")
@@ -247,10 +245,10 @@ def evaluate(
 
 
 def add(models: Sequence[Model]) -> Model:
-    """Return the sum of models over all their parameters, like terms collected.
+    """Return the sum of models over all their parameters, with like terms collected.
 
-    The models count as independent. Their alternatives do not carry over: predict the parts and add those
-    predictions where the posterior over hypotheses matters.
+    The models count as independent. Their alternatives are not combined: to include them, add the predictions of the
+    parts.
     """
     names = merge_names(models)
     constant, terms = collect(sum(m.constant for m in models), [t for m in models for t in m.terms])
@@ -268,11 +266,11 @@ def add(models: Sequence[Model]) -> Model:
 
 
 def covariance_in(model: Model, whole: Model, part: float) -> FloatArray:
-    """Return the covariance of a model in the rows of a sum (the covariance of `Model`) that it is a `part` of.
+    """Return the covariance of a model in the rows of a sum of which it is a `part` (covariance of `Model`).
 
-    How a model curves with a parameter x is relative to its own value; the row of the sum is relative to that of all.
-    So it is a part of the latter about the middle c of the measured values, (ln x - c)²; what is left of (ln x)², which
-    cancels with the other rows of the model, is its own: 2·c·ln x - c² of its coefficients.
+    The curvature of a model in a parameter x is relative to its value; the row of the sum is relative to the total. So
+    it is a part of the latter around the middle c of the measured values, (ln x - c)². The rest of (ln x)² cancels with
+    the other rows of the model: 2·c·ln x - c² of its coefficients.
     """
     size, parameters = len(whole.terms) + 1, len(whole.parameters)
     total = size * (1 + parameters) + parameters
@@ -303,7 +301,7 @@ def covariance_in(model: Model, whole: Model, part: float) -> FloatArray:
 
 
 def alternatives_with(model: Model, rest: Model) -> tuple[Alternative, ...]:
-    """Return the alternatives of a model as those of its sum with another one, of whose form there is no doubt."""
+    """Return the alternatives of a model as alternatives of its sum with another model of certain form."""
     sums = [collect(a.constant + rest.constant, [*a.terms, *rest.terms]) for a in model.alternatives]
     return tuple(
         replace(a, constant=constant, terms=terms)
@@ -312,7 +310,7 @@ def alternatives_with(model: Model, rest: Model) -> tuple[Alternative, ...]:
 
 
 def _parts(models: Sequence[Model]) -> list[float]:
-    """Return which part of the sum of models each of them is, at the largest measured values."""
+    """Return the part of each model in their sum, at the largest measured values."""
     sizes = [abs(float(one.evaluate([[high for _, high in one.ranges]])[0])) if one.ranges else 0.0 for one in models]
     total = sum(sizes)
     return [size / total if total else 0.0 for size in sizes]
@@ -326,7 +324,7 @@ def _product(one: Model | Alternative, other: Model | Alternative) -> dict[str, 
 
 
 def collect(constant: float, terms: Iterable[Term]) -> tuple[float, tuple[Term, ...]]:
-    """Collect like terms; terms without factors join the constant; what is left of a sum by rounding disappears."""
+    """Collect like terms; terms without factors are added to the constant, and rounding errors are removed."""
     sums: dict[tuple[Factor, ...], float] = {}
     sizes: dict[tuple[Factor, ...], float] = {}
     for term in (own if own.is_short else own.times(Term(1.0, ())) for own in terms):

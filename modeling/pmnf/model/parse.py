@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Growth as text: products of powers and logarithms of parameters, and sums of them."""
+"""Parse growth from text: products of powers and logarithms of parameters, and sums of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .recursions import recursion
 from .term import Factor, Term
 
 _PLAIN = str.maketrans({"·": "*", "×": "*", "−": "-"})
-# Of recursions on half of a size, n^log2(7).
+# Exponents of recursions on half of a size, such as n^log2(7).
 _MOST_CALLS = 64
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
@@ -24,8 +24,8 @@ _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 def parse_product(text: str, parameters: Sequence[str], divides: bool = False) -> Term:
     """Return a product of numbers, powers of parameters, and powers of their logarithms, as a term.
 
-    `^` and `**` are powers, exponents are numbers or fractions in parentheses; `·` is `*`, and n² is n^2, as models are
-    printed. With `divides`, products may be divided by powers of parameters (`n^2/p`), but not by logarithms. Raises
+    `^` and `**` are powers, exponents are numbers or fractions in parentheses; `·` is `*`, and n² is n^2, as in printed
+    models. With `divides`, products may be divided by powers of parameters (`n^2/p`), but not by logarithms. Raises
     ModelingError that quotes the text for anything else.
     """
     reader = _Reader(text, tuple(parameters), divides)
@@ -49,7 +49,7 @@ def parse_sum(text: str, parameters: Sequence[str]) -> Model:
 
 
 class _Reader:
-    """One text; its methods read one kind of expression each."""
+    """One text; each method parses one kind of expression."""
 
     def __init__(self, text: str, parameters: tuple[str, ...], divides: bool = False) -> None:
         self.text, self.parameters, self.divides = text, parameters, divides

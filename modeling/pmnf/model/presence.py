@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of what is not executed at 1 of a parameter, as functions that are 0 there: such can be added up."""
+"""Convert models that are absent at 1 of a parameter to functions that are 0 there, so that they can be added."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .term import Factor, Term
 
 
 def present(model: Model, least: Collection[str]) -> Model:
-    """Return a model without alternatives whose function is multiplied by [x > 1] where it is absent at x = 1.
+    """Return a model without alternatives, multiplied by [x > 1] if it is absent at x = 1.
 
-    least: the parameters that are never below 1. Other values that it is absent at stay as they are.
+    least: the parameters that are never below 1. Other absent values do not change.
     """
     for name in least:
         if (name, 1.0) in model.absent:
@@ -35,13 +35,13 @@ def _beyond_one(model: Model, name: str) -> Model:
 
 
 def _vanishes(term: Term, name: str) -> bool:
-    """Whether a term is 0 at 1 of a parameter by itself, as log2(x) and (x-1)/x are."""
+    """Return whether a term is 0 at 1 of a parameter, as log2(x) and (x-1)/x are."""
     one = np.ones(1)
     return any(factor.parameter == name and not factor.evaluate(one)[0] for factor in term.factors)
 
 
 def _covariance(model: Model, after: list[Term], terms: tuple[Term, ...]) -> tuple[tuple[Real, ...], ...]:
-    """Return the covariance where the constant and the terms of a model are those of `after`, collected to `terms`."""
+    """Return the covariance if the constant and the terms of a model are those of `after`, collected to `terms`."""
     place = {term.shape: row for row, term in enumerate(terms, 1)}
     linear = np.zeros((1 + len(terms), len(after)))
     for column, term in enumerate(after):

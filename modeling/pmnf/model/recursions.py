@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exponents of recursions that halve a size: Karatsuba's n^log2(3), Strassen's n^log2(7).
 
-What calls itself `calls` times on half of n is n^log2(calls). These are no fractions: exponents are the nearest ones of
-so many parts, whose powers have all digits of a floating point number.
+A function that calls itself `calls` times on half of n does n^log2(calls) work. These exponents are no fractions. They
+are represented by fractions with a fixed denominator whose powers are exact to double precision.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import math
 from fractions import Fraction
 
 _PARTS_OF_ONE, _FRACTIONS = 10**8, 1 << 16
-# Parts of a number of calls that rounding of exponents makes.
+# Relative error of the number of calls by rounding of exponents.
 _ROUNDED = 1e-9
-# The work of a call may have other powers, so that its product with the calls is a recursion and a few whole powers.
+# The work of a call may contain whole powers, so the exponent is that of a recursion plus a few whole numbers.
 _MOST_BESIDE = 3
 
 
@@ -23,7 +23,7 @@ def recursion(calls: int) -> Fraction:
 
 
 def recursion_of(exponent: Fraction) -> int | None:
-    """Return the number of calls that an exponent is the logarithm of, None if it is a simple fraction or no such."""
+    """Return the number of calls whose logarithm is an exponent; None if it is a simple fraction or no logarithm."""
     if exponent.denominator <= _FRACTIONS or not 0 < exponent < _FRACTIONS.bit_length():
         return None
     size = 2.0 ** float(exponent)
@@ -32,9 +32,9 @@ def recursion_of(exponent: Fraction) -> int | None:
 
 
 def recursion_text(exponent: Fraction) -> str | None:
-    """Return an exponent of a recursion, with whole powers beside it, as "log2(7)" or "log2(7)-1"; None if it is none.
+    """Return an exponent of a recursion with whole powers as "log2(7)" or "log2(7)-1"; None if it is none.
 
-    Of several with the same value the one of the fewest powers beside it.
+    If several have the same value, the one with the fewest powers is returned.
     """
     if exponent.denominator <= _FRACTIONS:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models to and from plain JSON data (dicts, lists, numbers, text)."""
+"""Convert models to and from plain JSON data (dicts, lists, numbers, text)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def to_json(model: Model) -> dict[str, Any]:
 
 
 def from_json(data: object, source: object = "model") -> Model:
-    """Return the model that `to_json` wrote. FormatError, naming `source` and the entry, if it is not one."""
+    """Return the model that `to_json` wrote. Raises FormatError, naming `source` and the entry, for other data."""
     if isinstance(data, dict):
         for name in ("parameters", "constant", "terms"):
             if name not in data:
@@ -75,7 +75,7 @@ def from_json(data: object, source: object = "model") -> Model:
 
 
 def _term_to_json(term: Term) -> dict[str, Any]:
-    """Return a term; factors of one function of a parameter are written as one, so that it can be read."""
+    """Return a term as data; factors of one function of a parameter are combined."""
     if not term.is_short:
         term = Term(1.0, ()).times(term)
     return {"coefficient": term.coefficient, "factors": [_factor_to_json(factor) for factor in term.factors]}
@@ -98,7 +98,7 @@ def _factor_to_json(factor: Factor) -> dict[str, Any]:
 
 
 def _check_term(term: Term, parameters: tuple[str, ...], source: object) -> None:
-    """Raise FormatError if the factors of a term are not those of a model with these parameters."""
+    """Raise FormatError if the factors of a term do not match a model with these parameters."""
     names = {factor.parameter for factor in term.factors}
     if not term.is_short:
         raise FormatError(source, "a term has two factors of one function of a parameter")

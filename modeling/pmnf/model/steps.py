@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of one parameter that rise in steps: how often a size is doubled until it is as large as the parameter.
+"""Functions of one parameter that grow in steps: the number of doublings of a size up to the parameter.
 
-Passes of merges over sorted runs of 7 elements are ⌈log2(n/7)⌉, levels of a tree ⌊log2(n)⌋, and a vector that doubles
-its capacity has 2^⌈log2(n)⌉ places. They tend to no power of n, but grow like one. A parameter may be the number of
-doublings itself: levels of a grid that is refined, the scale of a graph, the logarithm of the size of a transform.
+Merging sorted runs of 7 elements takes ⌈log2(n/7)⌉ passes, a tree has ⌊log2(n)⌋ levels, and a vector that doubles its
+capacity has 2^⌈log2(n)⌉ places. These functions tend to no power of n, but grow like one. A parameter may also be the
+number of doublings: levels of a refined grid, the scale of a graph, the logarithm of the size of a transform.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import numpy as np
 
 from ...experiment import FloatArray
 
-# Powers of two, whose logarithms to base 2 are exact in floating point at all steps.
+# Powers of two, because their logarithms to base 2 are exact in floating point.
 BASES = (2, 4, 8, 16)
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """⌈log_base(x/unit)⌉, or ⌊log_base(x/unit)⌋ if `down`; 0 up to the unit. base: one of BASES. unit: from 1.
+    """⌈log_base(x/unit)⌉, or ⌊log_base(x/unit)⌋ if `down`; 0 up to the unit.
 
-    If `itself` it is the parameter x, and base^x is the size that it stands for.
+    base: one of BASES. unit: at least 1. If `itself`, the number of steps is the parameter x, and base^x is a size.
     """
 
     base: int
@@ -32,11 +32,11 @@ class Steps:
 
     @property
     def bits(self) -> int:
-        """The logarithm of the base to base 2."""
+        """Return the logarithm of the base to base 2."""
         return self.base.bit_length() - 1
 
     def number(self, x: FloatArray) -> FloatArray:
-        """Return how many steps there are up to the values `x` > 0; same shape."""
+        """Return the number of steps up to the values `x` > 0; same shape."""
         if self.itself:
             return x
         ratio = np.log2(x / self.unit) / self.bits
@@ -44,7 +44,7 @@ class Steps:
         return result
 
     def text(self, parameter: str) -> str:
-        """Return the number of steps as a person writes it: ⌈log2(n/7)⌉, or n."""
+        """Return the number of steps as text: ⌈log2(n/7)⌉, or n."""
         if self.itself:
             return parameter
         left, right = "⌊⌋" if self.down else "⌈⌉"

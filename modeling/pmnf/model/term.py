@@ -23,9 +23,10 @@ SortKey = tuple[Fraction, int, tuple[tuple[str, Fraction, int], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """(⌈m/size⌉·size/m)^power: what a product m of powers becomes where work is done in whole blocks of a size.
+    """(⌈m/size⌉·size/m)^power: the factor that a product m of powers gets if work is done in whole blocks.
 
-    Chunks of a loop, tiles of a matrix, messages of a buffer. It tends to 1. size: from 2. product: of plain factors.
+    Examples: chunks of a loop, tiles of a matrix, messages of a buffer. The factor tends to 1. size: at least 2.
+    product: of plain factors.
     """
 
     size: int
@@ -33,12 +34,12 @@ class Blocks:
     power: int = 1
 
     def number(self, columns: Mapping[str, FloatArray]) -> FloatArray:
-        """Return how many blocks there are at the parameter values in `columns`; their shape."""
+        """Return the number of blocks at the parameter values in `columns`; same shape."""
         result: FloatArray = np.ceil(self.whole(columns) / self.size)
         return result
 
     def whole(self, columns: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the product, whole where rounding keeps it from that."""
+        """Return the product, corrected to a whole number if rounding prevents it."""
         result: FloatArray = np.ones(())
         for factor in self.product:
             result = result * factor.evaluate(columns[factor.parameter])
@@ -55,16 +56,12 @@ class Blocks:
 class Factor:
     """x^exponent · log2(x)^log · ((x-1)/x)^shares of one parameter x, or of an extent of the grid of x processes.
 
-    If `several`, times [x > 1], which is 1 where x > 1 and else 0: what all ranks do that have a neighbour, where the
-    first rank and the last are neighbours.
-
-    Of `steps` it is (base^k)^exponent · k^log, where k is the number of steps up to x.
-
-    Of `blocks` it is what these make of a product of parameters that is in the same term: parameter is one of them.
-
-    `shares` counts factors (x-1)/x, the part of the data that leaves a process in a collective operation of x
-    processes (Chan et al., Collective communication, 2007), or of the ranks with a neighbour on one side. It tends to 1
-    and does not change the order. axis: the dimension of the process grid, None for the parameter itself.
+    several: times [x > 1], which is 1 for x > 1 and otherwise 0: work of ranks with a neighbour in a periodic
+    dimension. steps: the factor is (base^k)^exponent · k^log with the number k of steps up to x. blocks: the factor
+    belongs to a product of parameters in the same term; parameter is one of them. shares: number of factors (x-1)/x,
+    the part of the data that leaves a process in a collective operation of x processes (Chan et al., Collective
+    communication, 2007), or the ranks with a neighbour on one side. It tends to 1 and does not change the order. axis:
+    the dimension of the process grid, None for the parameter.
     """
 
     parameter: str
@@ -78,9 +75,10 @@ class Factor:
 
     @property
     def exponents(self) -> Exponents:
-        """The pair (i, j) of the normal form, in the parameter: an extent of d grows like its d-th root.
+        """Return the pair (i, j) of the normal form, in the parameter.
 
-        A power of base^x counts as one of x that is larger than all others.
+        An extent of d dimensions grows like its d-th root. A power of base^x counts as one power of x that is larger
+        than all others.
         """
         if self.steps is not None and self.steps.itself:
             return self.exponent * self.steps.bits * LARGEST_POWER, self.log
@@ -88,7 +86,7 @@ class Factor:
 
     @property
     def variable(self) -> tuple[str, int]:
-        """What the factor is a function of: the parameter with -1, steps with -2, blocks with less, or an extent."""
+        """Return a key of the variable: the parameter with -1, steps with -2, blocks with less, or an extent."""
         if self.blocks is not None:
             return self.parameter, -2 - self.blocks.size
         if self.steps is not None:
@@ -97,19 +95,19 @@ class Factor:
 
     @property
     def is_of(self) -> tuple[str, Axis | None, Steps | None, Blocks | None]:
-        """What factors that are one in a product have in common: the extent of a chain of p ranks is p itself."""
+        """Return a key that is equal for factors that can be combined: the extent of a chain of p ranks is p."""
         axis = None if self.axis is None or self.axis.dimensions == 1 else self.axis
         return self.parameter, axis, self.steps, None if self.blocks is None else replace(self.blocks, power=0)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a power and a logarithm of the parameter itself."""
+        """Return whether it is a power and a logarithm of the parameter."""
         of_itself = self.axis is None and self.steps is None and self.blocks is None
         return of_itself and not self.shares and not self.several
 
     @property
     def name(self) -> str:
-        """The variable as it is written: p, or px for an extent of its grid."""
+        """Return the variable as text: p, or px for an extent of its grid."""
         return self.parameter if self.axis is None else self.axis.name(self.parameter)
 
     def evaluate(self, x: FloatArray) -> FloatArray:
@@ -138,12 +136,12 @@ class Term:
 
     @property
     def shape(self) -> tuple[Factor, ...]:
-        """What makes two terms alike: the factors in the order of parameter names."""
+        """Return a key that is equal for like terms: the factors in the order of parameter names."""
         return tuple(sorted(self.factors, key=lambda factor: factor.variable))
 
     @property
     def is_short(self) -> bool:
-        """Whether no two factors are of the same variable, as p and the extent of a chain of p ranks are."""
+        """Return whether no two factors have the same variable, as p and the extent of a chain of p ranks do."""
         return len(self.factors) < 2 or len({factor.is_of for factor in self.factors}) == len(self.factors)
 
     def exponents(self, parameter: str) -> Exponents:
@@ -166,7 +164,7 @@ class Term:
                 shares,
                 mine.axis if factor.axis is None else factor.axis,
                 factor.steps,
-                (mine.several or factor.several) and not shares,  # x - 1 is nothing, too
+                (mine.several or factor.several) and not shares,  # x - 1 is 0, too
                 blocks,
             )
         kept = tuple(f for f in merged.values() if f.exponent or f.log or f.shares or f.several or f.blocks)
@@ -188,7 +186,7 @@ class Term:
 
     @property
     def in_blocks(self) -> tuple[Term, tuple[Blocks, ...]]:
-        """The term as it is written, blocks as numbers of these: the rest, and the blocks."""
+        """Return the term with blocks as numbers of blocks: the rest, and the blocks."""
         blocks = tuple(factor.blocks for factor in self.factors if factor.blocks is not None)
         rest = Term(self.coefficient, tuple(factor for factor in self.factors if factor.blocks is None))
         for one in blocks:
@@ -198,9 +196,9 @@ class Term:
 
 
 def lead_exponents(terms: Sequence[Term], constant: float, parameter: str) -> Exponents:
-    """Return (i, j) of the term that dominates as `parameter` grows and the others stay.
+    """Return (i, j) of the dominating term as `parameter` grows and the others are constant.
 
-    A constant other than 0 counts as (0, 0); nothing at all counts as (0, 0) too.
+    A constant counts as (0, 0), also if it is 0.
     """
     orders = [term.exponents(parameter) for term in terms if term.coefficient != 0.0]
     if constant != 0.0 or not orders:
@@ -209,7 +207,7 @@ def lead_exponents(terms: Sequence[Term], constant: float, parameter: str) -> Ex
 
 
 def sort_key(term: Term) -> SortKey:
-    """Order terms by total exponent, then total logarithm, then by name, so that text is stable."""
+    """Return a sort key: total exponent, then total logarithm, then name, so that text is stable."""
     return (
         sum((f.exponents[0] for f in term.factors), Fraction(0)),
         sum(f.log for f in term.factors),

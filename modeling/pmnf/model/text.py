@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models as text: for people, for Python, for LaTeX."""
+"""Convert models to text, Python and LaTeX."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def plain(constant: float, terms: Sequence[Term]) -> str:
-    """Return the model as a person writes it: "3.1e-08·n³ + 2.1·n·log2(n) + 7"."""
+    """Return the model as text: "3.1e-08·n³ + 2.1·n·log2(n) + 7"."""
     return _sum(constant, [_in_blocks(term, _plain_product) for term in _ordered(terms)], _number, "·")
 
 
@@ -90,7 +90,7 @@ def _plain_steps(factor: Factor, steps: Steps) -> list[str]:
 
 
 def _in_blocks(term: Term, product: Callable[[Term, Sequence[Blocks]], str]) -> tuple[float, str]:
-    """Return the coefficient and the text of a product, of which what is done in blocks is written as their number."""
+    """Return the coefficient and the text of a product, with blocks as their number."""
     rest, blocks = term.in_blocks
     return rest.coefficient, product(rest, blocks)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for models of noisy metrics: from functions of one parameter to their combinations.
+"""Search models of noisy metrics: from functions of one parameter to their combinations.
 
-Along a line of points in one parameter, every sum of products of one-parameter functions is c0 + c1·g(x), whatever
-the rest. So lines show which functions g to consider for each parameter; then forms that combine them are tried
-at all points together. Call paths are handled as one batch throughout.
+Along a line of points in one parameter, every sum of products of one-parameter functions is c0 + c1·g(x). Lines
+therefore show which functions g to consider for each parameter. Then forms that combine these functions are tried at
+all points together. All call paths are handled as one batch.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ..hypotheses.tables import Specification
 
 @dataclass(frozen=True, eq=False)
 class _Likely:
-    """Hypotheses (N, H, K, m), which of them (N, H) may have a posterior weight, and which one is the best."""
+    """Hypotheses (N, H, K, m), which of them (N, H) may have a posterior weight, and the best one."""
 
     specification: Specification
     near: NDArray[np.bool_]
@@ -47,7 +47,7 @@ class _Likely:
 
 
 def _likely(lists: list[tuple[Specification, FloatArray]]) -> _Likely:
-    """Return short lists of the same call paths with their rough scores (N, H) as one."""
+    """Return several short lists of the same call paths with their rough scores (N, H) as one."""
     rough = np.concatenate([scores for _, scores in lists], axis=1)
     least = rough.min(axis=1, keepdims=True, initial=np.inf)
     near, best = rough <= least + NEAR, (rough == least) & np.isfinite(rough)
@@ -58,7 +58,7 @@ class Search:
     """One batch of call paths measured at the same points (C, m), and the criterion, whose weights it may improve."""
 
     def __init__(self, points: FloatArray, criterion: Evidence, reweights: bool = True, depth: Depth = USUAL) -> None:
-        """Take the values of `criterion`; reweights: whether to take weights from the likeliest model."""
+        """Use the values of `criterion`; reweights: whether to compute weights from the likeliest model."""
         self.points, self.criterion, self.reweights, self.depth = points, criterion, reweights, depth
         self.tables, self.values = criterion.tables, criterion.values
         self.penalties, self.growth_penalty = criterion.penalties, criterion.growth_penalty
@@ -96,7 +96,7 @@ class Search:
         return self._without_constant(best)
 
     def _from(self, starts: Specification) -> Pool:
-        """Return what changes of terms make of hypotheses (N, F, K, m) of different forms, each for itself."""
+        """Return the hypotheses (N, F, K, m) of different forms after a change of terms, each form separately."""
         paths, number = starts.shape[:2]
         part = self._part(np.repeat(np.arange(paths), number))
         alone = starts.reshape(paths * number, 1, *starts.shape[2:])
@@ -107,7 +107,7 @@ class Search:
         )
 
     def _swept(self, pool: Pool, rounds: int) -> Pool:
-        """Return the pool with the terms of each parameter tried in the best hypotheses, again where that helped."""
+        """Return the pool after changes of the terms of each parameter in the best hypotheses."""
         rows = np.ones(len(self.values), dtype=bool)
         for _ in range(rounds):
             before = pool.specification[rows, 0]
@@ -124,14 +124,14 @@ class Search:
     def _united(self, pool: Pool, factors: NDArray[np.int16]) -> Pool:
         """Return the product of the likeliest `factors` (N, m) of all parameters in the best hypotheses.
 
-        Where a·b + a stands for a·b, a has taken the place of the right term of b, which no change of one term undoes.
+        If the best hypothesis is a·b + a instead of a·b, no change of a single term leads to a·b.
         """
         present = (pool.specification[:, 0] >= 0).any(axis=1)
         united = np.where(present, factors, -1).astype(np.int16)[:, None, None]
         return self._precise(united, np.ones(united.shape[:2], dtype=bool))
 
     def _reweight(self, likely: _Likely) -> None:
-        """Take the weights from the likeliest model of each call path."""
+        """Compute the weights from the likeliest model of each call path."""
         if not (self.reweights and likely.best.any()):
             return
         first = self._precise(likely.specification, likely.best, 1)
@@ -145,8 +145,8 @@ class Search:
     def _precision(self, fitted: FloatArray, chosen: NDArray[np.int64]) -> FloatArray:
         """Return factors of weights (N, C) for the repetitions of each point.
 
-        fitted: (N, C) a model of the values with `chosen` (N,) coefficients and exponents, whose residuals say by how
-        much points deviate beyond what repetitions explain.
+        fitted: (N, C) a model of the values with `chosen` (N,) coefficients and exponents, whose residuals show by how
+        much points deviate beyond the noise of repetitions.
         """
         counts = self.criterion.counts
         if (counts == counts[:, :1]).all():
@@ -180,13 +180,13 @@ class Search:
         return choose([Candidates(np.repeat(np.arange(paths), number), terms, False)], self.criterion, NOISY_POOL)
 
     def _without_constant(self, pool: Pool) -> Pool:
-        """Add the best hypotheses without their constant where they have one that is above zero by chance."""
+        """Add the best hypotheses without their constant, which may be a coincidence."""
         rows = np.flatnonzero((pool.specification[:, 0] >= 0).any(axis=(1, 2)) & (pool.coefficients[:, 0, 0] != 0))
         alone = choose([Candidates(rows, pool.specification[rows, 0], False)], self.criterion, 1)
         return merge([pool, alone], NOISY_POOL)
 
     def _candidates(self) -> tuple[list[Specification], Specification]:
-        """Return per parameter the most likely terms, best first, shape (N, k), and those of pure products (N, m)."""
+        """Return the likeliest terms of each parameter, best first, (N, k), and of pure products (N, m)."""
         found, factors = [], []
         for parameter in range(self.parameters):
             found_lines = self.lines[parameter]
@@ -204,7 +204,7 @@ class Search:
     def _combine(self, candidates: list[Specification]) -> tuple[_Likely, Specification]:
         """Return the likeliest hypotheses of the first candidates of each parameter, some of each number of products.
 
-        Also returned: the best hypotheses of different forms (N, F, K, m) where points are on no lines, else none.
+        Also returned: if points form no lines, the best hypotheses of different forms (N, F, K, m), otherwise none.
         """
         paths = self.values.shape[0]
         depth = min([NOISY_TERMS.get(self.parameters, 1), *(terms.shape[1] for terms in candidates)])
@@ -243,7 +243,7 @@ class Search:
         return _likely(found), _of_forms(by_form, self.depth.forms) if by_form else specification[:, :0, None]
 
     def _gram(self, candidates: list[Specification], depth: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what subsets.gram says of the products of product_grid, a few call paths at a time for the cache."""
+        """Return subsets.gram of the products of product_grid, a few call paths at a time for the cache."""
         paths, number = len(self.values), (depth + 1) ** self.parameters
         matrix, right, total = np.empty((paths, number, number)), np.empty((paths, number)), np.empty(paths)
         step = max(1, BATCH_NUMBERS // (number * self.values.shape[1]))
@@ -258,7 +258,7 @@ class Search:
         return matrix, right, total
 
     def _precise(self, specification: Specification, wanted: NDArray[np.bool_], size: int = NOISY_POOL) -> Pool:
-        """Return the `size` best of those of the hypotheses (N, H, K, m) that are `wanted` (N, H)."""
+        """Return the `size` best of the `wanted` (N, H) hypotheses (N, H, K, m)."""
         path, number = np.nonzero(wanted)
         candidates = Candidates(path, specification[path, number], True)
         return choose([candidates], self.criterion, min(size, specification.shape[1]))
@@ -267,7 +267,7 @@ class Search:
         return Search(self.points, self.criterion.part(rows), False, self.depth)
 
     def _sweep(self, pool: Pool, parameter: int) -> Pool:
-        """Try all terms of one parameter in the best hypothesis of each call path, the rest kept."""
+        """Try all terms of one parameter in the best hypothesis of each call path, with unchanged other terms."""
         best = pool.specification[:, 0]
         present = best[:, :, parameter] >= 0
         with_it, widths = present.sum(axis=1), (best >= 0).any(axis=2).sum(axis=1)
@@ -300,7 +300,7 @@ class Search:
 
 
 def _of_forms(lists: list[tuple[Specification, FloatArray]], number: int) -> Specification:
-    """Return the likeliest `number` of hypotheses (N, K, m) with rough scores (N,), (N, F, K, m)."""
+    """Return the `number` likeliest of hypotheses (N, K, m) with rough scores (N,), (N, F, K, m)."""
     rough = np.stack([scores for _, scores in lists], axis=1)
     width = max(form.shape[1] for form, _ in lists)
     padded = [np.pad(form, ((0, 0), (0, width - form.shape[1]), (0, 0)), constant_values=-1) for form, _ in lists]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proposer of models that reproduce exact counts: sums of products of the functions that lines show.
+"""Propose models that reproduce exact counts: sums of products of the functions that lines show.
 
-The model is linear in the products of the functions of all parameters, and those with no part in it disappear.
+The model is linear in the products of the functions of all parameters; products with coefficient 0 are removed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ExactSums:
         self.criterion, self.tables = criterion, criterion.tables
 
     def propose(self, products: Specification) -> list[Candidates]:
-        """Return what may reproduce the counts: sums of some of the `products` (N, Q, m) of each call path."""
+        """Return sums of some of the `products` (N, Q, m) of each call path that may reproduce the counts."""
         paths, number = products.shape[:2]
         if number + 1 > self.criterion.values.shape[1]:
             return self._subsets(np.arange(paths), products)
@@ -43,9 +43,9 @@ class ExactSums:
         ]
 
     def _pruned(self, paths: _Index, products: Specification, fitted: Fitted) -> list[Candidates]:
-        """Leave out of the sums of call paths `paths` the products that add nothing anywhere, (paths, Q, m).
+        """Remove products without effect from the sums of call paths `paths`, (paths, Q, m).
 
-        A product is left out if the rest reproduces the counts about as well as all of them.
+        A product is removed if the rest reproduces the counts about as well.
         """
         weights = self.criterion.weights[paths]
         columns = with_constant(self.tables.design(products))
@@ -77,7 +77,7 @@ class ExactSums:
         return np.asarray(fitted.worst[:, 0] <= limit, dtype=bool)
 
     def _subsets(self, paths: _Index, products: Specification) -> list[Candidates]:
-        """Return the sums of a few of the products of call paths `paths`: there are too few points for all of them."""
+        """Return sums of few products of call paths `paths`, if there are too few points for all."""
         number, points = products.shape[1], self.criterion.values.shape[1]
         result = []
         for width in range(1, min(number, EXACT_MOST_TERMS, points - 2) + 1):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proposer of the functions of one parameter in exact counts.
+"""Propose the functions of one parameter in exact counts.
 
-A block count such as 7 + 4n + 5n² + 3n³ has several terms per parameter, and fitting a single one would give
-n^(11/4). So for each parameter the simplest set of functions is sought that reproduces *every* line of points in it to
+A block count such as 7 + 4n + 5n² + 3n³ has several terms per parameter, and a fit of a single term would give
+n^(11/4). For each parameter, the simplest set of functions is searched that reproduces every line of points to
 rounding.
 """
 
@@ -68,7 +68,7 @@ def _families_of(terms: tuple[SimpleTerm, ...]) -> tuple[Specification, ...]:
 
 @lru_cache(maxsize=256)
 def _units(tables: Tables, parameter: int, size: int) -> FloatArray:
-    """Return the units (S,) that sums of whole parts of the functions of sets of this size have, 1 at least."""
+    """Return the units (S,) of sums of whole multiples of the functions of sets of this size, at least 1."""
     sets = _families(tables, parameter)[size - 1]
     table = tables.columns[parameter] * tables.scale[parameter][:, None]
     least = EXACT_RESOLUTION * np.abs(table).max(axis=1)
@@ -87,7 +87,7 @@ class ExactLines:
     def propose(self, parameter: int) -> tuple[Specification, _Flags]:
         """Return the simplest set of terms (N, 3) that reproduces every line along one parameter, and where (N,).
 
-        Lines with fewer values than others do not count where these have points to spare. -1 stands for no term.
+        Lines with fewer values than others are ignored if the others have points to spare. -1 is no term.
         """
         paths = self.values.shape[0]
         found_lines = lines(self.points, parameter, least=2)
@@ -115,11 +115,11 @@ class ExactLines:
             freedom = most - sets.shape[1] - 1
             needed = np.log(np.arange(tried + 1, tried + len(sets) + 1)) + 1.0
             tried += len(sets)
-            # as many coefficients as points: other evidence is asked for below
+            # as many coefficients as points: other evidence is necessary below
             fits_all = (freedom * evidence[open_paths][:, None] >= needed) | (freedom <= 0)
             doubted = np.zeros_like(fits_all)
             shows = np.repeat(flat[open_paths][:, None], len(sets), axis=1)
-            # where points are missing a line may have too few values to tell what longer ones do
+            # if points are missing, a line may have too few values to confirm the result of longer lines
             telling = [
                 line for line, size in zip(found_lines, sizes, strict=True) if size >= most - max(freedom - 1, 0)
             ]
@@ -130,7 +130,7 @@ class ExactLines:
                     break
                 rows = open_paths[alive]
                 if line is telling[0] and freedom > 0:
-                    # the smallest deviation of fewer functions on the line that varies most, in units
+                    # the smallest deviation of fewer functions, on the line with the largest variation, in units
                     counts = np.zeros((rows.size, len(sets)))
                     of_sets = _units(self.tables, parameter, sets.shape[1])
                     for number in np.unique(steepest[rows]).tolist():
@@ -153,10 +153,10 @@ class ExactLines:
     def _evidence(self, found_lines: list[NDArray[np.int64]]) -> tuple[FloatArray, FloatArray]:
         """Return the evidence of one point of a line, the logarithm of variation over resolution, and units, (N,).
 
-        Whole numbers have a resolution of 1, so that small ones are easily reproduced by luck, and so have means over
-        ranks the unit that they are multiples of. A set of functions is accepted if what it explains exceeds the
-        logarithm of the number of sets that were tried. Where fewer functions leave no more than a few units, it
-        explains just their rounding: then its coefficients must be those of loops, too.
+        Whole numbers have the resolution 1, and means over ranks the unit of which they are multiples, because small
+        numbers are reproduced by coincidence. A set of functions is accepted if its evidence exceeds the logarithm of
+        the number of tried sets. If fewer functions leave a few units, the set only explains their rounding; its
+        coefficients must then also be coefficients of loops.
         """
         best = np.full(self.values.shape[0], -np.inf)
         units = np.ones(self.values.shape[0])
@@ -192,10 +192,7 @@ class ExactLines:
         paths: NDArray[np.int64],
         wanted: _Flags,
     ) -> _Flags:
-        """Return the same as `_possible` of all lines: most sets that reproduce one do not come near others.
-
-        That takes far less than precise fits to one of them.
-        """
+        """Return `_possible` for all lines, with a fast test that excludes most sets."""
         for line in telling:
             wanted = wanted & self._possible(parameter, sets, line, paths, wanted)
             if not wanted.any():
@@ -207,8 +204,8 @@ class ExactLines:
     ) -> _Flags:
         """Return which of the `wanted` sets (S, K) may reproduce the values of `paths` on one line, (paths, S).
 
-        Without weights the residuals are products with matrices that all call paths share; where they are too large,
-        the weighted ones are as well. This spares the precise fit of nearly all sets.
+        Without weights, residuals are products with matrices common to all call paths. If they are too large, the
+        weighted residuals are, too. This avoids the precise fit of nearly all sets.
         """
         distinct, width = np.unique(self.points[line, parameter]).size, sets.shape[1]
         if distinct <= width + 1:
@@ -232,9 +229,9 @@ class ExactLines:
         paths: NDArray[np.int64],
         evidence: FloatArray,
     ) -> FloatArray:
-        """Return the least largest deviation of `paths` on a line from a constant or a set of the `simpler`, (paths,).
+        """Return the deviation of `paths` on a line from the best constant or set of the `simpler`, (paths,).
 
-        simpler: sets with fewer coefficients than there are points, each with the logarithm of how many were tried.
+        simpler: sets with fewer coefficients than points, each with the logarithm of the number of tried sets.
         """
         distinct = np.unique(self.points[line, parameter]).size
         values = self.values[paths][:, line]
@@ -269,10 +266,10 @@ class ExactLines:
         doubted: _Flags,
         most: int,
     ) -> tuple[_Flags, _Flags]:
-        """Return which sets (S, K) reproduce the values of `paths` on one line, and which show their lead there.
+        """Return which sets (S, K) reproduce the values of `paths` on one line, and which have a visible leading term.
 
-        wanted: (paths, S), what to try. doubted: (paths, S), where the coefficients must be fractions as loops have.
-        most: values of the parameter on the longest line.
+        wanted: (paths, S), sets to try. doubted: (paths, S), where coefficients must be fractions of loops. most:
+        number of values of the parameter on the longest line.
         """
         distinct = np.unique(self.points[line, parameter]).size
         width = sets.shape[1]
@@ -292,20 +289,20 @@ class ExactLines:
         coefficients = result.coefficients[:, 0].copy()
         coefficients[:, 1:] /= self.tables.scale[parameter][chosen[:, 1:]]
         if distinct == width + 1:
-            # as many coefficients as points fit anything; whole ones, none below 0, are evidence, though
+            # with as many coefficients as points, only whole, nonnegative coefficients are evidence
             exact &= _whole(coefficients) & (coefficients > -0.5).all(axis=1)
         calls = self._calls_at_smallest(parameter, line)[chosen]
         below = np.where(calls > 1.0, RECURSION_DENOMINATOR, LOOP_DENOMINATOR).max(axis=1, keepdims=True)
         exact &= ~doubted[path, number] | _whole(self._parts(parameter, line) * below * coefficients * calls)
-        # what has as many coefficients as different values describes nothing: a constant with one exception
+        # as many coefficients as distinct values describe nothing, for example a constant with one exception
         steps = np.diff(np.sort(values, axis=1), axis=1) > EXACT_RESIDUAL * np.abs(values).max(axis=1, keepdims=True)
         different = np.count_nonzero(steps, axis=1)
         exact &= ((different == 0) | (different >= width))[path]
         if distinct == width + 2 == most:
-            # what any small numbers have by luck, unless it is what loops make
+            # small numbers have such sums by coincidence, except with coefficients of loops
             loops = self._of_loops(parameter)[chosen[:, 1:]].all(axis=1)
             exact &= ~doubted[path, number] | loops | (np.abs(coefficients[:, 0]) <= WHOLE)
-            # one point to spare is little for what becomes negative, which no count does
+            # one spare point is not enough for a function that becomes negative, because counts do not
             exact &= ~self._becomes_negative(parameter, line, chosen, coefficients) | (values[path] < 0.0).any(axis=1)
         good[path, number], visible[path, number] = exact, shows
         return good, visible
@@ -321,25 +318,25 @@ class ExactLines:
         return np.asarray((parts.sum(axis=2) < -1e-9 * np.abs(parts).max(axis=2)).any(axis=0), dtype=bool)
 
     def _parts(self, parameter: int, line: NDArray[np.int64]) -> int:
-        """Return into how many parts more than the smallest values the other ones on a line divide a whole.
+        """Return the ratio of the divisors of the other values and of the smallest values on a line.
 
-        At 8 processes 7·n²/p is 7/8·n², at one 7·n²: where these are the smallest and the largest numbers, 1 and 8.
+        At 8 processes 7·n²/p is 7/8·n², at one process 7·n²: the ratio for 1 and 8 processes is 8.
         """
         others = np.delete(self.points, parameter, axis=1)
         more = others[line[0]] / np.where(others.min(axis=0) > 0.0, others.min(axis=0), np.inf)
         return math.prod(int(ratio) for ratio in more.tolist() if ratio >= 1.0 and ratio.is_integer())
 
     def _calls_at_smallest(self, parameter: int, line: NDArray[np.int64]) -> FloatArray:
-        """Return the recursions among the terms at the smallest size of a line, of which calls are multiples; else 1.
+        """Return the values of recursions at the smallest size of a line, of which calls are multiples; otherwise 1.
 
-        The last is that of a constant.
+        The last one is the value of a constant.
         """
         smallest = self.points[line, parameter].min()
         terms = self.tables.terms[parameter]
         return np.array([*(smallest**term.power if recursion_of(term.exponent) else 1.0 for term in terms), 1.0])
 
     def _of_loops(self, parameter: int) -> _Flags:
-        """Return which terms are whole powers, also times logarithms, as in sorts."""
+        """Return which terms are whole powers, possibly times logarithms, as in sorts."""
         terms = self.tables.terms[parameter]
         return np.array([a.exponent.denominator == 1 and a.exponent > 0 for a in terms], dtype=bool)
 
@@ -356,9 +353,9 @@ def _whole(coefficients: FloatArray) -> _Flags:
 
 
 def _left(table: FloatArray, sets: Specification, values: FloatArray) -> FloatArray:
-    """Return which part of the squares of values (N, C) sets (S, K) of the rows of `table` leave, (N, S).
+    """Return the part of the squares of values (N, C) that sets (S, K) of the rows of `table` leave, (N, S).
 
-    Normal equations square the weights, so that a single zero among the values must not weigh too much.
+    Normal equations square the weights, so the weight of a single zero among the values is limited.
     """
     weights = exact_weights(values, RANKED_LEAST_WEIGHED)
     total = ((weights * values) ** 2).sum(axis=1)

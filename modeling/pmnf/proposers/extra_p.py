@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proposer of the hypotheses that Extra-P compares."""
+"""Propose the hypotheses that Extra-P compares."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..hypotheses.tables import Tables
 
 
 class ExtraPForms:
-    """Extra-P's rule on our hypotheses: values (N, C) at `points` (C, m), where `tables` holds the terms.
+    """The rule of Extra-P with Quipu's hypotheses: values (N, C) at `points` (C, m), where `tables` holds the terms.
 
     One parameter: ordinary least squares of c0 + c1·term; a hypothesis replaces the constant, or a simpler one, if its
-    cross-validated SMAPE is lower. Several: the functions come from the mean of the longest lines along each parameter;
-    of the forms that combine them the one with the lowest SMAPE in the sample wins (Calotoiu et al., Fast
-    Multi-Parameter Performance Modeling, CLUSTER 2016; Extra-P 4.2.5).
+    cross-validated SMAPE is lower. Several parameters: the functions come from the mean of the longest lines along each
+    parameter; the form with the lowest SMAPE at fitted points combines them (Calotoiu et al., Fast Multi-Parameter
+    Performance Modeling, CLUSTER 2016; Extra-P 4.2.5).
     """
 
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
@@ -29,7 +29,7 @@ class ExtraPForms:
         self.parameters = points.shape[1]
 
     def propose(self) -> list[Candidates]:
-        """Return the forms of the functions of all parameters that have one."""
+        """Return the forms that combine the functions of all parameters with an effect."""
         functions = np.stack([self._function(parameter) for parameter in range(self.parameters)], axis=1)
         result = []
         for pattern in np.unique(functions >= 0, axis=0):
@@ -43,7 +43,7 @@ class ExtraPForms:
         return result
 
     def _function(self, parameter: int) -> NDArray[np.int16]:
-        """Return the term of a parameter that explains the mean of its lines best, (N,), -1 for none."""
+        """Return the term of a parameter that fits the mean of its lines best, (N,), -1 for none."""
         found = lines(self.points, parameter, most=len(self.points))
         best = np.full(len(self.values), -1, dtype=np.int16)
         if not found:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search for exact models of counts where a parameter has three values.
+"""Search exact models of counts if a parameter has three values.
 
-Three values of p leave no freedom to a sum of two functions and a constant, so the lines along p say nothing. Where the
-functions of the other parameters are known (n and n², say), the counts at each p give the coefficients of these, and
-each coefficient is a function of p by itself: one function times a number, which two further values confirm, or two
-functions, or one and a constant, which one confirms. So (n/√p + 2)² is found at p = 4, 9, 16.
+Three values of p have no degree of freedom for a sum of two functions and a constant, so lines along p are not
+informative. If the functions of the other parameters are known (for example n and n²), the counts at each p determine
+their coefficients. Each coefficient is a function of p: a multiple of one function, confirmed by two further values, or
+two functions, or one and a constant, confirmed by one value. For example, (n/√p + 2)² is found at p = 4, 9, 16.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _Flags = NDArray[np.bool_]
 _Index = NDArray[np.int64]
 
 
-# Stands for no function; -1 is a constant.
+# No function; -1 is a constant.
 _ABSENT = -2
 
 
 @dataclass(frozen=True)
 class FewValues:
-    """One parameter with three values.
+    """One parameter with three values. tables: the terms at the measured points.
 
-    tables: the terms at the measured points. parameter: its number. points: (C, m).
+    parameter: its number. points: (C, m).
     """
 
     points: FloatArray
@@ -46,10 +46,10 @@ class FewValues:
     def propose(
         self, values: FloatArray, weights: FloatArray, rounding: FloatArray, terms: list[Specification], known: _Flags
     ) -> list[Candidates]:
-        """Return what may reproduce call paths exactly; nothing if the parameter has other than 3 values.
+        """Return hypotheses that may reproduce call paths exactly; none if the parameter does not have 3 values.
 
         values, weights: (N, C). rounding: (N,), the largest weighted residual. terms: by parameter (N, 3), -1 for none.
-        known: (N,), where all of the other parameters' terms are known and a model is wanted.
+        known: (N,), where all terms of the other parameters are known and a model is wanted.
         """
         if len(terms) == 1 or len(self._places) != FEW_VALUES:
             return []
@@ -114,7 +114,7 @@ class FewValues:
     def _evidence(self, values: FloatArray, coefficients: FloatArray, columns: FloatArray) -> FloatArray:
         """Return the evidence of one value, (N, Q): the logarithm of its variation over the resolution.
 
-        The resolution of whole numbers is 1, that of others their unit: shares of 0.4 and 0.5 are tenths.
+        The resolution of whole numbers is 1; that of others is their unit, such as a tenth for shares of 0.4 and 0.5.
         """
         whole = (values == np.round(values)).all(axis=1)
         top = np.abs(values).max(axis=1)
@@ -147,10 +147,10 @@ class FewValues:
 
 @dataclass(frozen=True)
 class _Family:
-    """Sets of K functions at the three values, simplest first; those that cannot be told apart there are left out.
+    """Sets of K functions at the three values, simplest first, without duplicates there.
 
-    sets: (S, K). design: (S, 3, K). inverse: (S, K, 3), of least squares. lead: (S,) which function grows fastest.
-    freedom: (S,) values that confirm. tried: sets there were.
+    sets: (S, K). design: (S, 3, K). inverse: (S, K, 3), of least squares. lead: (S,) the function that grows fastest.
+    freedom: (S,) values that confirm. tried: number of sets.
     """
 
     sets: NDArray[np.int64]
@@ -167,7 +167,7 @@ def _family(sets: NDArray[np.int64], table: FloatArray, order: FloatArray) -> _F
     kept = np.linalg.cond(gram) < 1e12
     design, kept_sets = design[kept], sets[kept]
     inverse = np.linalg.solve(gram[kept], design.transpose(0, 2, 1))
-    # where all functions are zero, as logarithms are at 1, nothing is left to confirm
+    # if all functions are zero, as logarithms at 1, nothing confirms the set
     freedom = (design != 0).any(axis=2).sum(axis=1) - sets.shape[1]
     return _Family(kept_sets, design, inverse, order[kept_sets].argmax(axis=1), freedom, len(sets))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of all parameters but the number of processes in counts, and their coefficients at each of its values.
+"""Find the functions of all parameters except the number of processes in counts, and their coefficients.
 
-They are known from lines of points at one number of processes each; where these have too few points to leave freedom,
-polynomials are taken, which the coefficients must confirm.
+They come from lines of points at one number of processes each. If these have too few points for a degree of freedom,
+polynomials are used, which the coefficients must confirm.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ Functions = tuple[tuple[SimpleTerm | None, ...], ...]  # products of one term (o
 class Coefficients:
     """The functions of the other parameters in a call path, their coefficients at each grid (K, G), and tolerances.
 
-    peak: (K,), the largest values of the functions. free: points beyond the coefficients, at all grids together.
-    whole, units: of the first grid, where there are none: log2 of how many sets of whole counts there are for each set
-    of whole coefficients; per function, what its coefficients are counted in: the largest number that all counts are
-    multiples of, or all differences of counts.
+    peak: (K,), the largest values of the functions. free: points beyond the coefficients, at all grids together. whole,
+    units: of the first grid, if there are none: log2 of the number of sets of whole counts for each set of whole
+    coefficients; per function, the unit of its coefficients: the greatest common divisor of all counts, or of all
+    differences of counts.
     """
 
     functions: Functions
@@ -49,10 +49,10 @@ class Coefficients:
     units: tuple[Fraction, ...] = ()
 
     def by_luck(self) -> float:
-        """Return how unlikely it is that counts have such coefficients by luck: -log2 of the probability.
+        """Return how unlikely it is that counts have such coefficients by coincidence: -log2 of the probability.
 
-        Coefficients that have the denominator D when what all counts have in common is divided out are those of one in
-        determinant / D^K sets of whole counts; lines at other grids say as much where they are no multiples.
+        If coefficients have the denominator D after division by the common divisor of the counts, one in determinant /
+        D^K sets of whole counts has such coefficients. Lines at other grids count likewise if they are no multiples.
         """
         if not np.isfinite(self.whole):
             return np.inf
@@ -64,12 +64,12 @@ class Coefficients:
 
     @cached_property
     def orders(self) -> tuple[int | None, ...]:
-        """The total exponents of the functions; None where they are no whole powers."""
+        """Return the total exponents of the functions; None if they are no whole powers."""
         return tuple(_order(own) for own in self.functions)
 
 
 def _fraction(value: float) -> Fraction:
-    """Return a number as the fraction that it is the rounded value of."""
+    """Return the fraction of which a number is the rounded value."""
     return Fraction(value).limit_denominator(_MOST_DENOMINATOR)
 
 
@@ -85,12 +85,11 @@ def _divisor(parts: Sequence[Fraction]) -> Fraction:
 
 
 def _units(counts: FloatArray, functions: FloatArray, coefficients: FloatArray, constant: bool) -> tuple[Fraction, ...]:
-    """Return what the coefficients (K,) of functions (K, C) are counted in; constant: whether the first one is 1.
+    """Return the unit of the coefficients (K,) of functions (K, C); constant: whether the first function is 1.
 
-    That is the largest number that all counts (C,) are multiples of. Where a constant hides it, differences of counts
-    tell it for the other coefficients, unless functions have it (differences of 10, 20, 30 are multiples of 10, and a
-    polynomial of degree K - 1 with whole coefficients may be of all divisors of (K-1)! everywhere), the products of
-    coefficients and functions have it (of even sizes, 300·n³ is a multiple of 2400) or these coefficients.
+    This is the greatest common divisor of all counts (C,). If a constant hides it, differences of counts determine it
+    for the other coefficients, unless it already divides the functions' differences, the products of coefficients and
+    functions (with even sizes, 300·n³ is a multiple of 2400), or these coefficients.
     """
     one = _unit(counts)
     if not constant or len(functions) < 2:
@@ -113,7 +112,7 @@ def _order(function: tuple[SimpleTerm | None, ...]) -> int | None:
 
 
 class OtherParameters:
-    """The functions of the other parameters than the number of processes, at others (C, m-1).
+    """The functions of the parameters other than the number of processes, at their values (C, m-1).
 
     where: the points of each number of processes.
     """
@@ -123,7 +122,7 @@ class OtherParameters:
         self.tables = make_tables(others, library) if others.shape[1] else None
 
     def coefficients(self, values: FloatArray) -> list[Coefficients | None]:
-        """Return the functions of call paths with `values` (N, C) and their coefficients; None where unknown."""
+        """Return the functions of call paths with `values` (N, C) and their coefficients; None if unknown."""
         result: list[Coefficients | None] = [None] * len(values)
         if self.tables is None:
             for number, own in enumerate(values):
@@ -154,9 +153,9 @@ class OtherParameters:
 
     @cached_property
     def _powers(self) -> list[NDArray[np.int16]]:
-        """The polynomial of one parameter with as many coefficients as values, or four; what these are is the evidence.
+        """Return the polynomial of one parameter with as many coefficients as values, at most four.
 
-        Lines with freedom have told whether there are functions with fewer.
+        Its coefficients are the evidence, because lines with degrees of freedom have excluded fewer functions.
         """
         if self.tables is None or self.others.shape[1] != 1:
             return []

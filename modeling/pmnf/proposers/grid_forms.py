@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proposer of functions of a process grid that have given values: sums of what domain decomposition makes.
+"""Propose functions of a process grid with given values: sums of functions that domain decomposition produces.
 
-A few grids leave freedom: (1,1), (2,1), (2,2) have three values for the four products of 1/px and 1/py. So sums are
-ranked by the length of their description (Rissanen, Modeling by shortest data description, 1978): functions,
-coefficients, and what domains of so many dimensions do not have. Those that are nearly as short are returned as well.
+Few grids do not determine the function: (1,1), (2,1), (2,2) have three values for the four products of 1/px and 1/py.
+Sums are ranked by the length of their description (Rissanen, Modeling by shortest data description, 1978): functions,
+coefficients, and features that domains of this dimension do not have. Sums that are nearly as short are returned as
+well.
 """
 
 from __future__ import annotations
@@ -34,26 +35,27 @@ from .grid_functions import EVERY, SHARE, GridFunction, grid_functions
 
 @dataclass(frozen=True)
 class Domain:
-    """What a domain of so many dimensions has: terms of n of order k have so many shares at least, or at most.
+    """A domain of some dimension: terms of n of order k have at least, or at most, this number of shares.
 
-    strong: n is the size of the whole domain, not that of a rank. Each side of the domain that a loop does not run over
-    contributes no n, and only there a rank may do something for itself, or for its neighbours.
+    strong: n is the size of the whole domain, not of a rank. Each dimension without a loop contributes no n, and only
+    there a rank may work for itself, or for its neighbours.
     """
 
     dimensions: int
     strong: bool
 
     def length(self, grid_function: GridFunction, order: int, highest: bool) -> float:
-        """Return what a function in the coefficient of n^order, the highest of a call path or not, adds to the length.
+        """Return the addition to the length for a function in the coefficient of n^order.
 
-        That is for each dimension that is not as in such a domain, and for what only edges of the domain have.
+        It counts each dimension that differs from such a domain, and functions that only edges of the domain have.
+        highest: whether the order is the highest of the call path.
         """
         if grid_function.processes is not None:
             return GRID_VIOLATION * (order > 0 and grid_function.processes[0] >= 0)
         if grid_function.is_along_rows:
             return GRID_VIOLATION * (order > 0)
         if order == 0 and (grid_function.is_share or grid_function.is_of_all_neighbours):
-            return 0.0  # what one rank does for all: it reads input, it prints; what is done once for each neighbour
+            return 0.0  # one rank works for all (reads input, prints), or once per neighbour
         wrong = SHARE if self.strong else EVERY
         most = max(sum(kind != wrong for kind in own) for own in grid_function.products)
         edge = highest and self.strong and 0 < order < self.dimensions and grid_function.is_share
@@ -62,7 +64,7 @@ class Domain:
 
 @dataclass(frozen=True)
 class Form:
-    """A sum of functions of the grid: numbers of functions, and their coefficients."""
+    """A sum of functions of the grid: indices of functions, and their coefficients."""
 
     grid_functions: tuple[int, ...]
     coefficients: tuple[float, ...]
@@ -70,10 +72,10 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Forms:
-    """F sums that have the same values, the shortest first.
+    """F sums with the same values, the shortest first. lengths: (F,) of their descriptions.
 
-    lengths: (F,) of their descriptions. beyond: (F, B), what they are at larger grids. rows: functions, coefficients of
-    each; there are hundreds, of which few are looked at.
+    beyond: (F, B), their values at larger grids. rows: functions and coefficients of each; most of the hundreds of sums
+    are never used.
     """
 
     lengths: FloatArray
@@ -87,11 +89,11 @@ class Forms:
 
 
 class _Family:
-    """Sets of k functions (S, k), their columns (S, G, k), and what gives least squares of values (S, k, G)."""
+    """Sets of k functions (S, k), their columns (S, G, k), and the matrix for least squares of values (S, k, G)."""
 
     def __init__(self, sets: NDArray[np.int64], design: FloatArray, inverse: FloatArray) -> None:
         self.sets, self.design, self.inverse = sets, design, inverse
-        # any direction shows whether something is left over
+        # any direction shows whether there is a residual
         self._direction = np.random.default_rng(1).normal(size=design.shape[1])
         self._left = ((self._direction @ design)[:, None] @ inverse)[:, 0] - self._direction
         self._most = ((np.abs(self._direction) @ np.abs(design))[:, None] @ np.abs(inverse))[:, 0]
@@ -99,9 +101,9 @@ class _Family:
         self._most_first = np.abs(self._first)
 
     def possible(self, values: FloatArray, tolerance: float) -> NDArray[np.int64]:
-        """Return the numbers of all sets that may have the values (G,), and of few others.
+        """Return the indices of all sets that may have the values (G,), and of few others.
 
-        Sets with fewer functions than grids hardly ever have them, others hardly ever such coefficients.
+        Sets with fewer functions than grids rarely have these values, and other sets rarely have suitable coefficients.
         """
         size = np.abs(values)
         if self.design.shape[2] < self.design.shape[1]:
@@ -115,8 +117,8 @@ class _Family:
 class GridForms:
     """Sums of functions of the grids (G, d); beyond: larger grids, where sums are compared.
 
-    known: also of neighbours of all ranks, and in one dimension of what is done for each other rank, which many wrong
-    sums have. periodic: for each dimension whether the first rank and the last are neighbours, if that is known.
+    known: also use neighbours of all ranks and, in one dimension, work per other rank, which many wrong sums contain.
+    periodic: for each dimension, whether the first and the last rank are neighbours, if known.
     """
 
     def __init__(
@@ -147,9 +149,9 @@ class GridForms:
         return result
 
     def _sets(self, width: int) -> NDArray[np.int64]:
-        """Return the shortest sets of so many functions (S, k): of domains, and those with functions of rows, too.
+        """Return the shortest sets of this number of functions (S, k): of domains, and with functions of rows, too.
 
-        Of these there are so many that only small sets have them.
+        There are so many of the latter that only small sets contain them.
         """
         every = range(len(self.grid_functions))
         of_domains = [i for i in every if not self.grid_functions[i].is_beside_domains]
@@ -166,11 +168,11 @@ class GridForms:
     def propose(
         self, values: FloatArray, tolerance: float, order: int | None, highest: bool, domain: Domain | None
     ) -> Forms | None:
-        """Return the sums that have the values (G,) at all grids, the shortest first; None if there are none.
+        """Return the sums with the values (G,) at all grids, the shortest first; None if there are none.
 
-        Of sums that have the same values at larger grids, too, only the shortest is there. None has more functions than
-        there are different values, which would be the shorter description.
-        order: which power of n the values are the coefficients of, None if it is no whole power; highest: of all.
+        Of sums with the same values at larger grids, only the shortest is returned. No sum has more functions than
+        distinct values, because a table would be shorter. order: the power of n whose coefficients are the values, None
+        if it is no whole power; highest: of all.
         """
         return _proposed(self, values.tobytes(), tolerance, order, highest, domain)
 
@@ -211,7 +213,7 @@ class GridForms:
 
     @cached_property
     def _is_share(self) -> NDArray[np.bool_]:
-        """Which functions are shares."""
+        """Return which functions are shares."""
         return np.array([grid_function.is_share for grid_function in self.grid_functions])
 
     def _lengths(self, order: int | None, highest: bool, domain: Domain | None) -> FloatArray:
@@ -228,7 +230,7 @@ class GridForms:
         return added
 
     def _of_coefficients(self, parts: FloatArray, sets: NDArray[np.int64]) -> FloatArray:
-        """Return the lengths of the descriptions of coefficients, parts (S, k) of LOOP_DENOMINATOR, of sets, (S,)."""
+        """Return the lengths (S,) of coefficients, given as multiples (S, k) of 1/LOOP_DENOMINATOR."""
         size = np.abs(parts).astype(np.int64)
         odd = size // np.maximum(size & -size, 1)
         length = GRID_FRACTION * (size % int(LOOP_DENOMINATOR) != 0) + GRID_BITS * np.ceil(np.log2(odd + 1.0))
@@ -240,20 +242,20 @@ class GridForms:
 def _proposed(
     forms: GridForms, values: bytes, tolerance: float, order: int | None, highest: bool, domain: Domain | None
 ) -> Forms | None:
-    """Return what `GridForms.propose` does: many counts of a program have the same coefficients."""
+    """Return the cached result of `GridForms.propose`, because many counts of a program have equal coefficients."""
     return forms._proposed(np.frombuffer(values), tolerance, order, highest, domain)
 
 
 def _deviation(design: FloatArray, coefficients: FloatArray, values: FloatArray) -> FloatArray:
-    """Return what sums of functions (S, G, K) with coefficients (S, K) miss the values (G,) by at most, (S,)."""
+    """Return the largest residuals (S,) of the values (G,) from sums of functions (S, G, K)."""
     missed: FloatArray = np.abs(np.einsum("sgk,sk->sg", design, coefficients) - values).max(axis=1)
     return missed
 
 
 def _first_of_equals(new: FloatArray) -> NDArray[np.int64]:
-    """Return the rows of `new` (N, B) that are like none before.
+    """Return the rows of `new` (N, B) that differ from all former rows.
 
-    Alike are numbers with the same 24 leading bits: sums of whole parts of small fractions differ by more, or only by
+    Numbers with the same 24 leading bits are equal: sums of multiples of small fractions differ by more, or only by
     rounding.
     """
     bits = np.where(np.abs(new) <= _NOTHING, 0.0, new).view(np.int64)
@@ -272,7 +274,7 @@ _DROPPED = 29  # of the 53 bits of a number
 
 
 def _loops(coefficients: FloatArray, tolerance: float) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return coefficients (S, k) as whole parts of LOOP_DENOMINATOR, and which sets have only such that are not 0."""
+    """Return coefficients (S, k) as multiples of 1/LOOP_DENOMINATOR, and which sets only have nonzero ones."""
     scaled = LOOP_DENOMINATOR * coefficients
     parts = np.clip(np.round(scaled), -(2.0**60), 2.0**60)
     good = (parts != 0) & (np.abs(scaled - parts) <= _near(scaled, tolerance))
@@ -280,6 +282,6 @@ def _loops(coefficients: FloatArray, tolerance: float) -> tuple[FloatArray, NDAr
 
 
 def _near(scaled: FloatArray, tolerance: float) -> FloatArray:
-    """Return how far coefficients may be from whole parts of LOOP_DENOMINATOR, in these."""
+    """Return the distance of coefficients from multiples of 1/LOOP_DENOMINATOR, in these units."""
     near = np.maximum(20.0 * tolerance * LOOP_DENOMINATOR, 1e-7 * np.abs(scaled))
     return np.asarray(np.minimum(near, 0.2), dtype=np.float64)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of a process grid: what domain decomposition makes of it, and what ranks do along its rows.
+"""Functions of a process grid, from domain decomposition and from communication along its rows.
 
-In each dimension of the grid, the mean over the ranks of what a rank does is 1 (every rank does it), 1/x (a share of
-the domain, or one rank of a row), (x-1)/x (ranks with a neighbour on one side) or [x > 1], 1 where there are several
-(neighbours where the first rank and the last are such, too). Functions are products of one of these per dimension, sums
-of them over all dimensions alike, all neighbours, those at edges and corners included, p and log2(p). So are x and
-log2(x) of one dimension: what is done with each rank of a row, and the steps of a reduction along it.
+In each dimension of the grid with x ranks, the mean over the ranks of the work of a rank is 1 (every rank), 1/x (a
+share of the domain, or one rank of a row), (x-1)/x (ranks with a neighbour on one side) or [x > 1] (periodic dimension
+with several ranks). Functions are products of one of these per dimension, sums of such products over all dimensions,
+all neighbours including edges and corners, p and log2(p). x and log2(x) of one dimension describe work per rank of a
+row, and the steps of a reduction along it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..grids.calibration import (
     GRID_ONE_SIDED,
 )
 
-# What the mean over the ranks may be in one dimension of x ranks.
+# The possible means over the ranks in one dimension of x ranks.
 EVERY, SHARE, NEIGHBOUR, SEVERAL, EACH, STEPS, STEPS_OF_SHARE = range(7)
 _ALONG_ROWS = (EACH, STEPS, STEPS_OF_SHARE)
 Product = tuple[int, ...]  # one of these per dimension
@@ -38,8 +38,8 @@ class GridFunction:
     """A function of the grid: a sum of products, or a power and logarithm of the number of processes.
 
     length: of its description. processes: exponent and logarithm of p, if it is a function of p. others, several: it is
-    multiplied with (p-1)/p, or with [p > 1]. both_sides: a factor of 2 for each neighbour in a
-    product: there is one on either side.
+    multiplied by (p-1)/p, or by [p > 1]. both_sides: a factor of 2 for each neighbour in a product, because there is
+    one on either side.
     """
 
     products: tuple[Product, ...]
@@ -66,11 +66,11 @@ class GridFunction:
         return total
 
     def weight(self, own: Product) -> float:
-        """Return what one of its products is multiplied with."""
+        """Return the factor of one of its products."""
         return 2.0 ** (own.count(NEIGHBOUR) + own.count(SEVERAL)) if self.both_sides else 1.0
 
     def is_unusual(self, periodic: tuple[bool, ...]) -> bool:
-        """Whether it has neighbours on one side in a periodic dimension, or on both in another one, or unknown."""
+        """Return whether it has neighbours on one side of a periodic dimension, or on both sides of others."""
         if not periodic:
             return any(SEVERAL in own for own in self.products)
         ends = [NEIGHBOUR if around else SEVERAL for around in periodic]
@@ -78,24 +78,24 @@ class GridFunction:
 
     @property
     def is_along_rows(self) -> bool:
-        """Whether it is of the ranks of one dimension: of their number, or steps."""
+        """Return whether it depends on the ranks of one dimension: their number, or steps."""
         return any(kind in _ALONG_ROWS for own in self.products for kind in own)
 
     @property
     def is_beside_domains(self) -> bool:
-        """Whether it is no part of a domain: along rows, or of all ranks that have others."""
+        """Return whether it does not describe a domain, but rows, or all ranks that have others."""
         return self.several or self.is_along_rows or (self.others and self.processes is None)
 
     @property
     def is_of_all_neighbours(self) -> bool:
-        """Whether it is of all neighbours of a rank, those at edges and corners, too, however many dimensions n has."""
+        """Return whether it counts all neighbours of a rank, including edges and corners, with any dimension of n."""
         kinds = {kind for own in self.products for kind in own}
         others = kinds <= {EVERY, NEIGHBOUR} or kinds <= {EVERY, SEVERAL}
         return others and len(self.products) > 1 and len(self.products) == 2 ** len(self.products[0]) - 1
 
     @property
     def is_share(self) -> bool:
-        """Whether it is the share of one rank of everything."""
+        """Return whether it is the share of one rank."""
         return self.processes is None and set(self.products[0]) == {SHARE}
 
 
@@ -110,7 +110,7 @@ def _of_dimension(kind: int, x: FloatArray) -> FloatArray:
 
 
 def grid_functions(dimensions: int, known: bool, periodic: tuple[bool, ...]) -> tuple[GridFunction, ...]:
-    """Return all functions of grids of so many dimensions; of grids that are known those that others have by luck, too.
+    """Return all functions of grids of this dimension; for known grids, also functions that others have by coincidence.
 
     With (x-1)/x and [x > 1], any function of the extents 1, 2 and 4 is a sum. periodic: as in `GridForms`.
     """
@@ -130,17 +130,17 @@ def grid_functions(dimensions: int, known: bool, periodic: tuple[bool, ...]) -> 
         for kind in (NEIGHBOUR, SEVERAL) if around else (NEIGHBOUR,):
             every_side = tuple(own for own in product((EVERY, kind), repeat=dimensions) if kind in own)
             result.append(GridFunction(every_side, GRID_FUNCTION + GRID_EDGE, both_sides=True))
-            if kind == NEIGHBOUR:  # what two ranks have in common is with one of them, which the other one sends it to
+            if kind == NEIGHBOUR:  # the common part of two ranks is on one of them, which sends it to the other one
                 result.append(GridFunction(every_side, GRID_FUNCTION + GRID_EDGE + GRID_ONE_SIDED))
         result += _along_rows(dimensions)
     if dimensions == 1 and known:
-        # something for each other rank, and for each of them its part of what a rank has
+        # work for each other rank, and the part of each other rank in the data of a rank
         result += [GridFunction((), GRID_ALL_OTHERS, (exponent, 0), others=True) for exponent in (1, -1)]
-    # what is done wherever there are others; in one dimension most functions of a few more are a sum with it
+    # work if there are other ranks; in one dimension, most functions with a few more terms are a sum with it
     length = GRID_FUNCTION + GRID_EDGE + GRID_ONE_SIDED * (dimensions == 1)
     result.append(GridFunction(((EVERY,) * dimensions,), length, several=True))
     if dimensions == 1:
-        # stages of a hypercube, and stages of these, each of which may be of the share of a rank
+        # stages of a hypercube, and stages of these, possibly for the share of a rank
         result += [GridFunction((), GRID_OF_STAGES, own) for own in ((0, 1), (0, 2), (-1, 1), (-1, 2))]
         result.append(GridFunction((), GRID_OF_PROCESSES, (1, 0)))
     else:
@@ -149,11 +149,10 @@ def grid_functions(dimensions: int, known: bool, periodic: tuple[bool, ...]) -> 
 
 
 def _in_turn(dimensions: int, kind: int) -> list[GridFunction]:
-    """Return what ranks send that exchange layers in one dimension after the other, with the ghosts of those before.
+    """Return the sent data of an exchange in one dimension after the other, with the ghosts of earlier dimensions.
 
-    Every part has ghosts on all sides, those that a rank gets from itself included. So faces are products of n/x + 2
-    for dimensions that were exchanged before and of n/x for others; these are the terms with one ghost, in each order
-    of the dimensions.
+    Every part has ghosts on all sides, including those that a rank gets from itself. Faces are products of n/x + 2 for
+    earlier dimensions and n/x for others; these are the terms with one ghost, in each order of the dimensions.
     """
     found = set()
     for order in permutations(range(dimensions)):
@@ -168,10 +167,10 @@ def _in_turn(dimensions: int, kind: int) -> list[GridFunction]:
 
 
 def _along_rows(dimensions: int) -> list[GridFunction]:
-    """Return what ranks do with those of one dimension: with each of them, in all dimensions alike, too, or in steps;
-    and what one rank does with each other one, as long as what these have is in one dimension.
+    """Return the work with the ranks of one dimension: with each of them, in all dimensions alike, or in steps.
 
-    What they pass on in these may be the share of a rank of this dimension, or of the others.
+    Also the work of one rank with each other one, with data as long as a rank's part in one dimension. Data may be the
+    share of a rank of this dimension, or of the others.
     """
     found = []
     for kind, other in ((EACH, EVERY), (STEPS, EVERY), (STEPS, SHARE), (STEPS_OF_SHARE, EVERY)):
@@ -180,7 +179,7 @@ def _along_rows(dimensions: int) -> list[GridFunction]:
         found += [GridFunction((own,), length) for own in each]
         if kind == EACH:
             found.append(GridFunction(each, GRID_OF_EXTENT + GRID_EACH))
-    # what one rank gathers from all others, or gives them: parts of what they have
+    # gather or scatter: one rank and the parts of all others
     for own in product((EVERY, SHARE), repeat=dimensions):
         if len(set(own)) > 1:
             found.append(GridFunction((own,), GRID_OF_EXTENT + GRID_ONE_SIDED, others=True))
@@ -188,9 +187,9 @@ def _along_rows(dimensions: int) -> list[GridFunction]:
 
 
 def _periodic(dimensions: int, periodic: tuple[bool, ...]) -> list[GridFunction]:
-    """Return what ranks do with neighbours in dimensions whose first and last ranks are such: edges of their parts.
+    """Return the work with neighbours in periodic dimensions: edges of the parts.
 
-    Both of the whole domain and of what a rank has; in one of the dimensions, in all alike, and in each as it is.
+    Edges of the whole domain and of the part of a rank; in one of the dimensions, and in all.
     """
     result = []
     for other in (EVERY, SHARE) if dimensions > 1 else (EVERY,):

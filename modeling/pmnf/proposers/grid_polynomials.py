@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proposer of counts of decomposed domains from all numbers of processes at once: polynomials of shares.
+"""Propose counts of decomposed domains from all numbers of processes at once: polynomials of shares.
 
-What a stencil does in the part of the domain of a rank is a product of one linear function for each dimension, such
-as (3n - 2/px)·(3n - 2/py)·(3n - 2/pz) where n is the size of a rank, or (N/px + 2)·(N/py + 2) where N is that of all.
-Where few sizes were measured, the lines at each number of processes have no more points than such a polynomial has
-coefficients; all points together have more.
+A stencil in the part of a rank does a product of one linear function per dimension, such as (3n - 2/px)·(3n - 2/py)·(3n
+- 2/pz) with the size n of a rank, or (N/px + 2)·(N/py + 2) with the total size N. With few sizes, the lines at each
+number of processes have no more points than such a polynomial has coefficients; all points together have more.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from .grid_coefficients import Functions
 from .grid_forms import Form, GridForms
 from .grid_functions import EVERY, SHARE
 
-# Relative residual below which a sum is fitted to the last digits; counts at a time.
+# Sums with a smaller relative residual are fitted precisely; number of counts at a time.
 _NEAR, _ROWS = 1e-6, 64
-# Part of the largest count below which a term is rounding.
+# Terms below this part of the largest count are rounding.
 _NOTHING = 1e-9
 
 
@@ -44,14 +43,14 @@ class Polynomial:
 
 
 class GridPolynomials:
-    """Polynomials at points: sizes (C,) of the other parameter, and place (C,), which of the grids of `forms` it is."""
+    """Polynomials at points: sizes (C,) of the other parameter, and place (C,), the index of the grid in `forms`."""
 
     def __init__(self, sizes: FloatArray, place: NDArray[np.int64], forms: GridForms) -> None:
         self.sizes, self.place, self.forms = sizes, place, forms
 
     @cached_property
     def _shares(self) -> dict[int, int]:
-        """The numbers of the sums of all products of so many shares, by their number."""
+        """Return the indices of the sums of all products of this number of shares, by this number."""
         dimensions = self.forms.grids.shape[1]
         return {
             grid_function.products[0].count(SHARE): number
@@ -64,9 +63,9 @@ class GridPolynomials:
 
     @cached_property
     def _diagonals(self) -> list[list[tuple[int, int]]]:
-        """Powers of the size and numbers of shares in products of linear functions, of 2 or 3 of them.
+        """Powers of the size and numbers of shares in products of 2 or 3 linear functions.
 
-        With the size of a rank both have the same sum in all terms, with that of the domain the same difference.
+        With the size of a rank, both have the same sum in all terms; with the size of the domain, the same difference.
         """
         dimensions = self.forms.grids.shape[1]
         powers = range(GRID_MOST_POWER + 1)
@@ -76,12 +75,12 @@ class GridPolynomials:
 
     @cached_property
     def _terms(self) -> list[tuple[int, int]]:
-        """Powers of the size, and how many shares are multiplied: those of products, and what else there may be."""
+        """Powers of the size, and number of multiplied shares: of products, and of other terms."""
         return sorted({*(term for own in self._diagonals for term in own), *self._others})
 
     @property
     def _others(self) -> list[tuple[int, int]]:
-        """What every rank does, whatever the grid, and what only one rank of all does."""
+        """Return work of every rank with any grid, and work of one rank."""
         return [*((power, 0) for power in range(GRID_MOST_POWER + 1)), (0, self.forms.grids.shape[1])]
 
     @cached_property
@@ -102,7 +101,7 @@ class GridPolynomials:
 
     @cached_property
     def _families(self) -> list[tuple[NDArray[np.int64], FloatArray]]:
-        """Sets of 1, 2, … independent terms (S, k), and bases of what is orthogonal to them (S, C, C - k)."""
+        """Sets of 1, 2, … independent terms (S, k), and bases of their orthogonal complements (S, C, C - k)."""
         result = []
         for width, chosen in sorted(self._sets().items()):
             sets = np.array(sorted(chosen), dtype=np.int64)
@@ -113,7 +112,7 @@ class GridPolynomials:
         return result
 
     def _sets(self) -> dict[int, set[tuple[int, ...]]]:
-        """Return sets of terms by their width: of one product of linear functions and of others, that leave freedom."""
+        """Return sets of terms with degrees of freedom, by width: a product of linear functions, and others."""
         number = {term: place for place, term in enumerate(self._terms)}
         found: dict[int, set[tuple[int, ...]]] = {}
         for diagonal in self._diagonals:
@@ -126,10 +125,10 @@ class GridPolynomials:
         return found
 
     def _leaves_freedom(self, chosen: tuple[int, ...]) -> bool:
-        """Whether there are more different points than terms, and enough grids and sizes.
+        """Return whether there are more different points than terms, and enough grids and sizes.
 
-        More grids than functions of them for each power; more sizes than powers for each function of the grid, whose
-        values at two grids are the same but for a factor.
+        There must be more grids than functions of them for each power, and more sizes than powers for each function of
+        the grid. Functions whose values at two grids only differ by a factor count once.
         """
         powers, shares = zip(*(self._terms[place] for place in chosen), strict=True)
         different = len(np.unique(self._columns[list(chosen)].round(12), axis=1).T)
@@ -166,7 +165,7 @@ class GridPolynomials:
         return found
 
     def _possible(self, unit: FloatArray) -> NDArray[np.bool_]:
-        """Return which counts (N, C) of length 1 are sums of all terms together that are tried together."""
+        """Return which counts (N, C) of length 1 are sums of all tried terms together."""
         number = {term: place for place, term in enumerate(self._terms)}
         result = np.zeros(len(unit), dtype=bool)
         for diagonal in self._diagonals:
@@ -189,7 +188,7 @@ class GridPolynomials:
 
 
 def _near(orthogonal: FloatArray, unit: FloatArray) -> Iterator[NDArray[np.bool_]]:
-    """Yield for each of the counts (N, C) of length 1 which sets it nearly is a sum of; orthogonal: (S, C, F)."""
+    """Yield for each of the counts (N, C) of length 1 the sets of which it nearly is a sum; orthogonal: (S, C, F)."""
     sets, points, free = orthogonal.shape
     flat = orthogonal.transpose(1, 0, 2).reshape(points, sets * free)
     for first in range(0, len(unit), _ROWS):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logarithms of the share of a process in sums of functions of the grid: c·log2(n/p) is c·log2(n) - c·log2(p).
 
-Levels of a multigrid, steps of a sort or of a search depend on what a rank has. The coefficients of log2(n) and of 1
-are modeled one by one, and what the second has of log2(p) follows from the first: it describes nothing of its own.
+Levels of a multigrid and steps of a sort or search depend on the share of a rank. The coefficients of log2(n) and of 1
+are modeled separately, and the coefficient of log2(p) in the second follows from the first, so it has length 0.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .grid_forms import Form, Forms, GridForms
 
 
 def with_logarithms_of_shares(forms: GridForms, functions: Functions, choices: Sequence[Forms]) -> list[Forms]:
-    """Return the sums for the coefficient of each of the functions, shorter where they have the logarithm of a share.
+    """Return the sums for the coefficient of each of the functions, shorter if they contain the logarithm of a share.
 
-    choices: of the coefficients of functions, the shortest sum of each first, and so it is then.
+    choices: sums for the coefficients of functions, the shortest first, as in the result.
     """
     powers = [tuple((0, 0) if term is None else term.exponents for term in own) for own in functions]
     result = list(choices)
@@ -36,7 +36,7 @@ def with_logarithms_of_shares(forms: GridForms, functions: Functions, choices: S
 
 
 def _shorter(forms: GridForms, found: Forms, whole: Form) -> Forms:
-    """Return sums without the length of what they have of the logarithm of p, as `whole` has of that of the size."""
+    """Return sums without the length of their logarithm of p, if `whole` has the same coefficient of the size."""
     wanted = forms.columns[whole.grid_functions[0]] * np.log2(forms.grids.prod(axis=1))
     alike = [number for number, own in enumerate(forms.columns) if wanted.any() and np.allclose(own, wanted)]
     saved: FloatArray = np.zeros(len(found.rows))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proposer of models of counts that are no exact functions: sums of products of the likeliest functions of lines."""
+"""Propose models of counts that no function reproduces: sums of products of the likeliest functions of lines."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class InexactSums:
     def _likely_terms(self, parameter: int) -> Specification:
         """Return the terms of the likeliest functions of one parameter, (N, terms), -1 for none.
 
-        Along a line in one parameter the rest is constant, so every line has coefficients of its own.
+        Along a line in one parameter, the other factors are constant, so every line has separate coefficients.
         """
         found_lines = lines(self.points, parameter)
         cost = self.tables.cost[parameter][:-1]
@@ -86,7 +86,8 @@ class InexactSums:
     def _simple_sums(self) -> list[Candidates]:
         """Return the best sums of two and of three terms of one parameter that loops and trees have.
 
-        The likeliest sums with a constant need not have any two of them: n² + n·log2(n) - n is far from n² + n·log2(n).
+        The likeliest sums with a constant need not contain any two of them: n² + n·log2(n) - n is far from n² +
+        n·log2(n).
         """
         if self.parameters > 1 or self.distinct[0] < 5:
             return []
@@ -112,10 +113,10 @@ class InexactSums:
         return result
 
     def _pure_products(self) -> list[Candidates]:
-        """Return products of one function of each of several parameters, alone.
+        """Return products of one function of each of several parameters, without further terms.
 
-        With a constant of its own for each line almost any function goes through three values, mostly with constants
-        that no sum has: what the values are proportional to is then not among the likeliest terms.
+        With a separate constant for each line, almost any function fits three values, mostly with constants that no sum
+        has. The function to which the values are proportional may then not be among the likeliest terms.
         """
         if self.parameters == 1:
             return []  # all single functions are among the sums
@@ -184,7 +185,7 @@ class InexactSums:
 
 
 def _alike(candidates: Sequence[Candidates]) -> list[Candidates]:
-    """Return the candidates with those together that have as many products, and all a constant or none."""
+    """Return the candidates, concatenated by the number of products and by whether they have a constant."""
     forms: dict[tuple[int, bool], list[Candidates]] = {}
     for own in candidates:
         forms.setdefault((own.specification.shape[1], own.constant), []).append(own)
@@ -197,7 +198,7 @@ def _alike(candidates: Sequence[Candidates]) -> list[Candidates]:
 
 
 def _each_once(candidates: Candidates) -> Candidates:
-    """Return the candidates without sums that a call path has twice, whose posterior weight would count twice."""
+    """Return the candidates without duplicates, whose posterior weight would count twice."""
     keys = np.column_stack([candidates.path, candidates.specification.reshape(len(candidates.path), -1)])
     order = np.lexsort(keys.T)
     ordered = keys[order]
@@ -207,7 +208,7 @@ def _each_once(candidates: Candidates) -> Candidates:
 
 
 def _in_order(specification: Specification) -> Specification:
-    """Return sums (M, K, m) with their products in order, so that the same sums are found to be the same."""
+    """Return sums (M, K, m) with sorted products, so that equal sums compare equal."""
     keys = np.zeros(specification.shape[:2], dtype=np.int64)
     for functions in np.moveaxis(specification, 2, 0):
         keys = keys * (specification.max(initial=0) + 2) + functions + 1
@@ -218,7 +219,7 @@ def _in_order(specification: Specification) -> Specification:
 
 
 def _twice(slots: NDArray[np.int64]) -> FloatArray:
-    """Return inf for sums (..., k, m) with the same product twice, else 0."""
+    """Return inf for sums (..., k, m) that contain a product twice, otherwise 0."""
     alike = [(slots[..., i, :] == slots[..., j, :]).all(axis=-1) for i, j in combinations(range(slots.shape[-2]), 2)]
     return np.where(np.any(alike, axis=0), np.inf, 0.0) if alike else np.zeros(slots.shape[:-2])
 
@@ -237,7 +238,8 @@ def _first_distinct(terms: NDArray[np.int64], number: int) -> Specification:
 def _products(terms: list[Specification]) -> tuple[Specification, NDArray[np.int64]]:
     """Return all products of at most one term per parameter, (N, Q, m), the empty one first, and their slots (Q, m).
 
-    Slots say which of the terms (N, k) of a parameter a product has; it is all -1 where one of them is missing.
+    A slot is the index of a term (N, k) of a parameter in a product; a product is all -1 if one of its terms is
+    missing.
     """
     slots = np.array(list(product(*(range(-1, chosen.shape[1]) for chosen in terms))), dtype=np.int64)
     result = np.stack(

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loop nests over the part of a domain that a rank has, as functions of the size and of the process grid.
 
-A loop over one dimension runs over the cells of a rank, with layers of ghosts or without those at the edges of the
-domain or of the part, or it does something once: for every rank, for those with a neighbour, for the first or the last.
-A nest is a product of one of these per dimension. Its mean over the ranks is the product of the means, as ranks of a
-grid are all pairs of its rows and columns; also where processes do not divide the size, as the mean of the parts does.
+A loop over one dimension runs over the cells of a rank, with layers of ghosts or without the edges of the domain or of
+the part. Or it runs once: for every rank, for ranks with a neighbour, for the first or the last. A nest is a product of
+one of these per dimension. Its mean over the ranks is the product of the means, because ranks of a grid are all pairs
+of its rows and columns. This also holds if processes do not divide the size.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from .grid_forms import Domain
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What a loop runs over in one dimension of x ranks: cells·own + one + share/x + several·[x > 1], its mean.
+    """The range of a loop in one dimension of x ranks: cells·own + one + share/x + several·[x > 1], its mean.
 
-    own: n/x if n is the size of the domain, n if it is that of a rank. bits: length of the description. usual: whether
-    most programs have such loops.
+    own: n/x if n is the size of the domain, n if it is the size of a rank. bits: length of the description. usual:
+    whether most programs have such loops.
     """
 
     cells: int
@@ -48,12 +48,12 @@ class Range:
 
     @property
     def is_thin(self) -> bool:
-        """Whether it does not grow with the size."""
+        """Return whether it does not grow with the size."""
         return self.cells == 0
 
 
 def ranges(periodic: bool) -> tuple[Range, ...]:
-    """Return what loops run over in a dimension, by whether its first and last rank are neighbours."""
+    """Return the ranges of loops in a dimension, by whether it is periodic."""
     open_ends = NEST_OTHER_ENDS if periodic else 0.0
     found = [
         Range(1, 0, 0, 0, NEST_CELLS),
@@ -81,7 +81,7 @@ def ranges(periodic: bool) -> tuple[Range, ...]:
 
 
 def _undivided() -> tuple[Range, ...]:
-    """Return what loops run over in a dimension that is not divided: the one rank there is the first and the last."""
+    """Return the ranges of loops in a dimension that is not divided: its only rank is the first and the last."""
     return tuple(own for own in ranges(False) if not own.share or (own.usual and own.cells))
 
 
@@ -94,17 +94,17 @@ class Nest:
 
     @property
     def usual(self) -> bool:
-        """Whether most programs have such nests."""
+        """Return whether most programs have such nests."""
         return all(own.usual for own in self.over[0])
 
     @property
     def order(self) -> int:
-        """The power of the size that it grows with."""
+        """Return the power of the size with which it grows."""
         return sum(own.cells for own in self.over[0])
 
 
 class LoopNests:
-    """All loop nests over a domain on a grid; periodic: for each of its dimensions whether its ends are neighbours."""
+    """All loop nests over a domain on a grid; periodic: for each dimension, whether its ends are neighbours."""
 
     def __init__(self, domain: Domain, periodic: tuple[bool, ...]) -> None:
         self.domain, self.dimensions = domain, len(periodic)
@@ -113,7 +113,7 @@ class LoopNests:
 
     @cached_property
     def nests(self) -> tuple[Nest, ...]:
-        """All nests with at most one unusual range, or the same in all dimensions."""
+        """Return all nests with at most one unusual range, or equal ranges in all dimensions."""
         found = []
         for over in product(*self.ranges):
             alike = len(set(over)) == 1
@@ -126,9 +126,9 @@ class LoopNests:
         return (*found, *self._in_turn())
 
     def _in_turn(self) -> list[Nest]:
-        """Return layers that are exchanged in one dimension after the other, with the ghosts of those before.
+        """Return layers that are exchanged in one dimension after the other, with the ghosts of earlier dimensions.
 
-        Every part has ghosts on all sides, those that a rank gets from itself included.
+        Every part has ghosts on all sides, including those that a rank gets from itself.
         """
         divided = range(self.dimensions)
         alike = [own for own in self.ranges[0] if all(own in one for one in self.ranges)]
@@ -147,7 +147,7 @@ class LoopNests:
         return found
 
     def _turned(self, over: tuple[Range, ...]) -> tuple[tuple[Range, ...], ...]:
-        """Return the same thing at one side after the other, in all dimensions that are divided; none else."""
+        """Return equal work at one side after the other, in all divided dimensions."""
         divided, rest = over[: self.dimensions], over[self.dimensions :]
         thin = [own for own in divided if own.is_thin]
         sides = {own for own in divided if own.share or own.several} & set(thin)
@@ -160,9 +160,9 @@ class LoopNests:
 
     @cached_property
     def levels(self) -> tuple[tuple[int, ...], ...]:
-        """The numbers of what nests do at each of their loops, all of them to none, from either end of the dimensions.
+        """Return the indices of the work at each loop of nests, from either end of the dimensions.
 
-        Blocks of a nest are those of its innermost loop, and some for each iteration of the loops around it.
+        Blocks of a nest are blocks of its innermost loop, and some for each iteration of the outer loops.
         """
         number = {nest.over[0]: place for place, nest in enumerate(self.nests) if len(nest.over) == 1}
         once = Range(0, 1, 0, 0, NEST_ONE)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proposer of counts of decomposed domains: sums of few loop nests that have given values at all sizes and grids.
+"""Propose counts of decomposed domains: sums of few loop nests with given values at all sizes and grids.
 
-Each call path is a polynomial in the size at each grid; its coefficients, all together, are a vector in a space of as
-many dimensions as the nests span. A sum of one, two or three nests of some hundred is found by linear algebra: the part
-of the vector beside the span of the nests is nothing. What the measured grids do not tell apart has the same vector.
+Each call path is a polynomial in the size at each grid. All its coefficients are a vector, in a space of the dimension
+that the nests span. Linear algebra finds sums of one, two or three of some hundred nests: the component of the vector
+orthogonal to the span of the nests is 0. Nests that the measured grids do not distinguish have equal vectors.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ..calibration import LOOP_DENOMINATOR
 from ..grids.calibration import NEST_ALIKE, NEST_DOUBT, NEST_FRACTION, NEST_FREE
 from .loop_nests import LoopNests, Nest
 
-# Part of a vector beside a span that may be rounding: where it is only estimated, and where it is computed.
+# Orthogonal component of a vector that may be rounding: if it is estimated, and if it is computed.
 _MAYBE, _NEAR = 1e-8, 1e-9
-# Angles that are the same, in radians, and how many there are at most.
+# Angles that count as equal, in radians, and their largest number.
 _SAME_ANGLE, _MOST_ALIKE = 1e-7, 12
-# Variants of the nests of one sum that are looked at, the shortest first.
+# Largest number of variants of the nests of one sum, the shortest first.
 _MOST_VARIANTS = 256
-# Proposals that are kept.
+# Number of cached proposals.
 _MOST_KEPT = 4096
 
 
@@ -41,16 +41,16 @@ class NestSum:
 
 
 class NestSums:
-    """Sums of nests at grids (G, d), which are compared at larger ones, beyond (B, d).
+    """Sums of nests at grids (G, d), which are compared at larger grids, beyond (B, d).
 
-    Nests that are the same at all grids are one vector; its variants are those that differ beyond, the shortest first.
+    Nests that are equal at all grids are one vector; its variants differ beyond, the shortest first.
     """
 
     def __init__(self, nests: LoopNests, grids: FloatArray, beyond: FloatArray) -> None:
         here, there = (nests.coefficients(nests.nests, own) for own in (grids, beyond))
         vectors = here.reshape(len(here), -1)
         order = np.array([own.order for own in nests.nests])
-        some = np.abs(vectors).max(axis=1) > 0  # of the others nothing was seen
+        some = np.abs(vectors).max(axis=1) > 0  # the measurements show nothing of the others
         _, first, place = np.unique(vectors[some].round(9), axis=0, return_index=True, return_inverse=True)
         numbers = np.flatnonzero(some)
         bits = np.array([own.bits for own in nests.nests])
@@ -75,7 +75,7 @@ class NestSums:
     def propose(self, polynomials: FloatArray, most: int) -> list[NestSum]:
         """Return the sums of the fewest nests that have the coefficients (D + 1, G), the shortest first.
 
-        most: nests in one sum. Many counts of a program have the same coefficients: what was proposed is kept.
+        most: nests in one sum. Proposals are cached, because many counts of a program have equal coefficients.
         """
         key = polynomials.tobytes(), most
         if key not in self._proposed:
@@ -100,7 +100,7 @@ class NestSums:
         return []
 
     def _of_levels(self, values: FloatArray, order: int) -> Iterator[NestSum]:
-        """Yield the nests that do something at each of their loops which are the values."""
+        """Yield the nests with work at each of their loops that have the values."""
         if order not in self._levels:
             most = self._family(order, False).rank - NEST_FREE
             chosen: dict[int, list[tuple[int, ...]]] = {}
@@ -123,12 +123,12 @@ class NestSums:
         return self._families[order, usual]
 
     def _exact(self, values: FloatArray, sets: NDArray[np.int64]) -> Iterator[NestSum]:
-        """Yield the sums of sets (S, k) of vectors that are the values, with coefficients of loops."""
+        """Yield the sums of sets (S, k) of vectors that have the values, with coefficients of loops."""
         for own, coefficients in _solved(self.vectors, sets, values):
             yield from self._written(own, coefficients)
 
     def _written(self, columns: Sequence[int], coefficients: FloatArray) -> Iterator[NestSum]:
-        """Yield what the nests may be that have these vectors."""
+        """Yield the possible nests of these vectors."""
         added = _bits_of(coefficients)
         variants = [self._variants[own] for own in columns]
         while np.prod([len(own) for own in variants]) > _MOST_VARIANTS:
@@ -141,7 +141,7 @@ class NestSums:
 
 
 def _solved(vectors: FloatArray, sets: NDArray[np.int64], values: FloatArray) -> Iterator[tuple[list[int], FloatArray]]:
-    """Yield the sets (k,) of vectors (M, C), of sets (S, k), of which the values are a sum, with their coefficients."""
+    """Yield the sets (k,) of vectors (M, C), from sets (S, k), of which the values are a sum, with coefficients."""
     if not len(sets):
         return
     scale = np.linalg.norm(vectors[sets], axis=2)
@@ -161,7 +161,7 @@ def _solved(vectors: FloatArray, sets: NDArray[np.int64], values: FloatArray) ->
 
 
 def _independent(gram: FloatArray) -> NDArray[np.bool_]:
-    """Return which products (S, k, k) of unit vectors with each other are those of independent ones."""
+    """Return which matrices (S, k, k) of scalar products of unit vectors belong to independent vectors."""
     if gram.shape[1] == 1:
         return np.ones(len(gram), dtype=bool)
     if gram.shape[1] == 2:  # the eigenvalues are 1 ± the cosine
@@ -176,7 +176,7 @@ def _bits_of(coefficients: FloatArray) -> float:
 
 
 class _Family:
-    """Unit vectors (M, C) of nests up to some order; chosen: their numbers."""
+    """Unit vectors (M, C) of nests up to some order; chosen: their indices."""
 
     def __init__(self, unit: FloatArray, chosen: NDArray[np.int64]) -> None:
         self.chosen = chosen
@@ -185,11 +185,11 @@ class _Family:
         self._basis = basis[: self.rank]
         self._inside = unit @ self._basis.T
         self._cosines = self._inside @ self._inside.T
-        # any four directions show what is beside the span of three
+        # any four directions show the component orthogonal to the span of three
         self._mixed = np.linalg.qr(np.random.default_rng(1).normal(size=(self.rank, self.rank)))[0][:, :4]
 
     def near(self, values: FloatArray, width: int) -> NDArray[np.int64]:
-        """Return sets (S, width) of nests of which the values nearly are a sum."""
+        """Return sets (S, width) of nests of which the values are nearly a sum."""
         unit = values / np.linalg.norm(values)
         inside = self._basis @ unit
         if np.linalg.norm(unit - inside @ self._basis) > _NEAR:
@@ -209,9 +209,9 @@ class _Family:
 def _on_one_line(vectors: FloatArray, values: FloatArray, rounding: float) -> NDArray[np.int64]:
     """Return the pairs (2, S), in order, of vectors (M, 3) of which a sum with coefficients > 0 may be values (3,).
 
-    vectors, values: of unit vectors, a part; rounding: by how much the sum of those may miss the values.
-    Seen along the values both are one line: they have the same angle, as far as rounding of the longer part of the sum,
-    whose coefficient is 1/2 at least, lets tell.
+    vectors, values: parts of unit vectors; rounding: largest residual of the sum. Projected along the values, both are
+    collinear: they have the same angle, up to rounding of the longer part of the sum, whose coefficient is at least
+    1/2.
     """
     seen = vectors @ _orthogonal(values[None])[0].T
     angle = np.arctan2(seen[:, 1], seen[:, 0]) % np.pi
@@ -230,16 +230,16 @@ def _on_one_line(vectors: FloatArray, values: FloatArray, rounding: float) -> ND
 
 
 def _in_one_plane(vectors: FloatArray, values: FloatArray) -> NDArray[np.int64]:
-    """Return the sets (S, 3) of vectors (M, 4) whose span holds values (4,).
+    """Return the sets (S, 3) of vectors (M, 4) whose span contains values (4,).
 
-    Seen along the values and along one of the three, the two others are one line: they have the same angle.
+    Projected along the values and along one of the three, the two others are collinear: they have the same angle.
     """
     beside = _orthogonal(values[None])[0]
     seen = vectors @ beside.T
     planes = _orthogonal(seen)
     one, other = (planes[:, axis] @ seen.T for axis in (0, 1))
     angle = np.arctan2(other, one) % np.pi
-    # what is on the line of the first itself has no angle: another one for each
+    # vectors on the line of the first have no angle: assign a different one to each
     none = one**2 + other**2 < _MAYBE**2
     angle[none] = -1.0 - np.nonzero(none)[1]
     order = np.argsort(angle, axis=1)
@@ -263,7 +263,7 @@ def _orthogonal(vectors: FloatArray) -> FloatArray:
     """Return orthonormal vectors (N, d - 1, d) that are orthogonal to each of the vectors (N, d)."""
     dimensions = vectors.shape[1]
     reflected = vectors / np.maximum(np.linalg.norm(vectors, axis=1), np.finfo(float).tiny)[:, None]
-    # the reflection of Householder that turns each vector to the first axis
+    # the Householder reflection that maps each vector to the first axis
     sign = np.where(reflected[:, 0] < 0.0, -1.0, 1.0)
     reflected[:, 0] += sign
     unit = reflected / np.linalg.norm(reflected, axis=1)[:, None]
@@ -273,7 +273,7 @@ def _orthogonal(vectors: FloatArray) -> FloatArray:
 
 
 def _different(sums: Sequence[NestSum], longest: float) -> list[NestSum]:
-    """Return the sums, sorted by length, up to the longest, without those that are like one before at larger grids."""
+    """Return the sums up to the longest, sorted by length, without duplicates at larger grids."""
     kept: list[NestSum] = []
     seen: set[bytes] = set()
     scale = max(float(np.abs(sums[0].beyond).max()), np.finfo(float).tiny)

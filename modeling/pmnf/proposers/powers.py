@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Powers of one parameter between those of the library, for noisy values.
 
-Times that follow c + a·x^i need no exponent of a library: caches, imbalance and contention make it anything. A library
-has the exponents of loops and blocks, a quarter apart where it is coarse; over a wide range noise of 1 % tells
-exponents apart that differ by a few hundredths. So the exponent that fits best is one hypothesis more, as complex as
-those of the library that no block has (hypotheses.library.make_term), and with a penalty for the choice of it.
+Caches, imbalance and contention cause times c + a·x^i with any exponent. The library has the exponents of loops and
+blocks, at most a quarter apart; over a wide range, noise of 1 % distinguishes exponents that differ by a few
+hundredths. The best exponent is therefore one more hypothesis, with the complexity of an unusual exponent
+(hypotheses.library.make_term) and a penalty for its choice.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from ..hypotheses.tables import Tables, extended
 
 
 def with_powers(points: FloatArray, library: Library, criterion: Evidence, pool: Pool) -> tuple[Pool, Tables]:
-    """Return the pool with the best power of the only parameter, where it explains the values, and its tables.
+    """Return the pool with the best power of the only parameter, if it explains the values, and its tables.
 
-    They are those of `criterion`, with more terms at their end. The same pool and tables where points (C, 1) have too
-    few values, or the library is not the usual one, whose gaps are filled.
+    The tables are those of `criterion` with more terms at their end. The pool and tables do not change if points (C, 1)
+    have too few values, or if the library is not the default.
     """
     tables = criterion.tables
     column = np.unique(points)
@@ -65,7 +65,7 @@ def with_powers(points: FloatArray, library: Library, criterion: Evidence, pool:
 def power_squares(terms: FloatArray, values: FloatArray, weights: FloatArray, nonnegative: bool) -> FloatArray:
     """Return the weighted squared errors (N, A) of c + a·term; terms: (A, C); values, weights: (N, C).
 
-    Where c comes out negative and must not it is 0; where a does the error is infinite.
+    If c is negative and must not be, it becomes 0; if a is negative and must not be, the error is infinite.
     """
     precision = weights**2
     precision /= precision.sum(axis=1, keepdims=True)
@@ -91,7 +91,7 @@ def power_squares(terms: FloatArray, values: FloatArray, weights: FloatArray, no
 
 @lru_cache(maxsize=1)
 def _powers() -> tuple[SimpleTerm, ...]:
-    """Return the terms between those of the library, for exponents that are above 0."""
+    """Return the terms between those of the library, for positive exponents."""
     highest = max(EXPONENTS)
     every = (Fraction(number, POWERS_STEPS) for number in range(1, int(highest * POWERS_STEPS)))
     return tuple(make_term(exponent, 0) for exponent in every if exponent not in EXPONENTS)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Richer models of noisy values that one function per parameter does not explain: sums of two functions of a parameter.
+"""Richer models of noisy values that one function per parameter does not explain: sums of two functions.
 
-Work that is shared plus communication that grows (a/p + b·p), a part that saturates (a - b/p), a valley: where the
-residuals of the best hypothesis are larger than what repetitions say of the noise, all sums of two functions are tried
-for one parameter, and for several all products that differ from those of the best hypothesis in one parameter.
+Examples are shared work plus growing communication (a/p + b·p), a part that saturates (a - b/p), and a valley. If the
+residuals of the best hypothesis exceed the noise of repetitions, all sums of two functions are tried for one parameter.
+For several parameters, all products that differ from a product of the best hypothesis in one parameter are tried.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..hypotheses.tables import Specification, Tables
 
 
 class RicherSums:
-    """Hypotheses with one product more than those of `pool`, of the call paths of `criterion` at `points` (C, m)."""
+    """Hypotheses with one product more than in `pool`, of the call paths of `criterion` at `points` (C, m)."""
 
     def __init__(self, points: FloatArray, criterion: Evidence, beyond: Tables, pool: Pool) -> None:
         self.points, self.pool, self.criterion = points, pool, Signed.of(criterion, beyond)
@@ -72,7 +72,7 @@ class RicherSums:
         return result
 
     def _added(self, pool: Pool) -> list[Candidates]:
-        """Return the best hypotheses with one product more, one of theirs with the function of a parameter changed."""
+        """Return the best hypotheses with one additional product, which differs from one of theirs in one parameter."""
         best = pool.specification[:, 0]
         widths = (best >= 0).any(axis=2).sum(axis=1)
         result = []
@@ -104,7 +104,7 @@ class RicherSums:
         return result
 
     def _changed(self, base: Specification) -> Specification:
-        """Return the products (N, Q, m) that differ in one parameter from those of `base` (N, K, m) and from none."""
+        """Return the products (N, Q, m) that differ from a product of `base` (N, K, m) in one parameter."""
         products = np.concatenate([base, np.full((len(base), 1, base.shape[2]), -1, dtype=np.int16)], axis=1)
         found = []
         for parameter, terms in enumerate(self.tables.terms):
@@ -115,7 +115,7 @@ class RicherSums:
 
 
 def further(points: FloatArray) -> FloatArray:
-    """Return the points (C, m) and such further out in each parameter, alone and together."""
+    """Return the points (C, m) and points further out in each parameter, alone and together."""
     top, low = points.max(axis=0), points.min(axis=0)
     found = [points]
     for factor in RICHER_BEYOND:

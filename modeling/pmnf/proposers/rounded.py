@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proposer of models of counts that are rounded: whole numbers within a few counts of a function.
+"""Propose models of counts that are rounded: whole numbers within a few counts of a function.
 
-Loops over shares, blocks and roots have sizes that are rounded to whole numbers, n/p or n^(1/3), so that no function
-reproduces the counts exactly, and yet all of their digits but the last few are evidence. What follows a simple
-function to within a few counts, over values that span many times that, follows it for a reason.
-
-Lines in one parameter show which sets of its functions follow the counts; sums of products that have all functions of
-one set per parameter are the candidates, where they stay within rounding at all points.
+Sizes of loops over shares, blocks and roots are rounded to whole numbers, n/p or n^(1/3). No function reproduces such
+counts exactly, but all of their digits except the last few are evidence: a simple function that stays within a few
+counts of large values is no coincidence. Lines in one parameter show which sets of functions follow the counts.
+Candidates are sums of products that contain all functions of one set per parameter, if they stay within rounding at all
+points.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class RoundedSums:
         self._known_groups: dict[int, list[tuple[_Index, list[FloatArray]]]] = {}
 
     def propose(self, values: FloatArray) -> list[Candidates]:
-        """Return what follows the whole numbers `values` (N, C) to within rounding, for some call paths nothing."""
+        """Return hypotheses that follow the whole numbers `values` (N, C) to within rounding."""
         paths = np.flatnonzero((values == np.round(values)).all(axis=1))
         sets: list[NDArray[np.int16]] = []
         if not paths.size:
@@ -78,7 +77,7 @@ class RoundedSums:
     # --- functions of one parameter -------------------------------------------------------------------------
 
     def _groups(self, parameter: int) -> list[tuple[_Index, list[FloatArray]]]:
-        """Return the lines of a parameter at the same places, each with the residual makers of the families of sets."""
+        """Return the lines of a parameter at the same places, with residual matrices of the families of sets."""
         if parameter not in self._known_groups:
             found = []
             for alike in same_places(lines(self.points, parameter), self.points[:, parameter]):
@@ -94,7 +93,7 @@ class RoundedSums:
     def _sets(self, parameter: int, values: FloatArray) -> tuple[NDArray[np.int16], _Flags]:
         """Return the likeliest sets of up to two functions for each call path, (N, sets, 2), and which have any.
 
-        Along a line in one parameter the rest is constant, so every line has coefficients of its own.
+        Along a line in one parameter, the other factors are constant, so every line has separate coefficients.
         """
         chosen = np.full((len(values), self.most_sets, 2), -1, dtype=np.int16)
         chosen[:, :, 0] = _ABSENT
@@ -169,7 +168,7 @@ class RoundedSums:
         return result
 
 
-# Stands in the first place of a set that there is not.
+# In the first place of a set: there is no set.
 _ABSENT = -2
 
 
@@ -187,7 +186,7 @@ def _families(functions: int, most: int) -> tuple[_Index, ...]:
 def _covering(sizes: tuple[int, ...]) -> list[tuple[int, _Index]]:
     """Return the sums of up to three products that have every function of sets of these sizes, (H, products).
 
-    Products are numbered as all choices of one function per parameter, or none, the constant (0) first.
+    Products are indexed as all choices of one function per parameter, or none; the constant (0) comes first.
     """
     everything = list(product(*(range(-1, size) for size in sizes)))
     everything.sort(key=lambda term: any(place >= 0 for place in term))

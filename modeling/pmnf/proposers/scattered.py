@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proposers at points on no lines: what a search finds, a thorough one for values that are nearly exact.
+"""Proposers for points that form no lines: a search, and a thorough search for values that are nearly exact.
 
-Lines show the functions of one parameter; without them a search starts from forms that combine likely functions, and
-changes their terms. Bounds on coefficients stop it on the way to forms that keep them, so there are none here; the
-criterion that chooses among the candidates has its own.
+Without lines, a search starts from forms that combine likely functions, and changes their terms. Bounds on coefficients
+would stop the search early, so it has none; the criterion that selects among the candidates has bounds.
 """
 
 from __future__ import annotations
@@ -27,30 +26,30 @@ from .richer import RicherSums
 
 
 def on_no_lines(points: FloatArray) -> bool:
-    """Whether no points (C, m) form a line along some parameter."""
+    """Return whether no points (C, m) form a line along some parameter."""
     return not all(lines(points, parameter) for parameter in range(points.shape[1]))
 
 
 def scattered(points: FloatArray) -> bool:
-    """Whether that is so of points (C, m) with three values of each parameter at least: two show no function."""
+    """Return whether points (C, m) form no lines, and have at least three values of each parameter."""
     return min(np.unique(column).size for column in points.T) > 2 and on_no_lines(points)
 
 
 class ScatteredSums:
-    """Hypotheses of values at `points` (C, m), which have no noise beside what a criterion allows."""
+    """Hypotheses of values at `points` (C, m), without noise except what a criterion allows."""
 
     def __init__(self, points: FloatArray, tables: Tables) -> None:
         self.points, self.tables = points, tables
 
     def propose(self, values: FloatArray) -> list[Candidates]:
-        """Return what the usual search finds for values (N, C)."""
+        """Return the results of the usual search for values (N, C)."""
         pool = Search(self.points, self._criterion(values)).run()
         return _simplest_first(candidates_of(pool, np.arange(len(values))), len(self.points))
 
     def propose_thoroughly(self, values: FloatArray, rows: NDArray[np.bool_]) -> list[Candidates]:
-        """Return what the thorough search finds for the largest of the values (N, C) in `rows` (N,).
+        """Return the results of the thorough search for the largest of the values (N, C) in `rows` (N,).
 
-        And sums that are made of the best single product term by term: small terms change nothing in the search.
+        Also sums that extend the best single product term by term, because small terms change nothing in the search.
         """
         numbers = np.flatnonzero(rows)
         peaks = np.abs(values[numbers]).max(axis=1, initial=0.0)
@@ -73,11 +72,10 @@ class ScatteredSums:
 
 
 def scattered_sums(points: FloatArray, criterion: ScatteredCounts) -> list[Candidates]:
-    """Return what the search for models of noisy values finds of counts that are no exact functions at `points` (C, m).
+    """Return the results of the search for noisy values, for counts at `points` (C, m) that no function reproduces.
 
-    The search goes by evidence alone: one that keeps to credible hypotheses all the way ends at some of its first ones.
-    What it finds has terms that are not credible, so that the sums of some of its products are candidates, too, and
-    the constant.
+    The search only uses the likelihood, because a search among plausible hypotheses ends too early. Its results may
+    contain implausible terms, so sums of some of the products, and the constant, are candidates, too.
     """
     pool = Search(points, criterion.part(ALL), reweights=False).run()
     paths = np.arange(len(pool.score))
@@ -86,9 +84,10 @@ def scattered_sums(points: FloatArray, criterion: ScatteredCounts) -> list[Candi
 
 
 def _simplest_first(candidates: list[Candidates], points: int) -> list[Candidates]:
-    """Return candidates without a constant and with one, small ones first: of exact ones the first is the best.
+    """Return candidates without a constant and with one, small ones first; the first exact one is the best.
 
-    Without those that leave fewer than SCATTERED_FREEDOM points over: small counts have some sum by chance.
+    Candidates with fewer than SCATTERED_FREEDOM degrees of freedom are left out, because small counts have some sum by
+    coincidence.
     """
     both = [replace(own, constant=constant) for own in candidates for constant in (False, True)]
     free = [own for own in both if own.specification.shape[1] + own.constant + SCATTERED_FREEDOM <= points]
@@ -107,7 +106,7 @@ def parts_of(pool: Pool, paths: NDArray[np.int64]) -> list[Candidates]:
 
 
 def candidates_of(pool: Pool, paths: NDArray[np.int64]) -> list[Candidates]:
-    """Return the hypotheses of a pool of the call paths `paths` (N,), to be fitted and weighed anew."""
+    """Return the hypotheses of a pool of the call paths `paths` (N,), for a new fit and new scores."""
     return [
         Candidates(paths[row], pool.specification[row, rank, :width], constant)
         for width, constant, row, rank in of_each_form(pool)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts as exact polynomials in the size at each number of processes: of whole counts of all ranks, no rounding."""
+"""Counts as exact polynomials in the size at each number of processes, from whole sums over all ranks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ...experiment import FloatArray
 from ..calibration import LOOP_DENOMINATOR
 
 _PARTS = int(LOOP_DENOMINATOR)
-# Counts of all ranks together are whole numbers up to this part, and below this number.
+# Sums of counts over all ranks are whole numbers within this relative difference, and below this number.
 _WHOLE, _LARGEST = 1e-9, float(1 << 53)
 
 
 class SizePolynomials:
-    """Polynomials of a degree in sizes (C,) at numbers of processes (C,), with coefficients that loops have.
+    """Polynomials of a degree in sizes (C,) at numbers of processes (C,), with coefficients of loops.
 
-    There are none of sizes that are no whole numbers.
+    Sizes that are no whole numbers have no such polynomials.
     """
 
     def __init__(self, sizes: FloatArray, processes: FloatArray, degree: int) -> None:
@@ -33,9 +33,9 @@ class SizePolynomials:
 
     @cached_property
     def _through(self) -> list[tuple[list[int], tuple[tuple[int, ...], ...], int]]:
-        """For each number of processes as many points as coefficients, and what turns counts into coefficients.
+        """For each number of processes as many points as coefficients, and the conversion of counts to coefficients.
 
-        That is a matrix of whole numbers, and what its products are to be divided by.
+        The conversion is a matrix of whole numbers and a divisor of its products.
         """
         found = []
         for own in self._where:
@@ -73,9 +73,9 @@ def _at(coefficients: list[int], size: int) -> int:
 
 @lru_cache(maxsize=256)
 def lagrange(sizes: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], int]:
-    """Return what turns values at sizes into the coefficients of their polynomial, the constant first.
+    """Return the conversion of values at sizes to the coefficients of their polynomial, the constant first.
 
-    That is a matrix, and what its products with the values are to be divided by.
+    It is a matrix, and the divisor of its products with the values.
     """
     columns: list[list[Fraction]] = []
     for place, own in enumerate(sizes):

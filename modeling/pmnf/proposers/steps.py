@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proposer of exact sums with functions of one parameter that rise in steps, such as 3·n·⌈log2(n/7)⌉ + 2·n.
+"""Propose exact sums with functions of one parameter that grow in steps, such as 3·n·⌈log2(n/7)⌉ + 2·n.
 
-Where a step is cannot be seen, only between which of the measured values. So units and bases that have their steps
-between the same values are one class, and of each class all small sets of functions are tried: n, n², and products of
-these with the number of steps k and with base^k. A sum is taken that reproduces whole counts exactly, with coefficients
-as loops have, if the counts say more than how many sums were tried.
+The measured values only show between which of them a step is. Units and bases with steps between the same values form
+one class. For each class, all small sets of functions are tried: n, n², and products of these with the number of steps
+k and with base^k. A sum is accepted if it reproduces whole counts exactly with coefficients of loops, and if the
+evidence of the counts exceeds the number of tried sums.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from ..fit.projection import residual_bases, squares_left
 from ..model import Factor, Term
 from ..model.steps import BASES, Steps
 
-# Powers of x, of base^k, and of k in the functions that are tried.
+# Powers of x, of base^k, and of k in the tried functions.
 _CONSTANT = (0, 0, 0)
 _PLAIN = ((1, 0, 0), (2, 0, 0))
 _STEPPED = ((1, 0, 1), (0, 0, 1), (0, 1, 0), (2, 0, 1), (1, 1, 0), (0, 1, 1), (0, 0, 2), (1, 0, 2), (0, 2, 0))
@@ -58,7 +58,7 @@ class SteppedSum:
 
     @property
     def score(self) -> float:
-        """Return -2 log of the probability beforehand: few functions, none below 0, and steps that programs have."""
+        """Return -2 log of the prior probability: few functions, no negative coefficients, and usual steps."""
         coefficients = [self.constant, *(coefficient for coefficient, _ in self.parts)]
         return (
             EXACT.coefficient * sum(value != 0 for value in coefficients)
@@ -72,9 +72,9 @@ class SteppedSum:
 
 
 def likeliest_of_alike(found: Iterable[tuple[float, bytes, T]]) -> list[tuple[float, T]]:
-    """Return one of all that have the same key, with the weight of these together; weights of all of them sum to 1.
+    """Return one item for each key, with the weight of all items of this key; the weights sum to 1.
 
-    found: scores (-2 log of the posterior), keys, what has them. Unlikely ones are left out; the likeliest is first.
+    found: scores (-2 log of the posterior), keys, items. Unlikely items are left out; the likeliest is first.
     """
     ordered = sorted(found, key=lambda own: own[0])
     alike: dict[bytes, tuple[float, T]] = {}
@@ -88,16 +88,16 @@ def likeliest_of_alike(found: Iterable[tuple[float, bytes, T]]) -> list[tuple[fl
 
 
 def unlikeliness(steps: Steps) -> float:
-    """Return -2 log of the probability of steps beforehand, up to a constant.
+    """Return -2 log of the prior probability of steps, up to a constant.
 
-    Units are powers of two more often than not, others the less likely the larger they are; so are bases.
+    Units are mostly powers of two; other units and bases are less likely the larger they are.
     """
     shift = (steps.unit & -steps.unit).bit_length() - 1
     return 2.0 * log((steps.unit >> shift) ** 2 * (1 + shift) * steps.base * (1 + steps.down))
 
 
 class SteppedSums:
-    """Sums of counts that are measured at the values `x` (C,) of one parameter, from 1 on."""
+    """Sums of counts that are measured at the values `x` >= 1 (C,) of one parameter."""
 
     def __init__(self, x: FloatArray) -> None:
         self.x = x
@@ -106,7 +106,7 @@ class SteppedSums:
     def propose(self, values: FloatArray) -> list[list[SteppedSum]]:
         """Return all sums that reproduce each of the whole numbers `values` (N, C), with the fewest functions.
 
-        They are in the order of their scores; none where there are no such sums.
+        They are sorted by their scores; there may be none.
         """
         result: list[list[SteppedSum]] = [[] for _ in values]
         variation = np.log(np.maximum(np.ptp(values, axis=1), 1.0))
@@ -135,7 +135,7 @@ class SteppedSums:
     def _exact(
         self, values: FloatArray, sets: NDArray[np.int64], table: FloatArray, scale: FloatArray
     ) -> list[SteppedSum]:
-        """Return the sums of `sets` (S, K) that reproduce the values (C,), of all steps of their classes."""
+        """Return the sums of `sets` (S, K) that reproduce the values (C,), for all steps of their classes."""
         found = {}
         for chosen in sets.tolist():
             if solved(*_with_constant(table[chosen], scale[chosen]), values) is None:
@@ -161,10 +161,10 @@ class SteppedSums:
 
 
 def sums_of(x: FloatArray, values: FloatArray, steps: Iterable[Steps], powers: Sequence[Powers]) -> list[SteppedSum]:
-    """Return the sums of functions with these powers, and of a constant, that reproduce the values (C,) at `x` (C,).
+    """Return the sums of functions with these powers, and a constant, that reproduce the values (C,) at `x` (C,).
 
-    They are in the order of their scores; other counts of the same loops must say that these are the functions. Where
-    the values show too few steps to tell all of them apart, those with one function less, or without a constant.
+    They are sorted by their scores; other counts of the same loops must confirm these functions. If the values show too
+    few steps to distinguish all of them, sums with one function less, or without a constant, are tried.
     """
     found = []
     everything: list[Powers] = [_CONSTANT, *powers]
@@ -182,7 +182,7 @@ def sums_of(x: FloatArray, values: FloatArray, steps: Iterable[Steps], powers: S
 
 
 def _of_loops(powers: Sequence[Powers], coefficients: Sequence[float]) -> bool:
-    """Whether no coefficient is below 0 but a constant that is at most another one: a loop that ends earlier."""
+    """Return whether at most the constant is negative, and no larger than a coefficient: a loop that ends earlier."""
     others = [size for one, size in zip(powers, coefficients, strict=True) if one != _CONSTANT]
     return min(others) >= 0.0 and -min(coefficients) <= max(others)
 
@@ -219,10 +219,10 @@ def _factors(parameter: str, steps: Steps, powers: Powers) -> tuple[Factor, ...]
 
 @lru_cache(maxsize=64)
 def classes_of_steps(x: tuple[float, ...]) -> list[tuple[Steps, ...]]:
-    """Return the steps with their rises between the same of the values `x`, those of the smallest unit first.
+    """Return classes of steps that grow between the same of the values `x`, those of the smallest unit first.
 
-    Without those of which the values show fewer than STEPS_LEAST, or one and STEPS_BEFORE_ONE below the smallest value,
-    and those that are as log(x) at these values.
+    Left out: classes of which the values show fewer than STEPS_LEAST steps, or one step and fewer than STEPS_BEFORE_ONE
+    below the smallest value, and classes equal to log(x) at these values.
     """
     values = np.array(x)
     known: dict[tuple[int, bytes], list[Steps]] = {}
@@ -242,9 +242,9 @@ def classes_of_steps(x: tuple[float, ...]) -> list[tuple[Steps, ...]]:
 
 @lru_cache(maxsize=1)
 def _families() -> tuple[NDArray[np.int64], ...]:
-    """Return sets of functions of the first class, each an array (S, width): the number of steps alone, then all.
+    """Return sets of functions of the first class, each an array (S, width): only the number of steps, then all.
 
-    Each set has at least one function with steps, which are after the others.
+    Each set has at least one function with steps, after the others.
     """
     families = [np.array([[len(_PLAIN) + _STEPPED.index((0, 0, 1))]])]
     for width in range(1, STEPS_MOST_TERMS + 1):
@@ -261,10 +261,10 @@ def _of_classes(family: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
 
 
 def _is_open(powers: list[Powers], levels: int) -> bool:
-    """Whether functions with these powers, and the constant, do not go through all values at so many levels of steps.
+    """Return whether functions with these powers, and the constant, have degrees of freedom at this number of levels.
 
-    As many functions of k as there are values of k do, times any power of x. Then coefficients that are whole and none
-    below 0 are the evidence, as for polynomials (proposers/exact_terms.py).
+    As many functions of k as values of k fit any values, times any power of x. Whole, nonnegative coefficients are then
+    the evidence, as for polynomials (proposers/exact_terms.py).
     """
     of_power = Counter([0, *(plain for plain, _, _ in powers)])
     return max(of_power.values()) < levels
@@ -276,7 +276,7 @@ def _with_constant(columns: FloatArray, scale: FloatArray) -> tuple[FloatArray, 
 
 
 def solved(columns: FloatArray, scale: FloatArray, values: FloatArray) -> list[float] | None:
-    """Return the coefficients that reproduce the values (C,) exactly, None if loops have no such ones.
+    """Return the coefficients that reproduce the values (C,) exactly; None if loops have no such coefficients.
 
     columns: (K, C), divided by `scale`.
     """

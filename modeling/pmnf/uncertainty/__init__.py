@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What measurements leave open of a model, and how that is said."""
+"""The uncertainty of a model, as numbers and as notes."""

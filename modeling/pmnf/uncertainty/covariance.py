@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far measurements leave a model open: the covariance of its coefficients and of its exponents.
+"""The uncertainty of a model: the covariance of its coefficients and of its exponents.
 
-The form of a model is one of a library, the truth need not be. So every part of it, the constant included, counts as
-c·x^i·log^j(x)·x^e with an unknown deviation e of the exponent of each parameter, of which nothing is known beforehand
-but that it is about EXPONENT_DEVIATION, or none; and the whole may be bent (Laplace's approximation of the posterior;
-MacKay, Information Theory, Inference, and Learning Algorithms, 2003, chapter 27). What measurements cannot tell apart
-stays open: the exponents of two parameters that always grow together, and that of a parameter with one value. Errors
-grow with the distance from the measurements, as those of exponents do.
+The form of a model comes from a library, and the true form may differ. Every part of it, including the constant, is
+therefore c·x^i·log^j(x)·x^e with an unknown deviation e of the exponent of each parameter. Its prior is a standard
+deviation of EXPONENT_DEVIATION, or no deviation; in addition, the whole may be curved (Laplace's approximation of the
+posterior; MacKay, Information Theory, Inference, and Learning Algorithms, 2003, chapter 27). Directions that
+measurements do not determine keep their prior: the exponents of two parameters that always grow together, and the
+exponent of a parameter with one value. Errors grow with the distance from the measurements.
 """
 
 from __future__ import annotations
@@ -43,11 +43,10 @@ def joint_covariance(
 ) -> FloatArray:
     """Return the covariance of coefficients `best` (N, K) of `design` (N, K, C), (N, P, P) with P = K·(1 + m) + m.
 
-    The first K rows are those of the coefficients; then come, for each parameter, those of coefficients times the
-    deviations of their exponents of it; then, for each parameter, that of the curvature of the whole. points: (C, m);
-    values: (N, C), fitted; variance: (N,) relative, of one value. Rows of coefficients that are 0 are 0. doubt:
-    how large deviations are expected to be, as part of those of a form of which nothing is known beforehand. lacking:
-    (N,) relative variance of the function around its model (`lack_of_fit`), which the whole may be off by.
+    The first K rows are the coefficients; then, for each parameter, the coefficients times the deviations of their
+    exponents; then, for each parameter, the curvature of the whole. points: (C, m); values: (N, C), fitted; variance:
+    (N,) relative, of one value. Rows of coefficients that are 0 are 0. doubt: expected size of deviations, relative to
+    a form without prior knowledge. lacking: (N,) relative variance of the function around its model (`lack_of_fit`).
     """
     logs, centre = log_points(points)
     width, parameters = best.shape[1], len(logs)
@@ -65,7 +64,7 @@ def joint_covariance(
     trace = np.trace(normal, axis1=1, axis2=2)[:, None]
     ridge = np.where((best != 0) & (trace > 0), RIDGE * trace, 1.0)
     inverse = np.linalg.inv(normal + ridge[:, :, None] * np.eye(width))
-    along = inverse @ between  # what coefficients take of the deviations, (N, K, D)
+    along = inverse @ between  # the part of the deviations that coefficients take, (N, K, D)
     alone = (gram[:, width:, width:] - between.transpose(0, 2, 1) @ along) * deviations[:, None] * deviations
     rest = (seen[:, width:] - (seen[:, None, :width] @ along)[:, 0]) * deviations
     unknown = parameters * ((best != 0).sum(axis=1) + 1)
@@ -81,10 +80,10 @@ def joint_covariance(
 
 
 def loosened(model: Model, parameter: str, deviation: float) -> Model:
-    """Return a model whose values beyond the largest value of a parameter go on with an exponent that is not known.
+    """Return a model that continues beyond the largest value of a parameter with an uncertain exponent.
 
-    deviation: the standard deviation of what that exponent is more or less than the model has it, the same for all
-    parts. There is nothing more in doubt at the largest measured value itself. Exact models stay as they are.
+    deviation: the standard deviation of the difference from the model's exponent, equal for all parts. At the largest
+    measured value the uncertainty does not change. Exact models do not change.
     """
     index = model.parameters.index(parameter)
     largest = model.ranges[index][1] if model.ranges else 0.0
@@ -105,8 +104,8 @@ def loosened(model: Model, parameter: str, deviation: float) -> Model:
 def in_doublings(model: Model, parameter: str, largest: float) -> tuple[tuple[float, ...], ...]:
     """Return the covariance of a model of x = 2ⁿ for the same model with the parameter n.
 
-    What exponents of x deviate by, and how the model curves with ln x, is of n·ln 2. That is taken for the a·ln n + b
-    which touches it at the `largest` n: there and beyond the doubt is that of 2ⁿ, at much smaller n it is larger.
+    Deviations of exponents of x, and the curvature in ln x, depend on n·ln 2. This is replaced by its tangent a·ln n +
+    b at the `largest` n: there and beyond, the uncertainty is that of 2ⁿ; at much smaller n it is larger.
     """
     coefficients = np.array([model.constant, *(term.coefficient for term in model.terms)])
     width, parameters, index = len(coefficients), len(model.parameters), model.parameters.index(parameter)
@@ -128,7 +127,7 @@ def in_doublings(model: Model, parameter: str, largest: float) -> tuple[tuple[fl
 def given_the_others(covariance: FloatArray, kept: NDArray[np.int64]) -> FloatArray:
     """Return the covariance of the `kept` rows of a covariance (R, R) if the others do not deviate.
 
-    That is no part of it: what rows deviate together falls away with the others (a Schur complement).
+    This is not a submatrix, because correlated deviations are removed, too (a Schur complement).
     """
     others = np.setdiff1d(np.arange(len(covariance)), kept)
     between = covariance[np.ix_(kept, others)]
@@ -138,13 +137,13 @@ def given_the_others(covariance: FloatArray, kept: NDArray[np.int64]) -> FloatAr
 
 
 def _left_open(precision: FloatArray, seen: FloatArray, unknown: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-    """Return directions (N, D, D) of D deviations of size one, and their second moments (N, D) that values leave open.
+    """Return directions (N, D, D) of D deviations of size one, and their second moments (N, D) given the values.
 
-    precision: (N, D, D), of the deviations, from the values alone; seen: (N, D), it times what values make of them;
-    unknown: (N,) how many of the deviations there are, others are of coefficients that are 0. In each direction of the
-    deviations that values tell apart from the others they are 0 or not (a spike and a slab; Mitchell and Beauchamp,
-    Journal of the American Statistical Association 83, 1988). That all are 0 has the probability FORM_RIGHT beforehand
-    of three deviations, and of more of them one that falls with their root: parts of a form are right together.
+    precision: (N, D, D), of the deviations, from the values alone; seen: (N, D), precision times the estimate from the
+    values; unknown: (N,) number of deviations, the others belong to coefficients that are 0. In each direction that the
+    values determine, deviations are 0 or not (a spike and a slab; Mitchell and Beauchamp, Journal of the American
+    Statistical Association 83, 1988). The prior probability that all are 0 is FORM_RIGHT for three deviations, and
+    falls with the root of their number, because parts of a form are correct together.
     """
     known, directions = np.linalg.eigh(precision)
     known = 1.0 + np.maximum(known, 0.0)
@@ -155,7 +154,7 @@ def _left_open(precision: FloatArray, seen: FloatArray, unknown: NDArray[np.int6
 
 
 def _of_logarithms(moved: FloatArray, best: FloatArray, centre: FloatArray) -> FloatArray:
-    """Return what deviations change (N, P, D), for logarithms of parameters in place of those around `centre` (m,)."""
+    """Return the changes by deviations (N, P, D), for logarithms instead of logarithms around `centre` (m,)."""
     width, parameters = best.shape[1], len(centre)
     result = moved.copy()
     for parameter, at in enumerate(centre.tolist()):
@@ -167,16 +166,16 @@ def _of_logarithms(moved: FloatArray, best: FloatArray, centre: FloatArray) -> F
 
 
 def log_points(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the logarithms (m, C) of points (C, m) around their means, and these (m,); 0 for parameters with a 0."""
+    """Return the logarithms (m, C) of points (C, m) minus their means, and the means. 0 if a parameter has a 0."""
     logs = np.where((points > 0).all(axis=0), np.log(np.where(points > 0, points, 1.0)), 0.0)
     centre = logs.mean(axis=0)
     return (logs - centre).T, centre
 
 
 def open_parameters(points: FloatArray) -> list[int]:
-    """Return the parameters with a single value at points (C, m), and those that go together with others.
+    """Return the parameters with a single value at points (C, m), and those that are combinations of others.
 
-    A parameter that is 0 somewhere has no logarithm there: it counts from its smallest other value.
+    A parameter with a value 0 has no logarithm there: its smallest other value is used.
     """
     least = np.where(points > 0, points, np.inf).min(axis=0, initial=np.inf)
     offset = np.where((points > 0).all(axis=0) | np.isinf(least), 0.0, least)
@@ -198,9 +197,9 @@ def open_parameters(points: FloatArray) -> list[int]:
 def lack_of_fit(
     residual: FloatArray, repetitions: Repetitions, points: int, coefficients: NDArray[np.int64]
 ) -> FloatArray:
-    """Return the relative variance (N,) of the function around its model: of residuals beyond what repetitions explain.
+    """Return the relative variance (N,) of the function around its model, from residuals beyond repetitions.
 
-    Arguments as in `value_variance`. 0 where nothing is repeated: residuals are noise then, as far as anybody knows.
+    Arguments as in `value_variance`. It is 0 without repetitions, because residuals then count as noise.
     """
     open_points = np.maximum(points - coefficients, 0)
     noise = repetitions.scatter**2 / np.maximum(repetitions.count, 1.0)
@@ -219,10 +218,11 @@ def value_variance(
 ) -> FloatArray:
     """Return the relative variance (N,) of a value around its model, from residuals and repetitions.
 
-    residual: (N,) root mean square relative error of the fits at so many points, also (N,); coefficients: (N,) those
-    and the exponents that were chosen, each a degree of freedom. Where the residuals are larger than the repetitions
-    explain the form is wrong, or configurations differ by more than repetitions do, and the residuals count alone.
-    chosen: (N,) how many of `coefficients` are exponents, where a choice that leaves no freedom may be luck.
+    residual: (N,) root mean square relative error of the fits at this number of points, also (N,); coefficients: (N,)
+    number of coefficients and selected exponents, each a degree of freedom. If the residuals are larger than the
+    repetitions explain, the form is wrong or configurations differ by more than repetitions, and only the residuals
+    count. chosen: (N,) how many of `coefficients` are exponents, whose choice may be a coincidence without degrees of
+    freedom.
     """
     open_points = np.maximum(points - coefficients, 0)
     freedom = np.minimum(repetitions.freedom, 4.0 * points)
@@ -243,11 +243,11 @@ def value_variance(
 
 
 def _of_the_luckiest(squares: FloatArray, freedom: NDArray[np.int64], chosen: NDArray[np.int64] | int) -> FloatArray:
-    """Return the relative variance (N,) of values of which the best form leaves `squares` (N,) of relative errors.
+    """Return the relative variance (N,) of values if the best form leaves `squares` (N,) of relative errors.
 
-    Forms are of a library, so that exponents do not take whole degrees of freedom: of FORMS_PER_EXPONENT to the power
-    of `chosen` forms the best one has a residual below r with a probability of that times (r/σ) to the power of the
-    `freedom` (N,) that coefficients leave.
+    Exponents from a library take no whole degrees of freedom: of FORMS_PER_EXPONENT to the power of `chosen` forms, the
+    best has a residual below r with a probability of this number times (r/σ) to the power of the `freedom` (N,) that
+    coefficients leave.
     """
     left = np.maximum(freedom, 1)
     forms = FORMS_PER_EXPONENT ** (2.0 * chosen / left)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader must know of the doubt about a model, in words: misfit, forms as likely, open parameters."""
+"""Notes on the uncertainty of a model: misfit, other likely forms, parameters without determined effect."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Notes = list[tuple[str, ...]]
 
 
 def open_notes(names: Sequence[str], points: FloatArray, only: str | None = None) -> tuple[str, ...]:
-    """Return notes on the parameters that the points cannot distinguish, or have one value of.
+    """Return notes on the parameters that the points cannot distinguish, or that have one value.
 
-    only: the name of a parameter; then the note that the points have one value of it, if they have.
+    only: the name of a parameter; then the note that the points have one value of it, if this is so.
     """
     several = points.max(axis=0, initial=0.0) > points.min(axis=0, initial=np.inf)
     unknown = open_parameters(points)
@@ -34,7 +34,7 @@ def open_notes(names: Sequence[str], points: FloatArray, only: str | None = None
 
 
 def largest_misfit(noise: FloatArray) -> FloatArray:
-    """Return the relative errors (N,) beyond which a model misses the values, inf where `noise` is not known (NaN)."""
+    """Return the relative errors (N,) above which a model misses the values, inf if `noise` is not known (NaN)."""
     return np.where(np.isnan(noise), np.inf, np.maximum(MISFIT * noise, MISFIT_SAID))
 
 
@@ -55,9 +55,9 @@ def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) 
 
 
 def far_off(model: Model) -> Model:
-    """Return a model of counts with a note if it misses them, in place of that of another model that it was made of.
+    """Return a model of counts with a note if it misses them, instead of the note of the model from which it was made.
 
-    It may miss counts that depend on chance, as repetitions say, by more than others.
+    Counts that depend on random data, according to repetitions, may be missed by more.
     """
     if model.quality is None:
         return model
@@ -69,10 +69,10 @@ def far_off(model: Model) -> Model:
 
 
 def split_notes(others: Callable[[int], list[Alternative]], shares: FloatArray, far: FloatArray) -> Notes:
-    """Return for each model the form that is nearly as likely and predicts otherwise, if there is one.
+    """Return for each model the form that is nearly as likely and has a different prediction, if there is one.
 
-    others: the other hypotheses of a call path; shares: (N, P) posterior weights, the model first; far: (N, P) what
-    these hypotheses predict one step out.
+    others: the other hypotheses of a call path; shares: (N, P) posterior weights, the model first; far: (N, P)
+    predictions of these hypotheses one step out.
     """
     notes: Notes = [()] * len(shares)
     if shares.shape[1] < 2:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stays open of fitted models, in the arrays of a batch until somebody asks: alternatives and covariance."""
+"""The uncertainty of fitted models, kept in the arrays of a batch until its first use: alternatives and covariance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..model import Alternative, Deferred, Factor, Term
 
 
 class Products(dict[int, tuple[Factor, ...]]):
-    """The products of hypotheses by numbers of their own, 0 for none; all models of a batch share them."""
+    """The products of hypotheses by an index, 0 for none, common to all models of a batch."""
 
     def __init__(self, names: Sequence[str], tables: Tables) -> None:
         super().__init__({0: ()})
@@ -24,14 +24,14 @@ class Products(dict[int, tuple[Factor, ...]]):
         ]
 
     def numbers(self, specification: Specification, real: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the numbers of products (..., m), 0 for those that are not `real` (...)."""
+        """Return the indices of products (..., m), 0 for those that are not `real` (...)."""
         result = np.zeros(specification.shape[:-1], dtype=np.int64)
         for index, factors in enumerate(self.factors):
             result = result * (len(factors) + 1) + specification[..., index] + 1
         return np.where(real, result, 0)
 
     def __missing__(self, number: int) -> tuple[Factor, ...]:
-        """Make a product that nobody has asked for yet."""
+        """Create a product at its first use."""
         rest, found = number, []
         for factors in reversed(self.factors):
             rest, place = divmod(rest, len(factors) + 1)
@@ -46,7 +46,7 @@ class Products(dict[int, tuple[Factor, ...]]):
 
 
 class Posterior:
-    """The hypotheses of N call paths that are kept, that of the model first, and what may hide beside the models."""
+    """The kept hypotheses of N call paths, the model first, and the hidden terms of the models."""
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class Posterior:
         shares: FloatArray,
         hidden: Hidden,
     ) -> None:
-        """Take hypotheses (N, P, K, m) with coefficients (N, P, 1 + K), of which `real` (N, P, K) products are terms.
+        """Store hypotheses (N, P, K, m) with coefficients (N, P, 1 + K), of which `real` (N, P, K) products are terms.
 
-        shares: (N, P) posterior weights, 0 of those that are not kept.
+        shares: (N, P) posterior weights, 0 for hypotheses that are not kept.
         """
         self.products, self.hidden = products, hidden
         path, rank = np.nonzero(shares[:, 1:])
@@ -72,7 +72,7 @@ class Posterior:
         self.forms = [(constant, products.terms(numbers, sizes)) for numbers, (constant, *sizes) in rows]
 
     def others(self, path: int) -> list[Alternative]:
-        """Return the hypotheses of a call path beside that of the model, with their weights."""
+        """Return the hypotheses of a call path other than the model, with their weights."""
         own = slice(self.bounds[path], self.bounds[path + 1])
         rows = self.shares[own].tolist(), self.numbers[own].tolist(), self.coefficients[own].tolist()
         return [
@@ -81,11 +81,11 @@ class Posterior:
         ]
 
     def alternatives(self, path: int) -> tuple[Alternative, ...]:
-        """Return all alternatives of the model of a call path: other hypotheses, and terms that may hide beside it."""
+        """Return all alternatives of the model of a call path: other hypotheses, and hidden terms."""
         return self.hidden.alternatives(path, *self.forms[path], self.others(path))
 
     def deferred(self) -> list[Sequence[Alternative]]:
-        """Return the alternatives of all models, to be made when they are asked for."""
+        """Return the alternatives of all models, to be computed at their first use."""
         some = np.diff(self.bounds) + np.diff(self.hidden.bounds) > 0
         return [Deferred(self.alternatives, path) if any_ else () for path, any_ in enumerate(some.tolist())]
 
@@ -94,14 +94,14 @@ class Covariances:
     """The covariances (N, R, R) of the models of N call paths (`Model.covariance`)."""
 
     def __init__(self, matrices: FloatArray, real: NDArray[np.bool_], parameters: int) -> None:
-        """Take those of so many parameters; real: (N, K) which products are terms, others leave out their rows."""
+        """Store covariances for this number of parameters. real: (N, K) which products are terms."""
         self.matrices, self.parameters = matrices, parameters
         patterns, which = np.unique(real, axis=0, return_inverse=True)
         self.which: list[int] = which.reshape(-1).tolist()
         self.places = [self._places(pattern) for pattern in patterns]
 
     def _places(self, real: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return the places (R', R') of a matrix that stay, as numbers in it row by row."""
+        """Return the places (R', R') of a matrix that are kept, as flat indices."""
         size = self.matrices.shape[1]
         block = np.concatenate([[True], real])
         blocks = np.tile(block, (size - self.parameters) // block.size)
@@ -114,5 +114,5 @@ class Covariances:
         return tuple(map(tuple, self.matrices[path].take(self.places[self.which[path]]).tolist()))
 
     def deferred(self) -> list[Sequence[tuple[float, ...]]]:
-        """Return the covariances of all models, to be made when they are asked for."""
+        """Return the covariances of all models, to be computed at their first use."""
         return [Deferred(self.rows, path) for path in range(len(self.matrices))]
