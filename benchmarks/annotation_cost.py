@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a region of quipu/region.h costs: nanoseconds for its begin and end together.
+"""Measure the overhead of a region of quipu/region.h: nanoseconds for its begin and end together.
 
     make bench-annotation_cost
 
-Three builds of one loop that does almost nothing: by gcc without Quipu, by quipu-cc, and by quipu-fc with the module
-for Fortran. Each runs with the regions and without them, not measured, several times in turn; of each the quickest run
-counts, and the difference per iteration is the cost. The last line is one JSON object: `annotation_ns`, the largest of
-the three; `unmeasured_ns`, each of them; `measured_ns`, the cost in the build of quipu-cc while Quipu measures, with
-`--counts` and with times.
+One short loop is built in three ways: by gcc without Quipu, by quipu-cc, and by quipu-fc with the module for Fortran.
+Each build runs with and without the regions, not measured, several times alternately. The result is the difference per
+iteration between the fastest runs.
+
+The last line is one JSON object: `annotation_ns`, the largest of the three; `unmeasured_ns`, each of them;
+`measured_ns`, the overhead in the build of quipu-cc while Quipu measures, with `--counts` and with times.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def results() -> dict[str, object]:
 
 
 def built(folder: Path) -> dict[str, tuple[Path, Path]]:
-    """Build the programs: by name the one with regions and the one without."""
+    """Build the programs; return by name the program with regions and the program without."""
     api = native_folders()[0] / "api"
     (folder / "loop.c").write_text(C_SOURCE)
     fortran = {"BEGIN": "call quipu_region_begin('region')", "END": "call quipu_region_end('region')"}
@@ -106,14 +107,14 @@ def built(folder: Path) -> dict[str, tuple[Path, Path]]:
 
 
 def cost(annotated: Path, plain: Path, iterations: int, launcher: tuple[str | Path, ...] = ()) -> float:
-    """Return how many nanoseconds an iteration takes longer with regions."""
+    """Return the difference in nanoseconds per iteration with and without regions."""
     pairs = [(loop(annotated, iterations, launcher), loop(plain, iterations, ())) for _ in range(ROUNDS)]
     quickest = [min(times) for times in zip(*pairs, strict=True)]
     return round(quickest[0] - quickest[1], 3)
 
 
 def loop(program: Path, iterations: int, launcher: tuple[str | Path, ...]) -> float:
-    """Return the nanoseconds of an iteration, as the program says."""
+    """Return the nanoseconds per iteration that the program prints."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("QUIPU_")}
     words = [str(word) for word in (*launcher, *(["--"] if launcher else []), program, iterations)]
     done = subprocess.run(words, env=environment, cwd=program.parent, capture_output=True, text=True, check=True)

@@ -46,7 +46,7 @@ MODELERS = ("quipu", "paper", "analytical", "empirical", "extrap")
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What Extra-P is asked: values (N, C, R) of points (C, m), to be predicted at targets (T, m)."""
+    """The input of Extra-P: values (N, C, R) of points (C, m), to be predicted at targets (T, m)."""
 
     name: str
     parameters: tuple[str, ...]
@@ -56,7 +56,7 @@ class Question:
 
 
 def extrap_total(few: Experiment, many: Experiment) -> list[float]:
-    """Return the sum over call paths of what Extra-P predicts of their time."""
+    """Return the sum over call paths of Extra-P's predictions of their time."""
     inside = ~few.tree.start_and_end
     values = np.nan_to_num(few.values["time"][inside])
     varying = [at for at in range(len(few.parameters)) if np.unique(few.points[:, at]).size > 1]
@@ -72,7 +72,7 @@ def extrap_total(few: Experiment, many: Experiment) -> list[float]:
 
 
 def errors(few_folder: Path, many_folder: Path, with_extrap: bool, machine: Machine | None = None) -> dict[str, float]:
-    """Return the mean relative error of every modeler. machine: what quipu is told of it."""
+    """Return the mean relative error of every modeler. machine: the machine description for Quipu."""
     few, many = load_experiment(few_folder), load_experiment(many_folder)
     times = np.array(list(totals(few).values()))
     column = {name: few.points[:, at] for at, name in enumerate(few.parameters)}
@@ -97,7 +97,7 @@ def errors(few_folder: Path, many_folder: Path, with_extrap: bool, machine: Mach
 
 
 def scatter(folder: Path) -> float:
-    """Return the difference of the quartiles of the whole time over repetitions, as a part of the lower one."""
+    """Return the difference of the quartiles of the total time over repetitions, relative to the lower quartile."""
     many = load_experiment(folder)
     low, high = np.nanquantile(np.nansum(many.values["time"][~many.tree.start_and_end], axis=0)[0], (0.25, 0.75))
     return float(high / low - 1)
@@ -127,7 +127,7 @@ def mean_errors(found: Sequence[dict[str, float]]) -> dict[str, float]:
 
 
 def is_best(found: dict[str, float]) -> bool:
-    """Whether no other modeler has a smaller error."""
+    """Return whether no other modeler has a smaller error."""
     return found["quipu"] <= min(found[name] for name in MODELERS[1:] if name in found)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the accuracy of kernel models is measured on: the examples, strongly scaled in simulation, and natively larger.
+"""Runs for the accuracy of kernel models: the examples, strongly scaled in simulation, and natively larger.
 
-Every configuration is one archive of `quipu run`; what is in the folder already is not run again.
+Every configuration is one archive of `quipu run`; existing archives are kept.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ from quipu.modeling.process_grid import prime_factors_in_turn
 from simulated_time import build, run
 
 FEW, MANY = (4, 8, 16), (64, 128)
-"""Ranks that models are made from, and those that they predict."""
+"""Numbers of ranks for models, and numbers of ranks that are predicted."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of a rank that models are made from, one whose problem is 8 times that of the largest, and what follows
-    them on the command line.
-    """
+    """Sizes of a rank for models, a size with 8 times the largest problem, and further arguments."""
 
     small: tuple[int, ...]
     large: int
@@ -51,7 +49,7 @@ class Program:
     repetitions: int = 20
 
     def simulated(self, ranks: int) -> list[str]:
-        """Return the command of one of so many ranks that share `total`."""
+        """Return the command of one of this number of ranks that share `total`."""
         if self.name in ("heat", "wavefront"):
             grid = prime_factors_in_turn(ranks, 3)
             block = "x".join(str(extent // parts) for extent, parts in zip(self.total, grid, strict=True))
@@ -66,7 +64,7 @@ class Program:
         return [*start, str(size), *further]
 
     def elements(self, size: int, ranks: int) -> int:
-        """Return the problem size D in elements: cells, rows, zones or keys of all ranks together."""
+        """Return the problem size D in elements: cells, rows, zones or keys over all ranks."""
         if self.name == "samplesort":
             return size * ranks
         return size**2 if self.name == "jacobi_py" else size**3 * ranks
@@ -101,7 +99,7 @@ PROGRAMS = (
 
 @dataclass(frozen=True)
 class SimulatedAs:
-    """compute: "effort" (times a file of rates) or "measured" (what it takes here now)."""
+    """compute: "effort" (times rates of a file) or "measured" (real time on this machine)."""
 
     compute: str
 
@@ -140,7 +138,7 @@ def measure(
     options: Sequence[str] = (),
     **variables: str,
 ) -> None:
-    """Run a configuration until it has so many complete repetitions."""
+    """Run a configuration until it has this number of complete repetitions."""
     done = 0
     if runs.is_dir():
         found, _ = scan_runs(runs)
@@ -168,10 +166,10 @@ def strong(program: Program, folder: Path, how: SimulatedAs) -> tuple[Path, Path
 def larger(
     program: Program, sizes: Sizes, name: str, folder: Path, before: Sequence[str], variables: dict[str, str]
 ) -> tuple[Path, Path]:
-    """Run small problems and one that is 8 times larger natively on one rank; return the folders of both.
+    """Run small problems and one that is 8 times larger natively on one rank; return both folders. name: of these runs.
 
-    name: of these runs. Sizes take turns, so that all of them meet the machine in the same states. Distances of reuse
-    are counted of the small ones, once.
+    Sizes alternate, so that the machine is in the same state for all. Reuse distances of the small problems are counted
+    once.
     """
     place = prepared(program, folder, simulated=False)
     small, large = folder / f"{program.name}.{name}.small", folder / f"{program.name}.{name}.large"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Artificial noise on measured times, to see what it does to models (de Morais et al., section V-A, artificial noise).
+"""Add artificial noise to measured times, to test models (de Morais et al., section V-A, artificial noise).
 
 A time y becomes y + η with η = intensity · y · X, where X is drawn from one of the patterns of the paper and clipped to
-[0, 1]: noise is additive and never negative.
+[0, 1]. Noise is therefore never negative.
 """
 
 from __future__ import annotations

@@ -36,12 +36,12 @@ from quipu.modeling.rate_fit import typical
 from simulated_time import real_time, run
 
 FRACTIONS = (1 / 4096, 1 / 16, 1 / 4, 1, 2)
-"""Of the last-level cache: sizes that models are made from."""
+"""Sizes for models, relative to the last-level cache."""
 TARGETS = (4, 16)
 
 
 def annotated(file: Path) -> dict[str, list[int]]:
-    """Return the self cost of functions as callgrind_annotate prints it, callers added up."""
+    """Return the self cost of functions that callgrind_annotate prints, summed over callers."""
     command = ["callgrind_annotate", "--threshold=100", "--show-percs=no", str(file)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     result: dict[str, list[int]] = {}
@@ -56,7 +56,7 @@ def annotated(file: Path) -> dict[str, list[int]]:
 
 
 def exactness(program: Path, folder: Path, runs: Path) -> dict[str, Any]:
-    """Compare what is attributed to call paths with callgrind_annotate, of one file."""
+    """Compare the cost of call paths with callgrind_annotate, for one file."""
     raw = folder / "raw"
     raw.mkdir(exist_ok=True)
     for old in raw.glob(f"{PREFIX}*"):

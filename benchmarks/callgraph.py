@@ -101,7 +101,7 @@ def generate(folder: Path, functions: int, rng: random.Random) -> list[Path]:
 
 
 def build(folder: Path, files: list[Path]) -> None:
-    """Compile all files and link them, without optimization: the graph is that of the source in any case."""
+    """Compile all files and link them, without optimization, which does not change the graph."""
     jobs = os.cpu_count() or 1
     commands = [[native_file("quipu-c++"), "-O0", "-g1", "-c", *files[at::jobs]] for at in range(jobs)]
     running = [subprocess.Popen([str(word) for word in command], cwd=folder) for command in commands]
@@ -113,7 +113,7 @@ def build(folder: Path, files: list[Path]) -> None:
 
 
 def processor(whose: int) -> float:
-    """Return the processor seconds of this process, or of those that it waited for."""
+    """Return the processor seconds of this process, or of its finished children."""
     usage = resource.getrusage(whose)
     return usage.ru_utime + usage.ru_stime
 

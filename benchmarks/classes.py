@@ -58,7 +58,7 @@ PROCESSES, RANKS, ROUNDS = 64, 16, 9
 
 @dataclass(frozen=True)
 class Measured:
-    """A program, the same without classes, and its archive."""
+    """A program, the program without classes, and its archive."""
 
     name: str
     program: Path
@@ -67,7 +67,7 @@ class Measured:
 
 
 def without_classes(program: Path) -> Path:
-    """Write the program without classes beside it; both have the same sections, packed by the same code."""
+    """Write the program without classes next to it; the same code packs both."""
     blocks = texts(program, SECTION)
     target = program.with_name(program.name + ".without")
     _pack(program, program, blocks)
@@ -76,7 +76,7 @@ def without_classes(program: Path) -> Path:
 
 
 def _stripped(block: bytes) -> bytes:
-    """Return a text of facts without what is there for classes only: the entries of inlined code, and some members."""
+    """Return the facts without members that only classes need, and without entries of inlined code."""
     lines = []
     for line in block.splitlines():
         entry = json.loads(line)
@@ -87,7 +87,7 @@ def _stripped(block: bytes) -> bytes:
 
 
 def _pack(program: Path, target: Path, blocks: list[bytes]) -> None:
-    """Copy a program with other texts of facts."""
+    """Copy a program with changed facts."""
     facts = target.with_name(target.name + ".facts")
     packed = [zlib.compress(block) for block in blocks]
     sizes = zip(packed, blocks, strict=True)
@@ -208,7 +208,7 @@ def raw_folder(folder: Path, is_mpi: bool) -> tuple[Path, Path]:
 
 
 def merge(raw: Path, folder: Path, ranks: int) -> tuple[float, RunArchive]:
-    """Merge once; return its processor time (s) and the archive."""
+    """Merge once; return the processor time in seconds and the archive."""
     begin = time.process_time()
     archive = merge_run(raw, folder, RunMetadata({"p": ranks}, exit_code=0), keep_raw=True)
     return time.process_time() - begin, archive
@@ -230,7 +230,7 @@ def peak_memory(raw: Path, folder: Path, ranks: int) -> int:
 
 
 def merges(folder: Path, is_mpi: bool) -> dict[str, float]:
-    """Return what merges with and without classes take: the program is there, or the same without classes."""
+    """Return the costs of merges with and without classes."""
     ranks = RANKS if is_mpi else PROCESSES
     program, raw = raw_folder(folder, is_mpi)
     whole = program.with_name("whole")
@@ -242,7 +242,7 @@ def merges(folder: Path, is_mpi: bool) -> dict[str, float]:
     seconds: dict[bool, list[float]] = {True: [], False: []}
     memory: dict[bool, list[int]] = {True: [], False: []}
     facts: dict[str, float] = {}
-    for number in range(-1, ROUNDS):  # the first one loads libraries
+    for number in range(-1, ROUNDS):  # the first merge loads libraries
         for classes in (True, False) if number % 2 else (False, True):
             program.unlink()
             shutil.copy2(whole if classes else stripped, program)
@@ -274,7 +274,7 @@ def archive_sizes(archive: Path) -> dict[str, float]:
 
 
 def row(program: Measured) -> dict[str, float | bool]:
-    """Return sizes (bytes) and what is loaded of a program."""
+    """Return the sizes (bytes) and the loaded sections of a program."""
     sizes = program.program.stat().st_size, program.without.stat().st_size
     return {
         "binary": sizes[0],

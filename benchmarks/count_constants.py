@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numeric constants of the engine for counts, each halved and doubled: what they change.
+"""Halve and double each numeric constant of the laws of counts, and measure the effect.
 
     make bench-count_constants
     make bench-count_constants ARGS='--constants _EACH,_SHARE life snap'
 
-The constants are all numbers that modules of modeling/counts/ define. Programs of benchmarks/data/programs/ are
-modeled from few ranks and with count-only runs, and predicted at their targets, with each constant at half and at
-twice its value. A line per constant: `within1`, the share of call paths within 1 %, `inside` of the 90 % interval, and
-`score` of the interval (0 is perfect), means over programs and metrics. Without names, the programs are PROGRAMS.
+The constants are all numbers that modules of modeling/counts/ define. Programs of benchmarks/data/programs/ are modeled
+from few ranks and with count-only runs, and predicted at their targets, with each constant at half and at twice its
+value. Each line shows one constant: `within1`, the share of call paths within 1 %; `inside`, the share inside the 90 %
+interval; and the `score` of the interval (0 is perfect), as means over programs and metrics. Without names, the
+programs are PROGRAMS.
 
-The last line is one JSON object: `constants`, how many there are; `used`, how many change a figure; `base` and
-`changed`, the figures.
+The last line is one JSON object: `constants`, their number; `used`, how many change a figure; `base` and `changed`, the
+figures.
 """
 
 from __future__ import annotations
@@ -34,18 +35,18 @@ from quipu.modeling import counts
 from quipu.modeling.experiment import Experiment
 
 PROGRAMS = ["halo3d26", "prk_DGEMM", "prk_Reduce", "prk_Synch_global", "snap", "sweep3d", "tealeaf"]
-"""Programs that are put aside, and take some seconds."""
+"""Programs that are put aside and take a few seconds."""
 FIGURES = ("within1", "inside", "score")
 
 
 def modules() -> list[ModuleType]:
-    """Return the modules of the engine."""
+    """Return the modules of modeling/counts/."""
     folder = Path(str(counts.__file__)).parent
     return [importlib.import_module(f"{counts.__name__}.{file.stem}") for file in sorted(folder.glob("[a-z]*.py"))]
 
 
 def constants() -> Iterator[tuple[ModuleType, str, float]]:
-    """Yield all numbers that modules define, but seeds of random numbers."""
+    """Yield all numbers that modules define, except seeds of random numbers."""
     for module in modules():
         for statement in ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8")).body:
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
@@ -56,7 +57,7 @@ def constants() -> Iterator[tuple[ModuleType, str, float]]:
 
 
 def set_everywhere(module: ModuleType, name: str, value: float) -> None:
-    """Give a constant another value, also where it was imported."""
+    """Set a constant, also in modules that imported it."""
     old = getattr(module, name)
     for other in modules():
         if other is module or (getattr(other, name, None) == old and not _defines(other, name)):

@@ -86,11 +86,11 @@ int main(int argc, char **argv) {
 
 @dataclass(frozen=True)
 class Planted:
-    """A program: its functions, the body of its steps, and what was planted.
+    """A program: its functions, the body of its steps, and the planted delay.
 
-    region, rank: the first root cause; rank -1: all ranks in turn. operation: where others wait for it, "" if that is
-    not to be told. factors: planted efficiencies. slow: the rank whose host is slower, and by which factor. threads: it
-    is native, with so many.
+    region, rank: the first root cause; rank -1: all ranks in turn. operation: where the others wait, "" if this is not
+    checked. factors: planted efficiencies. slow: the rank with the slower host, and the factor. threads: the program is
+    native, with this number of threads.
     """
 
     kind: str
@@ -139,7 +139,7 @@ def slow(dice: random.Random, p: int) -> Planted:
 
 
 def pipeline(dice: random.Random, p: int) -> Planted:
-    """Items go through the ranks, one of which needs longer for its stage."""
+    """Items pass through the ranks; one rank needs longer for its stage."""
     rank, work = dice.randrange(p), dice.randrange(50_000, 100_000)
     extra = work * dice.randrange(4, 12) // 8
     body = f"""static char item[100000];
@@ -162,7 +162,7 @@ def master(dice: random.Random, p: int) -> Planted:
 
 
 def broadcast(dice: random.Random, p: int) -> Planted:
-    """The root of a broadcast sorts before it; a small imbalance has another end."""
+    """The root of a broadcast sorts first; a small imbalance ends elsewhere."""
     root, other = dice.sample(range(p), 2)
     work, keys = dice.randrange(100_000, 300_000), dice.randrange(50_000, 200_000)
     body = f"""if (rank == {root}) sort_keys({keys}); static char data[10000];
@@ -173,8 +173,8 @@ def broadcast(dice: random.Random, p: int) -> Planted:
 
 
 def openmp(dice: random.Random, p: int) -> Planted:
-    """One item of a loop with a dynamic schedule is as long as all others together; the last one to start."""
-    item = dice.randrange(3_000_000, 6_000_000)  # long enough for the scheduler of the machine
+    """One item of a loop with a dynamic schedule is as long as all others together, and starts last."""
+    item = dice.randrange(3_000_000, 6_000_000)  # long compared with the scheduling of the operating system
     body = f"""
         #pragma omp parallel for schedule(dynamic) num_threads(2)
         for (int i = 0; i < 4; i++) {{ if (i == 3) long_item({3 * item}); else short_item({item}); }}
@@ -208,7 +208,7 @@ def halo(dice: random.Random, p: int) -> Planted:
 
 
 def gather(dice: random.Random, p: int) -> Planted:
-    """The root collects, and waits for a leaf that is late; then the root works while the others wait, for less."""
+    """The root waits for a late leaf; later all others wait for the root, for less time."""
     rank, work = dice.randrange(1, p), dice.randrange(100_000, 300_000)
     late = work * dice.randrange(2 * p, 4 * p) // 4
     body = f"""even_work({work}); if (rank == {rank}) late_leaf({late}); static int all[64];
@@ -242,7 +242,7 @@ def phases(dice: random.Random, p: int) -> Planted:
 
 
 def again(dice: random.Random, p: int) -> Planted:
-    """The same rank is late twice: in one function before the one operation, in another one before the other."""
+    """The same rank is late twice: in one function before one operation, in another one before another."""
     rank, work = dice.randrange(p), dice.randrange(100_000, 300_000)
     more, less = work * dice.randrange(6, 9) // 8, work * dice.randrange(2, 5) // 8
     body = f"""assemble({work} + (rank == {rank} ? {more} : 0)); MPI_Barrier(MPI_COMM_WORLD);
@@ -252,7 +252,7 @@ def again(dice: random.Random, p: int) -> Planted:
 
 
 def turns(dice: random.Random, p: int) -> Planted:
-    """Another rank has more in each step, all ranks the same in the end."""
+    """A different rank has more work in each step; the totals are equal."""
     work = dice.randrange(100_000, 300_000)
     body = f"""work({work} + (step % p == rank ? {work * dice.randrange(3, 9) // 8} : 0)); MPI_Barrier(MPI_COMM_WORLD);
         even_work({work}); {ALL_REDUCE}"""
@@ -260,7 +260,7 @@ def turns(dice: random.Random, p: int) -> Planted:
 
 
 def columns(dice: random.Random, p: int) -> Planted:
-    """One function before operations of rows and of columns of a grid of 2 × p/2 ranks, whose totals are the same."""
+    """One function before operations of rows and of columns of a grid of 2 × p/2 ranks; the totals are equal."""
     rank, work = dice.randrange(p), dice.randrange(100_000, 300_000)
     more = work * dice.randrange(3, 9) // 8
     body = f"""static MPI_Comm row, column; static double sum;
@@ -277,7 +277,7 @@ def columns(dice: random.Random, p: int) -> Planted:
 
 
 def rows(dice: random.Random, p: int) -> Planted:
-    """Rows of a triangle in a loop with a static schedule, and as much even work."""
+    """Rows of a triangle in a loop with a static schedule, and as much balanced work."""
     row = dice.randrange(40_000, 80_000)
     body = f"""
         #pragma omp parallel for schedule(static) num_threads(2)
@@ -286,7 +286,7 @@ def rows(dice: random.Random, p: int) -> Planted:
 
 
 def collected(dice: random.Random, p: int) -> Planted:
-    """One function before a reduction to a root, which waits for a leaf, and before a barrier; totals are the same."""
+    """One function before a reduction to a root, which waits for a leaf, and before a barrier; totals are equal."""
     root, leaf = dice.sample(range(p), 2)
     work = dice.randrange(100_000, 300_000)
     more = work * dice.randrange(3, 9) // 8
@@ -308,7 +308,7 @@ def guided(dice: random.Random, p: int) -> Planted:
 
 
 def tasks(dice: random.Random, p: int) -> Planted:
-    """The task that is created last is longer than all others together, whichever thread takes it first."""
+    """The task that is created last is longer than all others together, on any thread."""
     task = dice.randrange(300_000, 900_000)
     body = f"""
         #pragma omp parallel num_threads(2)
@@ -336,7 +336,7 @@ def nested(dice: random.Random, p: int) -> Planted:
 
 
 def sections(dice: random.Random, p: int) -> Planted:
-    """One section is longer than the other; both threads do the same before, in one region with them."""
+    """One section is longer than the other; both threads do the same work before, in the same region."""
     work = dice.randrange(300_000, 900_000)
     body = f"""
         #pragma omp parallel num_threads(2)
@@ -355,7 +355,7 @@ def sections(dice: random.Random, p: int) -> Planted:
 
 
 PREDICTED: tuple[Callable[[random.Random, int], Planted], ...] = (serial, linear, master, broadcast, gather)
-"""Kinds whose delays are the same for any number of ranks, from two on."""
+"""Kinds whose delays are the same for any number of ranks of at least two."""
 MEASURED, TARGET = (2, 4, 8, 16), 128
 KINDS: tuple[Callable[[random.Random, int], Planted], ...] = (
     *(serial, linear, slow, pipeline, master, broadcast, openmp),
@@ -386,7 +386,7 @@ def platform(planted: Planted) -> str:
 
 
 def build(planted: Planted, folder: Path) -> None:
-    """Write and build a program, and all that its runs need."""
+    """Write and build a program, and the files that its runs need."""
     folder.mkdir()
     (folder / "app.c").write_text(planted.source)
     rates = Rates(("instructions",), PathRates((), (RATE,), 1.0, 0.0, 1, "all"))
@@ -396,7 +396,7 @@ def build(planted: Planted, folder: Path) -> None:
 
 
 def run(planted: Planted, folder: Path, runs: str = "runs") -> None:
-    """Run a program, simulated by effort unless it has threads."""
+    """Run a program: simulated by effort, or natively if it has threads."""
     ranks = str(planted.p)
     command, how = ["mpirun", "-n", ranks, "./app"], ["--mpi-wait", "all"]
     if not planted.threads:
@@ -420,7 +420,7 @@ def measured(planted: Planted, folder: Path) -> RunTimes:
 
 
 def predicted(planted: Planted, folder: Path) -> float:
-    """Return the relative error of the waiting that is predicted at eight times the ranks, against simulation."""
+    """Return the relative error of the waiting predicted at eight times the ranks, compared with simulation."""
     build(planted, folder)
     for p in MEASURED:
         run(replace(planted, p=p), folder)
@@ -454,14 +454,14 @@ int main(int argc, char **argv) {
 
 
 def many_paths(count: int) -> str:
-    """Return a tree of functions with so many call paths, of which one call executes all."""
+    """Return a tree of functions with this number of call paths, all executed by one call."""
     names = [f"static void __attribute__((noinline)) leaf{number}(long n) {{ turn(n); }}" for number in range(count)]
     calls = " ".join(f"leaf{number}(n);" for number in range(count))
     return "\n".join([*names, f"static void __attribute__((noinline)) all_paths(long n) {{ {calls} }}"])
 
 
 def overhead(folder: Path, rounds: int) -> dict[str, float]:
-    """Return by program: its time with probes over that without, both measured; the best of so many runs in turns."""
+    """Return by program the ratio of its times with and without probes, both measured; the best of alternate runs."""
     work = "static void __attribute__((noinline)) work(long n) { turn(n); }"
     programs = {
         "every 2 ms": (work, f"work(1000000); {ALL_REDUCE}", 400),
@@ -503,10 +503,10 @@ def _seconds(folder: Path, mode: str) -> float:
 
 
 def first_cause(causes: RootCauses, times: RunTimes, planted: Planted) -> tuple[int, int]:
-    """Return the first root cause, a call path and a rank, -1 without any.
+    """Return the first root cause: a call path and a rank, -1 without any.
 
-    Of a program with a planted operation it must be the first one of that operation, too: ranks that wait elsewhere
-    because others waited there wait for the same cause. If all ranks are late in turn, it is that of all of them.
+    For a program with a planted operation, it must also be the first cause of this operation: ranks that wait elsewhere
+    because others waited there have the same cause. If all ranks are late in turn, the cause refers to all of them.
     """
     found = _first((charge for cause in causes.causes for charge in cause.charges), planted)
     if planted.operation:
@@ -517,7 +517,7 @@ def first_cause(causes: RootCauses, times: RunTimes, planted: Planted) -> tuple[
 
 
 def _first(charges: Iterable[Charge], planted: Planted) -> tuple[int, int]:
-    """Return the call path and the rank that were waited for most; threads that did not run are no cause."""
+    """Return the call path and the rank that caused most waiting, without threads that did not run."""
     charged: dict[tuple[int, int], float] = {(-1, -1): 0.0}
     for charge in charges:
         key = charge.path, -1 if planted.rank < 0 else charge.rank
@@ -526,7 +526,7 @@ def _first(charges: Iterable[Charge], planted: Planted) -> tuple[int, int]:
 
 
 def told_error(causes: RootCauses, times: RunTimes) -> float:
-    """Return how far what ranks found out during the run is from the waiting in collective operations."""
+    """Return the relative difference between attributed and measured waiting in collective operations."""
     waited = sum(cause.waiting for cause in causes.causes if times.collective[cause.path])
     told = 0.0
     if times.delays is not None:
@@ -535,14 +535,14 @@ def told_error(causes: RootCauses, times: RunTimes) -> float:
 
 
 def is_right(planted: Planted, times: RunTimes, path: int, rank: int) -> bool:
-    """Return whether a call path, -1 without one, and a rank are the planted cause."""
+    """Return whether a call path (-1: none) and a rank are the planted cause."""
     names = [times.tree.name(step) for step in times.tree.ancestry(path)] if path >= 0 else []
     return planted.region in names and planted.rank == rank
 
 
 @dataclass
 class Scores:
-    """What programs showed: whether the planted cause was found, by kind, and errors of each program."""
+    """Results of programs: whether the planted cause was found, by kind, and errors of each program."""
 
     runs: list[tuple[Planted, RunTimes]] = field(default_factory=list)
     found: dict[str, list[bool]] = field(default_factory=dict)
@@ -553,7 +553,7 @@ class Scores:
     factors: list[float] = field(default_factory=list)
 
     def add(self, planted: Planted, folder: Path) -> None:
-        """Run a program and say what it showed."""
+        """Run a program and record its results."""
         times = measured(planted, folder)
         causes = root_causes(times)
         assert causes is not None
@@ -594,11 +594,11 @@ class Scores:
 
 
 CONSTANTS = ("NEAR", "_MOST_LATE", "_BY_WORK")
-"""Of modeling/root_causes.py."""
+"""Constants of modeling/root_causes.py."""
 
 
 def with_constants(runs: Sequence[tuple[Planted, RunTimes]]) -> dict[str, dict[str, float]]:
-    """Return what root causes of runs are worth with each constant as it is, halved and doubled."""
+    """Return the quality of root causes with each constant unchanged, halved and doubled."""
     usual = {name: getattr(modeling, name) for name in CONSTANTS}
     result = {"as they are": _worth(runs)}
     for name, value in usual.items():
@@ -633,7 +633,7 @@ def _worth(runs: Sequence[tuple[Planted, RunTimes]]) -> dict[str, float]:
 
 
 def planted_programs(kinds: Sequence[Callable[[random.Random, int], Planted]], count: int, seed: int) -> list[Planted]:
-    """Return so many programs of these kinds."""
+    """Return this number of programs of these kinds."""
     dice = random.Random(seed)
     found = []
     for number in range(count):

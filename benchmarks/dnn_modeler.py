@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The adaptive, DNN-based modeler (Ritter et al., IPDPS 2021), after the paper and Extra-P's implementation.
 
-A network says for each parameter which exponents the mean of all lines along it has. The terms a, b that it gives are
-put together as a·b, a + b, a + a·b and b + a·b, least squares on relative errors gives the coefficients, and the least
-cross-validated error decides. Where repetitions hardly differ, the regression modeler is asked as well, with the same
-rule.
+For each parameter, a network classifies the exponents of the mean of all lines along it. Its terms a, b are combined as
+a·b, a + b, a + a·b and b + a·b; least squares on relative errors gives the coefficients, and the smallest
+cross-validated error selects. If repetitions hardly differ, the regression modeler also takes part, by the same rule.
 """
 
 from __future__ import annotations
@@ -25,7 +24,8 @@ from quipu.modeling.pmnf.fit.fitter import fit
 from quipu.modeling.pmnf.fit.weights import relative_weights
 from quipu.modeling.pmnf.model import Factor, Term
 
-# Below this range of repetitions regression is asked as well: twice the threshold of Extra-P's adaptive modeler.
+# Below this range of repetitions the regression modeler takes part, too: twice the threshold of Extra-P's adaptive
+# modeler.
 LITTLE_NOISE = 0.0639
 _TIME = Metric("time", "s", "cost")
 _MEDIAN = Options(aggregation="median")
@@ -59,7 +59,7 @@ def dnn_models(parameters: tuple[str, ...], points: Floats, times: Floats, folde
 
 
 def _lines(points: Floats, index: int) -> Integers:
-    """Return the points of lines along a parameter, (lines, K): those at the positions of the first of the longest."""
+    """Return the points of the longest lines along a parameter that have the positions of the first one, (lines, K)."""
     found = lines(points, index, most=len(points))
     longest = max(found, key=len)
     same = [line for line in found if np.array_equal(points[line, index], points[longest, index])]
@@ -67,7 +67,7 @@ def _lines(points: Floats, index: int) -> Integers:
 
 
 def _range(times: Floats, places: Integers) -> Floats:
-    """Return the noise (N,): how far repetitions are apart, relative to their mean (the rule of Extra-P)."""
+    """Return the noise (N,): range of repetitions relative to their mean (the rule of Extra-P)."""
     own = times[:, places]
     mean = own.mean(axis=3)
     mean = np.where(mean > 0, mean, 1.0)
@@ -89,7 +89,7 @@ def _classes(positions: tuple[float, ...], values: Floats, noise: Floats, folder
 
 
 def _best(parameters: tuple[str, ...], points: Floats, values: Floats, classes: NDArray[np.int64]) -> Model:
-    """Return the model of one function with the terms of these classes that leaves the least cross-validated error."""
+    """Return the model of one function with the terms of these classes and the smallest cross-validated error."""
     factors = [
         Factor(name, *CLASSES[number]) for name, number in zip(parameters, classes.tolist(), strict=True) if number
     ]
@@ -113,6 +113,6 @@ def _fit(parameters: tuple[str, ...], points: Floats, values: Floats, terms: Seq
 
 
 def _error(model: Model) -> float:
-    """Return the cross-validated error of a model; infinite where it has none."""
+    """Return the cross-validated error of a model; infinite if it has none."""
     error = model.quality.cross_validated if model.quality is not None else np.inf
     return error if np.isfinite(error) else np.inf

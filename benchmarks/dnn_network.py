@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of the DNN-based modeler: which exponents a noisy line of measurements has (Ritter et al., IPDPS 2021).
+"""The network of the DNN-based modeler: it classifies the exponents of a noisy line of measurements.
 
-As de Morais et al. describe it (section II): 11 inputs, hidden layers of 1500, 1500, 750, 250 and 250 neurons with
-tanh, and softmax over 43 classes of exponents. The inputs are values divided by their positions, in buckets of
-positions scaled to 64, as in Extra-P's adaptive modeler; here they are also divided by the largest of them: a network
-that was trained on values about 1000 takes every line of microseconds for a constant.
+Source: Ritter et al., IPDPS 2021, as described by de Morais et al. (section II): 11 inputs, hidden layers of 1500,
+1500, 750, 250 and 250 neurons with tanh, and softmax over 43 classes of exponents. The inputs are values divided by
+their positions, in buckets of positions scaled to 64, as in Extra-P's adaptive modeler. Here they are also divided by
+the largest of them, because a network trained on values about 1000 would see microseconds as a constant.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Chunk = tuple[Singles, Integers]
 
 HIDDEN = (1500, 1500, 750, 250, 250)
 BUCKETS = np.array([1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 64], dtype=np.float64)
-# The default search space of Extra-P: powers by how many logarithms they come with.
+# The default search space of Extra-P: powers, grouped by their number of logarithms.
 _POWERS = {
     (0, 1, 2): "0 1/4 1/3 1/2 2/3 3/4 1 3/2 2 5/2",
     (0, 1): "5/4 4/3 3",
@@ -72,7 +72,7 @@ class Network:
 def inputs_of(positions: Floats, values: Floats) -> Singles:
     """Return the inputs (L, 11) of lines: positions and values (L, K), NaN where a line has fewer points.
 
-    Each point goes to the nearest bucket, the nearest point wins it; buckets without a point are 0.
+    Each point goes to the nearest bucket, and a bucket takes its nearest point; buckets without a point are 0.
     """
     scaled = positions * (BUCKETS[-1] / np.nanmax(positions, axis=1, keepdims=True))
     ratio = values / positions
@@ -123,7 +123,7 @@ def train(network: Network | None, chunks: Iterator[Chunk], rate: float, seed: i
     everything = np.arange(len(CLASSES))
     classifier.partial_fit(inputs, labels, classes=everything)
     if network is not None:
-        # the optimizer holds these arrays, so they are filled rather than replaced
+        # the optimizer holds these arrays, so they are filled instead of replaced
         for own, given in zip(
             [*classifier.coefs_, *classifier.intercepts_], [*network.weights, *network.biases], strict=True
         ):
@@ -144,7 +144,7 @@ def _classifier(rate: float, seed: int) -> Any:
 def chunks_of(
     lines: int, random: np.random.Generator, positions: Floats | None = None, noise: float | None = None
 ) -> Iterator[Chunk]:
-    """Yield so many training lines in chunks, all classes equally often.
+    """Yield this number of training lines in chunks, with all classes equally often.
 
     positions: (K,) of the lines to model, None for random ones; noise: the range of the noise, None for any up to 1.
     """

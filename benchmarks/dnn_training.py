@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train the network of the DNN-based modeler on synthetic noisy lines: a peer in the evaluation of priors.
+"""Train the network of the DNN-based modeler on synthetic noisy lines, for the evaluation of priors.
 
     make bench-dnn_training [ARGS="--lines 400000"]
 
-Its weights are made here and not shipped; benchmarks/priors_evaluation.py finds them in build/dnn. Networks for the
-positions and the noise of a set of measurements are trained from it when they are first needed, and kept beside it.
-
-The last line is one JSON object: minutes, lines, and the share of lines whose exponents are found, by the noise.
+The weights are not part of the repository; benchmarks/priors_evaluation.py reads them from build/dnn. Networks for the
+positions and the noise of a set of measurements are derived from this network at their first use, and stored next to
+it. The last line is one JSON object: minutes, lines, and the share of lines with correct exponents, by noise.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def base_file(folder: Path = FOLDER) -> Path:
 
 @lru_cache(maxsize=2 * len(NOISE))
 def adapted(positions: tuple[float, ...], noise: float, folder: Path = FOLDER) -> Network:
-    """Return the network for lines of these positions and noise; trains it if it is not there yet."""
+    """Return the network for lines of these positions and noise; train it if necessary."""
     file = folder / f"{'-'.join(f'{x:g}' for x in positions)}_{noise:g}.npz"
     if not file.exists():
         print(f"training the network for lines at {positions} with noise of {noise:.2%}", flush=True)
@@ -47,13 +46,13 @@ def adapted(positions: tuple[float, ...], noise: float, folder: Path = FOLDER) -
 
 
 def accuracy(network: Network, noise: float) -> float:
-    """Return the share of new lines whose class is found."""
+    """Return the share of new lines with the correct class."""
     inputs, labels = next(chunks_of(_TESTED, np.random.default_rng(3), None, noise))
     return float((network.classes(inputs) == labels).mean())
 
 
 def _told(chunks: Iterator[Chunk], lines: int) -> Iterator[Chunk]:
-    """Yield chunks and print how many of the lines have been."""
+    """Yield chunks and print the progress."""
     done = 0
     for chunk in chunks:
         yield chunk

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well counts are predicted of what each of p processes does with its share of n items.
+"""Measure how well counts of a process with a share of n items are predicted.
 
     make bench-effort_shares [ARGS="--seed 1000"]
 
-Programs of effort_sums sort, search, build trees and fill tables. Each runs as one of p processes does that has n/p of
-n items: at p = 1, 2, 4, 8 and six sizes n, three times each with other random numbers. Counts are modelled as functions
-of p and n and predicted at 8 times as many processes and 512 times the largest n, so that a process has 8 times the
-largest share that was measured. `shares`: as effort_sums has them, of these. `one_process`: of the same programs at the
-same shares, as functions of the share, which is all that counts depend on: no modeler of p and n does better but by
-luck. `ratio`: of both numbers of counts within 1 %. The last line is one JSON object.
+Programs of effort_sums sort, search, build trees and fill tables. Each runs as one of p processes with n/p of n items:
+at p = 1, 2, 4, 8 and six sizes n, three times each with other random numbers. Counts are modeled as functions of p and
+n, and predicted at 8 times as many processes and 512 times the largest n, so that a process has 8 times the largest
+measured share.
+
+The last line is one JSON object. `shares`: the figures of effort_sums. `one_process`: the same programs at the same
+shares, as functions of the share, which determines the counts; a modeler of p and n is better only by coincidence.
+`ratio`: of both numbers of counts within 1 %.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ CHOSEN = ("sorts", "searches", "mixed", "other sorts", "other searches", "other 
 
 
 def shared(own: Program) -> Layout:
-    """Return the layout of a program that has n/p: the sizes of the program, which all p divide, and less."""
+    """Return the layout of a program with n/p items: sizes that all p divide, and fewer."""
     whole = [PROCESSES[-1] * (n // PROCESSES[-1]) for n in own.sizes]
     points = list(product(PROCESSES, whole))
     most, size = TIMES_FURTHER * PROCESSES[-1], TIMES_FURTHER * whole[-1]

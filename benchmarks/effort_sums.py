@@ -73,15 +73,13 @@ PROGRAMS = (
     Program("other iterations", "others", (32, 48, 64, 96, 128, 192), ("iterations",)),
     Program("passes", "passes", (300, 500, 900, 1500, 2600, 4500)),
 )
-# The kinds of programs that the bound of these predictions names.
+# The kinds of programs that the bound of these predictions refers to.
 LITERAL = ("sorts", "searches", "conjugate gradients")
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where a program is measured, and how far it is predicted: points (C, m) of the parameters, a point beyond them,
-    and the sizes at which the program runs for that.
-    """
+    """The measured points (C, m), the predicted point, and the sizes of the program's runs for it."""
 
     parameters: tuple[str, ...]
     points: FloatArray
@@ -91,7 +89,7 @@ class Layout:
 
 
 def one_process(own: Program) -> Layout:
-    """Return the layout of a program that has all of n, predicted at TIMES_FURTHER times the largest size."""
+    """Return the layout of a program with all n items, predicted at TIMES_FURTHER times the largest size."""
     target = TIMES_FURTHER * own.sizes[-1]
     points = np.array(own.sizes, dtype=np.float64)[:, None]
     return Layout(("n",), points, own.sizes, (float(target),), target)
@@ -158,10 +156,10 @@ def measure(own: Program, layout: Layout, program: Path, repetitions: int, first
 
 @dataclass(frozen=True)
 class Judged:
-    """Whether a count is predicted within 1 %, within that or what is random, and its mean in the interval.
+    """Whether a count is predicted within 1 %, within this or its random part, and whether its mean is in the interval.
 
-    random: whether its own standard deviation at the target is more than 1 %. undecided: whether the runs do not decide
-    what it becomes.
+    random: whether its standard deviation at the target is more than 1 %. undecided: whether the runs do not determine
+    its value.
     """
 
     program: str
@@ -174,7 +172,7 @@ class Judged:
 
 
 def judge(found: Measured, verbose: bool) -> list[Judged]:
-    """Model all counts that are there at the largest size, and compare what the models predict with the target."""
+    """Model all counts that exist at the largest size, and compare the predictions with the target."""
     experiment, result = found.experiment, []
     layout = found.layout
     openly = undecided_of(experiment, layout.target_size, found.far) if len(layout.parameters) == 1 else {}
@@ -202,7 +200,7 @@ def judge(found: Measured, verbose: bool) -> list[Judged]:
 
 
 def summary(found: Sequence[Judged]) -> dict[str, float]:
-    """Return the shares that the module's text names; without one of what there is none of."""
+    """Return the shares that the module docstring names, except shares of nothing."""
     paths: dict[tuple[str, int], list[Judged]] = {}
     for own in found:
         paths.setdefault((own.program, own.path), []).append(own)
@@ -236,7 +234,7 @@ def summary(found: Sequence[Judged]) -> dict[str, float]:
 
 
 def built(own: Program, folder: Path) -> Path:
-    """Return the program, which is built in a folder unless it is there."""
+    """Return the program, and build it in a folder if necessary."""
     program = folder / own.source
     if not program.exists():
         command: list[str | Path] = [native_file("quipu-c++"), "-O2", "-std=c++17"]

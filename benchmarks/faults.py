@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that fail and handlers that do not return: does a program end as it would without Quipu?
+"""Test programs with failing calls and with handlers that do not return: do they end as without Quipu?
 
     make bench-faults
     make bench-faults ARGS='--most 3 --alarms 1000'
 
-Lets the n-th call that the runtime, quipu-exec and the MPI library make of each function fail
-(tests/native/programs/faults.c), for every n that the examples reach; then ends what is going on by handlers of a timer
-at random moments, most of them in the making of call paths: they return, leave by siglongjmp, fork, or end the process.
-No message between ranks is lost, and ranks come to collective operations: without that no program ends.
+The n-th call of each function that the runtime, quipu-exec and the MPI library make fails
+(tests/native/programs/faults.c), for every n that the examples reach. Then handlers of a timer interrupt the program at
+random moments, most of them while call paths are created: they return, leave by siglongjmp, fork, or end the process.
+Messages between ranks and collective operations are not disturbed, because otherwise no program would end.
 
-The last line is one JSON object: `injected`, how many faults and alarms there were, and how many of them had which
-consequence (bound: 0 for all): `different_output`, `hangs`, `crashes`, and `unsaid`: other numbers than without the
-fault, and no word about it. `left_out`: examples that do not work on this machine.
+The last line is one JSON object: `injected`, the number of faults and alarms, and the number of each consequence
+(bound: 0 for all): `different_output`, `hangs`, `crashes`, and `unsaid`: other numbers than without the fault, without
+a message. `left_out`: examples that do not work on this machine.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def examples(folder: Path) -> Iterator[tuple[str, Example]]:
 
 
 def alarmed(folder: Path, library: Path, alarms: int) -> Iterator[tuple[int, str]]:
-    """Yield how many alarms there were, and what came of the program."""
+    """Yield the number of alarms and the result of the program."""
     program = str(built(PROGRAMS / "left_by_handlers.c", folder, "quipu-cc", "--quipu-all"))
     for way, rounds in (("return", alarms), ("jump", alarms), ("overflow", alarms // 20), ("fork", alarms // 100)):
         found = ending_of(Example([program, way, str(rounds)]), library, {})

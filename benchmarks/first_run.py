@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `quipu run` costs beside the program, and how much longer the first run after an installation takes.
+"""Measure the processor time that `quipu run` adds to a program, and the additional time of the first run.
 
     make bench-first_run
 
-Runs programs that do nothing, in turn without and with `quipu run`: one rank under mpirun, and one process without MPI.
-Processor time is user and system time of all processes, the node agent included. An installation is one `quipu doctor
---prepare` with an empty cache, as `make build` runs it. The last line is one JSON object: `fixed_cpu_s`, the larger
-median of what `quipu run` adds (bound: 0.35), `first_run_extra_s`, processor seconds of the first run with the default
-MPI beyond the median of those after it (bound: 1), and what Python alone and its imports of the libraries take.
+Programs that do nothing run alternately without and with `quipu run`: one rank under mpirun, and one process without
+MPI. Processor time is user and system time of all processes, including the node agent. An installation is one `quipu
+doctor --prepare` with an empty cache, as in `make build`.
+
+The last line is one JSON object: `fixed_cpu_s`, the larger median of the addition by `quipu run` (bound: 0.35),
+`first_run_extra_s`, processor seconds of the first run with the default MPI beyond the median of later runs (bound: 1),
+and the times of Python and of its imports.
 """
 
 from __future__ import annotations
@@ -33,14 +35,14 @@ IMPORTS = {"python": "pass", "libraries": "import numpy, pyarrow.parquet, typer,
 
 
 def cpu_seconds(command: list[str], folder: Path, environment: dict[str, str]) -> float:
-    """Return the processor time of a command and of all that it leaves behind, until that has ended, too."""
+    """Return the processor time of a command and of all its descendants, after they have ended."""
     before = _children()
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"first_run: {' '.join(command)} ended with exit code {done.returncode}: {done.stderr}")
     try:
         while True:
-            os.waitpid(-1, 0)  # the node agent, which is ours since the shim has ended
+            os.waitpid(-1, 0)  # the node agent, which is a child of this process since the shim has ended
     except ChildProcessError:
         return _children() - before
 

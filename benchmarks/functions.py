@@ -34,10 +34,10 @@ from quipu.agent.installation import native_file
 from quipu.agent.profile.reader import read_profile
 
 MATTERS = 0.01
-"""Share of the -O0 run from which a function has to be there."""
+"""Functions with at least this share of the -O0 run must be shown."""
 
 MUCH_WORK = 2048
-"""Instructions of a visit from which a function has hooks (MuchWork of llvm_pass/worth.cpp)."""
+"""Functions with at least this number of instructions per visit have hooks (MuchWork of llvm_pass/worth.cpp)."""
 
 PROGRAMS = (
     example("heat", "96", "1200", "50"),
@@ -49,7 +49,7 @@ PROGRAMS = (
 
 @dataclass
 class ByName:
-    """Sums of one run by linker name of the function: exclusive, and with what is below."""
+    """Sums of one run by linker name of the function: exclusive and inclusive."""
 
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     visits: Counter[str] = field(default_factory=Counter)
@@ -80,7 +80,7 @@ def profile_of(program: Path, arguments: tuple[str, ...], preload: str) -> ByNam
 
 
 def named_share(unoptimized: ByName, optimized: ByName) -> float:
-    """Return what share of a run is in regions of the names that its functions have, if they do much work."""
+    """Return the share of a run in regions with the names of its functions, if these do much work."""
     whole = sum(optimized.instructions.values())
     hidden = sum(
         count
@@ -92,7 +92,7 @@ def named_share(unoptimized: ByName, optimized: ByName) -> float:
 
 
 def counted_share(run: ByName) -> float:
-    """Return what share of the instructions is in functions without time of their own."""
+    """Return the share of the instructions in functions without a separate time."""
     untimed = sum(count for name, count in run.instructions.items() if run.seconds[name] == 0)
     return untimed / sum(run.instructions.values())
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gives commands archives, raw folders, models and measurements with one thing changed, and looks at what they do.
+"""Fuzz commands: run them on archives, raw folders, models and measurements with one change.
 
-    make bench-fuzz_commands                                       # one minute
-    make bench-fuzz_commands ARGS='--seconds 3600 --first 100000'  # an hour, other inputs
+    make bench-fuzz_commands                                           # one minute
+    make bench-fuzz_commands ARGS='--seconds 3600 --first 100000'      # an hour, other inputs
 
-Each number is an input (tests/strangers/hostile.py) and the same one in every run. A command may succeed or end with
-one error of one line: no traceback, no character that steers a terminal, 20 processor seconds and 512 MiB at most. The
-last line is one JSON object: `inputs`, `commands`, `refused`, `seconds`, `failures` (bound: 0).
+Each number is a reproducible input (tests/strangers/hostile.py). A command must succeed, or end with one error of one
+line: no traceback, no control characters, at most 20 processor seconds and 512 MiB. The last line is one JSON object:
+`inputs`, `commands`, `refused`, `seconds`, `failures` (bound: 0).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
                 try:
                     codes = check_case(number, whole, Path(scratch), len(OF_EXPERIMENTS) // 2)
                     commands, refused = commands + len(codes), refused + sum(code != 0 for code in codes.values())
-                except Exception:  # whatever it is, it is a failure of that input
+                except Exception:  # any exception is a failure of this input
                     failures += 1
                     print(f"input {number}:\n{traceback.format_exc()[-3000:]}", flush=True)
             number += 1

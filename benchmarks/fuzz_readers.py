@@ -65,7 +65,7 @@ def fuzz_python(name: str, options: list[str]) -> None:
 
 
 def native_command(scratch: Path) -> list[str]:
-    """Build the fuzzer of the runtime's filter reader and return how it is called."""
+    """Build the fuzzer of the runtime's filter reader and return its command."""
     from fuzz_targets import Filters
 
     source, program, corpus = scratch / "fuzz.cpp", scratch / "fuzz", scratch / "corpus"
@@ -81,7 +81,7 @@ def native_command(scratch: Path) -> list[str]:
 
 
 def fuzz(name: str, seconds: int) -> dict[str, float]:
-    """Fuzz one reader in a process of its own, with low priority."""
+    """Fuzz one reader in a separate process with low priority."""
     build = ROOT / "build"
     build.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="quipu-fuzz-") as scratch:

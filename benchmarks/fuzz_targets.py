@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What benchmarks/fuzz_readers.py fuzzes: every reader of files that may come from strangers, with seeds.
+"""Targets of benchmarks/fuzz_readers.py: every reader of files from unknown sources, with seeds.
 
-A target takes bytes, makes files of them in a scratch folder, and reads these. FormatError is what it may raise.
+A target writes its input bytes to files in a scratch folder, and reads these. It may only raise FormatError.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ class Target(ABC):
         self.prepare()
 
     def prepare(self) -> None:  # noqa: B027
-        """Make what the reader needs besides the bytes: nothing, unless it says otherwise."""
+        """Create further files that the reader needs; by default none."""
 
     @abstractmethod
     def seeds(self) -> list[bytes]:
-        """Inputs to begin with."""
+        """Return the initial inputs."""
 
     @abstractmethod
     def read(self, data: bytes) -> None:
@@ -79,8 +79,11 @@ class Target(ABC):
 
 
 class Profiles(Target):
-    """Raw profiles and their merge. The input is a sequence of pages: length (uint16), then the bytes without the
-    zeros that fill the page; bit 15 of the length: the page is not filled."""
+    """Raw profiles and their merge.
+
+    The input is a sequence of pages: length (uint16), then the bytes without the zeros that fill the page; bit 15 of
+    the length: the page is not filled.
+    """
 
     def seeds(self) -> list[bytes]:
         shared = rank_profile(0, location_attributes={0: {"rank": "0"}, 1: {"rank": "1"}})
@@ -111,8 +114,11 @@ class Profiles(Target):
 
 
 class Reduced(Target):
-    """Reduced files, and the run that they make with profiles of ranks that took part. The input is a sequence of
-    sections: number of the tag (uint8), length (uint32), content; they get right checksums."""
+    """Reduced files, and the runs that they form with profiles of participating ranks.
+
+    The input is a sequence of sections: number of the tag (uint8), length (uint32), content; they get correct
+    checksums.
+    """
 
     TAGS = (b"HEAD", b"METR", b"REGI", b"TREE", b"RANK", b"COST", b"COLS", b"STAT", b"OPEN", b"DONE")
 
@@ -138,7 +144,7 @@ class Reduced(Target):
 
 
 class RawJson(Target):
-    """The JSON files beside raw profiles: the first byte says which, or what all of them make together."""
+    """The JSON files next to raw profiles: the first byte selects one, or all of them together."""
 
     NAMES = ("rank-0.json", "node-n1.json", "launch.json")
 
@@ -165,8 +171,11 @@ class RawJson(Target):
 
 
 class Archives(Target):
-    """Run archives: the first byte says which file the rest replaces. Seeds are neither packed nor checksummed, so
-    that what is changed in them arrives; the list of checksums is there only when it is what is changed."""
+    """Run archives: the first byte selects the file that the rest replaces.
+
+    Seeds are neither compressed nor checksummed, so that changes reach the reader; the list of checksums only exists if
+    it is changed.
+    """
 
     NAMES = (
         "run.json",
@@ -233,7 +242,7 @@ class Source(Target):
 
 
 class Models(Target):
-    """Files of models, and what they predict."""
+    """Files of models, and their predictions."""
 
     def seeds(self) -> list[bytes]:
         path = self.file("x.txt", extrap_samples.TEXT.split("METRIC visits")[0].encode())
@@ -255,7 +264,7 @@ class Models(Target):
 
 
 class ExtraP(Target):
-    """Files of Extra-P: the first byte says with which suffix, or that the rest is the text inside of a packed file."""
+    """Files of Extra-P: the first byte selects the suffix, or that the rest is the text in a compressed file."""
 
     SUFFIXES = (".txt", ".json", ".jsonl", ".extra-p")
 
@@ -329,7 +338,7 @@ class Filters(Target):
 
 
 class Campaigns(Target):
-    """Campaign files, and the commands that they make."""
+    """Campaign files, and the commands that they produce."""
 
     def seeds(self) -> list[bytes]:
         listed = '[experiment]\nname = "x"\ncommand = "./x {p} {{}}"\npoints = [[1], [2]]\n[parameters]\np = []\n'

@@ -88,7 +88,7 @@ PROGRAMS = (
 
 
 def kinds() -> list[Kind]:
-    """Return all kinds; peers that are not installed are left out, and said so."""
+    """Return all kinds; peers that are not installed are left out, with a message."""
     cc, cxx = str(native_file("quipu-cc")), str(native_file("quipu-c++"))
     found = [
         Kind("plain"),
@@ -128,7 +128,7 @@ def mpi_flags() -> tuple[list[str], list[str]]:
 
 
 def build(kind: Kind, program: Program, folder: Path) -> tuple[Path, float]:
-    """Build a program in a folder of its own; return it and the CPU seconds that the compiler took."""
+    """Build a program in a separate folder; return it and the CPU seconds of the compiler."""
     folder.mkdir(parents=True)
     compile_flags, link_flags = mpi_flags()
     compiler = kind.cxx if program.cxx else kind.cc
@@ -184,7 +184,7 @@ def geometric_mean(values: list[float]) -> float:
 
 
 def call_costs(folder: Path, rounds: int) -> dict[str, float]:
-    """Return nanoseconds per call of programs/calls.c, the cost of the bare call taken off."""
+    """Return nanoseconds per call of programs/calls.c, minus the time of a plain call."""
     source = ROOT / "benchmarks/programs/calls.c"
     wrapper = str(native_file("quipu-cc"))
     programs = {"plain": ("clang-19",), "hooks": (wrapper, "--quipu-all"), "quiet": (wrapper,)}
@@ -211,7 +211,7 @@ def call_costs(folder: Path, rounds: int) -> dict[str, float]:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add how often builds run, and further programs: the options of all benchmarks that build programs."""
+    """Add options for the number of rounds and for further programs."""
     parser.add_argument("--rounds", type=int, default=5, help="alternated runs of each build (default 5)")
     parser.add_argument(
         "--code",

@@ -38,9 +38,9 @@ CALLS = {
     **dict.fromkeys(("read", "pread64", "readv", "preadv", "preadv2"), (0, 2)),
     **dict.fromkeys(("write", "pwrite64", "writev", "pwritev", "pwritev2"), (1, 3)),
 }
-"""Where a system call counts among the metrics: calls and bytes."""
+"""The metrics of a system call: calls and bytes."""
 COPIES = {"sendfile": (1, 0), "copy_file_range": (0, 1)}
-"""Which of its descriptors a system call reads from, and which it writes to."""
+"""The descriptors that a system call reads from and writes to."""
 _CALL = re.compile(r"^(?:\d+ +)?(\w+)\((\d+)<([^>]*)>.*= (-?\d+)")
 _DESCRIPTOR = re.compile(r"\d+<([^>]*)>")
 _OPEN = re.compile(r"^(?:\d+ +)?(?:openat|open|creat)\(.* = \d+<([^>]*)>$")
@@ -51,7 +51,7 @@ Counts = dict[str, list[int]]
 
 @dataclass(frozen=True)
 class Program:
-    """A program: how it is built (compiler, without it a script), and how it is launched."""
+    """A program: its compiler (none for a script) and its launch command."""
 
     name: str
     source: str
@@ -88,14 +88,14 @@ ALL = (
 
 
 def group(path: str, folder: Path) -> str | None:
-    """Return the group of a file of the working folder, None for another one."""
+    """Return the group of a file of the working folder, None for another file."""
     if not path.startswith(f"{folder}/"):
         return None
     return re.sub(r"\d+", "#", path[len(str(folder)) + 1 :].removesuffix(" (deleted)"))
 
 
 def lines_of(trace: Path) -> list[str]:
-    """Return the calls of a trace; those that others came between are put together."""
+    """Return the calls of a trace; calls that others interrupted are joined."""
     open_calls: dict[str, str] = {}
     lines = []
     for line in trace.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -109,7 +109,7 @@ def lines_of(trace: Path) -> list[str]:
 
 
 def traced(command: Sequence[str], folder: Path, environment: Mapping[str, str] = os.environ) -> Counts:
-    """Return what strace sees a command do with the files of its folder."""
+    """Return the file accesses of a command in its folder, according to strace."""
     trace = folder.with_suffix(".strace")
     calls = ",".join((*CALLS, *COPIES, "openat", "open", "creat"))
     strace = ["strace", "-f", "-y", "-e", f"trace={calls}", "-e", "signal=none", "-o", str(trace)]
@@ -132,7 +132,7 @@ def traced(command: Sequence[str], folder: Path, environment: Mapping[str, str] 
 
 
 def counted(command: Sequence[str], folder: Path, python: bool) -> Counts:
-    """Return what Quipu counts of a command for the files of its folder."""
+    """Return the file accesses of a command in its folder, according to Quipu."""
     options = LaunchOptions(files=True, python=python, folder=folder, say=lambda text: None)
     archive = measure(command, {}, None, folder.with_suffix(".runs"), options)
     counts: Counts = defaultdict(lambda: [0] * len(METRICS))
@@ -145,7 +145,7 @@ def counted(command: Sequence[str], folder: Path, python: bool) -> Counts:
 
 
 def compare(program: Program, folder: Path) -> dict[str, Any]:
-    """Return what differs between both, per group of files: strace, then Quipu; and how long both took."""
+    """Return the differences per group of files (strace, then Quipu), and the times of both runs."""
     plain, own = folder / f"{program.name}-plain", folder / f"{program.name}-own"
     rows, seconds = [], []
     for where, is_plain in ((plain, True), (own, False)):

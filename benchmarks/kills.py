@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that are killed at random moments: does every one merge, and is anything missing?
+"""Kill runs at random moments, and check that every run merges without missing values.
 
     make bench-kills
 
-1. Kills all ranks of a run with SIGKILL (tests/mpi/killing.py) between 0 and 2 s after the work began. Every second run
-works on without a pause, the others sit in one function when they are killed; both with and without node agent.
-2. Kills `quipu refine` by SIGKILL or SIGTERM after random times, and repeats the command until it ends well.
+1. SIGKILL ends all ranks of a run (tests/mpi/killing.py) between 0 and 2 s after the work began. Half of the runs
+   work without a pause, the others are in one function; both with and without node agent.
+2. SIGKILL or SIGTERM ends `quipu refine` after random times; the command is repeated until it succeeds.
 
-The last line is one JSON object: `runs`, `merged` (bound: all), `complete` (bound: all): runs in which nothing is
-missing but what was on its way and at most the last second of time; `operations` counted; `missing_seconds`: the most
-time that was missing of a rank. Of refinements: `refinements`, `refined` (bound: all): those that ended well; `kills`;
-`lost` (bound: 0): complete runs that a kill removed or replaced, and raw profiles that no run was made of.
+The last line is one JSON object: `runs`, `merged` (bound: all), `complete` (bound: all): runs in which at most
+operations in progress and the last second of time are missing; `operations` counted; `missing_seconds`: the largest
+missing time of a rank. For refinements: `refinements`, `refined` (bound: all): successful ones; `kills`; `lost` (bound:
+0): complete runs that a kill removed or replaced, and raw profiles without a run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LONGEST = 1.5  # seconds until a refinement is killed: some builds and runs
 
 
 def refinement(folder: Path, moments: random.Random) -> tuple[bool, int, int]:
-    """Return whether a refinement that is killed again and again ends well, how many kills, and what was lost."""
+    """Return whether a refinement that is killed repeatedly succeeds, the number of kills, and lost runs."""
     file, lost = declare(folder), 0
     kept: dict[str, int] = {}
     command = [str(native_file("quipu")), "refine", str(file)]

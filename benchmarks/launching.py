@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How benchmarks and tests start an MPI without `quipu run`: as root, with more ranks than cores, and in containers.
+"""Environment variables to start an MPI without `quipu run`: as root, with more ranks than cores, in containers.
 
-The variables are those of Open MPI 4 and 5; other MPIs ignore them.
+The variables belong to Open MPI 4 and 5; other MPIs ignore them.
 """
 
 LAUNCH = {
@@ -13,9 +13,9 @@ LAUNCH = {
     # Containers forbid processes to read each other's memory: Open MPI 4, then Open MPI 5.
     "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
     "OMPI_MCA_btl_sm_single_copy_mechanism": "none",
-    # Open MPI 5 tries TCP between the ranks of a host, and prints an error for each network interface. Without TCP,
-    # libfabric would take its place, and MPI_Finalize a second.
+    # Open MPI 5 tries TCP between the ranks of a host, and prints an error for each network interface. Without TCP, it
+    # would use libfabric, and MPI_Finalize would take a second.
     "OMPI_MCA_btl": "^tcp,ofi",
 }
-# Ranks that wait give way to those that work.
+# Waiting ranks yield to working ranks.
 YIELDING = {**LAUNCH, "OMPI_MCA_mpi_yield_when_idle": "1"}

@@ -57,7 +57,7 @@ PROGRAMS = (
 
 @dataclass(frozen=True)
 class Growth:
-    """How a program grows: ranks and sizes of the small runs, and of the one that is predicted."""
+    """The growth of a program: ranks and sizes of the small runs, and of the predicted run."""
 
     name: str
     command: str
@@ -90,7 +90,7 @@ def python_seconds(memory: bool, measured: bool, preload: str) -> float:
 
 
 def cost_of(program: Program, folder: Path, rounds: int, preload: str) -> dict[str, float]:
-    """Return the seconds of a program, plain, measured, and with allocations counted; fastest runs."""
+    """Return the seconds of a program: plain, measured, and with allocations counted; fastest runs."""
     cc, cxx = str(native_file("quipu-cc")), str(native_file("quipu-c++"))
     plain, measured = Kind("plain"), Kind("measured", cc, cxx, environment={"QUIPU_DIR": "@"})
     memory = Kind("memory", cc, cxx, environment={"QUIPU_DIR": "@", "QUIPU_MEMORY": "1"})
@@ -104,7 +104,7 @@ def cost_of(program: Program, folder: Path, rounds: int, preload: str) -> dict[s
 
 
 def pair_ns(folder: Path, rounds: int) -> float:
-    """Return what an allocation and its release take more where they are counted, in nanoseconds; fastest runs."""
+    """Return the nanoseconds that counting adds to an allocation and its release; fastest runs."""
     program = folder / "pairs"
     source = ROOT / "benchmarks/programs/pairs.c"
     subprocess.run([native_file("quipu-cc"), "-O2", source, "-o", program], check=True)
@@ -119,7 +119,7 @@ def pair_ns(folder: Path, rounds: int) -> float:
 
 
 def costs(folder: Path, rounds: int, names: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Return per program what it takes, and the two ratios."""
+    """Return the times of each program, and the two ratios."""
     from quipu.mpi_wrap import mpi_library
 
     preload = str(mpi_library())
@@ -140,7 +140,7 @@ def costs(folder: Path, rounds: int, names: Sequence[str]) -> dict[str, dict[str
 
 
 def built_example(name: str, folder: Path) -> Path:
-    """Return an example that was built with the wrappers."""
+    """Return an example, built with the wrappers."""
     cc, cxx = str(native_file("quipu-cc")), str(native_file("quipu-c++"))
     return build(Kind("measured", cc, cxx), example(name), folder / f"{name}.growth")[0]
 
@@ -159,7 +159,7 @@ def measure_growth(growth: Growth, program: Path | str, folder: Path) -> tuple[P
 
 
 def predicted(growth: Growth, small: Path, large: Path) -> dict[str, Any]:
-    """Return how the predicted largest heap compares with the measured one."""
+    """Return the comparison of the predicted and the measured largest heap."""
     p, n = growth.at
     experiment, target = load_experiment(small), load_experiment(large)
     total = largest_heap(analyze(experiment), {"p": p, "n": n})
@@ -183,14 +183,14 @@ def predicted(growth: Growth, small: Path, large: Path) -> dict[str, Any]:
 
 
 def own_growth(text: str) -> Growth:
-    """Return what --own says."""
+    """Return the program of --own."""
     name, ranks, sizes, p, n, command = text.split(":", 5)
     numbers = [tuple(int(word) for word in part.split(",")) for part in (ranks, sizes)]
     return Growth(name, command, numbers[0], numbers[1], (int(p), int(n)))
 
 
 def measured_costs(folder: Path, rounds: int, names: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what counting allocations costs."""
+    """Return the overhead of counting allocations."""
     rows = costs(folder, rounds, names)
     return {
         "memory_overhead_geomean": round(geometric_mean([row["memory_overhead"] for row in rows.values()]), 4),
@@ -201,7 +201,7 @@ def measured_costs(folder: Path, rounds: int, names: Sequence[str] = ()) -> dict
 
 
 def measured_errors(folder: Path, names: Sequence[str] = (), own: Sequence[Growth] = ()) -> dict[str, Any]:
-    """Return how well the largest heap is predicted."""
+    """Return the accuracy of the predicted largest heap."""
     rows = {}
     for growth in (*GROWTHS, *own):
         if names and growth.name not in names and growth not in own:

@@ -47,8 +47,10 @@ SIZES = ((256, 2000), (512, 2000), (1024, 500), (1024, 2000), (2048, 2000), (409
 
 @dataclass(frozen=True)
 class Cost:
-    """Wall-clock and processor seconds, and the largest memory of all processes together. most: processor seconds of
-    the rank that has the most, 0 if that is not known."""
+    """Wall-clock and processor seconds, and the largest total memory of all processes.
+
+    most: processor seconds of the rank with most, 0 if unknown.
+    """
 
     ranks: int
     paths: int
@@ -60,7 +62,7 @@ class Cost:
 
 @dataclass
 class Written(Profile):
-    """A profile whose call paths are packed once for several ranks."""
+    """A profile whose call paths are encoded once for several ranks."""
 
     packed: bytes = b""
 
@@ -69,7 +71,10 @@ class Written(Profile):
 
 
 def profile(paths: int, variant: int) -> Written:
-    """Return a profile of one rank; it has every 40th call path or not, half of the counts are the same everywhere."""
+    """Return a profile of one rank; every 40th call path may be missing.
+
+    Half of the counts are equal on all ranks.
+    """
     shape, own = np.random.default_rng(1), np.random.default_rng(variant + 2)
     regions = paths // 4 + 1
     above = [0] + [int(shape.integers(0, path)) for path in range(1, paths)]
@@ -104,7 +109,7 @@ def write_profiles(folder: Path, ranks: int, paths: int) -> None:
 
 
 def merge(raw: Path, destination: Path, count: int) -> None:
-    """Merge in this process and say what it took, as JSON on standard output."""
+    """Merge in this process and print its costs as JSON."""
     from quipu.agent.archive.metadata import RunMetadata
     from quipu.agent.merge.run import merge_run
     from quipu.modeling.parallel import jobs
@@ -142,7 +147,7 @@ def build(compiler: str, program: Path, *more: str) -> Path:
 
 
 def timed(command: list[str], ranks: int, paths: int) -> tuple[Cost, list[float]]:
-    """Run a command; return what it took, and the numbers that it printed."""
+    """Run a command; return its costs and the numbers that it printed."""
     begin = time.perf_counter()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **LAUNCH}) as process:
@@ -161,7 +166,7 @@ def timed(command: list[str], ranks: int, paths: int) -> tuple[Cost, list[float]
 
 
 def reduced(program: Path, folder: Path, ranks: int, paths: int) -> Cost:
-    """Reduce over ranks of one thread: the time of the reduction alone, memory with the profiles of all ranks."""
+    """Reduce over ranks of one thread: time of the reduction alone, memory with the profiles of all ranks."""
     command = [str(program), str(ranks), str(paths), str(METRICS), str(folder), "256" if ranks > 256 else "0"]
     whole, (seconds, cpu, most) = timed(command, ranks, paths)
     for path in folder.glob("reduced-*"):
@@ -170,7 +175,7 @@ def reduced(program: Path, folder: Path, ranks: int, paths: int) -> Cost:
 
 
 def simulated(program: Path, folder: Path, ranks: int, paths: int) -> Cost:
-    """Reduce over simulated ranks; a run that makes the snapshots only is taken off."""
+    """Reduce over simulated ranks; the time of a run that only makes the snapshots is subtracted."""
     platform, hosts = folder / "platform.xml", folder / "hosts"
     platform.write_text(
         '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">'

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often models predict within ±5 % one step out, against Extra-P 4.2.5 and the bound of the true form.
+"""Measure how often models predict within ±5 % one step out, compared with Extra-P 4.2.5 and the true form.
 
     make bench-modeling_accuracy [ARGS="--functions 100 --seed 7 --data FOLDER"]
 
-Reference sets from a folder, and fresh sets of planted functions: noise 1, 2, 5 and 10 %, one to four parameters,
+Reference sets come from a folder, fresh sets are planted functions: noise 1, 2, 5 and 10 %, one to four parameters,
 dense grids and lines only. The last line is one JSON object: `accuracy` {set: {quipu, extrap, true_form}} in %,
-`exponents` {set: {quipu, extrap}} (all leading exponents exactly right, in %), `within_quarter` likewise,
-`coverage` {set: %} (the truth inside of the 90 % interval), `summary`.
+`exponents` {set: {quipu, extrap}} (all leading exponents correct, in %), `within_quarter` likewise, `coverage` {set: %}
+(the true value in the 90 % interval), `summary`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def share(predictions: Floats, truth: Floats) -> float:
 
 
 def exponents(leads: list[list[Exponents]], truth: list[list[Exponents]], tolerance: Fraction | None) -> float:
-    """Return how many functions have all leading exponents right, or the powers within a tolerance, in %."""
+    """Return how many functions have all leading exponents correct, or the powers within a tolerance, in %."""
 
     def good(own: list[Exponents], true: list[Exponents]) -> bool:
         pairs = zip(own, true, strict=True)
@@ -43,7 +43,7 @@ def exponents(leads: list[list[Exponents]], truth: list[list[Exponents]], tolera
 
 
 def model_with_quipu(own: PlantedSet) -> tuple[Answers, float]:
-    """Return the answers of Quipu and how often its 90 % interval holds the truth, in %."""
+    """Return the answers of Quipu and how often its 90 % interval contains the true value, in %."""
     models = [m for m in fit_models(own.points, own.values, TIME, own.parameters) if isinstance(m, Model)]
     predictions = [model.predict(own.target.tolist()) for model in models]
     inside = [p.lower <= true <= p.upper for p, true in zip(predictions, own.far, strict=True)]
@@ -52,7 +52,7 @@ def model_with_quipu(own: PlantedSet) -> tuple[Answers, float]:
 
 
 def sets_of(options: argparse.Namespace) -> Iterable[PlantedSet]:
-    """Generate the sets, one at a time."""
+    """Yield the sets, one at a time."""
     if options.data:
         for own in reference_sets(options.data):
             yield own
@@ -94,7 +94,7 @@ def main() -> None:
 
 
 def summary(accuracy: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Return the mean and the least lead over Extra-P in points, and the least part of the gap that is closed."""
+    """Return the mean and the smallest lead over Extra-P in percentage points, and the closed part of the gap."""
     rows = [row for row in accuracy.values() if "extrap" in row]
     if not rows:
         return {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extra-P 4.2.5 from PyPI on planted sets, in an environment of its own because it needs NumPy 1."""
+"""Run Extra-P 4.2.5 from PyPI on planted sets, in a separate environment because it needs NumPy 1."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from modeling_sets import Exponents, Floats, PlantedSet
 VERSION = "4.2.5"
 HERE = Path(__file__).resolve().parent
 ENVIRONMENT = HERE.parent / "build" / f"extrap-{VERSION}"
-# One thread each, so that CPU seconds compare.
+# One thread each, so that CPU seconds are comparable.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a modeler says about one set: predictions (N, T) at its targets, leading exponents, CPU seconds."""
+    """The answers of a modeler for one set: predictions (N, T) at its targets, leading exponents, CPU seconds."""
 
     predictions: Floats
     leads: list[list[Exponents]]
@@ -36,7 +36,7 @@ class Answers:
 
 
 def interpreter() -> Path:
-    """Return the Python of an environment with Extra-P; makes one in the build folder if there is none."""
+    """Return the Python of an environment with Extra-P; create it in the build folder if necessary."""
     python = ENVIRONMENT / "bin" / "python"
     if not (ENVIRONMENT / "complete").exists():
         print(f"installing extrap {VERSION} from PyPI", flush=True)
@@ -51,7 +51,7 @@ def model_with_extrap(
 ) -> dict[str, Answers]:
     """Return the answers of Extra-P with its defaults (mean of repetitions) by name of the set.
 
-    kept: a folder of answers to go on with after an interruption; each file is named after its question.
+    kept: a folder of answers, to continue after an interruption; each file is named after its question.
     """
     tasks = {
         own.name: {
@@ -81,7 +81,7 @@ def model_with_extrap(
 
 
 def ask(tasks: str, python: Path) -> dict[str, Any]:
-    """Return what Extra-P answers to sets as JSON text, by name; see modeling_extrap_worker.py."""
+    """Return the answers of Extra-P to sets as JSON text, by name; see modeling_extrap_worker.py."""
     with tempfile.TemporaryDirectory() as name:
         question, answer = Path(name) / "sets.json", Path(name) / "answers.json"
         question.write_text(tasks)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The predictor that knows how functions of several parameters are drawn (modeling_layout_sets.normal_form).
 
-Bayes' rule over all structures (which parameters each product has) and all functions of each parameter, with the
-probabilities with which they are drawn; coefficients are integrated over by draws from what the values leave of them,
-weighted with the density with which they are drawn. Forms are collected by Gibbs sampling of one and of two parameters
-at a time and of the structure, from several starts of which the true form is one: forms that are missed make the
-predictor more certain than it may be, never less.
+It applies Bayes' rule over all structures (which parameters each product has) and all functions of each parameter, with
+the probabilities of drawing them. Coefficients are integrated by draws from their posterior, weighted with their prior
+density. Forms are collected by Gibbs sampling of one and of two parameters at a time and of the structure, from several
+starts including the true form. Missed forms make the predictor more certain than it may be, never less.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Function = tuple[float, int]
 Structure = tuple[tuple[int, ...], ...]
 State = tuple[int, tuple[int, ...]]  # number of the structure, and of the function of each parameter
 STARTS, SWEEPS, PAIRS_EVERY = 3, 40, 8
-"""Starts beside the true form, sweeps of each, and every which of them changes two parameters at a time."""
+"""Starts in addition to the true form, sweeps of each, and every n-th sweep that changes two parameters at a time."""
 # Forms are kept whose rough evidence is within this of the best one; draws of coefficients of each; places of values
 # among which the best is sought.
 NEAR, DRAWS, VALUES = 14.0, 400, 1500
@@ -84,11 +83,11 @@ def _partitions(used: tuple[int, ...]) -> dict[Structure, float]:
 
 
 class Fit(NamedTuple):
-    """States fitted to values by least squares of relative errors.
+    """Forms fitted to values by least squares of relative errors.
 
-    explained: (S,) logarithm of their odds after the values, coefficients integrated over, but for their density;
-    density: (S,) roughly the logarithm of that; solved: (S, K) coefficients; inverse: (S, K, K) covariance for a
-    deviation of 1; target: (S, K) columns there; known: (S, K) which columns there are.
+    explained: (S,) log posterior odds with integrated coefficients, without the prior density of these; density: (S,)
+    approximate logarithm of this density; solved: (S, K) coefficients; inverse: (S, K, K) covariance for a deviation of
+    1; target: (S, K) columns there; known: (S, K) which columns exist.
     """
 
     explained: Floats
@@ -127,12 +126,12 @@ class Known:
         )
 
     def state(self, form: NormalForm) -> State:
-        """Return the state that is this form."""
+        """Return the state of this form."""
         chosen = tuple(self.keys.index((float(power), log)) for power, log in form.functions)
         return self.blocks.index(tuple(sorted(form.products))), chosen
 
     def columns(self, structure: Integers, chosen: Integers) -> tuple[Floats, Flags]:
-        """Return columns (S, K, C + 1) of states, the constant first, and which of them there are (S, K)."""
+        """Return columns (S, K, C + 1) of states, the constant first, and which of them exist (S, K)."""
         logs = self.logs[np.arange(self.parameters), chosen]  # (S, m, C + 1)
         products = np.exp(np.einsum("skm,smc->skc", self.part[structure].astype(float), logs))
         there = np.concatenate([np.ones((len(structure), 1), bool), self.there[structure]], axis=1)
@@ -155,7 +154,7 @@ class Known:
         explained -= (count - 1) * np.log(-np.log(LEAST_SHARE))
         explained += self.structure_odds[structure]
         explained += np.where(self.part[structure].any(axis=1), self.odds[chosen], 0.0).sum(axis=1)
-        # Coefficients that are too small for those that are drawn are as far off as the most of them is.
+        # Coefficients below the smallest drawn ones deviate as far as the largest of them.
         deviations = np.maximum(self.deviation * np.sqrt(np.einsum("skk->sk", inverse)), 1e-300)
         least = LEAST_SHARE * np.maximum(solved.sum(axis=1, keepdims=True), 0.1 * values.max())
         missing = np.where(there, np.maximum(least - solved, 0.0) / deviations, 0.0).max(axis=1)
@@ -175,7 +174,7 @@ class Known:
         for number, start in enumerate(starts):
             structure, chosen = start[0], np.array(start[1])
             for sweep in range(SWEEPS):
-                # Rare starts find their way by values that count less at first.
+                # Values have smaller weights at first, so that starts in unlikely forms find better ones.
                 heat = 1.0 if not number else max(1.0, 40.0 * 0.7**sweep)
                 options: list[tuple[int, ...]] = [(i,) for i in range(self.parameters)]
                 if sweep % PAIRS_EVERY == PAIRS_EVERY - 1:
@@ -196,7 +195,7 @@ class Known:
     def _step(
         self, structure: Integers, chosen: Integers, values: Floats, heat: float, found: dict[State, float]
     ) -> int:
-        """Return the number of the state that is drawn, and keep all that are near the best."""
+        """Return the index of a drawn state, and keep all states near the best."""
         fit = self.fitted(structure, chosen, values)
         evidence = fit.explained + fit.density
         best = evidence.max()
@@ -227,7 +226,7 @@ class Known:
 
 
 def _best(places: Floats, odds: Floats, tolerance: float) -> tuple[float, float]:
-    """Return the value that most of the draws (logarithms, with their odds) are within the tolerance of."""
+    """Return the value within the tolerance of most draws (logarithms, with their odds)."""
     order = places.argsort()
     places, sums = places[order], np.concatenate([[0.0], np.cumsum(odds[order])])
     tried = np.linspace(places[0], places[-1], VALUES) if places[-1] > places[0] else places[:1]

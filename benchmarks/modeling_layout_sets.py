@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions, layouts of points and measured data that no modeler was made with, drawn anew for every seed.
+"""Functions, layouts of points and measured data that no modeler was tuned on, drawn for every seed.
 
-A `LayoutSet` holds what both modelers see and what is true: values at points, and the function at targets.
+A `LayoutSet` contains the input of both modelers and the truth: values at points, and the function at targets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Random = np.random.Generator
 NOISE = (0.0, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75)
 NAMES = ("p", "n", "s", "t", "u")
 REPETITIONS = 5
-# Targets: one step out, and so many times beyond the largest value of every parameter.
+# Targets: one step out, and these multiples of the largest value of every parameter.
 FACTORS = (2.0, 16.0)
 # Every part of a function is at least this part of its value at the largest corner.
 LEAST_SHARE = 0.01
@@ -36,7 +36,7 @@ FALLING = (-1.0, -0.5, -2 / 3, -1 / 3)
 class LayoutSet:
     """N functions measured with noise: points (C, m), values (N, C, R), true values `truth` (N, T) at targets (T, m).
 
-    forms: per function the columns of its true form, () where there is no such thing.
+    forms: per function the columns of its true form, () if it has none.
     """
 
     name: str
@@ -48,7 +48,7 @@ class LayoutSet:
     forms: tuple[Form, ...] = ()
 
     def true_form_predictions(self) -> Floats:
-        """Return what relative least squares with the true form predicts at the targets, (N, T)."""
+        """Return the predictions of relative least squares with the true form at the targets, (N, T)."""
         found = []
         for form, values in zip(self.forms, self.values.mean(axis=2), strict=True):
             columns, fitted = form(self.points), values
@@ -165,7 +165,7 @@ def measured(random: Random, exact: Floats, noise: float, repetitions: int = REP
 def started(
     layout: str, parameters: int, noise: float, seed: int, constant: bool = False
 ) -> tuple[Random, list[Floats]]:
-    """Return what a set is drawn with, and the values of each parameter, which are the first that is drawn."""
+    """Return the properties of a set and the values of each parameter, which are drawn first."""
     key = ("grid", "lines", "scattered").index(layout), parameters, round(1000 * noise), int(constant)
     random = np.random.default_rng([seed, *key])
     return random, axes(random, parameters)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of one parameter that are no constant and one term: sums of two, saturation, changes of behaviour."""
+"""Functions of one parameter other than a constant plus one term: sums of two, saturation, changes of behaviour."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ SHAPES: dict[str, Shape] = {
 
 
 def shape_sets(shape: str, noise: float, count: int, seed: int) -> list[LayoutSet]:
-    """Return `count` functions of a shape, in several sets, each measured at five to eight values of its own."""
+    """Return `count` functions of a shape, in several sets, each measured at five to eight separate values."""
     parts = np.array_split(np.arange(count), min(_SETS, count))
     return [_shape_set(shape, noise, len(part), seed, number) for number, part in enumerate(parts)]
 

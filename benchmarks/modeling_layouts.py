@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models where nobody tuned them: all layouts of points, shapes outside of the normal form, constants, real data.
+"""Test models on cases without tuning: all layouts of points, other shapes, constants, real data.
 
     make bench-modeling_layouts [ARGS="--functions 50 --seed 3 --measurements FOLDER --kernels FOLDER"]
 
-Grids, crossing lines and scattered points of one to four parameters, noise of 0 to 75 %, functions drawn anew for every
-seed (every part at least 1 % of the value at the largest corner); sums of two functions, saturation, changes of
-behaviour; constants; measured data whose largest configurations are left out. Extra-P 4.2.5 (mean of the repetitions)
-and least squares with the true form answer the same questions.
+Grids, crossing lines and scattered points of one to four parameters, noise of 0 to 75 %, functions drawn for every seed
+(every part at least 1 % of the value at the largest corner); sums of two functions, saturation, changes of behaviour;
+constants; measured data whose largest configurations are left out. Extra-P 4.2.5 (mean of the repetitions) and least
+squares with the true form predict the same targets.
 
-The last line is one JSON object: `coverage` {cell: {2x, 16x}} (% of 90 % intervals that hold the truth at 2 and 16
-times the largest values), `within5` {cell: {quipu, extrap, bound}} (% within 5 % one step out), `shapes` {shape noise:
-{quipu, extrap, coverage}} (median error in % at 2 times the largest value; % of intervals, at 2 and 16 times),
+The last line is one JSON object: `coverage` {cell: {2x, 16x}} (% of 90 % intervals that contain the true value at 2 and
+16 times the largest values), `within5` {cell: {quipu, extrap, bound}} (% within 5 % one step out), `shapes` {shape
+noise: {quipu, extrap, coverage}} (median error in % at 2 times the largest value; % of intervals, at 2 and 16 times),
 `constants_off` (% of constants predicted more than 20 % off at 16 times the largest values, noise of up to 25 %),
 `constants` {cell: %}, `real` {set: {quipu, extrap, coverage}} (median error, % of intervals).
 """
@@ -41,20 +41,20 @@ QUICK_NOISE = (0.0, 0.05)
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """Values and 90 % intervals (N, T); NaN where there is none."""
+    """Values and 90 % intervals (N, T); NaN if there is none."""
 
     value: Floats
     lower: Floats
     upper: Floats
 
     def holds(self, truth: Floats) -> Floats:
-        """Return where intervals hold the truth, up to rounding, (N, T) of 0 and 1."""
+        """Return where intervals contain the true value, up to rounding, (N, T) of 0 and 1."""
         slack = 1e-6 * np.abs(truth)
         return ((self.lower - slack <= truth) & (truth <= self.upper + slack)).astype(np.float64)
 
 
 def model_with_quipu(own: LayoutSet) -> Predicted:
-    """Return what Quipu predicts."""
+    """Return Quipu's predictions."""
     models = fit_models(own.points, own.values, TIME, own.parameters)
     rows = [[model.predict(target) for target in own.targets.tolist()] for model in models if isinstance(model, Model)]
     table = np.array([[(p.value, p.lower, p.upper) for p in row] for row in rows])
@@ -62,7 +62,7 @@ def model_with_quipu(own: LayoutSet) -> Predicted:
 
 
 def percent(flags: Floats | np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> float:
-    """Return how many are true, in %."""
+    """Return the percentage of true entries."""
     return round(100 * float(np.mean(flags)), 1)
 
 
@@ -72,14 +72,14 @@ def error(values: Floats, truth: Floats) -> float:
 
 
 class Benchmark:
-    """What was asked for, and what came out of it."""
+    """The options and the results."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.python = None if options.no_extrap else options.extrap_python or interpreter()
 
     def extrap(self, own: LayoutSet) -> Floats | None:
-        """Return what Extra-P predicts, (N, T); None if it is not asked, or cannot model the layout."""
+        """Return Extra-P's predictions, (N, T); None if it does not take part or cannot model the layout."""
         if self.python is None or (own.name.startswith("scattered") and len(own.parameters) > 1):
             return None
         first = slice(self.options.extrap_functions)
@@ -87,7 +87,7 @@ class Benchmark:
         return model_with_extrap([part], self.python, self.options.answers)[own.name].predictions
 
     def layouts(self) -> Iterator[LayoutSet]:
-        """Generate the sets of planted functions."""
+        """Yield the sets of planted functions."""
         for parameters in range(1, self.options.parameters + 1):
             for layout in LAYOUTS if parameters > 1 else ("grid", "scattered"):
                 for noise in self.options.noise:
@@ -146,7 +146,7 @@ class Benchmark:
         return found, round(float(np.mean(list(found.values()))), 2)
 
     def real(self) -> dict[str, dict[str, float]]:
-        """Return `real`; sets of one name are taken together."""
+        """Return `real`; sets of one name are combined."""
         sets: list[Iterable[LayoutSet]] = []
         if self.options.measurements:
             sets.append(relearn_sets(self.options.measurements))

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no modeler can do better on planted functions: the predictor that knows how they are drawn.
+"""Compute the best possible predictions of planted functions, by a predictor that knows how they are drawn.
 
     make bench-modeling_limits
 
 The functions are those of `modeling_layouts.py`. With one parameter the predictor has every function that can be drawn,
-each with its probability, and says the value that is within 5 % of most of what is left after the measurements
-(Bayes' rule, integrated over the share of the constant on a grid and over the scale in closed form). `uniform` knows
-that noise is uniform within ±noise, and so excludes every function that is further from one measured value; `normal`
-knows its standard deviation alone. No predictor that knows as much is right more often, on average over functions; true
-forms (`bound` of `modeling_layouts.py`) are known to nobody. Prints a line per cell, and as the last line one JSON
-object: `within5` {cell: {quipu, extrap, normal, uniform}} (% within 5 % one step out; for the last two what they expect
-of themselves, and `normal_hit`, `uniform_hit`, how often they are right).
+with its probability. It predicts the value that is within 5 % of most of the posterior (Bayes' rule, integrated over
+the share of the constant on a grid and over the scale in closed form). `uniform` knows that noise is uniform within
+±noise, and so excludes every function that is further from one measured value; `normal` only knows its standard
+deviation. No predictor with this knowledge is right more often, on average over functions; the true forms (`bound` of
+`modeling_layouts.py`) are unknown to all.
 
-`several`, the same of several parameters at noise of 5 % (modeling_known.py): `normal`, `normal_hit`, `quipu` and
-`true_form`, the true form fitted to the values.
+Each line shows one cell. The last line is one JSON object: `within5` {cell: {quipu, extrap, normal, uniform}} (% within
+5 % one step out; for the last two the expected value, and `normal_hit`, `uniform_hit`, the actual value). `several`:
+the same for several parameters at noise of 5 % (modeling_known.py): `normal`, `normal_hit`, `quipu` and `true_form`,
+the true form fitted to the values.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _normal(curves: tuple[Floats, Floats, Floats], values: Floats, noise: float)
 
 
 def _uniform(curves: tuple[Floats, Floats, Floats], values: Floats, noise: float) -> tuple[float, float]:
-    """Return the same for noise that is uniform: scales are within bounds, and as likely as their power -(N + 1)."""
+    """Return the same for uniform noise: scales are within bounds, with a density of their power -(N + 1)."""
     here, there, weights = curves
     low = (values.max(axis=1) / (here * (1.0 + noise))).max(axis=1)
     high = (values.min(axis=1) / (here * (1.0 - noise))).min(axis=1)
@@ -111,7 +111,7 @@ def _uniform(curves: tuple[Floats, Floats, Floats], values: Floats, noise: float
 
 
 def several(layout: str, parameters: int, noise: float, functions: int, seed: int) -> dict[str, list[float]]:
-    """Return which functions Quipu, the true form and the predictor are right on, and what that expects of itself."""
+    """Return for which functions Quipu, the true form and the predictor are right, and the predictor's expectation."""
     own = planted_set(layout, parameters, noise, functions, seed)
     corner = np.array([column[-1] for column in started(layout, parameters, noise, seed)[1]])
     known = Known(own.points, corner, own.targets[STEP], noise / np.sqrt(3 * own.values.shape[2]), seed)

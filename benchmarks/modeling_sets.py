@@ -16,7 +16,7 @@ from quipu.modeling.pmnf.hypotheses.library import EXPONENTS, LOGARITHMS
 
 Floats = NDArray[np.float64]
 Exponents = tuple[Fraction, int]
-# What one thousand functions look like that nobody tuned on: parameters and their five values, one step out at last.
+# Properties of a thousand functions without tuning: parameters and their five values, with one step out at last.
 AXES: dict[str, list[float]] = {
     "p": [4, 8, 16, 32, 64, 128],
     "n": [10, 20, 30, 40, 50, 60],
@@ -48,7 +48,7 @@ class PlantedSet:
         return self.target[None]
 
     def lines_only(self) -> PlantedSet:
-        """Return the same set, measured only where at most one parameter is above its least value."""
+        """Return the set restricted to points at which at most one parameter is above its smallest value."""
         keep = (self.points == self.points.min(axis=0)).sum(axis=1) >= len(self.parameters) - 1
         return replace(self, name=f"{self.name}-lines", points=self.points[keep], values=self.values[:, keep])
 

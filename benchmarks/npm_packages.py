@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JavaScript packages that tests check pages and files with: installed once into build/ by `npm ci`."""
+"""JavaScript packages with which tests check pages and files, installed once into build/ by `npm ci`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def installed() -> Path:
 
 
 def sarif_problems(path: Path) -> list[str]:
-    """Return what the schema of SARIF 2.1.0 has against a file."""
+    """Return the violations of the schema of SARIF 2.1.0 in a file."""
     schema = installed() / "@microsoft" / "jest-sarif" / "lib" / "schemas" / "sarif-2.1.0-rtm.5.json"
     words = ["node", "-e", _VALIDATE, str(schema), str(path)]
     done = subprocess.run(words, cwd=_FOLDER, capture_output=True, text=True, check=True, timeout=600)

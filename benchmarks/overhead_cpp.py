@@ -71,7 +71,7 @@ class Build:
 
 @dataclass(frozen=True)
 class Built:
-    """What a build made, and took: seconds of processor time, KiB of memory at most, bytes."""
+    """Results of a build: processor seconds, largest memory in KiB, size in bytes."""
 
     path: Path
     seconds: float
@@ -173,7 +173,7 @@ def build(kind: Build, program: Program, folder: Path) -> Built:
 
 
 def run(built: Built, program: Program, environment: Mapping[str, str]) -> tuple[float, float]:
-    """Run once; return the seconds of processor time, and what Quipu says that measuring took of them (0: nothing)."""
+    """Run once; return the processor seconds, and the overhead in them according to Quipu (0: none)."""
     with tempfile.TemporaryDirectory() as scratch:
         (Path(scratch) / "filter").write_text(FILTER)
         variables = {key: value.replace("@", scratch) for key, value in environment.items()}
@@ -182,7 +182,7 @@ def run(built: Built, program: Program, environment: Mapping[str, str]) -> tuple
 
 
 def estimate(folder: Path) -> float:
-    """Return the seconds that measuring took according to the profiles in a folder."""
+    """Return the overhead in seconds according to the profiles in a folder."""
     from quipu.agent.profile.reader import read_profile
 
     total = 0.0
@@ -258,7 +258,7 @@ def main() -> None:
 
 
 def summary(results: Mapping[str, Result], small: Sequence[float]) -> dict[str, object]:
-    """Return what the last line says."""
+    """Return the content of the last line."""
 
     def column(kind: str) -> list[float]:
         return [result.runs[kind] for result in results.values() if kind in result.runs]

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learns the prices of factors from the corpus: modeling/counts/prices.py.
+"""Learn the penalties of factors from the corpus: modeling/counts/prices.py.
 
-    make bench-prices                 prints what the prices would be
+    make bench-prices                 prints the learned penalties
     make bench-prices ARGS=--write    writes them
 
-A count has many products of factors that reproduce it. The target says which of them are right. The prices are those
-under which the right ones of all programs are likeliest: each program has a weight that grows with the root of how
-many counts it has, each count one that grows with the logarithm of how often it occurs. Programs that are put aside
-are not read. Kinds of factors that the corpus does not tell apart stay as they are.
+A count has many products of factors that reproduce it. The count at the target shows which of them are correct. The
+penalties maximize the likelihood of the correct products of all programs: the weight of a program grows with the root
+of its number of counts, the weight of a count with the logarithm of how often it occurs. Programs that are put aside
+are not read. Kinds of factors that the corpus does not distinguish stay unchanged.
 
-The last line is a JSON object: bits that the right products cost on average with the prices as they are (`now`),
+The last line is a JSON object: mean bits of the correct products with the present penalties (`now`), with penalties
 learned from the other programs (`left_out`), and learned from all (`learned`).
 """
 
@@ -48,7 +48,7 @@ SLOW = ("cloverleaf3d", "minimd", "minisweep", "minivite", "minixyce")  # minute
 
 
 def main() -> int:
-    """Learn the prices and print them."""
+    """Learn the penalties and print them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="programs; all that are fast without names")
     parser.add_argument("--write", action="store_true", help="write the prices to modeling/counts/prices.py")
@@ -116,7 +116,7 @@ def examples_of(program: Program) -> list[Example]:
 
 
 def counts_of(experiment: Experiment, metrics: Sequence[str]) -> dict[Hashable, FloatArray]:
-    """Return the counts of classes, visits, messages and bytes by what tells them from others, summed over ranks."""
+    """Return the distinct counts of classes, visits, messages and bytes, summed over ranks."""
     ranks = experiment.points[:, experiment.parameters.index("p")]
     found: dict[Hashable, FloatArray] = {}
     classes = experiment.classes.vectors if experiment.classes is not None else None
@@ -134,10 +134,10 @@ def counts_of(experiment: Experiment, metrics: Sequence[str]) -> dict[Hashable, 
 
 
 def features(factors: Sequence[Factor], dimensions: int, coefficient: float) -> Floats:
-    """Return how often a product has what each price is of."""
+    """Return how often a product contains each kind of factor."""
     found = np.zeros(len(KINDS))
     for factor in distinct(factors):
-        if factor.kind in KINDS:  # a line of neighbours costs what its parts do
+        if factor.kind in KINDS:  # the penalty of a line of neighbours is the sum of its parts
             found[KINDS.index(factor.kind)] += 1
         found[KINDS.index("number")] += factor.number
     found[KINDS.index("factor")] = len(factors)
@@ -153,7 +153,7 @@ def others(examples: dict[str, list[Example]], name: str) -> list[list[Example]]
 
 
 def cost(prices: Floats, examples: Sequence[Example]) -> tuple[float, Floats]:
-    """Return the mean bits of what is right, and the derivative by the prices."""
+    """Return the mean bits of the correct products, and the derivative by the penalties."""
     total, slope, weights = 0.0, np.zeros(len(KINDS)), 0.0
     for products, right, weight in examples:
         bits = products @ prices
@@ -168,7 +168,7 @@ def cost(prices: Floats, examples: Sequence[Example]) -> tuple[float, Floats]:
 
 
 def learn(programs_of: Sequence[list[Example]], now: Floats) -> Floats:
-    """Return the prices under which what is right is likeliest in all programs."""
+    """Return the penalties that maximize the likelihood of the correct products of all programs."""
 
     def loss(prices: Floats) -> tuple[float, Floats]:
         parts = [(np.sqrt(len(found)), *cost(prices, found)) for found in programs_of]
@@ -181,7 +181,7 @@ def learn(programs_of: Sequence[list[Example]], now: Floats) -> Floats:
 
 
 def write(prices: dict[str, float]) -> None:
-    """Write prices to the table of the modeler."""
+    """Write penalties to the table of the modeler."""
     file = Path(str(table.__file__)).resolve()
     text = file.read_text(encoding="utf-8")
     for kind, bits in prices.items():

@@ -26,7 +26,7 @@ _MEDIAN = Options(aggregation="median")
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a modeler says of K kernels: predictions (K, T) at the tests, leading exponents, models as text."""
+    """The answers of a modeler for K kernels: predictions (K, T) at the tests, leading exponents, models as text."""
 
     predictions: Floats
     leads: list[dict[str, Exponents]]
@@ -56,7 +56,7 @@ def modelers_of(runs: Runs, extrap: Path | None) -> dict[str, Modeler]:
 def _priors(runs: Runs, repetitions: int) -> Modeler:
     """Return Quipu: models of the call paths from their priors and the first repetitions, added per kernel.
 
-    Noise lengthens waiting as it does the time of the call path. Orders are those of the models from effort.
+    Noise increases waiting like the time of the call path. Orders come from the models with effort.
     """
     whole = runs.experiment
     choices = time_priors(whole, fit_metrics(whole, EFFORT))
@@ -119,7 +119,7 @@ def _extrap(runs: Runs, python: Path) -> Modeler:
 def _answer(
     models: Sequence[Model | NoModel | None], runs: Runs, orders: Sequence[Model | NoModel | None] | None = None
 ) -> Answer:
-    """A kernel without a model counts as the prediction 0 and the order of a constant. orders: models of the orders."""
+    """Use the prediction 0 and the order of a constant for a kernel without a model. orders: models of the orders."""
     parameters, tests = runs.experiment.parameters, np.array(runs.application.tests, dtype=np.float64)
     own = [model if isinstance(model, Model) else Model(parameters) for model in models]
     leading = [model if isinstance(model, Model) else Model(parameters) for model in orders or models]

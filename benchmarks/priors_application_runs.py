@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples as applications in the evaluation of priors: their runs, and what their documentation says of them.
+"""Run the examples as applications in the evaluation of priors, and read their stated complexity.
 
-All ranks are simulated by SimGrid SMPI, one after the other: computation is measured on this machine, without the
-other ranks beside it, and communication, with the waiting that this brings about, is simulated. What was run is kept
-and not repeated.
+SimGrid simulates all ranks one after the other. Computation is measured on this machine, without other ranks at the
+same time; communication and the resulting waiting are simulated. Existing runs are not repeated.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ sys.path.append(str(EXAMPLES.parent / "tests" / "examples"))
 from complexity import Complexity, OperationComplexity, evaluate, read_complexity
 
 _NAMES = ("p", "n")
-# Where the leading power of a stated number of bytes is read off, at p and twice p (n and twice n).
+# The leading power of a stated number of bytes is computed at p and twice p (n and twice n).
 _LARGE = 2.0**40
 
 
 @dataclass(frozen=True)
 class Application:
-    """What is run of an example: at all points of p and n, and at two test points, one step out in p and in n."""
+    """The runs of an example: at all points of p and n, and at two test points, one step out in p and in n."""
 
     name: str
     p: tuple[int, ...]
@@ -52,8 +51,8 @@ class Application:
         return [(self.next_p, self.n[-1]), (self.p[-1], self.next_n)]
 
 
-# Sizes such that the data of all simulated ranks stay in the cache of one processor: they share it one after the other,
-# and what they have grows with their number, which real ranks do not do to each other.
+# Sizes for which the data of all simulated ranks fit into the cache of one processor. They share this cache, and their
+# data grow with the number of ranks, unlike those of real ranks.
 _RANKS = (4, 8, 16, 32, 64)
 FULL = (
     Application("heat", _RANKS, (8, 12, 16, 20, 24), 128, 28, ("20", "5")),
@@ -81,7 +80,7 @@ class Kernel:
 class Runs:
     """The runs of an application: time and effort of all call paths, times (K, T, R) of the kernels at T tests.
 
-    again: times at the tests that were measured a second time, if they were.
+    again: times of a second measurement of the tests, if there is one.
     """
 
     application: Application
@@ -94,10 +93,10 @@ class Runs:
 def measure(
     applications: tuple[Application, ...], folder: Path, options: tuple[str, ...] = (), again: bool = False
 ) -> None:
-    """Build the examples for SMPI and do the runs that are missing, all points once, then all of them again.
+    """Build the examples for SMPI and do the missing runs: all points once, then all of them again.
 
-    options: more of them for `quipu run`, in the folder of each example. again: the test points have a second set of
-    as many repetitions.
+    options: further options for `quipu run`, for the folder of each example. again: the test points have a second set
+    of as many repetitions.
     """
     jobs: list[tuple[int, Application, str, Point]] = []
     for own in applications:
@@ -124,7 +123,7 @@ def measure(
 
 
 def load(application: Application, folder: Path) -> Runs:
-    """Return what was measured of an application, with as many repetitions as all points have."""
+    """Return the measurements of an application, with an equal number of repetitions at all points."""
     where = folder / application.name
     near = load_experiment(where / "runs")
     stated = read_complexity(EXAMPLES / application.name / "complexity.toml")
@@ -231,6 +230,6 @@ def _power(operation: OperationComplexity, stated: Complexity, count: str, name:
         if count in operation.sum_over_ranks:
             values.append(evaluate(operation.sum_over_ranks[count], stated.names(point, 0)) / point["p"])
         else:
-            # rank 1 is in the middle: the first and the last rank may have less to do
+            # rank 1 is in the middle: the first and the last rank may have less work
             values.append(evaluate(operation.per_rank[count], stated.names(point, 1)))
     return Fraction(math.log2(values[1] / values[0])).limit_denominator(12) if values[0] else Fraction(0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the data for one model cost in run times of the plain program: one run with time and effort, or five runs.
+"""Measure the time for the data of one model, relative to the plain program: one run with effort, or five runs.
 
-Five repetitions are what models of time alone are made from. All runs are measured; no number is made from another.
+Models of time alone use five repetitions. All runs are measured.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ QUICK = ("heat", "wavefront")
 
 
 def cost(quick: bool) -> dict[str, tuple[float, float]]:
-    """Return for each program the time of one measured run, and of five, over that of a plain one.
+    """Return for each program the time of one measured run, and of five, relative to a plain run.
 
-    One run, and the plain one: the median of alternated runs. Five: all of them together.
+    One run and the plain run: median of alternate runs. Five: total time.
     """
     result = {}
     for name, arguments in PROGRAMS.items():

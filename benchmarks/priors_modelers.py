@@ -27,7 +27,7 @@ _NOTHING: Exponents = (Fraction(0), 0)
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a modeler says of F functions: predictions (F,) at the test point, leading exponents by parameter."""
+    """The answers of a modeler for F functions: predictions (F,) at the test point, leading exponents by parameter."""
 
     predictions: Floats
     leads: list[dict[str, Exponents]]
@@ -37,7 +37,7 @@ Modeler = Callable[[Floats], Answer]
 
 
 def priors_of(measured: Measured) -> Modeler:
-    """Return a modeler with the priors of the measured effort; it takes times (F, C, R)."""
+    """Return a modeler with the priors of the measured effort, whose input is times (F, C, R)."""
     choices = time_priors(measured.experiment, fit_metrics(measured.experiment, EFFORT))
 
     def model(times: Floats) -> Answer:
@@ -49,7 +49,7 @@ def priors_of(measured: Measured) -> Modeler:
 
 
 def time_alone(measured: Measured) -> Modeler:
-    """Return a modeler that sees times only, the median of the repetitions."""
+    """Return a modeler that only uses times, the median of the repetitions."""
 
     def model(times: Floats) -> Answer:
         experiment = measured.experiment
@@ -70,7 +70,7 @@ def dnn(measured: Measured) -> Modeler:
 
 
 def extrap(measured: Measured, python: Path) -> Modeler:
-    """Return Extra-P with the median of the repetitions, as the paper has it."""
+    """Return Extra-P with the median of the repetitions, as in the paper."""
 
     def model(times: Floats) -> Answer:
         experiment = measured.experiment
@@ -85,7 +85,7 @@ def extrap(measured: Measured, python: Path) -> Modeler:
 
 
 def _answer(models: Sequence[object], measured: Measured) -> Answer:
-    """A function without a model counts as the prediction 0 and the order of a constant."""
+    """Use the prediction 0 and the order of a constant for a function without a model."""
     predictions, leads = [], []
     for model in models:
         known = model if isinstance(model, Model) else None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated functions, built and run: the measurements of the evaluation of priors. What is measured is not repeated.
+"""Build and run generated functions: the measurements of the evaluation of priors, which are not repeated.
 
-Computation is measured in one process that computes what a rank of p would (no rank differs from another);
-communication is simulated with p ranks by SimGrid SMPI, without computation.
+Computation is measured in one process that does the work of one of p ranks (all ranks do the same). Communication is
+simulated with p ranks by SimGrid SMPI, without computation.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from quipu.modeling.pmnf.model import Exponents
 Floats = NDArray[np.float64]
 Point = tuple[int, int]
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-# Algorithms as MPICH chooses them; a message costs its sender and its receiver 0.5 µs and 0.02 ns per byte, as on a
-# fast network (SMPI's own default is nothing).
+# Algorithms of MPICH; a message takes 0.5 µs and 0.02 ns per byte at its sender and its receiver, as in a fast network
+# (the default of SMPI is 0).
 SMPI_NETWORK = (
     "--log=root.thres:error",
     "--cfg=smpi/coll-selector:mpich",
@@ -48,9 +48,10 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured: so many functions of a seed at points P(p, n), and at the test point.
+    """The measurements: functions of a seed at points P(p, n), and at the test point.
 
-    part: so many functions are simulated in one run at the test point, whose thousands of ranks take memory and time.
+    part: number of functions that are simulated in one run at the test point, whose thousands of ranks need memory and
+    time.
     """
 
     functions: int
@@ -130,7 +131,7 @@ def build(plan: Plan, folder: Path) -> tuple[Path, Path]:
 
 
 def measure(plan: Plan, folder: Path, only: str = "") -> None:
-    """Run what is not yet measured: every point, and the test point, whose runs go into folders of their own.
+    """Run missing measurements: every point, and the test point, whose runs are in separate folders.
 
     only: "native" or "simulated", to measure one part (both can be measured at the same time on two machines).
     """
@@ -146,7 +147,7 @@ def measure(plan: Plan, folder: Path, only: str = "") -> None:
 
 
 def campaign(where: Path, name: str, command: Sequence[str], points: Sequence[Point], repetitions: int) -> None:
-    """Measure the points P(p, n) in the folder `name` below `where`, all of them before any again."""
+    """Measure the points P(p, n) in the folder `name` below `where`; each repetition covers all of them."""
     print(f"{where.name} {name}: {len(points)} points, {repetitions} repetitions", flush=True)
     values = {
         "directory": name,
@@ -185,11 +186,11 @@ def _measured(
     kind: str, plan: Plan, folder: Path, paths: list[tuple[str, ...]], orders: list[dict[str, Any]]
 ) -> Measured:
     near = load_experiment(folder / "runs", "mean")
-    # an operation of all ranks takes as long as it takes the last one
+    # an operation of all ranks takes as long as on its slowest rank
     slowest = load_experiment(folder / "runs", "max")
     rows, slow_rows = (np.array([own[path] for path in paths]) for own in (_rows(near), _rows(slowest)))
     time = _times_at_test(folder, paths, ["test"] if kind == "computation" else [*plan.parts])
-    kept = np.flatnonzero(time > 0)  # what a simulation gives no time has no relative error
+    kept = np.flatnonzero(time > 0)  # a simulated time of 0 has no relative error
     order = [int(np.flatnonzero((near.points == point).all(axis=1))[0]) for point in plan.points]
     kind_of = RegionKind.MPI if kind == "communication" else RegionKind.FUNCTION
     regions = tuple(Region(paths[i][-1], paths[i][-1], kind_of) for i in kept)

@@ -80,7 +80,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop nest: a coefficient, and per dimension what it runs over, with an offset for each missing neighbour."""
+    """A loop nest: a coefficient, and the range per dimension, with an offset for each missing neighbour."""
 
     coefficient: int
     over: tuple[str, ...]
@@ -104,7 +104,7 @@ def _of_ranks(what: str, kind: Kind, n: int, ranks: int) -> FloatArray:
     trips: dict[str, FloatArray] = {
         "cells": own,
         "with ghosts": own + 2.0,
-        "with wide ghosts": own + 3.5,  # what particles reach, no whole cells
+        "with wide ghosts": own + 3.5,  # the range of particles, no whole cells
         "inner": own - 2.0 + before + after,
         "interior of the domain": own - (1.0 - before) - (1.0 - after),
         "faces": own + 1.0,
@@ -118,7 +118,7 @@ def _of_ranks(what: str, kind: Kind, n: int, ranks: int) -> FloatArray:
 
 _SIZES = ("cells", "with ghosts", "inner", "interior of the domain", "faces")
 _SURFACE = ("before", "neighbours", "neighbours", "edges")
-# Coefficients of loops over volumes are below this, those of others below some tenths of it.
+# Coefficients of loops over volumes are below this, those of other loops below some tenths of it.
 _COEFFICIENT = 400
 
 
@@ -144,7 +144,7 @@ def draw_program(kind: Kind, random: np.random.Generator) -> list[list[Loop]]:
 
 
 def _in_turn(kind: Kind, random: np.random.Generator) -> list[Loop]:
-    """Return what is sent of layers, or of particles in them: as wide as the part, and its ghosts where there are."""
+    """Return the sent layers, or particles in them: as wide as the part, with its ghosts if there are any."""
     coefficient, order = int(random.integers(1, 40)), random.permutation(kind.domain).tolist()
     ghosts = str(random.choice(("with ghosts", "with wide ghosts")))
     loops = []
@@ -184,7 +184,7 @@ _MOST_LOOPS = 3
 
 @lru_cache(maxsize=16)
 def all_loops(kind: Kind) -> tuple[Loop, ...]:
-    """Return all loops that programs of a kind may have, with the coefficient 1, alike ones once."""
+    """Return all loops of programs of a kind, with the coefficient 1 and without duplicates."""
     found = {over for over in product((*_SIZES, "one"), repeat=kind.domain) if over.count("one") <= 1}
     for place, what, other in product(range(kind.grid), _SURFACE, ("cells", "one")):
         found.add(_at(kind, place, what, other))
@@ -195,9 +195,9 @@ def all_loops(kind: Kind) -> tuple[Loop, ...]:
 def undecided(
     kind: Kind, loops: Sequence[Loop], grids: Sequence[ProcessGrid], measured: Sequence[int], target: tuple[int, int]
 ) -> tuple[str, str] | None:
-    """Return two call paths that agree at all sizes of the measured p and are apart at the target, or None.
+    """Return two call paths that agree at all sizes of the measured p and differ at the target, or None.
 
-    The same loops on one of the grids that may be, or sums of as many loops on that of the kind.
+    The same loops on one of the possible grids, or sums of as many loops on the grid of the kind.
     """
     if (other := _on_another_grid(kind, loops, grids, measured, target)) is not None:
         return other
@@ -207,7 +207,7 @@ def undecided(
     # so many small ones and one more. There all ranks together have small whole counts.
     points = list(product(measured, range(1, kind.domain + 2)))
     columns = _totals(kind, [[loop] for loop in all_loops(kind)], [*points, target])
-    # loops that are nowhere different are one, what is nowhere at all is none
+    # loops that are equal everywhere count once, loops that are 0 everywhere are left out
     distinct, first = np.unique(columns, axis=0, return_index=True)
     distinct, first = distinct[distinct.any(axis=1)], first[distinct.any(axis=1)]
     totals = _totals(kind, [list(loops)], points)[0]
@@ -224,9 +224,9 @@ def undecided(
 def _on_another_grid(
     kind: Kind, loops: Sequence[Loop], grids: Sequence[ProcessGrid], measured: Sequence[int], target: tuple[int, int]
 ) -> tuple[str, str] | None:
-    """Return two grids with the same extents at the measured p, on which the loops are apart at the target, or None.
+    """Return two grids with equal extents at the measured p, on which the loops differ at the target, or None.
 
-    What is not divided has one rank; dimensions may have other names.
+    A dimension that is not divided has one rank; dimensions may be exchanged.
     """
 
     def whole(rule: str, p: int, dimensions: int) -> list[int]:
@@ -254,7 +254,7 @@ def _totals(kind: Kind, program: list[list[Loop]], points: Sequence[tuple[int, i
 class Tally:
     """Predictions of call paths with at least 1 % of the effort.
 
-    undecided: those outside of 1 % where the counts do not decide.
+    undecided: those outside 1 % whose value the counts do not determine.
     """
 
     predicted: int = 0
@@ -274,7 +274,7 @@ class Tally:
             self.covered += prediction.lower - slack <= true <= prediction.upper + slack
 
     def shares(self) -> dict[str, float]:
-        """Return what is within 1 %, of the rest what is in its interval, and what is undecided, in %."""
+        """Return the percentages within 1 %, of the others inside their interval, and of undetermined ones."""
         return {
             "within1": round(100.0 * self.within / max(self.predicted, 1), 1),
             "covered": round(100.0 * self.covered / self.outside, 1) if self.outside else 100.0,
@@ -286,20 +286,20 @@ Grids = Callable[[Kind], tuple[ProcessGrid, ...]]
 
 
 def known(kind: Kind) -> tuple[ProcessGrid, ...]:
-    """Return the grid as a run that creates a Cartesian communicator shows it."""
+    """Return the grid as recorded in a run that creates a Cartesian communicator."""
     periodic = (kind.periodic or kind.ring,) * kind.grid
     return (ProcessGrid("p", kind.rule, kind.grid, "MPI_Cart_create", periodic),)
 
 
 def assumed(_kind: Kind) -> tuple[ProcessGrid, ...]:
-    """Return the grids that are tried where nothing is known of that of a kind."""
+    """Return the grids that are tried if the grid of a kind is unknown."""
     return candidates("p")
 
 
 def evaluate(
     kind: Kind, programs: int, seed: int, grids: Grids, measured: Sequence[int], targets: Sequence[int], verbose: bool
 ) -> Tally:
-    """Return how the counts of so many programs are predicted."""
+    """Return the accuracy of predicted counts of this number of programs."""
     random = np.random.default_rng(seed)
     tally = Tally()
     for _ in range(programs):

@@ -49,7 +49,7 @@ DATA = Path(__file__).resolve().parent / "data" / "times"
 NO_MODEL = ("_NOTICEABLE", "_LONGEST_STEP", "_SETTLED")  # constants of texts and of the search for a maximum
 MODELERS = ("quipu", "formulas", "one_rate", "extrap")
 Predicted = tuple[float, float, float]
-"""Value, lower and upper end of the interval, seconds; NaN where a modeler gives no interval."""
+"""Value, lower and upper end of the interval, in seconds; NaN if a modeler gives no interval."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Outcome:
 
     @property
     def inside(self) -> bool:
-        """Whether the interval has the measured time."""
+        """Return whether the interval contains the measured time."""
         return self.predicted[1] <= self.truth <= self.predicted[2]
 
     @property
@@ -93,18 +93,18 @@ def with_noise(experiment: Experiment, noise: float, seed: int) -> Experiment:
 
 
 def by_quipu(analysis: Analysis, point: dict[str, float]) -> Predicted:
-    """Return what `quipu predict` says of the program."""
+    """Return the prediction of `quipu predict`."""
     total = evaluate(analysis, point).total
     return total.value, total.lower, total.upper
 
 
 def by_formulas(analysis: Analysis, point: dict[str, float]) -> Predicted:
-    """Return what the formulas of time say of the program."""
+    """Return the prediction by formulas of time."""
     return by_quipu(replace(analysis, times=None), point)
 
 
 def by_one_rate(experiment: Experiment, target: Experiment, place: int) -> Predicted:
-    """Return the instructions at the target times the rate of each call path at the largest size of as many ranks."""
+    """Return the instructions at the target times the rate of each call path at the largest size with as many ranks."""
     ranks = target.points[place, target.parameters.index("p")]
     same = np.flatnonzero(experiment.points[:, experiment.parameters.index("p")] == ranks)
     counts = np.nan_to_num(mean_over_repetitions(experiment.values["instructions"]))
@@ -120,7 +120,7 @@ def by_one_rate(experiment: Experiment, target: Experiment, place: int) -> Predi
 
 
 def by_extrap(experiment: Experiment, points: FloatArray) -> list[Predicted]:
-    """Return the sum of what Extra-P predicts for each call path at points (points, parameters)."""
+    """Return the sum of Extra-P's predictions for each call path at points (points, parameters)."""
     paths = np.flatnonzero(~experiment.tree.start_and_end & np.nan_to_num(experiment.values["time"]).any(axis=(1, 2)))
     values = np.nan_to_num(experiment.values["time"][paths])
     question = SimpleNamespace(
@@ -142,7 +142,7 @@ def measured(name: str, noise: float, folder: Path) -> tuple[Experiment, Experim
 
 
 def outcomes(name: str, put_aside: bool, noise: float, peers: bool) -> dict[str, list[Outcome]]:
-    """Return what each modeler says of a program at its targets."""
+    """Return the predictions of each modeler for a program at its targets."""
     with tempfile.TemporaryDirectory() as folder:
         experiment, target = measured(name, noise, Path(folder))
         analysis = analyze(experiment)
@@ -165,7 +165,7 @@ def outcomes(name: str, put_aside: bool, noise: float, peers: bool) -> dict[str,
 
 
 def summary(found: list[Outcome]) -> dict[str, float]:
-    """Return the figures that the module's text names."""
+    """Return the figures that the module docstring names."""
     errors = [own.error for own in found]
     result = {"median_error": float(np.median(errors)), "worst_error": max(errors)}
     if not np.isnan(found[0].predicted[1]):

@@ -35,13 +35,13 @@ from programs_scores import Row, rows_of, summary
 
 METRICS = ("visits", "blocks", "instructions", "flops", "bytes_sent", "messages_sent")
 ALL = ("blocks", "flops", "bytes_sent", "messages_sent")
-"""The metrics of the figure `all`: those that do not follow from another one."""
+"""The metrics of the figure `all`: metrics that do not follow from another one."""
 _OWN: dict[str, Engine] = {"quipu": quipu_engine, "formulas": formulas_engine, "laws": laws_engine}
 
 
 @dataclass(frozen=True)
 class Result:
-    """The rows of one program that a modeler predicted from some points, and its CPU seconds."""
+    """The rows of one program predicted by a modeler from some points, and its CPU seconds."""
 
     program: Program
     points: Points
@@ -92,7 +92,7 @@ def main() -> None:
 
 
 def judge(program: Program, unpacked: Path, points: Points, engine: Engine) -> Result:
-    """Return what an engine makes of a program at its target."""
+    """Return the predictions of an engine for a program at its target."""
     experiment = experiment_of(program, unpacked, points)
     target = target_of(unpacked)
     started = time.process_time()
@@ -113,7 +113,7 @@ def together(result: Result) -> dict[str, float]:
 
 
 def figures(results: Iterable[Result]) -> dict[str, object]:
-    """Return the figures of a modeler: by points, kind of program and metric; and where more points made it worse."""
+    """Return the figures of a modeler by points, kind of program and metric, and where more points made it worse."""
     all_of = list(results)
     kinds: Mapping[str, Callable[[Program], bool]] = {
         "all": lambda program: True,

@@ -22,14 +22,14 @@ from quipu.modeling.experiment import Experiment, FloatArray
 DATA = Path(__file__).resolve().parent / "data" / "programs"
 Points = Literal["alone", "counts"]
 POINTS: tuple[Points, ...] = ("alone", "counts")
-"""What a modeler gets: `runs` alone, or `runs` and `counts`."""
+"""The input of a modeler: only `runs`, or `runs` and `counts`."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """One program of the corpus; `data_dependent` where counts depend on the input or on values, not on sizes only.
+    """One program of the corpus; `data_dependent`: counts depend on the input or on values, not only on sizes.
 
-    put_aside: not for development; chosen by a hash of the name before any model was seen.
+    put_aside: not for development; selected by a hash of the name before any model was seen.
     """
 
     name: str
@@ -57,7 +57,7 @@ def unpack(program: Program, folder: Path) -> Path:
 
 
 def experiment_of(program: Program, unpacked: Path, points: Points) -> Experiment:
-    """Return the experiment with the name of the program that a modeler gets: counts only, no times."""
+    """Return the experiment of a program for a modeler: only counts, no times."""
     source = unpacked / "runs"
     if points == "counts":
         source = unpacked / "runs-and-counts"
@@ -71,7 +71,7 @@ def experiment_of(program: Program, unpacked: Path, points: Points) -> Experimen
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """The measured target: its point, and of each metric the values of each call path by key, shape (repetitions,)."""
+    """The measured target: its point, and for each metric the values of each call path by key, shape (repetitions,)."""
 
     point: dict[str, float]
     values: dict[str, dict[tuple[str, ...], FloatArray]]

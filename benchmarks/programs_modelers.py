@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modelers that benchmarks/programs.py compares: an experiment and a point become value, lower and upper.
+"""Modelers that benchmarks/programs.py compares: they predict value, lower and upper for an experiment and a point.
 
 An engine is a function of an experiment and points, as `quipu.open` and parameter dictionaries give them. It returns
-for each point a dictionary: metric to array of shape (call paths, 3). The name of the experiment is the program's: an
-engine that has learned from the corpus leaves this program out.
+for each point a dictionary: metric to array of shape (call paths, 3). The name of the experiment is the name of the
+program, so that an engine that learned from the corpus can leave this program out.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class ExtraP:
 
 
 def extrap_or_none() -> ExtraP | None:
-    """Return Extra-P, or None where it cannot be installed."""
+    """Return Extra-P, or None if it cannot be installed."""
     try:
         return ExtraP()
     except subprocess.CalledProcessError:

@@ -26,9 +26,9 @@ NORMAL = 4.126
 
 @dataclass(frozen=True)
 class Row:
-    """One call path of one metric: relative error, whether the interval has the value, score, score of the scatter.
+    """One call path of one metric: relative error, whether the interval contains the value, and scores.
 
-    share: of the metric; exact: whether the prediction is the value.
+    share: of the metric; exact: whether the prediction equals the value.
     """
 
     metric: str
@@ -103,7 +103,7 @@ def summary(programs: Sequence[Iterable[Row]]) -> dict[str, float]:
 
 
 def exact_shares(rows: Sequence[Row]) -> list[float]:
-    """Return of each metric of a program the share of its rows that is predicted exactly."""
+    """Return for each metric of a program the share of its rows with exact prediction."""
     shares = []
     for metric in sorted({row.metric for row in rows}):
         own = [row for row in rows if row.metric == metric]

@@ -51,7 +51,7 @@ while True:
 
 
 def launch(length: float, load: float) -> tuple[float, float, float | None]:
-    """Return how much of a launch was waiting for a processor, how long it took, and the load that it noticed."""
+    """Return the share of waiting for a processor in a launch, its duration, and the recorded load."""
     others = [subprocess.Popen([sys.executable, "-c", PART, str(load)])] if load else []
     processors = len(os.sched_getaffinity(0))
     time.sleep(0.1)

@@ -52,7 +52,7 @@ TARGET = 300
 REPETITIONS = 3
 FULL_SIZE = 60
 TURNS = 40
-"""Of the comparison: one ratio scatters by 3 to 5 % on a quiet machine of this kind, the median of 80 by .5 %."""
+"""One ratio scatters by 3 to 5 % on a quiet machine of this kind, the median of 80 by .5 %."""
 RANKS, MPI_SIZES = (1, 2), (40, 60, 80)
 EXAMPLES = {
     "heat": ("MPICC=quipu-mpicc", "20 5", (24, 32, 48, 64)),
@@ -174,7 +174,7 @@ class Case:
         return {name: sum(found[name, size] for size in sizes) for name in names}
 
     def ratios(self, names: tuple[str, ...], sizes: tuple[int, ...], turns: int) -> dict[str, np.ndarray]:
-        """Return the ratios of programs to the uninstrumented one, each to the run of the same turn and size."""
+        """Return the ratios of programs to the uninstrumented one, each in the same turn and size."""
         random = np.random.default_rng(0)
         found: dict[str, list[float]] = {name: [] for name in (*names, "vanilla again")}
         for _ in range(turns):
@@ -191,7 +191,7 @@ class Case:
         self.build("vanilla", QUIPU_OFF="1")
         self.build("full", QUIPU_ALL="1")
         self.build("usual")
-        # As the program is without us: what is inlined is part of its callers.
+        # As in the program without Quipu: inlined functions are part of their callers.
         self.build("target", QUIPU_ONLY_SELECTED="1", QUIPU_INLINED="off")
         graph = call_graph(self.folder / "full")
         marked = frozenset(function.name for function in select_statically(graph).kept)
@@ -220,7 +220,7 @@ class Case:
         }
 
     def measure(self) -> dict[str, Any]:
-        """Return what is asked of the call-heavy program, and the columns of the tables."""
+        """Return the results of the call-heavy program, and the columns of the tables."""
         before = _children()
         sizes, at = {"n": list(SIZES), "s": [STEPS]}, {"n": TARGET, "s": STEPS}
         cycle = self.refined(sizes, at)
@@ -250,19 +250,19 @@ class Case:
         }
 
     def selecting(self, name: str, names: frozenset[str]) -> dict[str, str]:
-        """Return the variables that make a build measure just these regions."""
+        """Return the variables for a build that only measures these regions."""
         path = self.folder / f"{name}.filter"
         path.write_text(format_filter(names))
         return {"QUIPU_FILTER": str(path), "QUIPU_ONLY_SELECTED": "1"}
 
     def at_target(self) -> PathCosts:
-        """Return what regions take at the target, in a run of its own."""
+        """Return the times of regions at the target, in a separate run."""
         folder = self.folder / "at-target"
         run([f"{self.folder}/target", str(TARGET), str(STEPS)], {"n": TARGET}, 1, folder, LaunchOptions())
         return reference(scan_runs(folder)[0][:1])
 
     def executed(self, name: str, size: int) -> int:
-        """Return how many functions a run of a program enters."""
+        """Return the number of functions that a run of a program enters."""
         command = self.command.format(n=size, s=3).split()
         folder = self.folder / f"{name}-run"
         archive = run([f"{self.folder}/{name}", *command[1:]], {"n": size}, 1, folder, LaunchOptions())

@@ -100,7 +100,7 @@ axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }).the
 
 
 class _Served(BaseHTTPRequestHandler):
-    """Serves one page, and takes what its script sends back."""
+    """Serves one page, and receives the results of its script."""
 
     page = b""
     found: queue.Queue[bytes] = queue.Queue()
@@ -117,11 +117,11 @@ class _Served(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_arguments: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 def found_in(page: str, script: str, folder: Path, browser: str, theme: str = "light") -> object:
-    """Return what a script at the end of the page gives to `give`."""
+    """Return the result that a script at the end of the page passes to `give`."""
     start = page.index("<meta http-equiv")
     page = page[:start] + page[page.index(">", start) + 1 :]
     page = page.replace('<html lang="en">', f'<html lang="en" data-theme="{theme}">', 1)
@@ -140,7 +140,7 @@ def found_in(page: str, script: str, folder: Path, browser: str, theme: str = "l
 
 
 def violations(page: str, folder: Path, browser: str) -> list[list[object]]:
-    """Return what axe-core finds in both themes: rule, help, how often, the first element, what to do."""
+    """Return the findings of axe-core in both themes: rule, help, number, first element, advice."""
     script = (installed() / "axe-core" / "axe.min.js").read_text(encoding="utf-8").replace("</script", "<\\/script")
     found: list[list[object]] = []
     for theme in ("light", "dark"):
@@ -151,7 +151,7 @@ def violations(page: str, folder: Path, browser: str) -> list[list[object]]:
 
 
 def startup(repetitions: int) -> dict[str, int]:
-    """Return per command how long `quipu COMMAND --help` takes at best, in ms."""
+    """Return the fastest time of `quipu COMMAND --help` for each command, in ms."""
     program = Path(sys.executable).with_name("quipu")
     result = {}
     for command in _COMMANDS:

@@ -80,7 +80,7 @@ def _terms(random: np.random.Generator, size: float) -> tuple[Term, ...]:
 
 
 def opened(page: Path, scratch: Path, browser: str, seconds: float) -> dict[str, float]:
-    """Return what the script at the end of the page measured."""
+    """Return the measurements of the script at the end of the page."""
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--timeout=1000000", "--dump-dom", "--window-size=1400,900"]
     done = subprocess.run(
         [browser, *flags, f"--user-data-dir={scratch}", page.as_uri()],

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory, files and annotations: what measuring them costs, and how exact and predictable they are.
+"""Measure memory, files and annotations: overhead, exactness and accuracy of predictions.
 
     make bench-resources
     benchmarks/resources.py --parts memory_cost,io_exact
 
-Joins the last lines of the benchmarks of the single parts (`PARTS`), which also run alone. The last line is one JSON
-object.
+It joins the last lines of the benchmarks of the single parts (`PARTS`), which can also run separately. The last line is
+one JSON object.
 """
 
 from __future__ import annotations

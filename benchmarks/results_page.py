@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "measurements.md"
 MOST_COLUMNS = 14
-"""Numbers of one object that stand side by side; more of them stand below each other."""
+"""Numbers of one object that are in one row; longer objects are columns."""
 HEAD = """# Measurements
 
 Made by `python benchmarks/results_page.py` from the last lines of the benchmarks, which are kept in
@@ -110,7 +110,7 @@ def page() -> str:
 
 
 def main() -> None:
-    """Keep a result, if one is given, and write the page."""
+    """Store a result, if one is given, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--add", nargs=2, metavar=("NAME", "OUTPUT"), help="keep the last line of a benchmark's output")
     parser.add_argument("--command", help="the command that was run [make bench-NAME]")

@@ -64,7 +64,7 @@ class Round:
 
 
 def shares_of(raw: Path) -> dict[str, Any]:
-    """Return what the one profile of a folder says: what a round has besides the seconds of its runs."""
+    """Return the content of the only profile of a folder: a round without the seconds of its runs."""
     (file,) = raw.glob("profile-*.quipu")
     profile = read_profile(file)
     names: list[tuple[str, ...]] = []
@@ -87,7 +87,7 @@ def shares_of(raw: Path) -> dict[str, Any]:
 
 
 def summed(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Return the sum of each call path, as shares of all."""
+    """Return the sum of each call path, as a share of the total."""
     total: dict[str, float] = defaultdict(float)
     for part in parts:
         for path, value in part.items():
@@ -97,7 +97,7 @@ def summed(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 def row_of(rounds: Sequence[Round]) -> dict[str, float]:
-    """Return what the rounds of a program say together."""
+    """Return the combined results of the rounds of a program."""
     shares, sampled = summed(one.time for one in rounds), summed(one.task_clock for one in rounds)
     samples, largest = sum(one.samples for one in rounds), max(shares.values())
     squares = [(sampled.get(path, 0.0) - share) ** 2 for path, share in shares.items()]
@@ -116,7 +116,7 @@ def row_of(rounds: Sequence[Round]) -> dict[str, float]:
 
 
 def run(program: Path, arguments: tuple[str, ...], preload: str, rate: int) -> tuple[float, dict[str, Any]]:
-    """Run once, with samples if there is a rate; return user plus system seconds, and what the samples say."""
+    """Run once, with samples if there is a rate; return user plus system seconds, and the samples."""
     with tempfile.TemporaryDirectory() as scratch:
         environment = {**os.environ, "QUIPU_DIR": scratch, "LD_PRELOAD": preload}
         if rate:
@@ -136,10 +136,10 @@ def run(program: Path, arguments: tuple[str, ...], preload: str, rate: int) -> t
 
 
 def first() -> list[str]:
-    """Return what to write before a program that should go first; nothing if that is not permitted.
+    """Return a command prefix that gives a program priority; empty if this is not permitted.
 
-    Where the kernel groups processes by session (sched(7), "The autogroup feature"), a nice value only counts within
-    its session, so the program gets a session of its own that goes first.
+    If the kernel groups processes by session (sched(7), "The autogroup feature"), a nice value only counts within its
+    session, so the program gets a separate session with priority.
     """
     own = '[ ! -w /proc/self/autogroup ] || echo -20 >/proc/self/autogroup; exec nice -n -20 "$@"'
     before = ["setsid", "--wait", "sh", "-c", own, "sh"]
@@ -147,7 +147,7 @@ def first() -> list[str]:
 
 
 def alone(folder: Path, rate: int, rounds: int) -> dict[str, float]:
-    """Return what interrupts alone, and signals with an empty handler, add to processor time: fastest runs."""
+    """Return the processor time of interrupts alone, and of signals with an empty handler: fastest runs."""
     program = folder / "interrupts"
     source = Path(__file__).resolve().parent / "programs" / "interrupts.c"
     subprocess.run(["clang-19", "-O2", str(source), "-o", str(program)], check=True)

@@ -50,7 +50,7 @@ COMPUTE = ("--compute", "effort", "--rates", RATES)
 
 
 def fit_rates(application: Application, folder: Path) -> None:
-    """Fit the time of effort to runs of one rank on this machine, if that was not done."""
+    """Fit the time of effort to runs of one rank on this machine, if necessary."""
     place = folder / application.name
     if (place / RATES).exists():
         return
@@ -74,7 +74,7 @@ def with_noise(runs: Runs, seed: int) -> Runs:
 
 
 def part_of(experiment: Experiment, counts: Counts, effort_known: bool) -> Experiment:
-    """Return what was measured when each point (C,) was run so often; effort of all points if it is known."""
+    """Return the measurements with this number of runs at each point (C,); effort of all points if it is known."""
     values = {}
     for name, own in experiment.values.items():
         limit = counts if name in TIMES or not effort_known else np.full_like(counts, own.shape[2])
@@ -89,7 +89,7 @@ def part_of(experiment: Experiment, counts: Counts, effort_known: bool) -> Exper
 
 
 def campaign(runs: Runs, share: float, effort_known: bool) -> tuple[Experiment, Counts]:
-    """Return what a campaign measures with a share of the budget in %, and how often each point."""
+    """Return the measurements of a campaign with a share of the budget in %, and the number of runs at each point."""
     experiment = runs.experiment
     points = experiment.points
     repetitions = experiment.values["time"].shape[2]
@@ -109,7 +109,7 @@ def campaign(runs: Runs, share: float, effort_known: bool) -> tuple[Experiment, 
 
 
 def outcome(runs: Runs, forms: Analysis, measured: Experiment, counts: Counts) -> dict[str, float]:
-    """Return errors at the held-back point in %, core hours, and what was saved of those of the full matrix in %.
+    """Return errors at the held-back point in %, core hours, and the savings in % of the full matrix.
 
     forms: the models of the full matrix without noise.
     """
@@ -136,9 +136,9 @@ def _predicted(analysis: Analysis, path: int, place: list[float]) -> float:
 
 
 def _coefficients(measured: Experiment, forms: Analysis, place: list[float]) -> dict[int, float]:
-    """Return what models of these forms, fitted to what was measured, predict at a place, by call path.
+    """Return the predictions of models of these forms, fitted to the measurements, by call path.
 
-    A form with more columns than can be fitted, or with a negative coefficient, has a single one: its size.
+    A form with more columns than can be fitted, or with a negative coefficient, only has a scale factor.
     """
     choices = {}
     for path, entry in enumerate(forms.models("time")):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What strategies measure of planted functions within budgets, and the errors of the models made from that.
+"""Measure planted functions by strategies within budgets, and compute the errors of the models.
 
-The functions of a task are handled side by side, so that their models are fitted together. Budgets rise: a strategy
-goes on at each with what it measured at the one before, as a campaign does whose budget is raised.
+The functions of a task are handled together, so that their models are fitted together. Budgets rise: a strategy
+continues at each budget with the measurements of the previous one, like a campaign with a larger budget.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from selection_functions import NAMES, REPETITIONS, Planted, drawn, grid, noisy,
 
 Counts = NDArray[np.int64]
 TIME = Metric("time", "s", "cost")
-# In % of what all points with four repetitions cost.
+# In % of the cost of all points with four repetitions.
 BUDGETS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 WHOLE = BUDGETS[-1]
 REFITS = 2  # what strategies look at is made anew when half as much again was measured
@@ -110,8 +110,8 @@ def within(
 ) -> list[Counts]:
     """Return how often strategies measured each point, (functions, points), at the end of each share of the budget.
 
-    costs: (functions, points) of one run; name: of the strategies; shares: in % of all points with all repetitions, in
-    ascending order; whatever is chosen first, 100 % are all of them.
+    costs: (functions, points) of one run; name: of the strategies; shares: in % of all points with all repetitions,
+    ascending; 100 % are all points, independent of the order.
     """
     counts = np.zeros(costs.shape, dtype=np.int64)
     spent = np.zeros(len(costs))
@@ -146,7 +146,7 @@ def within(
 
 
 def done(task: Task) -> tuple[str, dict[str, Any]]:
-    """Return by budget how often each point was measured, as digits, and the relative error at the target."""
+    """Return by budget the numbers of runs of each point, as digits, and the relative error at the target."""
     points, target = grid(task.parameters)
     functions = task.functions
     available = task.available(functions)

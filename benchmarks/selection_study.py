@@ -55,7 +55,7 @@ Errors = dict[str, dict[str, list[float]]]
 
 
 def parts(case: str) -> tuple[int, float, str]:
-    """Return parameters, noise and budget of a case; ends the program for another text."""
+    """Return parameters, noise and budget of a case; end the program for an invalid one."""
     found = CASE.match(case)
     if found is None or float(found[3]) not in BUDGETS:
         known = ", ".join(f"b{own:g}" for own in BUDGETS)
@@ -64,7 +64,7 @@ def parts(case: str) -> tuple[int, float, str]:
 
 
 def tasks_of(options: argparse.Namespace) -> Iterator[Task]:
-    """Yield what is to be done, the first seed of everything first."""
+    """Yield the tasks, all tasks of the first seed first."""
     for seed in range(options.seed, options.seed + options.seeds):
         together: dict[tuple[int, float], set[float]] = defaultdict(set)
         for parameters, noise, budget in map(parts, options.cases):
@@ -81,7 +81,7 @@ def tasks_of(options: argparse.Namespace) -> Iterator[Task]:
 
 
 def known_results(file: Path) -> dict[str, Any]:
-    """Return what is in a file of results; a line that an interruption cut off is done again."""
+    """Return the content of a file of results; a line that an interruption cut off is computed again."""
     known = {}
     for line in file.read_text().splitlines() if file.exists() else ():
         try:
@@ -109,14 +109,14 @@ def run(work: Callable[[Any], tuple[str, Any]], left: Sequence[Any], file: Path,
 
 
 def of_extrap(python: Path, work: tuple[str, Task, list[str]]) -> tuple[str, list[float]]:
-    """Return the errors of Extra-P for what was measured of the first functions of a task."""
+    """Return the errors of Extra-P for the measurements of the first functions of a task."""
     key, task, counts = work
     return key, with_extrap(task, counts, python)
 
 
 @cache
 def least_shares(parameters: int, seed: int, count: int, data: str) -> tuple[float, ...]:
-    """Return which part of the whole budget one repetition of the lines costs for each function, in %."""
+    """Return the part of the budget, in %, that one repetition of the lines takes for each function."""
     points, _ = grid(parameters)
     costs = [own.values * points[:, 0] for own in Task(parameters, 0.0, (), "", seed, 0, count, data=data).functions]
     return tuple(float(100.0 * own[baseline(points, own)].sum() / own.sum() / REPETITIONS) for own in costs)
@@ -144,7 +144,7 @@ def suggest_seconds() -> float:
 
 
 def percent(errors: Sequence[float], within: int) -> float:
-    """Return the share of errors within so many %, in %."""
+    """Return the share of errors within this percentage, in %."""
     return round(100.0 * float(np.mean(np.array(errors) <= within / 100)), 1)
 
 
@@ -168,7 +168,7 @@ def collected(options: argparse.Namespace, tasks: Sequence[Task], results: dict[
 
 
 def at(budget: str, result: dict[str, Any]) -> str:
-    """Return the budget whose result counts: the whole one for strategies that spend it whatever the budget is."""
+    """Return the budget whose result is used: the full one for strategies that always spend it."""
     return budget if budget in result else f"{WHOLE:g}"
 
 
@@ -195,7 +195,7 @@ def collected_extrap(options: argparse.Namespace, tasks: Sequence[Task], results
 
 
 def behind(share: dict[str, float], interval: dict[str, float], first: str) -> dict[str, float]:
-    """Return by how much other strategies are better than the first, where that is more than their interval."""
+    """Return by how much other strategies are better than the first, if this exceeds their interval."""
     found = {
         name: round(own - share[first], 1)
         for name, own in share.items()

@@ -78,7 +78,7 @@ def simulated(folder: Path, name: str, runs: str, ranks: int, size: int) -> None
 
 
 def noisy(experiment: Experiment, dice: np.random.Generator, kind: str, size: float) -> Experiment:
-    """Return an experiment whose times are longer, or divided otherwise, by up to about twice this part."""
+    """Return an experiment whose times are longer, or divided differently, by up to about twice this part."""
     time, wait = experiment.values["time"], np.nan_to_num(experiment.values["wait_time"])
     first, second = (np.abs(dice.normal(0.0, size, time.shape)) for _ in range(2))
     if kind == "separate":
@@ -103,7 +103,7 @@ def broadcast(experiment: Experiment) -> int:
 
 
 def error(experiment: Experiment, target: Experiment) -> float:
-    """Return the logarithm of how many times the predicted time of MPI_Bcast is off."""
+    """Return the logarithm of the ratio of the predicted and the true time of MPI_Bcast."""
     model = analyze(experiment).models("time")[broadcast(experiment)].model
     truth = float(target.values["time"][broadcast(target)].mean())
     assert isinstance(model, Model)

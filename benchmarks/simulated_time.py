@@ -102,7 +102,7 @@ ALL = (
 
 
 def run(command: Sequence[str], folder: Path, **variables: str) -> str:
-    """Run a command and return what it printed; its messages if it failed."""
+    """Run a command and return its output; its messages if it failed."""
     done = subprocess.run(
         command, cwd=folder, env={**os.environ, **ENVIRONMENT, **variables}, capture_output=True, text=True, check=False
     )
@@ -138,9 +138,9 @@ def campaign(
 
 
 def real_time(folder: Path) -> tuple[dict[str, str], str]:
-    """Return variables and what to write before a program so that its ranks run at real-time priority, if permitted.
+    """Return variables and a command prefix so that the ranks of a program run at real-time priority, if permitted.
 
-    mpirun is above its ranks: its daemon has to answer them while they wait in busy loops.
+    mpirun has a higher priority than its ranks, because its daemon must answer them while they poll.
     """
     launcher = shutil.which("mpirun")
     if launcher is None or subprocess.run(["chrt", "-f", "6", "true"], capture_output=True, check=False).returncode:
@@ -153,10 +153,11 @@ def real_time(folder: Path) -> tuple[dict[str, str], str]:
 
 
 def platform(folder: Path, variables: dict[str, str], before: str) -> tuple[Path, str]:
-    """Measure what messages take between two processes of this machine; return it as a SimGrid platform, and options.
+    """Measure messages between two processes of this machine; return a SimGrid platform, and options.
 
-    Two lines through the times over the sizes: below and above 4096 bytes, where Open MPI goes from eager messages to
-    rendezvous. A send occupies its rank for a while. Measured under Quipu, as the native runs are.
+    Two lines are fitted to the times over the sizes, below and above 4096 bytes, where Open MPI changes from eager
+    messages to rendezvous. A send occupies its rank for some time. Messages are measured under Quipu, like the native
+    runs.
     """
     path, options = folder / "machine.xml", folder / "machine.options"
     if not options.exists():
@@ -188,7 +189,7 @@ def platform(folder: Path, variables: dict[str, str], before: str) -> tuple[Path
 
 
 def _line(short: tuple[float, ...], long: tuple[float, ...], busy: float) -> tuple[float, float]:
-    """Return latency and bytes per second of the line through two sizes; beyond what a send occupies its rank for."""
+    """Return latency and bandwidth of the line through two sizes, without the time of the send."""
     per_byte = max((long[1] - short[1]) / (long[0] - short[0]), 1e-12)
     return max(short[1] - short[0] * per_byte - busy, 1e-8), 1 / per_byte
 
@@ -248,7 +249,7 @@ def difference(first: Experiment, second: Experiment) -> float:
 
 
 def prediction(few: Experiment, many: Experiment) -> dict[str, dict[str, float]]:
-    """Return per target the errors of models: the median over call paths that matter, of the total, and the worst."""
+    """Return the errors of models per target: the median over relevant call paths, of the total, and the worst."""
     analysis = analyze(few)
     matters = ~many.tree.start_and_end
     place = {few.tree.key(path): path for path in range(len(few.tree))}
@@ -274,7 +275,7 @@ def prediction(few: Experiment, many: Experiment) -> dict[str, dict[str, float]]
 
 
 def measure(example: Example, folder: Path, quick: bool, sets: int) -> dict[str, Any]:
-    """Return all three of one example. sets: see `simulate`."""
+    """Return all three results of one example. sets: see `simulate`."""
     rates, ratios = against_native(example, folder, 3 if quick else 7)
     print(f"{example.name}: simulated over native", {key: round(ratio, 3) for key, ratio in ratios.items()}, flush=True)
     few = load_experiment(simulate(example, folder, rates, "scaling", example.ranks, sets))
@@ -287,7 +288,7 @@ def measure(example: Example, folder: Path, quick: bool, sets: int) -> dict[str,
 
 
 def main() -> None:
-    """Run it all and print one line of JSON."""
+    """Run all examples and print one line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two examples, 3 repetitions, and 512 ranks only")
     parser.add_argument("--folder", type=Path, help="keeps programs and runs; runs that are there are not repeated")

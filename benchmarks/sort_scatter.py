@@ -39,9 +39,9 @@ def counted(program: Path, ranks: int) -> Floats:
 
 
 def predicted(counts: Floats, ranks: tuple[int, ...]) -> Floats:
-    """Return what lines in log2(p) through counts (len(ranks), S) at `ranks` say at the target, (S,).
+    """Return the predictions at the target, (S,), of lines in log2(p) fitted to counts (len(ranks), S) at `ranks`.
 
-    The deviations that are minimized are relative.
+    The fit minimizes relative deviations.
     """
     columns = np.stack([np.ones(len(ranks)), np.log2(ranks)], axis=1)
     target = np.array([1.0, np.log2(TARGET)])

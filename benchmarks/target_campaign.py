@@ -58,7 +58,7 @@ build = "make -s program={name}-smpi MPICC=quipu-smpicc MPICXX=quipu-smpicxx"
 
 @dataclass(frozen=True)
 class Example:
-    """An example and what is run of it. target: the size there."""
+    """An example and its runs. target: the size at the target."""
 
     name: str
     arguments: str
@@ -76,7 +76,7 @@ USUAL = ("heat", "cg", "wavefront")
 
 
 def campaign(example: Example, folder: Path, ranks: int, counts: str) -> float:
-    """Run the campaign of an example in a folder; return the seconds that it took."""
+    """Run the campaign of an example in a folder; return its seconds."""
     if not (folder / example.name).exists():
         build_example(example.name, folder, "quipu-mpi")
     values = {"name": example.name, "arguments": example.arguments, "ranks": ranks, "target": example.target}
@@ -91,7 +91,7 @@ def campaign(example: Example, folder: Path, ranks: int, counts: str) -> float:
 
 
 def reference(example: Example, folder: Path, ranks: int) -> float:
-    """Count at the target; return the seconds that it took."""
+    """Count at the target; return the seconds."""
     if (folder / "there").is_dir() and find_runs(folder / "there"):
         return 0.0
     began = time.monotonic()
@@ -124,7 +124,7 @@ def compared(folder: Path) -> dict[str, dict[str, float]]:
 
 
 def figures(folder: Path) -> dict[str, object]:
-    """Return what was measured in a folder, and how good the predictions are."""
+    """Return the measurements in a folder, and the accuracy of the predictions."""
     runs = [run.metadata for run in find_runs(folder / "runs") if run.metadata.complete]
     counted = [run for run in runs if run.counts_only]
     return {
@@ -137,7 +137,7 @@ def figures(folder: Path) -> dict[str, object]:
 
 
 def main() -> None:
-    """Run the campaigns and print what they took and how good the predictions are."""
+    """Run the campaigns; print their times and the accuracy of the predictions."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--ranks", type=int, default=512, help="of the target")
     parser.add_argument("--budget", type=float, help="seconds for the count-only runs of an example")

@@ -40,7 +40,7 @@ Results = dict[Piece, dict[str, Any]]
 
 
 def folds_of(name: str, most: int) -> range:
-    """Return the parts of a set that are held out, one for a set with a test file."""
+    """Return the held-out parts of a set, one for a set with a test file."""
     return range(1 if SETS[name].tested else min(most, FOLDS))
 
 
@@ -54,7 +54,7 @@ def best_others(found: Results, name: str, rows: int, count: int) -> list[str]:
 
 
 def averages(found: Results, sets: Sequence[str], models: Sequence[str], rows: int, folds: int) -> dict[str, Any]:
-    """Return quantities by set and model, over the parts: means, of sizes the largest, of predictions the fastest."""
+    """Return quantities by set and model over the parts: means, the largest sizes, the fastest predictions."""
     result: dict[str, Any] = {}
     for name in sets:
         for model in models:
@@ -107,7 +107,7 @@ def grid_pieces(name: str) -> dict[str, list[Piece]]:
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measure everything that is asked for and return it as the last line has it."""
+    """Measure everything that is requested, and return the object of the last line."""
     sets = arguments.sets.split(",")
     models = [model for model in arguments.models.split(",") if model == "quipu" or available(model)]
     if missing := [model for model in arguments.models.split(",") if model not in models]:

@@ -36,7 +36,7 @@ Rows = NDArray[np.bool_]
 
 
 def _part(random: np.random.Generator, column: Array, share: float, categorical: bool) -> Rows:
-    """Return which rows are in the upper or lower part of a column, or in so many of its categories."""
+    """Return which rows are in the upper or lower part of a column, or in this number of its categories."""
     values = np.unique(column)
     if categorical:
         chosen = random.permutation(values)[: max(1, round(share * len(values)))]
@@ -46,7 +46,7 @@ def _part(random: np.random.Generator, column: Array, share: float, categorical:
 
 
 def corners(folder: Path, name: str, seed: int) -> Iterator[tuple[str, Array, Array, Array, Array]]:
-    """Yield what is left out, training rows and times, and the rows and times of the corner."""
+    """Yield the left-out corner, training rows and times, and the rows and times of the corner."""
     random = np.random.default_rng([seed, list(SETS).index(name)])
     x, y = read(folder, name, "train")
     pairs = list(combinations(range(x.shape[1]), 2))

@@ -85,7 +85,7 @@ def _steps(random: Random, count: int) -> Data:
 
 
 def _repeated(make: Callable[[Random, int], Data]) -> Callable[[Random, int], Data]:
-    """Return a kind each of whose configurations comes several times, with an error of its own and noise."""
+    """Return a kind whose configurations are repeated, each with a separate error plus noise."""
 
     def made(random: Random, count: int) -> Data:
         x, times, categorical = make(random, -(-count // REPETITIONS))
@@ -120,7 +120,7 @@ def synthetic(kind: str, rows: int, draws: int) -> Iterator[tuple[Data, Data]]:
 
 
 def measured(folder: Path, name: str, rows: int, draws: int) -> Iterator[tuple[Data, Data]]:
-    """Yield rows of a training file that train, and others that test."""
+    """Yield training rows of a training file, and other rows for tests."""
     x, times = read(folder, name, "train")
     for draw in range(draws):
         order = np.random.default_rng([draw, rows]).permutation(len(x))

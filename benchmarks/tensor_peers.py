@@ -25,9 +25,9 @@ from sklearn.preprocessing import PolynomialFeatures
 
 Array = NDArray[np.float64]
 KERNEL_ROWS, GAUSSIAN_ROWS = 1000, 4096
-"""Rows that the length scales of a Gaussian process are fitted with, and rows that it is then conditioned on."""
+"""Rows for the fit of the length scales of a Gaussian process, and rows for its conditioning."""
 MOST_CUBIC = 16
-"""Inputs with which the ridge has terms of the third degree."""
+"""Largest number of inputs for which the ridge has terms of the third degree."""
 
 
 def _lightgbm() -> Any:
@@ -70,7 +70,7 @@ class _Gaussian:
         return np.asarray(self.model.predict(x))
 
 
-# By name: the package it needs, and how it is made for so many inputs.
+# By name: the necessary package, and a constructor for a number of inputs.
 PEERS: dict[str, tuple[str, Callable[[int], Any]]] = {
     "ridge": (
         "sklearn",
@@ -99,7 +99,7 @@ PEERS: dict[str, tuple[str, Callable[[int], Any]]] = {
 
 
 def available(name: str) -> bool:
-    """Whether the package of a model is there."""
+    """Return whether the package of a model is installed."""
     return name in PEERS and importlib.util.find_spec(PEERS[name][0]) is not None
 
 

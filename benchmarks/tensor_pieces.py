@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single measurements of `tensor_accuracy.py`: each in a process of one thread, and kept in a file as it is done."""
+"""Single measurements of `tensor_accuracy.py`, each in a process with one thread, stored in a file when done."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tensor_sets import SETS, Array, cut, part
 from threadpoolctl import threadpool_limits
 
 TEST_ROWS, REPEATED = 12_000, 5
-"""Rows that the time of predictions is measured with, and how often: the least counts."""
+"""Rows for the time of predictions, and number of repetitions: the minimum is used."""
 SLOW = 20.0
-"""Seconds from which predictions are measured once only."""
+"""Predictions that take longer than this number of seconds are measured once."""
 MEMORY = 8 << 30
 """Bytes of address space that the fit of many rows may use."""
 
@@ -79,7 +79,7 @@ def _accuracy(piece: Piece, folder: Path, budget: float) -> dict[str, Any]:
 
 
 def _grid(piece: Piece, folder: Path, _: float) -> dict[str, Any]:
-    """Return the error with so many cells of each numeric mode and this rank."""
+    """Return the error with this number of cells of each numeric mode and this rank."""
     cells, rank = (int(one) for one in piece.place.split())
     unordered = SETS[piece.name].unordered
     x, y, x_test, y_test = part(folder, piece.name, piece.rows, 0)
@@ -113,7 +113,7 @@ def _extrapolation(piece: Piece, folder: Path, _: float) -> dict[str, Any]:
 
 
 def _memory(piece: Piece, _: Path, budget: float) -> dict[str, Any]:
-    """Fit to so many rows with a limit on the address space: what does not fit in it fails with a MemoryError."""
+    """Fit to this number of rows with a limit on the address space; raise MemoryError if it does not fit."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     random = np.random.default_rng(0)
     x = np.empty((piece.rows, 3))
@@ -144,14 +144,14 @@ MEASURE: dict[str, Callable[[Piece, Path, float], dict[str, Any]]] = {
 
 
 def measure(piece: Piece, folder: Path, budget: float) -> dict[str, Any]:
-    """Return what is measured, with the load of the machine meanwhile."""
+    """Return a measurement, with the load of the machine during it."""
     with threadpool_limits(1):
         result = MEASURE[piece.what](piece, folder, budget)
     return {**{name: float(f"{value:.6g}") for name, value in result.items()}, "load": round(os.getloadavg()[0], 1)}
 
 
 def known(state: Path | None) -> dict[Piece, dict[str, Any]]:
-    """Return what a file of finished measurements holds; the last one of a piece counts."""
+    """Return the finished measurements of a file; the last one of a piece counts."""
     if state is None or not state.exists():
         return {}
     lines = [json.loads(line) for line in state.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
@@ -164,7 +164,7 @@ def measured(
     """Return the results of all pieces: those in the file of finished ones, others are measured and added to it."""
     found = known(state)
     open_ones = [piece for piece in dict.fromkeys(pieces) if piece not in found]
-    # peak memory and its limit are those of a process
+    # peak memory and its limit belong to a process
     tasks = 1 if any(piece.what == "memory" for piece in open_ones) else None
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), max_tasks_per_child=tasks) as pool:
         waiting = {pool.submit(measure, piece, folder, budget): piece for piece in open_ones}

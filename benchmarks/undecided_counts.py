@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole numbers that do not decide what they become: two functions that agree with all of them and differ beyond.
+"""Find whole numbers that do not determine their extrapolation: two functions that agree and differ beyond.
 
     python benchmarks/undecided_counts.py 192 8:34 11:45 14:56 17:68 20:79 24:94
 
-A number of iterations is a function of n that is rounded up, or down. Of the functions a·f(n) + b·g(n) that give all
-measured numbers exactly when they are rounded, these are the two that are smallest and largest at the target: vertices
-of the polygon of a and b. Where they are more than 2 % apart, no prediction is within 1 % of both. Prints the two.
+A number of iterations is a function of n that is rounded up or down. Of the functions a·f(n) + b·g(n) that give all
+measured numbers exactly after rounding, the program prints the two that are smallest and largest at the target:
+vertices of the polygon of a and b. If they differ by more than 2 %, no prediction is within 1 % of both.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import numpy as np
 from quipu.modeling.experiment import FloatArray
 
 Function = Callable[[FloatArray], FloatArray]
-# Pairs of functions of n that numbers of iterations and of passes have.
+# Pairs of functions of n for numbers of iterations and of passes.
 FORMS: dict[str, tuple[Function, Function]] = {
     "a·n + b": (lambda n: n, np.ones_like),
     "a·log2(n) + b": (np.log2, np.ones_like),
 }
 ROUNDED: dict[str, Callable[[FloatArray], FloatArray]] = {"up": np.ceil, "down": np.floor}
-# How far inside of their bounds functions are taken, so that rounding errors of floating point do not matter.
+# Distance of functions from their bounds, so that rounding errors of floating point have no effect.
 INSIDE = 1e-6
-# Between what no prediction is within 1 % of both.
+# Largest ratio for which a prediction can be within 1 % of both.
 APART = 1.01 / 0.99
 
 
@@ -41,14 +41,14 @@ class Extremes:
     values: tuple[float, float]
 
     def __str__(self) -> str:
-        """Say both functions and what they are at the target."""
+        """Return both functions and their values at the target as text."""
         pairs = zip(self.coefficients, self.values, strict=True)
         both = ", ".join(f"a={a:.4f}, b={b:.4f}: {value:g}" for (a, b), value in pairs)
         return f"{self.form} rounded {self.rounded}: {both}"
 
     @property
     def apart(self) -> bool:
-        """Whether no prediction is within 1 % of both."""
+        """Return whether no prediction is within 1 % of both."""
         low, high = self.values
         return high > APART * low > 0.0
 

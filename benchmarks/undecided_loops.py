@@ -15,7 +15,7 @@ from quipu.modeling.experiment import FloatArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from undecided_counts import APART
 
-# Seconds for one of the two programs: without a proven optimum its best solution counts, if it has one.
+# Seconds for one of the two integer linear programs; without a proven optimum, the best solution is used.
 LIMIT = 20.0
 
 
@@ -28,7 +28,7 @@ class Sums:
 
     @property
     def apart(self) -> bool:
-        """Whether no prediction is within 1 % of both."""
+        """Return whether no prediction is within 1 % of both."""
         low, high = self.values
         return high > APART * low > 0.0
 
@@ -40,7 +40,7 @@ def extremes(here: FloatArray, there: FloatArray, counts: FloatArray, most: int,
     are whole numbers up to `largest`.
     """
     number = len(here)
-    # a coefficient, and whether it is there at all, for each nest
+    # a coefficient, and whether it is used, for each nest
     agree = LinearConstraint(np.concatenate([here.T, np.zeros_like(here.T)], axis=1), counts, counts)
     used = LinearConstraint(np.concatenate([np.eye(number), -float(largest) * np.eye(number)], axis=1), -np.inf, 0.0)
     few = LinearConstraint(np.concatenate([np.zeros(number), np.ones(number)])[None], 0.0, float(most))

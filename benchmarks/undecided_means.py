@@ -32,15 +32,15 @@ FUNCTIONS: dict[str, Function] = {
     "n·log2(n)": lambda n: n * np.log2(n),
     "n²": np.square,
 }
-# Sums a·f + b·g that loops make with b below zero: pairs of different elements, steps between them, leaves of trees.
+# Sums a·f + b·g of loops with b below zero: pairs of different elements, steps between them, leaves of trees.
 SUBTRACTED = {("log2(n)", "1"), ("n^(1/2)", "1"), ("n", "1"), ("n·log2(n)", "n"), ("n²", "n")}
 FORMS = (*((name,) for name in FUNCTIONS), *((f, g) for g, f in combinations(FUNCTIONS, 2)))
-# A loop in a loop does at least this part of what the outer one does: 10·n + 1e-5·n² is no function of loops.
+# A nested loop does at least this part of the work of the outer one: 10·n + 1e-5·n² is no function of loops.
 LEAST_LEAD = 1e-3
-# What functions that agree with the runs may lack in the logarithm of their likelihood: 7 times less likely.
+# Largest difference of the log-likelihood of functions that agree with the runs: 7 times less likely.
 LESS_LIKELY = 2.0
 REJECTED = 0.05
-# Powers of the mean with which variances of runs may go: none, as sums of independent events, as the mean itself.
+# Powers of the mean to which variances of runs may be proportional: 0, as sums of independent events, 2.
 SCATTER_POWERS = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 
@@ -62,7 +62,7 @@ class Agreeing:
     coefficients: tuple[tuple[str, float], ...]
 
     def __str__(self) -> str:
-        """Say the function and what it is at the target."""
+        """Return the function and its value at the target as text."""
         text = " + ".join(f"{size:.4g}" if name == "1" else f"{size:.4g}·{name}" for name, size in self.coefficients)
         return f"{text}: {self.value:g}"
 
@@ -142,16 +142,16 @@ def _fit(means: Means, form: tuple[str, ...]) -> tuple[FloatArray, FloatArray, f
 
 
 def _is_of_loops(form: tuple[str, ...], coefficients: FloatArray) -> bool:
-    """Whether the coefficients, the one of the fastest growing function first, are such that programs have."""
+    """Return whether programs have such coefficients; the fastest growing function comes first."""
     inner = max((abs(size) for name, size in zip(form, coefficients.tolist(), strict=True) if name != "1"), default=0.0)
     shown = coefficients[0] > 0.0 and coefficients[0] >= LEAST_LEAD * inner
     return bool(shown) and (form in SUBTRACTED or bool((coefficients >= 0.0).all()))
 
 
 def _farthest(coefficients: FloatArray, covariance: FloatArray, more: float, there: FloatArray) -> Iterator[FloatArray]:
-    """Generate the likeliest coefficients, and those that are smallest and largest `there` of all so likely ones.
+    """Yield the likeliest coefficients, and those that are smallest and largest `there` of all that are likely enough.
 
-    These are on the ellipsoid on which the sum of squares is so much `more`.
+    They are on the ellipsoid on which the sum of squares is `more` than the minimum.
     """
     yield coefficients
     along = covariance @ there

@@ -20,15 +20,15 @@ from undecided_means import columns_of
 from undecided_means import undecided as undecided_mean
 
 Count = tuple[int, str]
-# Sums that are whole at all n, or may be: what one of them reproduces is not rounded.
+# Sums that are whole at all n, or may be: numbers that one of them reproduces are not rounded.
 WHOLE = (("1",), ("n",), ("n", "1"), ("n²", "n"), ("n²", "1"))
-# What reproduces runs may be off by rounding errors of floating point, and must reproduce so many beyond its terms.
+# Relative rounding errors of floating point, and number of runs beyond the terms that a sum must reproduce.
 REPRODUCED, LEAST_FREE = 1e-9, 1
 
 
 @dataclass(frozen=True)
 class Open:
-    """What a number may become at the target, (smallest, largest), and the two functions as text."""
+    """The possible values of a number at the target, (smallest, largest), and the two functions as text."""
 
     values: tuple[float, float]
     text: str
@@ -87,7 +87,7 @@ def _by_itself(sizes: FloatArray, runs: FloatArray, target: float) -> Open | Non
 def _through(
     at: FloatArray, rows: FloatArray, numbers: FloatArray, target: float, own: Open
 ) -> dict[int, tuple[float, float]]:
-    """Return what counts `rows` (K, R) at sizes `at` (R,) are at the target if they are f + g·v of `numbers` v (R,)."""
+    """Return the values of counts `rows` (K, R) at the target if they are f + g·v of `numbers` v (R,)."""
     powers = np.stack([at**0, at, at**2], axis=1)
     design = np.concatenate([powers, powers * numbers[:, None]], axis=1)
     distinct = len(np.unique(np.stack([at, numbers]), axis=1).T)
