@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the doctor says of machines that lack something."""
+"""Messages of the doctor for incomplete machines."""
 
 from __future__ import annotations
 

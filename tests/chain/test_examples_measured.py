@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Quipu counts in the examples is what they document: exact bytes, repeatable blocks, leading exponents."""
+"""Counts of the examples equal their documentation: exact bytes, repeatable blocks, leading exponents."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A generated program, measured: it does exactly what it states, and finds its own mistakes."""
+"""A generated program does the work that it states, and finds its errors."""
 
 from __future__ import annotations
 

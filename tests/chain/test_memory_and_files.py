@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu run --memory --files` of ranks with different tasks, and what the commands say of it."""
+"""`quipu run --memory --files` of ranks with different tasks, and the views of it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cycle of `quipu refine` on a real program: what it keeps and drops, its files, and going on."""
+"""The cycle of `quipu refine` on a real program: selections, files, and continuation."""
 
 from __future__ import annotations
 

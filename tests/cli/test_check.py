@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu check`: what holds, what does not and why, in every format, and one message for every mistake."""
+"""`quipu check`: held and failed expectations in every format, and one message for every mistake."""
 
 from __future__ import annotations
 

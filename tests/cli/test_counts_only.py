@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count-only runs: models of effort use them, and nothing that is said of time does."""
+"""Count-only runs: models of effort use them, and times do not."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `quipu predict` and `quipu suggest` say where several formulas fit the counts of all runs."""
+"""Notes of `quipu predict` and `quipu suggest` if several formulas fit the counts of all runs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--json`: every command has it, prints one document of documents.toml and nothing else, whatever programs print."""
+"""`--json` of every command prints one document of documents.toml and nothing else."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad input ends in one message that names what is at fault, with an exit code and no traceback."""
+"""Bad input ends with one message that names the problem, an exit code, and no traceback."""
 
 from __future__ import annotations
 

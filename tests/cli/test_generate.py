@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu generate` and `quipu diagnose` on the command line: what they write, and what they refuse."""
+"""`quipu generate` and `quipu diagnose` on the command line: output and errors."""
 
 from __future__ import annotations
 

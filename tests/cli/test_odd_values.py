@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that few files have: negative times, parameters of 0, callers of which nothing was measured."""
+"""Unusual values in files: negative times, parameters of 0, callers without values."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign says of its runs."""
+"""Progress messages of a campaign."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that take long say on a terminal how long they still take, and leave nothing behind."""
+"""Long commands show the remaining time on a terminal, and remove this line at the end."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu report` with another experiment beside it, and with kernels."""
+"""`quipu report` with a second experiment, and with kernels."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu show` of a run: annotated source lines, inlined functions, and what measuring cost."""
+"""`quipu show` of a run: annotated source lines, inlined functions, and overhead."""
 
 from __future__ import annotations
 

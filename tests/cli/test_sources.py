@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command reads is not written over, whatever the options say."""
+"""Commands never overwrite their input, with any options."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu suggest`: what it says where there is nothing to choose, and of numbers of ranks that cannot be."""
+"""`quipu suggest` without a choice, and with impossible numbers of ranks."""
 
 from __future__ import annotations
 

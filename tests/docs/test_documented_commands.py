@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documentation tells to type works: pages with programs are followed, all other commands are understood."""
+"""Documented commands work: pages with programs are executed, all other commands are parsed."""
 
 from __future__ import annotations
 

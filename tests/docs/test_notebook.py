@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notebook of examples/notebooks runs from its first cell to its last, and shows what it says."""
+"""The notebook of examples/notebooks runs completely, and shows the documented output."""
 
 from __future__ import annotations
 

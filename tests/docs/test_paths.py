@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths and modules that the documents name are there: what is in backticks, and what links lead to."""
+"""Paths and modules in the documents exist: in backticks, and as targets of links."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages in docs/reference are those of the program as it is: `make reference` writes them."""
+"""The pages in docs/reference are current: `make reference` writes them."""
 
 from __future__ import annotations
 

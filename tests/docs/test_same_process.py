@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of other tools in the same process: each row says what happens and names tests that exist."""
+"""Each row of the table of other tools in the same process has a result and existing tests."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check of commit subjects accepts what CONTRIBUTING.md shows as good, and names what is wrong with others."""
+"""The check of commit subjects accepts the good ones of CONTRIBUTING.md, and names problems of others."""
 
 from __future__ import annotations
 

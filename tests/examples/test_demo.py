@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What make demo measures on machines of different sizes."""
+"""The runs of make demo on machines of different sizes."""
 
 from __future__ import annotations
 

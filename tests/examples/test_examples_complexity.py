@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""complexity.toml: well-formed, and equal to what an independent counter sees."""
+"""complexity.toml is well-formed, and equals an independent counter."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measured times outside of the intervals of the models are named, unless they are no more than chance."""
+"""Name measured times outside the intervals of the models, unless chance explains them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choosing what to measure next: the search space, the baseline, and what strategies have in common and apart."""
+"""Select measurements: the search space, the baseline, and common and separate parts of strategies."""
 
 from __future__ import annotations
 

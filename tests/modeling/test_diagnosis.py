@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Diagnosis: planted waiting, contention and cache effects are found on their call paths, and nothing else is."""
+"""Diagnosis: planted waiting, contention and cache effects are found on their call paths, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways of using files that do not scale: planted ones are found, and nothing else is."""
+"""Ways of using files that do not scale: planted ones are found, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The largest heap of a rank: predicted from what call paths hold of it."""
+"""The largest heap of a rank, predicted from the bytes that call paths hold."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What many fits have in common is made once, and what nothing needs is not made."""
+"""Results that many fits share are computed once, and unused results are not computed."""
 
 from __future__ import annotations
 

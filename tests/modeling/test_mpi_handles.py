@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of C++ functions are the same for every MPI: what is measured for one counts in simulations for another."""
+"""Names of C++ functions are equal for every MPI: rates of one apply in simulations of another."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the table of MPI operations says of a region, whatever its name looks like."""
+"""Look up regions in the table of MPI operations, with any form of name."""
 
 from __future__ import annotations
 

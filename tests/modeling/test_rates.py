@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates: planted seconds per unit of effort are found, and what is not known of a call path comes from its callers."""
+"""Rates: planted seconds per unit of effort are found, and unknown ones come from the function or program."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selections of regions: within a budget, those of PIRA II, and by imbalance."""
+"""Selections of regions: within a budget, by PIRA II, and by imbalance."""
 
 from __future__ import annotations
 

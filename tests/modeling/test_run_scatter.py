@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far single runs are from each other, and what nine of ten take at a point."""
+"""Scatter of single runs, and the interval of nine of ten runs at a point."""
 
 from __future__ import annotations
 

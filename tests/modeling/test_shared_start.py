@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other counts of a call path say of one process: counts that depend on data scatter, and each says less alone."""
+"""Other counts of a call path decide about p = 1 if each of them scatters."""
 
 from __future__ import annotations
 

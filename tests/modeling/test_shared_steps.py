@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of one call path whose loops have the same steps: those that show them say what functions the others have."""
+"""Counts of one call path with equal steps: counts that show the steps determine them for the others."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes, messages and processes of every operation of the table, against what the programs compute themselves."""
+"""Bytes, messages and processes of every operation of the table equal the programs' computation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efficiencies of real programs: simulated ranks, whose computation takes effort × rate, so that they are planted."""
+"""Efficiencies of real programs on simulated ranks, whose times by effort are planted."""
 
 from __future__ import annotations
 

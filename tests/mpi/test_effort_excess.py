@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`effort_excess`: what ranks wait for in a call path, in blocks, also where they have done the same in the end."""
+"""`effort_excess`: imbalance of a call path in blocks, also if all ranks have equal totals."""
 
 from __future__ import annotations
 

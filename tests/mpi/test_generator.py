@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrappers from prototypes and table: complete, only what can be wrapped, nothing else visible."""
+"""Generate wrappers from prototypes and table: complete, only for functions that can be wrapped."""
 
 from __future__ import annotations
 

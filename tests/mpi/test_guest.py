@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs under the MPI library end as they would without it, and a run says what it lacks."""
+"""Programs under the MPI library end as without it, and a run names missing parts."""
 
 from __future__ import annotations
 

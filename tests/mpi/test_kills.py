@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of runs that are killed."""
+"""The remaining data of killed runs."""
 
 from __future__ import annotations
 

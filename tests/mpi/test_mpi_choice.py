@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launcher, program and PMPI library of one MPI: the right library is found, and what does not fit is told."""
+"""Select the PMPI library of the MPI of launcher and program, and report mismatches."""
 
 from __future__ import annotations
 

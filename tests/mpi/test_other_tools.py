@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another PMPI library in the process, or a program that wraps MPI itself: both count, or the run says who does not."""
+"""Another PMPI library in the process, or a program that wraps MPI: both count, or the run has a note."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What build systems ask of a compiler besides objects and programs."""
+"""Requests of build systems to a compiler other than objects and programs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count classes of programs and their source lines, and what processes say of their overhead."""
+"""Count classes of programs and their source lines, and the overhead of processes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""User-level threads by swapcontext: each has a call path of its own. What is known of others."""
+"""User-level threads by swapcontext have separate call paths; limits for other kinds."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes per call path and group of files, and that the program's files stay what they are."""
+"""Count reads and writes per call path and group of files, without a change of the program's files."""
 
 from __future__ import annotations
 

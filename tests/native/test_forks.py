@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Children of programs that fork: what they count, beside threads of the parent and with their own."""
+"""Counts of forked children, next to threads of the parent and with separate threads."""
 
 from __future__ import annotations
 

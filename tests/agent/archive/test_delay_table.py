@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of delays comes back as it was written, and what makes no sense in it is refused."""
+"""Read the table of delays as it was written, and reject invalid content."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process that was killed while it wrote an archive leaves, and who removes it."""
+"""Remove the files that a process leaves if it is killed while it writes an archive."""
 
 from __future__ import annotations
 

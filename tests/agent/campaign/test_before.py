@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quipu run` says before it starts what will make the numbers worthless."""
+"""`quipu run` warns before the start of problems that would make the numbers useless."""
 
 from __future__ import annotations
 

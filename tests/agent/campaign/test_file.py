@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a campaign file declares, and the mistakes in one: each names file, line and key."""
+"""Read campaign files; every mistake is an error with file, line and key."""
 
 from __future__ import annotations
 

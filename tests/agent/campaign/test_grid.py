@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process grids that a campaign file declares, and what to measure to tell their extents apart."""
+"""Declare process grids in campaign files, and suggest runs that distinguish their extents."""
 
 from __future__ import annotations
 

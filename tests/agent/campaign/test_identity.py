@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of another program, command or machine are neither taken for those of a campaign nor modeled with them."""
+"""Do not mix runs of another program, command or machine into a campaign or its models."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs of a campaign say is said once."""
+"""Print each note of the runs of a campaign once."""
 
 from __future__ import annotations
 

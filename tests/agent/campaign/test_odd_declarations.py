@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that no key of a campaign file is meant to have: one error that names the file, or they are what they say."""
+"""Unusual values of campaign keys: either one error that names the file, or the declared meaning."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns with more ranks than processors: a warning that says which points, before any time is spent."""
+"""Campaigns with more ranks than processors print a warning with these points before the first run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What measuring costs in a refinement, the start and end of the recording apart; noise; the default target."""
+"""Overhead in a refinement: start and end of the recording, noise, and the default target."""
 
 from __future__ import annotations
 

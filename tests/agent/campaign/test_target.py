@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns with a target: which count-only runs they add, what happens where they fail, and what they cost."""
+"""Campaigns with a target: their count-only runs, failures, and cost."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What valgrind counts belongs to the Python functions that caused it."""
+"""Counts of valgrind belong to the Python functions that caused them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources that the runtime samples: events of several processors, what the kernel allows, what archives say."""
+"""Sampled counter sources: events of processors, permissions of the kernel, and archives."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel says of a node, from files that this test writes, and against psutil."""
+"""Read node data of the kernel, from files of this test, and compare with psutil."""
 
 from __future__ import annotations
 

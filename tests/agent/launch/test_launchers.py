@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where programs begin in launch commands, and what is added to them."""
+"""Find the program in launch commands, and add options."""
 
 from __future__ import annotations
 

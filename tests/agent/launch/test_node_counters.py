@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Energy and memory traffic of a node, in folders that look like those of the kernel."""
+"""Energy and memory traffic of a node, from imitations of the kernel's folders."""
 
 from __future__ import annotations
 

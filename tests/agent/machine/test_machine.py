@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The description of a machine: what the kernel says of caches, what is measured, and what the network's lines say."""
+"""The machine description: caches according to the kernel, measured values, and fits of the network."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what ranks say of their partners to the communication matrix of a run, and back from its file."""
+"""Merge the partners of ranks to the communication matrix of a run, and read it back."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library that the merge has in common with the reduction over MPI: what senseless input and another library do."""
+"""The library shared by the merge and the reduction over MPI: invalid input, and another version."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What measuring cost: per call path, in total, and which call paths it dominates."""
+"""Overhead per call path and in total, and call paths that it dominates."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file of a reduction over MPI, without MPI: the same run as from the profiles, and what damage does."""
+"""The reduced file without MPI: the same run as from the profiles, and damaged files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of profiles that are arranged alike are what a reader finds that knows no other profile."""
+"""Profiles with equal layout give the same counters as a reader without a cache."""
 
 from __future__ import annotations
 

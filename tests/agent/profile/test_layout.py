@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What readers know of the layout of profiles is what the runtime's structs and enums are made of."""
+"""The layout of profiles in Python equals the structs and enums of the runtime."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reader of raw profiles: what it reads, and what it makes of damage."""
+"""Read raw profiles, also damaged ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checksums of profiles whose process ended: whatever is changed is told, and the rest is used."""
+"""Checksums of finished profiles: changes are detected, and the rest is used."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that are sums of products, multiples of what is around them, or sums over classes."""
+"""Counts that are sums of products, multiples of enclosing counts, or sums over classes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that follow others: what chance decides is told once, and all that follows it is exact."""
+"""Counts that follow a random count: the uncertainty appears once, and the relation is exact."""
 
 from __future__ import annotations
 

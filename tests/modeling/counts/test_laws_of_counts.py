@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Laws of counts: what they predict at points that were not measured, and how sure they are."""
+"""Predictions of laws of counts at unmeasured points, and their uncertainty."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels: messages by what the network takes for their size, and waiting that is no part of computation."""
+"""Kernels: messages by network times for their size, and waiting separate from computation."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances of reuse: how they grow, and what memory costs at a size that was not run."""
+"""Growth of reuse distances, and memory times at unmeasured sizes."""
 
 from __future__ import annotations
 

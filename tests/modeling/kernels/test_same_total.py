@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of a program take what `quipu predict` says that it takes."""
+"""The total time of kernels equals `quipu predict`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypotheses that points cannot tell apart."""
+"""Hypotheses that the points do not distinguish."""
 
 from __future__ import annotations
 

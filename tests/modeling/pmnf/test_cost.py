@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planted cost functions under noise, and what must not change a model."""
+"""Planted cost functions with noise, and changes that must not affect a model."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of several metrics are modeled as those of each by itself, once for all call paths that count the same."""
+"""Counts of several metrics are modeled like each metric alone, equal counts once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What models are made of when somebody looks at it: alternatives and covariances, and models at the largest values."""
+"""Deferred parts of models: alternatives and covariances, and models at the largest values."""
 
 from __future__ import annotations
 

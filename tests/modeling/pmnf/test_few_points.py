@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times of few configurations, each of one run: many forms leave next to nothing there, one of them by luck."""
+"""Times of few configurations with one run each: many forms fit well, one of them by coincidence."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of what ranks do with those of one row of a process grid, and which grid counts speak for."""
+"""Counts of work along a row of a process grid, and the grids that counts confirm."""
 
 from __future__ import annotations
 

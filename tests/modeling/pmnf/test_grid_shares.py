@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of levels: of what one rank has of a domain that a chain of ranks divides, log2(n/p)."""
+"""Counts of levels of a rank's part of a domain divided by a chain of ranks, log2(n/p)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters that were never changed together: what may hide beneath the noise widens intervals, and is said."""
+"""Parameters that never change together: hidden terms widen intervals and cause a note."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small numbers have exact functions by luck: such are no models, and nothing rises as was measured nowhere."""
+"""Exact functions of small numbers by coincidence are no models, and nothing grows without measured growth."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of more parameters than are searched together: bounded, and of those that explain the values."""
+"""Models of many parameters use a limited number of them, those that explain the values."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise of configurations that ran once, from how far neighbours are from one curve; what is done about misfits."""
+"""Noise of single runs, from deviations of neighbours from a curve, and the treatment of misfits."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times without noise are exact functions, whose parts may be negative where the whole is not."""
+"""Times without noise have exact functions, with negative parts if the sum is positive."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Residuals of small sets of functions, and models of counts that do not depend on the call paths beside them."""
+"""Residuals of small sets of functions, and models of counts that are independent of other call paths."""
 
 from __future__ import annotations
 

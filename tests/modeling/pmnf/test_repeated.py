@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that depend on data: what repetitions say of their means, and which functions these follow."""
+"""Counts that depend on data: uncertainty of means by repetitions, and the functions that fit them."""
 
 from __future__ import annotations
 

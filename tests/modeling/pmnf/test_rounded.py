@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of loops whose sizes are rounded: the exponents of generated functions are found in all but few cases."""
+"""Counts of loops with rounded sizes: the exponents of generated functions are found in nearly all cases."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of selection to compare with: cross-validated SMAPE and that of Extra-P."""
+"""Other selection rules for comparison: cross-validated SMAPE, and the rule of Extra-P."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of what a process has of a whole: functions of n/p, which sums of functions of n and of p come near only."""
+"""Counts of a process's share of a whole: functions of n/p, which sums of functions of n and p only approximate."""
 
 from __future__ import annotations
 

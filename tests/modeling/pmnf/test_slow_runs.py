@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configurations that ran once, one of them in a run that something held up."""
+"""Configurations with a single run, one of them disturbed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that do not decide what they become: benchmarks/undecided_counts.py."""
+"""Numbers that do not determine their extrapolation: benchmarks/undecided_counts.py."""
 
 from __future__ import annotations
 

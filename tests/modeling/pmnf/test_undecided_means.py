@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that do not decide what they become: benchmarks/undecided_means.py and undecided_paths.py."""
+"""Counts that do not determine their extrapolation: benchmarks/undecided_means.py, undecided_paths.py."""
 
 from __future__ import annotations
 

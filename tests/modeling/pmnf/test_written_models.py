@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every model that is written is read back: products of any two kinds of factors, multiplied or beside each other."""
+"""Every written model is read back: products of any two kinds of factors, also of one variable."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Growth of call paths that do the same everywhere: of hundreds none grows by noise, and what grows is found."""
+"""Growth of hundreds of call paths: none is found in noise, and real growth is found."""
 
 from __future__ import annotations
 

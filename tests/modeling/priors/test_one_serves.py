@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers wait for a master that is saturated: as long as it takes to serve all, less what they compute themselves."""
+"""Workers wait for a saturated master: the time to serve all, minus the computation of a worker."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times of effort that is no exact function: what is open of the counts is open of the time that follows them."""
+"""Times of effort without an exact function: uncertainty of counts is uncertainty of the time."""
 
 from __future__ import annotations
 

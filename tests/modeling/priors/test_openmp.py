@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time that OpenMP spends between threads: scatter of next to nothing is no growth, waiting for work is."""
+"""OpenMP time between threads: scatter of tiny times is no growth, waiting for work is."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting in pipelines through process grids: what waves from all corners take is recovered, and goes on far out."""
+"""Waiting in pipelines through process grids: waves from all corners are recovered and extrapolated."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What disturbs whole runs is told from what the deviations of many call paths have in common, and left out."""
+"""Disturbances of whole runs are recognized by common deviations of many call paths, and removed."""
 
 from __future__ import annotations
 

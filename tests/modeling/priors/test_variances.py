@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variances of many call paths from few runs: planted distributions are found, and moderate as the paper says."""
+"""Variances of many call paths from few runs: planted distributions are found, and moderated."""
 
 from __future__ import annotations
 

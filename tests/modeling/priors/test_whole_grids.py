@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times of messages at process grids that have an extent of 1 follow another formula than those of the others."""
+"""Times of messages on process grids with an extent of 1 follow another formula."""
 
 from __future__ import annotations
 

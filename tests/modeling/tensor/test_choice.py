@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensor models: what is held out, how the continuation is chosen, progress, and archives that are no numbers."""
+"""Tensor models: held-out rows, choice of the trend, progress, and invalid archives."""
 
 from __future__ import annotations
 

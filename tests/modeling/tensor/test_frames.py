@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data frames as input of tensor models: what is no number is an error that names its column."""
+"""Data frames as input of tensor models: a value that is no number is an error with its column."""
 
 from __future__ import annotations
 

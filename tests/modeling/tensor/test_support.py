@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Combinations of parameters that no row has: what models say there, that they say so, and that files keep it."""
+"""Combinations of parameters without rows: predictions, their marks, and files with them."""
 
 from __future__ import annotations
 

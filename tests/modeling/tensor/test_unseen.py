@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensor models: intervals of rows that the measurements say little of."""
+"""Tensor models: intervals of rows that the measurements hardly determine."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times as rates times known counts: one call path, and whole programs whose counts are known functions."""
+"""Times as rates times known counts: one call path, and whole programs with known counts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that depend on data through visits: iterations to a tolerance, and what each of them does."""
+"""Counts that depend on data through visits: iterations to a tolerance, and the work of each."""
 
 from __future__ import annotations
 

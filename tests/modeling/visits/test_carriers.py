@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of many call paths whose visits depend on data, few are tried for the counts of one, the right one among them."""
+"""Of many call paths with random visits, few are tried for the counts of one, including the right one."""
 
 from __future__ import annotations
 
