@@ -78,7 +78,7 @@ def test_messages_are_as_stated(parallel: Experiment, stated: list[dict[str, Any
 
 
 def test_blocks_are_as_many_as_stated_steps(parallel: Experiment, stated: list[dict[str, Any]]) -> None:
-    """Each loop has so many blocks for each of its steps: whole numbers, the same in all runs."""
+    """Each loop has a constant number of blocks per step, a whole number, in all runs."""
     for function in stated:
         own = function["computation"]
         steps = [formula(loop["steps"], parallel) for loop in own["loops"]]
@@ -105,7 +105,7 @@ def test_one_process_computes_what_a_rank_does(
 
 
 def test_wrong_results_are_found(folder: Path, tmp_path: Path) -> None:
-    """A message that goes wrong and a step that is left out are found by the program itself."""
+    """The program detects a wrong message and a missing step."""
     quipu("generate", "--functions", 2, "--operation", "bcast", "-o", tmp_path / "bench", cwd=tmp_path)
     source = tmp_path / "bench" / "functions_00.cpp"
     right = source.read_text()

@@ -50,7 +50,7 @@ def test_a_refinement_killed_again_and_again_keeps_all_complete_runs(tmp_path: P
 
 
 def test_a_build_that_a_killed_refinement_left_is_ended(tmp_path: Path) -> None:
-    """Two builds at once would spoil the program."""
+    """Two simultaneous builds would damage the program."""
     script = "echo $$ >> builds; if [ ! -e once ]; then touch once; sleep 1000; fi; exit 3"
     file = declare(tmp_path, script)
     command = [sys.executable, "-c", "from quipu.agent.cli.main import main; main()", "refine", str(file)]

@@ -178,7 +178,7 @@ def test_a_build_that_leaves_the_instrumented_program_is_an_error(tmp_path: Path
 
 
 def test_a_build_that_takes_no_selection_is_an_error(tmp_path: Path) -> None:
-    """The line does nothing where there is a filter: what runs still measures all that was worth a hook."""
+    """The build line ignores the filter, so the runs still measure everything that had a hook."""
     calls = "x = often<0>(x, 2) + often<1>(x, 2) + often<2>(x, 2)"
     source = SOURCE.replace("__attr", "template <int> __attr", 1).replace("x = often(x, 2)", calls)
     declared = declare(tmp_path, "", source)
@@ -202,7 +202,7 @@ def test_inlined_functions_are_regions_if_they_are_worth_it(tmp_path: Path) -> N
 
 
 def test_several_parameters_with_mpi(tmp_path: Path) -> None:
-    """Selected for a target beyond both parameters; the time of what is entered too often is in its callers."""
+    """The target exceeds both parameters; the time of regions that are entered too often is in their callers."""
     declared = declare(tmp_path, "iterations = 1", PARALLEL, "-O1 program.cpp")
     text = declared.read_text().replace(str(native_file("quipu-c++")), str(native_file("quipu-mpic++")))
     text = text.replace("./program {n}", "mpirun -n {p} ./program {n}")
@@ -256,7 +256,7 @@ def test_a_cycle_that_was_stopped_goes_on(tmp_path: Path) -> None:
 
 
 def test_the_strategies_of_pira_start_from_the_call_graph(tmp_path: Path) -> None:
-    """Statements choose first, of which often has less than half as many; models of its callers then add it."""
+    """The first selection uses statements, which exclude `often`; models of its callers then add it."""
     table = 'strategy = "expand"\nprogram = "program"\nstatements = "maximum"\nseconds = 1e-6\niterations = 2'
     result = refine(read_campaign(declare(tmp_path, table)), measuring=GIVEN.measuring)
     marked = []
@@ -306,7 +306,7 @@ def commanded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("costly", "commanded")
 def test_filtered_at_run_time_all_iterations_share_a_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An ordinary build, with a hook in often, which the filter leaves out; then the table of iterations."""
+    """An ordinary build with a hook in `often`, which the filter excludes; then the table of iterations."""
     compiler = str(native_file("quipu-c++"))
     (tmp_path / "compile.sh").write_text(
         f'echo "${{QUIPU_FILTER-none}}" >> builds\n{compiler} -O1 program.cpp -o program\n'
@@ -344,7 +344,7 @@ def test_filtered_at_run_time_all_iterations_share_a_build(tmp_path: Path, capsy
 def test_runs_that_are_faster_with_instrumentation_resolve_no_overhead(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The machine got faster: the baseline is measured again, and what is below 0 even then is no figure."""
+    """The machine became faster: the baseline is measured again, and a remaining negative overhead is unknown."""
     again: list[bool] = []
 
     def fast(*measured: object) -> Overhead:

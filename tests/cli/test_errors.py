@@ -233,7 +233,7 @@ def test_errors_of_the_system(
     ],
 )
 def test_signals_are_one_message(tmp_path: Path, number: int, code: int, said: str) -> None:
-    """Of a batch system at its time limit, say; what waits for a pipe is at work when that is open."""
+    """For example by a batch system at its time limit; a process that waits for a pipe runs when this opens."""
     fifo = tmp_path / "campaign.toml"
     os.mkfifo(fifo)
     start = """

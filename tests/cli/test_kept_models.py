@@ -101,7 +101,7 @@ def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path, monkeypatch: p
 
 
 def test_users_without_a_home_keep_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container whose user has no name: ~ is nowhere."""
+    """As in a container whose user has no name, so that ~ is undefined."""
 
     def nowhere(path: Path) -> Path:
         raise RuntimeError("Could not determine home directory.")

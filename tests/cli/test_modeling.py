@@ -152,7 +152,7 @@ def test_a_filter_keeps_what_matters(quipu_here: Quipu, heat: Path, tmp_path: Pa
 
 
 def test_a_filter_of_measurements_without_linker_names(quipu_here: Quipu, tmp_path: Path) -> None:
-    """Extra-P's files have the names that people read, which MANGLED would never fit."""
+    """Files of Extra-P contain displayed names, which a MANGLED rule would never match."""
     lines = ["PARAMETER n", "POINTS 2 4 8 16 32"]
     for path in ("main", "main->solve::run(int, double)"):
         lines += [f"REGION {path}", "METRIC time", *(f"DATA {n}" for n in (2, 4, 8, 16, 32))]
@@ -167,7 +167,7 @@ def test_a_filter_of_measurements_without_linker_names(quipu_here: Quipu, tmp_pa
 
 
 def test_a_filter_says_which_program_shares_are_of(quipu_here: Quipu, tmp_path: Path) -> None:
-    """A start of MPI that grows with the ranks takes nearly all of the program; a filter leaves it out."""
+    """The start of MPI grows with the ranks and takes nearly all of the time; a filter does not contain it."""
     times = {"main": "0.0001", "main->MPI_Init": "{p}", "main->work": "0.05"}
     lines = ["PARAMETER p", "POINTS 2 4 8 16 32"]
     for path, time in times.items():
@@ -204,7 +204,7 @@ def test_a_prediction_says_how_far_it_is_beyond(quipu_here: Quipu, heat: Path) -
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An experiment on a node of two processors: 4 and 8 ranks shared them, and took twice and four times as long."""
+    """An experiment on two processors: 4 and 8 ranks are oversubscribed, and take two and four times as long."""
     folder = tmp_path_factory.mktemp("crowded") / "runs"
     for p in (1, 2, 4, 8):
         node = {"host": "node1", "cpus": 2, "ranks": [{"rank": rank} for rank in range(p)]}

@@ -81,7 +81,7 @@ def test_parameters_that_are_none_are_named_with_their_option(quipu_here: Quipu,
 
 
 def test_numbers_are_written_in_ascii_without_separators(quipu_here: Quipu, tmp_path: Path) -> None:
-    """Python reads more as numbers; what is beyond 1e300 no archive holds."""
+    """Python parses more texts as numbers; archives contain no numbers above 1e300."""
     written(tmp_path, POWERS, f="1 2 3 4 5")
     for number in ("1_0", "\u0663", "1e305", "9" * 400, "infinity"):
         answer = quipu_here("predict", "t.txt", "--at", f"p={number}")

@@ -129,7 +129,7 @@ def test_other_files_are_not_replaced(quipu_here: Quipu, table: Path, tmp_path: 
 def test_a_full_disk_leaves_the_model_that_was_there(
     quipu_here: Quipu, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A model is two files, and a new one beside the arrays of the old one cannot be read."""
+    """A model is two files; a new one with the arrays of an old one is an error."""
     fit(quipu_here, table)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     written: list[int] = []
@@ -320,7 +320,7 @@ def test_messages_say_how_names_are_quoted(
 
 
 def test_names_that_a_program_would_take_for_numbers(quipu_here: Quipu, tmp_path: Path) -> None:
-    """Grids such as 4_2, and digits of other alphabets, are names of categories: 42 is no value of them."""
+    """Texts such as 4_2, and digits of other alphabets, are categories, and not the number 42."""
     rows = [f"{grid},{n},{n * factor}" for n in (1, 2, 4, 8) for factor, grid in enumerate(("1_8", "2_4", "\u0663"), 1)]
     (tmp_path / "grids.csv").write_text("\n".join(["grid,n,time", *rows]) + "\n", encoding="utf-8")
     answer = quipu_here("tensor", "fit", "grids.csv", "--budget", "0.02", "-o", "m.json")

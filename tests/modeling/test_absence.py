@@ -132,7 +132,7 @@ def test_effort_belongs_to_the_call_path_that_has_its_time() -> None:
 
 
 def test_time_follows_the_effort_of_what_is_expanded() -> None:
-    """work takes 1 ns for a block of it, step or odd; by its own blocks it seemed to slow down with n."""
+    """work takes 1 ns per block, of step or odd; with its blocks alone, it would seem to slow down with n."""
     experiment = program()
     analysis = analyze(experiment)
     point = {"p": 64, "n": 4096}
@@ -175,7 +175,7 @@ def test_another_run_of_a_simulation_by_effort_says_nothing() -> None:
 
 
 def test_what_is_not_executed_at_the_most_processes_may_be_nothing_beyond_them() -> None:
-    """A coarse grid that 8 and 27 processes solve on, and 1 and 64 do not."""
+    """A coarse grid on which 8 and 27 processes solve, and 1 and 64 do not."""
     points = np.array([(1, 16), (8, 16), (8, 32), (27, 16), (27, 32), (64, 16), (64, 32)], dtype=float)
     p, n = points.T
     here = (p > 1) & (p < 64)

@@ -238,7 +238,7 @@ def test_states_that_do_not_fit_are_refused() -> None:
 
 
 def test_no_run_reduces_more_variance_than_there_is() -> None:
-    """Where a model predicts nothing no noise is expected, either: what one run leaves there is rounding."""
+    """A prediction of 0 has no noise: the value of one run there is rounding."""
     factors = np.array([[1e-7, 3e-8, 2.0, 5.0], [2e-7, 1e-8, 1.0, 7.0]])
     doubt = Doubt(factors, np.array([0.0, 0.0, 1.0]), Noise(0.3), np.zeros(3, dtype=np.int64))
     everything = doubt.variance
@@ -248,7 +248,7 @@ def test_no_run_reduces_more_variance_than_there_is() -> None:
 
 
 def test_more_runs_say_nothing_of_what_all_runs_of_a_point_share() -> None:
-    """An observation after k runs says what k + 1 say beyond k: nothing new where chance is that of the data."""
+    """A run after k runs adds the information of k + 1 runs minus that of k: none if the data cause the scatter."""
     plain, shared = Noise(0.1), Noise(0.1, 0.3)
     runs = np.array([0.0, 1.0, 3.0])
     assert plain.of_next(runs) == pytest.approx([0.01, 0.01, 0.01])
@@ -272,7 +272,7 @@ def test_noise_that_repetitions_do_not_explain_is_that_of_points() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_what_happens_only_with_too_many_ranks_is_weighed_by_that() -> None:
-    """A synchronization that takes time only at 16 ranks, which share processors, and none at 4 and 8."""
+    """A synchronization that only takes time at 16 oversubscribed ranks, and none at 4 and 8."""
     measured = nothing()
     rows = np.flatnonzero(GRID[:, 0] <= 16)
     measured[rows, :2] = np.where(GRID[rows, :1] == 16, 0.15 + 1e-3 * GRID[rows, 1:], 0.0)

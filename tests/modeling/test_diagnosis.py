@@ -63,7 +63,7 @@ def test_measured_waiting_decides_between_waiting_and_contention() -> None:
     "poll", ["MPI_Test", "MPI_Testany", "PMPI_Testsome", "mpi_testall_", "MPI_Iprobe", "MPI_Improbe"]
 )
 def test_who_polls_waits(poll: str) -> None:
-    """No part of one of these calls is measured as waiting, but a program calls them until something is there."""
+    """None of these calls is measured as waiting, but the program calls them until a message arrives."""
     regions = tuple(Region(poll, poll, own.kind) if own.name == "MPI_Recv" else own for own in TREE.regions)
     measured = _experiment(WORK, RECEIVE * P ** (1 / 3))
     findings = _diagnosis(replace(measured, tree=replace(TREE, regions=regions))).findings
@@ -116,7 +116,7 @@ def test_points_and_times_that_are_not_there_are_refused() -> None:
 
 
 def test_configurations_that_were_oversubscribed_say_nothing() -> None:
-    """From 125 ranks on they shared processors: what grows there is no property of the program."""
+    """From 125 ranks on they are oversubscribed: this growth is no property of the program."""
     shared = np.where(P >= 125, P / 20, 1.0)
     measured = _experiment(WORK * shared, RECEIVE * shared)
     assert _diagnosis(measured).findings
@@ -157,7 +157,7 @@ def _notes(measured: Experiment) -> list[str]:
 
 
 def test_the_program_takes_what_predictions_say_and_losses_are_part_of_it() -> None:
-    """Growth that the models of time have is lost once: in the total and the call path that `evaluate` has."""
+    """Growth in the models of time is lost once: in the total and in the call path of `evaluate`."""
     point = {"p": 65536.0, "n": 500.0}
     analysis = analyze(_experiment(WORK, RECEIVE * P ** (1 / 3)))
     found = diagnose(_experiment(WORK, RECEIVE * P ** (1 / 3)), analysis, point)

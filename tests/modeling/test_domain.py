@@ -50,7 +50,7 @@ def test_a_grid_that_is_known_stays() -> None:
 
 @pytest.mark.parametrize("dimensions", [1, 2])
 def test_all_counts_of_a_program_follow_one_grid(dimensions: int) -> None:
-    """Eight ranks in a chain, or in 4 x 2, are told apart by what they exchange."""
+    """The messages of eight ranks distinguish a chain from a 4 × 2 grid."""
     grid = ProcessGrid("p", "balanced", dimensions)
     models = analyze(experiment(2, grid, (1, 2, 4, 8))).models("bytes_sent")
     found = models[2].model
@@ -60,7 +60,7 @@ def test_all_counts_of_a_program_follow_one_grid(dimensions: int) -> None:
 
 
 def test_stages_of_a_hypercube_are_no_grid() -> None:
-    """A bitonic sort merges log2(p)·(log2(p)+1)/2 times what a rank has; one rank does not, and some things once."""
+    """A bitonic sort merges its share log2(p)·(log2(p)+1)/2 times, except on one rank, plus constant work."""
     points = np.array(list(product((1, 2, 4, 8, 16), (2048, 4096, 8192, 16384))), dtype=np.float64)
     p, n = points.T
     merges = np.log2(p) * (np.log2(p) + 1) / 2
@@ -77,7 +77,7 @@ def test_stages_of_a_hypercube_are_no_grid() -> None:
 
 
 def test_what_depends_on_data_says_nothing_of_the_domain() -> None:
-    """A cubic goes through any counts at four sizes: cells n²/p with them are no faces n²/(px·py) of a volume."""
+    """A cubic fits any counts at four sizes: with it, cells n²/p are no faces n²/(px·py) of a volume."""
     sizes, processes = (60, 120, 180, 240), (1, 2, 4, 6)
     points = np.array(list(product(processes, sizes)), dtype=np.float64)
     p, n = points.T

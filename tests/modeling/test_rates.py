@@ -23,7 +23,7 @@ TREE = CallTree(
     np.array([0, 1, 2, 3, 1]),
     np.array([-1, 0, 0, 1, 3]),
 )
-"""main, main->work, main->MPI_Send, main->work->s (without a time of its own), main->work->s->work (little time)."""
+"""main, main->work, main->MPI_Send, main->work->s (without a separate time), main->work->s->work (little time)."""
 EVERYWHERE = np.ones(N.size, dtype=bool)
 
 

@@ -68,7 +68,7 @@ def test_damaged_checksums(archive: Path, content: bytes) -> None:
 
 
 def test_checksums_that_were_cut_anywhere(archive: Path) -> None:
-    """Also where the files that are read have theirs, and between two lines."""
+    """A truncation is detected at every byte, also between two lines."""
     content = (archive / "SHA256SUMS").read_bytes()
     for length in range(len(content)):
         (archive / "SHA256SUMS").write_bytes(content[:length])
@@ -102,7 +102,7 @@ def test_a_table_of_messages_that_was_cut_anywhere(archive: Path, checked: bool)
 
 
 def test_an_archive_without_its_first_file_is_no_other_folder(archive: Path) -> None:
-    """An experiment would be modelled without one of its runs."""
+    """Otherwise an experiment would be modeled without one of its runs."""
     (archive / "run.json").unlink()
     runs, errors = scan_runs(archive.parent)
     assert runs == [] and "p=2.r1/run.json: is missing, but has a checksum in SHA256SUMS" in str(errors[0])

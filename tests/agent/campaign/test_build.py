@@ -24,7 +24,7 @@ from quipu.modeling.errors import MeasurementError
     ],
 )
 def test_a_build_line_means_what_it_means_in_a_shell(tmp_path: Path, line: str, written: str) -> None:
-    """A list of words is one command: nothing in its words has a meaning for the shell."""
+    """A list of words is one command without a shell."""
     path = tmp_path / "app.toml"
     path.write_text(f"[experiment]\ncommand = './app'\nbuild = {line}\n[environment]\nKIND = 'plain'\n")
     build(read_campaign(path), {"QUIPU_OFF": "1"})

@@ -115,7 +115,7 @@ def test_each_repetition_has_its_own_command_and_environment(tmp_path: Path) -> 
 
 
 def test_a_repetition_that_failed_is_the_one_that_is_repeated(tmp_path: Path) -> None:
-    """Not the number of those that are missing, whose data were measured."""
+    """Only the failed repetition runs again, with its number."""
     text = "command = './sort {n} {repetition}'\nrepetitions = 3\n[parameters]\nn = [8]\n"
     run_campaign(declare(tmp_path, text), execution=Here(Bench(tmp_path, {"8 2": "fail"})))
     bench = Bench(tmp_path)
@@ -205,7 +205,7 @@ def test_a_complete_run_that_was_not_merged_is_merged(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_merged_and_not_removed_counts_once(tmp_path: Path) -> None:
-    """Whoever merged it was killed before the folder could be removed."""
+    """The merging process was killed before it removed the folder."""
     raw = left_over(tmp_path, dead_process())
     content = json.loads((raw / "launch.json").read_text())
     (raw / "launch.json").write_text(json.dumps({**content, "started": "2026-11-27T20:55:09.123+00:00"}))

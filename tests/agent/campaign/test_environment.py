@@ -30,7 +30,7 @@ OMP_NUM_THREADS = 1
 
 
 def test_parameters_in_the_environment(tmp_path: Path) -> None:
-    """They are use of the parameter; the build, which is for all points, gets only variables without any."""
+    """Variables use parameters; the build, which is for all points, only gets variables without parameters."""
     sizes = []
 
     def launch(*given: Any) -> RunArchive:

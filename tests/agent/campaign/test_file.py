@@ -67,7 +67,7 @@ def test_python_functions_are_measured_if_the_file_says_so(tmp_path: Path) -> No
 
 
 def test_repetitions_differ_by_their_number(tmp_path: Path) -> None:
-    """A parameter of that name is a parameter."""
+    """A parameter named repetition is a parameter."""
     text = "command = './sort {n} {repetition}'\n[parameters]\nn = [8]\n[environment]\nSEED = '7{repetition}'\n"
     campaign = declare(tmp_path, text)
     assert campaign.command_at((8,), 3) == ("./sort", "8", "3")

@@ -109,7 +109,7 @@ def test_another_build_is_measured_again(tmp_path: Path) -> None:
 
 
 def test_the_program_of_simulated_ranks_is_known(tmp_path: Path) -> None:
-    """SimGrid loads the program into a process of its own, which is all that profiles can name."""
+    """SimGrid loads the program into its process, so profiles only name this process."""
     shutil.copy("/bin/true", tmp_path / "heat")
     plan = LaunchPlan(("smpirun", "./heat"), {}, 2, (Path("heat"),), "smpi", "3.32", True, rank_processes=False)
     options = LaunchOptions(folder=tmp_path)
@@ -187,7 +187,7 @@ def test_a_run_with_a_wrong_number_of_ranks_is_not_started(installed: Path) -> N
 
 
 def test_what_may_launch_ranks_is_compared_afterwards(installed: Path) -> None:
-    """A script may call a launcher: how many ranks there were is known at the end."""
+    """A script may call a launcher, so the number of ranks is only known at the end."""
     with pytest.raises(RunFailed, match="starts 1") as failure:
         run(["true"], {"p": 4}, None, "runs", LaunchOptions(mpi=False))
     assert failure.value.archive is not None and failure.value.archive.metadata.partial

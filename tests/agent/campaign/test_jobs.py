@@ -189,7 +189,7 @@ def test_all_points_with_their_ranks_and_no_more_at_once_than_allowed(tmp_path: 
 
 @pytest.mark.parametrize("how", ["doubled", "forgotten", "silent"])
 def test_every_run_is_measured_once(tmp_path: Path, how: str) -> None:
-    """A job that begins twice, one that the scheduler forgets, and one that it takes only when asked again."""
+    """A job that begins twice, one that the scheduler loses, and one that it only accepts at the second attempt."""
     stand, notes = go(tmp_path, {2: how})
     assert complete(tmp_path) == {1: 2, 2: 2, 4: 2}
     assert stand.begun == {1: 2, 2: 2, 4: 2}

@@ -55,7 +55,7 @@ def test_one_repetition_says_nothing_of_noise() -> None:
 
 
 def test_a_machine_that_gets_slower_is_no_overhead() -> None:
-    """10 % more than before and as much as behind: between both, with half of their difference as noise."""
+    """10 % more than before and as much as after: the mean of both, with half of their difference as noise."""
     name = configuration_name({"n": 1})
     before, after = (Baseline({name: Times(1.0, seconds, 0.0)}, 0.0) for seconds in (1.0, 1.1))
     found = overhead(runs_at({"n": 1}, 1.1, 1.1), before, 0.0, after)

@@ -245,7 +245,7 @@ def test_what_leaves_no_profile_is_not_counted_in_further_runs(
 def test_a_run_for_counters_that_fails_gives_none(
     installed: Path, monkeypatch: pytest.MonkeyPatch, counted: int
 ) -> None:
-    """What valgrind wrote until then is no count of the run, whose times stay."""
+    """Incomplete output of valgrind is not used as counts, and the times of the run stay."""
     monkeypatch.setattr("quipu.agent.counters.cachegrind.Cachegrind.unavailable", lambda self, names: "")
     head = "events: Ir Dr Dw D1mr D1mw DLmr DLmw\\nfn=main\\n1 5 1 1 0 0 0 0\\n"
     valgrind = installed / "bin" / "valgrind"

@@ -213,7 +213,7 @@ def test_a_job_whose_dependency_failed_is_not_waited_for(tmp_path: Path, cluster
 
 
 def test_the_reason_of_a_job_that_may_wait_for_ever_is_told(tmp_path: Path, cluster: Cluster, program: Path) -> None:
-    """Its reason has several words, which psij does not read; it begins all the same when the node is back."""
+    """Its reason has several words, which psij does not parse; the job still begins when the node is back."""
 
     class Resumes(Meddler):
         def note(self, text: str) -> None:

@@ -110,7 +110,7 @@ def test_the_same_command_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_count_only_run_is_no_run_with_times(tmp_path: Path) -> None:
-    """It does not stand in for one at the same point, nor the other way round."""
+    """A count-only run does not replace a timed run at the same point, nor the reverse."""
     first = HEAT.replace("p = [1, 2]", "p = [1]").replace("p = 16", "p = 2").replace("n = [10, 20, 30]", "n = [10, 20]")
     go(tmp_path, Program(tmp_path), first + BUDGET)
     program = Program(tmp_path)

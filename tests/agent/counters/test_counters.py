@@ -180,7 +180,7 @@ def test_a_rank_that_one_run_did_not_count_has_no_misses(tmp_path: Path) -> None
 @pytest.mark.parametrize("kind", ["--enable-new-dtags", "--disable-new-dtags"])
 @pytest.mark.parametrize("origin", ["$ORIGIN", "${ORIGIN}/../lib dir"])
 def test_the_copy_for_valgrind_finds_the_libraries_of_the_program(tmp_path: Path, origin: str, kind: str) -> None:
-    """Of a library that is in two folders, it takes the one that the program takes: RPATH, LD_LIBRARY_PATH, RUNPATH."""
+    """If a library is in two folders, the one that the program loads is used: RPATH, LD_LIBRARY_PATH, RUNPATH."""
     valgrind = tmp_path / "valgrind"
     valgrind.write_text('#!/bin/sh\nwhile case $1 in -*) ;; *) false ;; esac; do shift; done\nexec "$@" >&2\n')
     valgrind.chmod(0o755)

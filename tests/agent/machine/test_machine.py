@@ -71,7 +71,7 @@ def test_a_machine_is_what_its_probes_measure(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("hit", "effective"), [(16, 16), (8, 8), (3, 2), (0, 16)])
 def test_a_last_cache_that_others_use_is_as_large_as_what_loads_hit(hit: float, effective: float) -> None:
-    """A guest of a shared host gets a part of its last-level cache. Where all loads are alike nothing says so."""
+    """A virtual machine gets a part of the last-level cache; with equal loads, the part is not determined."""
 
     def run(words: Sequence[str]) -> float:
         return (9e-8 if int(words[1]) > hit * 2**20 else 1.4e-8) if words[0] == "latency" else 1e9

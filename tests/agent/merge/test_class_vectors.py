@@ -79,7 +79,7 @@ def test_a_run_without_classes_has_none_of_them(stencil: Path, tmp_path: Path) -
 
 
 def test_classes_of_other_points_are_not_used(stencil: Path) -> None:
-    """What a part of the measurements says is not known of the whole."""
+    """Classes of the whole experiment are not used for a part of its points."""
     whole = load_experiment(stencil / "runs").only({"visits", "blocks"})
     few = {name: values[:, 2:] for name, values in whole.values.items()}
     part = replace(

@@ -124,7 +124,7 @@ def test_lines_of_all_ranks_on_their_call_paths(tmp_path: Path, program: Path) -
 
 
 def test_ranks_of_several_shards(tmp_path: Path, program: Path) -> None:
-    """Ranks of the second shard run a program of which the first knows nothing, the last rank the one of the first."""
+    """Ranks of the second shard run a program that the first does not contain, except the last rank."""
     other = tmp_path / "other"
     other.mkdir()
     weights = [row(1, 5), row(2, 7), row(0)]
@@ -164,7 +164,7 @@ def test_ranks_of_several_shards(tmp_path: Path, program: Path) -> None:
 
 
 def test_what_counts_outside_of_all_regions(tmp_path: Path, program: Path) -> None:
-    """A filter that leaves out main and solve: their lines are at the root."""
+    """A filter excludes main and solve: their lines are at the root."""
     written(tmp_path / "raw", program)
     (path,) = (tmp_path / "raw").glob("profile-*")
     content = path.read_bytes()

@@ -170,7 +170,7 @@ def test_runs_are_found_in_order(tmp_path: Path) -> None:
 
 
 def test_ranks_that_share_processors_are_known() -> None:
-    """Three ranks on two processors are too many, two are not; simulated ranks wait for none."""
+    """Three ranks on two processors are oversubscribed, two are not, and simulated ranks never are."""
     two, three = ({"cpus": 2, "ranks": [{"rank": rank} for rank in range(count)]} for count in (2, 3))
     assert not RunMetadata(nodes=(two, two)).oversubscribed
     assert RunMetadata(nodes=(two, three)).oversubscribed

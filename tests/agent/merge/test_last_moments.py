@@ -156,7 +156,7 @@ def test_a_damaged_moment_is_none(tmp_path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize("state", [0, 2], ids=["still at work", "ended"])
 def test_no_process_has_more_time_than_the_launch(tmp_path: Path, state: int) -> None:
-    """A process in the background goes on after the command ended, and is killed, or ends, or does not."""
+    """A background process continues after the end of the command: it is killed, or ends, or continues."""
     profile = read(tmp_path, killed(state=state))
     before = float(profile.values["time"].sum())
     launch = LaunchEnd(EPOCH + 2 * SECOND, "n1", START + 2 * SECOND)
@@ -199,7 +199,7 @@ def test_a_clock_that_jumped_ahead_makes_no_time_beyond_the_run(tmp_path: Path, 
 
 
 def test_a_start_that_cannot_be_bounds_times_by_the_length_of_the_run(tmp_path: Path) -> None:
-    """The clock of the process was an hour ahead."""
+    """The clock of the process was one hour ahead."""
     begun = START + 3600 * SECOND
     profile = read(tmp_path, rank_profile(0, clock=1, nanoseconds=(begun, begun + SECOND)))
     (end,) = ends_of([profile], {}, LaunchEnd(None, "n1", START + 4 * SECOND, 4.0))

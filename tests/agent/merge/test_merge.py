@@ -108,7 +108,7 @@ def test_nothing_is_overwritten(raw: Path, tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_stays_and_makes_a_run_of_its_own(raw: Path, tmp_path: Path) -> None:
-    """Processes that MPI_Comm_spawn started have ranks of another world."""
+    """Processes started by MPI_Comm_spawn have ranks of another world."""
     write_launch(raw, METADATA)
     for rank in (0, 1):
         profile = rank_profile(rank, work=1000)

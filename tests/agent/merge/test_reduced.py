@@ -79,7 +79,7 @@ def test_a_file_that_makes_no_sense_is_an_error(tmp_path: Path, columns: bool, t
 
 
 def test_times_longer_than_the_run_are_read_from_the_profiles(tmp_path: Path) -> None:
-    """A clock jumped; a merge of profiles bounds their times."""
+    """A clock jumped; a merge of profiles limits their times."""
     ranks = [reduced_rank(rank) for rank in range(RANKS)]
     for profile in ranks:
         node = profile.nodes[2]

@@ -38,7 +38,7 @@ def test_enums_are_complete(enum: type[Enum], name: str, prefix: str) -> None:
 
 
 def test_places_of_what_never_changes() -> None:
-    """What decides whether a file is a profile of this version must stay where it is."""
+    """The fields that identify the version of a profile must keep their position."""
     header = np.dtype(LAYOUT.record("profile_header"))
     assert header.fields is not None
     places = {name: header.fields[name][1] for name in ("magic", "version", "header_size", "crc")}

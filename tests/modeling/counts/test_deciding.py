@@ -53,7 +53,7 @@ def test_laws_that_agree_need_no_run() -> None:
 
 
 def test_what_a_smaller_run_does_not_show_is_said() -> None:
-    """Values of a parameter that stand beyond all that was measured: only the target itself tells."""
+    """Values of a parameter beyond all measurements: only a run at the target decides."""
     points = POINTS[POINTS[:, 0] == 1]
     values = [float(np.floor(np.log2(n)) ** 3 * 1000 + 7 * n) for _, n in points]
     models = fit(points, ("p", "n"), [np.array(values)])

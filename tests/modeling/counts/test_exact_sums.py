@@ -42,7 +42,7 @@ def test_messages_that_grow_with_the_edge_and_have_a_constant_part() -> None:
 
 
 def test_three_coefficients_for_three_counts_are_no_law() -> None:
-    """A sum has to reproduce two counts that it did not need."""
+    """A sum must reproduce two more counts than it has coefficients."""
     counts = np.array([{8: 100.0, 12: 317.0, 16: 1009.0, 24: 3001.0, 32: 4001.0}[n] for n in N])
     (model,) = fit(POINTS, ("p", "n"), [counts])
     assert not model.exact

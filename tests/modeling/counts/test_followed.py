@@ -46,7 +46,7 @@ def test_counts_that_vary_less_say_more() -> None:
 
 
 def test_counts_whose_runs_are_not_known_are_followed_by_their_means() -> None:
-    """Counts of classes are known as means only: a count that has runs is compared with its own means then."""
+    """Counts of classes are only known as means: a count with separate runs is then compared by its means."""
     random = np.random.default_rng(3)
     other = np.rint(3 * SIZES * random.uniform(0.9, 1.1, 6))
     runs = (5 * SIZES + 7 * other)[:, None] + np.array([-7.0, 0.0, 7.0])

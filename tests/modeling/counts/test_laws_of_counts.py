@@ -73,7 +73,7 @@ def test_products_are_found_exactly(count: Count) -> None:
 
 
 def test_loops_of_a_divided_domain_need_no_rounding() -> None:
-    """Interiors, halos, and faces of parts that are not equal; runs at more ranks say how many dimensions there are."""
+    """Interiors, halos, and faces of unequal parts; runs at more ranks determine the dimensions."""
     counts = [
         over_ranks(lambda part: 5 * math.prod(part), 2),
         over_ranks(lambda part: 3 * (part[0] + 2) * (part[1] + 2), 2),
@@ -100,7 +100,7 @@ def test_matrices_of_stencils() -> None:
 
 
 def test_what_the_measurements_do_not_say_is_in_the_interval() -> None:
-    """At 1, 2 and 4 ranks grids of two and three dimensions are the same: both are predicted."""
+    """At 1, 2 and 4 ranks, grids of two and three dimensions are equal: both are predicted."""
     counts = [faces(2), faces(3)]
     for count in counts:
         (model,) = models([count])

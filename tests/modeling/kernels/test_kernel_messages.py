@@ -41,7 +41,7 @@ def machine(*networks: Network) -> Machine:
 
 
 def halo(p: FloatArray, hidden: FloatArray | float = 0.6, wait: FloatArray | float = 0.0) -> Experiment:
-    """20 messages a rank whose sizes fall with p; a part of their time is hidden. The barrier waits as it is told."""
+    """20 messages per rank whose sizes fall with p; a part of their time is hidden. The barrier waits as given."""
     one = np.ones_like(p)
     work = 1e9 / p
     sent = 20 * 1048576 / p

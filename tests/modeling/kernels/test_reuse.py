@@ -149,7 +149,7 @@ def test_a_larger_problem_waits_for_memory_that_small_ones_never_saw() -> None:
 
 
 def test_what_near_caches_hide_says_nothing_of_those_further_away() -> None:
-    """Half of what the second cache takes is hidden behind computation at the measured sizes, nothing of the memory."""
+    """Computation hides half of the time of the second cache at the measured sizes, and no memory time."""
     costs = Costs.of(REACH)
     assert costs is not None
     sizes = np.array([1e5, 3e5, 5e5])

@@ -21,7 +21,7 @@ P = np.asarray(2.0 ** np.arange(1, 9), np.float64)
 
 
 def _experiment() -> Experiment:
-    """main is constant, solve loud, exchange switches its algorithm at 32."""
+    """main is constant, solve noisy, and exchange switches its algorithm at 32."""
     random = np.random.default_rng(3)
     exact = np.stack([np.full(8, 10.0), np.full(8, 5.0), np.where(P <= 32, 3 + np.log2(P), 0.4 * P)])
     noise = np.array([0.01, 0.9, 0.02])[:, None, None]
@@ -92,7 +92,7 @@ def _in_grid(time: FloatArray, blocks: FloatArray, grids: tuple[ProcessGrid, ...
 
 
 def test_what_the_extents_of_the_process_grid_explain_is_no_change() -> None:
-    """Directions in which a rank has neighbours, below and above 2 × 2 × 2 ranks: two models in p fit them."""
+    """Neighbours below and above 2 × 2 × 2 ranks: two models in p fit them."""
     cube = replace(GRID, dimensions=3)
     counts = 240.0 * (cube.extents(RANKS) > 1).sum(axis=1) + 3.0
     experiment = _in_grid(1e-6 * counts * (1 + 1e-4 * np.cos(RANKS)), counts, (cube,))

@@ -52,7 +52,7 @@ def test_blocks_are_found(points: Sequence[tuple[int, ...]], count: Callable[...
 
 
 def test_sizes_with_the_same_numbers_of_blocks_are_alternatives() -> None:
-    """Nine sizes do not tell all sizes of blocks apart: the interval has the truth of each."""
+    """Nine sizes do not distinguish all block sizes: the interval contains the true value of each."""
     points = [(n,) for n in (130, 200, 310, 470, 700, 1050, 1580, 2370, 3550)]
     found = 0
     for size in range(40, 72):
@@ -79,7 +79,7 @@ def test_counts_of_other_functions_have_no_blocks() -> None:
 
 
 def test_work_that_blocks_would_have_less_of_is_no_block() -> None:
-    """Six counts of passes that move digits, which 72000·⌈n/33⌉ - 2104·n - 72008 reproduces by luck."""
+    """Six counts of passes of a radix sort, which 72000·⌈n/33⌉ - 2104·n - 72008 reproduces by coincidence."""
     sizes = [300, 500, 900, 1500, 2600, 4500]
     counts = [72_000 * ceil(n / 33) - 2_104 * n - 72_008 for n in sizes]
     model = _model([(n,) for n in sizes], lambda n: counts[sizes.index(n)])
@@ -153,7 +153,7 @@ def test_blocks_of_no_kind_are_refused(entry: str, value: object) -> None:
 
 
 def test_whole_numbers_of_blocks_are_not_rounded_up() -> None:
-    """Powers of floating point numbers are not exact: 300²/(8·p)·p is 90 000 but for its last digits."""
+    """Powers of floating point numbers are not exact: 300²/(8·p)·p is 90 000 except for its last digits."""
     own = Blocks(30, SHARE)
     points = {"n": np.arange(30.0, 3000.0, 30.0), "p": np.full(99, 30.0)}
     exact: FloatArray = points["n"] ** 2 / 900.0

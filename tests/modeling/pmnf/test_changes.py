@@ -44,7 +44,7 @@ def test_predictions_follow_the_last_behaviour(noise: float) -> None:
 
 
 def test_what_seems_a_change_may_be_none() -> None:
-    """Configurations that deviate by more than their repetitions: ranges have functions by luck."""
+    """Configurations deviate by more than their repetitions: functions of ranges fit by coincidence."""
     random = np.random.default_rng(5)
     ranks, far = np.asarray(2.0 ** np.arange(1, 13), np.float64), 2.0**13
     power, rest = -random.uniform(0.4, 0.9, (300, 1)), random.uniform(0.0, 0.1, (300, 1))
@@ -61,7 +61,7 @@ def test_what_seems_a_change_may_be_none() -> None:
 
 
 def test_the_last_of_several_behaviours_is_followed() -> None:
-    """Sizes that leave one cache after the other, and a program that allocates otherwise from 64 elements on."""
+    """Sizes that exceed one cache after the other, and a program that allocates differently from 64 elements on."""
     sizes = np.asarray(2.0 ** np.arange(24), np.float64)
     per_element = np.where(sizes < 2**12, 1e-9, np.where(sizes < 2**18, 3e-9, 8e-9))
     values = _noisy(np.repeat((per_element * sizes + np.where(sizes < 64, 1e-6, 2e-5))[None], 3, axis=0), 0.02, 4, 10)
@@ -97,7 +97,7 @@ def test_a_change_that_single_runs_show_is_followed() -> None:
 
 
 def test_single_runs_that_scatter_are_not_divided_where_functions_fit_by_luck() -> None:
-    """Two or three coefficients fit three or four values: with one run each, nothing says that this is luck."""
+    """Two or three coefficients fit three or four values by coincidence; single runs do not show this."""
     few = P[:7]
     scattered = few * np.log2(2 * few) * (1 + 0.02 * np.random.default_rng(7).standard_normal((60, few.size)))
     assert find_changes(few[:, None], scattered[..., None], TIME, ("p",)) == [None] * 60

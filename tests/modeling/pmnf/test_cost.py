@@ -100,7 +100,7 @@ def test_values_without_noise() -> None:
 
 @pytest.mark.parametrize("dense", [True, False])
 def test_four_parameters_with_much_noise(dense: bool) -> None:
-    """Products need all four functions at once; intervals must know what the search does not."""
+    """Products need all four functions at once; intervals must cover functions that the search misses."""
     points = _grid((4.0, 8, 16, 32), (10.0, 20, 30, 40), (1000.0, 2000, 3000, 4000), (2.0, 4, 6, 8))
     if not dense:
         points = points[(points == points.min(axis=0)).sum(axis=1) >= 3]
@@ -182,7 +182,7 @@ def test_an_outlier_among_repetitions_does_no_harm() -> None:
 
 
 def test_wide_noise_has_no_outliers_on_one_side() -> None:
-    """Of times between 0 and twice the mean, five of which may have a median near 0, the large ones are as true."""
+    """Of times between 0 and twice the mean, five may have a median near 0; the large ones are valid, too."""
     random = np.random.default_rng(11)
     truth = ONE[:, 0] ** 2
     values = truth[:, None] * random.uniform(0.0, 2.0, (400, len(ONE), 5))

@@ -51,7 +51,7 @@ def test_a_sum_that_is_hardly_longer_is_a_doubt() -> None:
 
 
 def test_coefficients_are_known_to_the_rounding_of_counts() -> None:
-    """Half a count in 10^11 is in all of them, and where one is no fraction of loops by that the sum seemed longer."""
+    """The counts have an error of 5e-12; if one coefficient is then no simple fraction, the sum seems longer."""
     model = model_of(lambda p, n: 18 * n**3 / p + 12 * n**2 / np.sqrt(p) + 14)
     truth = 18 * 20000**3 / 256 + 12 * 20000**2 / 16 + 14
     assert model.predict((256.0, 20000.0)).value == pytest.approx(truth, rel=1e-6)
@@ -85,7 +85,7 @@ def test_parameters_that_change_together_leave_nothing_open() -> None:
 
 @pytest.mark.parametrize("coefficients", [(26, 11, 15), (25, 11, 18), (19, 11, 17), (7, 20, 3)])
 def test_rounded_counts_have_no_exact_function_by_luck(coefficients: tuple[int, int, int]) -> None:
-    """Four coefficients go through five rounded counts now and then."""
+    """Four coefficients sometimes fit five rounded counts."""
     a, b, c = coefficients
     model = model_of(lambda p, n: a * n**2 / p + b * n * np.log2(n) + c)
     truth = a * 20000**2 / 256 + b * 20000 * np.log2(20000) + c

@@ -85,7 +85,7 @@ def test_counts_near_powers_are_no_powers_of_two() -> None:
 
 
 def test_exchanges_in_the_columns_of_a_distributed_matrix() -> None:
-    """A matrix of n columns: those of a rank are searched for pivots, in log2(py) steps along the other dimension."""
+    """A matrix of n columns: ranks search their columns for pivots, in log2(py) steps along the other dimension."""
     grid = ProcessGrid("p", "balanced", 2, "MPI_Cart_create")
     points = np.array(list(product(PROCESSES, (64.0, 96.0, 128.0, 192.0, 256.0))))
 
@@ -103,7 +103,7 @@ def test_exchanges_in_the_columns_of_a_distributed_matrix() -> None:
 
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_sizes_of_communicators_are_no_functions_of_a_known_grid(dimensions: int) -> None:
-    """One rank has none: 0, 2, 4, 8 and 16 are also sums of three functions of the extents."""
+    """One rank has no neighbour: 0, 2, 4, 8 and 16 are also sums of three functions of the extents."""
     points = _points()
     counts = np.where(points[:, 0] > 1, points[:, 0], 0.0)
     model = _model(counts, points, (ProcessGrid("p", "balanced", dimensions, "MPI_Cart_create"),))

@@ -121,7 +121,7 @@ def test_open_exponents_survive_json_and_sums() -> None:
 
 
 def test_sums_of_models_of_one_size_are_as_sure_as_their_parts() -> None:
-    """Nothing tells how they depend on n: that doubt is none where it was measured, however the parts grow with p."""
+    """The dependence on n is not determined; at the measured n this causes no uncertainty, for any growth in p."""
     points = np.concatenate([P, np.full_like(P, 4096.0)], axis=1)
     steep, flat = (_model(points, 1e-3 * P[:, 0] ** power + 0.05, 0.05, ("p", "n")) for power in (2, 0.5))
     whole = add([steep, flat])
@@ -160,7 +160,7 @@ def test_single_functions_are_rarely_taken_for_sums() -> None:
 
 
 def test_a_new_configuration_may_miss_by_as_much_as_the_measured_ones_do() -> None:
-    """Times that switch between two algorithms at odd powers of two, each measured precisely."""
+    """Times alternate between two algorithms at odd powers of two, each measured precisely."""
     p: FloatArray = np.asarray(2.0 ** np.arange(1, 13)[:, None], dtype=np.float64)
     exact = 5 * p[:, 0] * (1 + 0.08 * (-1.0) ** np.arange(12))
     model = _model(p, exact, 0.002)
@@ -172,7 +172,7 @@ def test_a_new_configuration_may_miss_by_as_much_as_the_measured_ones_do() -> No
 
 
 def test_a_constant_that_misses_the_counts_says_so() -> None:
-    """Square grids of processes do fewer steps than oblong ones; 2 % more or less are no news."""
+    """Square grids of processes need fewer steps than oblong ones; deviations of 2 % are ignored."""
     points = np.array([1.0, 2, 4, 8, 16, 32])[:, None]
     by_shape, nearly = np.array([[240.0, 348, 240, 348, 240, 348], [240.0, 243, 240, 243, 240, 243]])
     far, near = (fit_models(points, own[None, :, None], BLOCKS, ("p",))[0] for own in (by_shape, nearly))
@@ -182,7 +182,7 @@ def test_a_constant_that_misses_the_counts_says_so() -> None:
 
 
 def test_a_model_does_not_have_the_misfit_of_another_one() -> None:
-    """What a function does in all of its visits is known better than they are."""
+    """The loads of all visits are more predictable than the number of visits."""
     points = np.array([(p, n) for p in (1.0, 2, 4, 8, 16, 32) for n in (100.0, 200, 300)])
     visits = np.where(np.log2(points[:, 0]) % 2 == 0, 24.0, 35.0)
     loads = 50.0 * points[:, 1] ** 2 + 2.0 * visits

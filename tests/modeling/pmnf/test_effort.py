@@ -126,7 +126,7 @@ def test_missing_points_do_not_hide_a_function_with_as_many_terms_as_values() ->
 
 
 def test_lines_only() -> None:
-    """Two crossing lines do not tell everything apart; what they tell must be right."""
+    """Two crossing lines do not determine everything; the determined part must be correct."""
     random = np.random.default_rng(3)
     points = np.array([(n, 2.0) for n in (100, 200, 400, 800, 1600)] + [(100.0, p) for p in (4, 8, 16, 32)])
     n, p = points.T
@@ -219,7 +219,7 @@ def test_hardly_visible_terms_of_inexact_counts_are_left_out() -> None:
 
 
 def test_counts_that_vanish_on_one_process() -> None:
-    """A chain of ranks: what leaves a rank on average is 8 n bytes, 2 (p - 1) / p times per iteration."""
+    """A chain of ranks: a rank sends 8 n bytes on average, 2 (p - 1) / p times per iteration."""
     points = np.array([(p, n) for p in (1.0, 2, 4, 8) for n in (64.0, 96, 128, 192, 256)])
     p, n = points.T
     values = 50 * 8 * n * 2 * (p - 1) / p

@@ -39,7 +39,7 @@ def test_stencils_from_three_sizes(name: str, grids: str) -> None:
 
 
 def test_what_leaves_no_freedom_is_not_proposed() -> None:
-    """Three numbers of processes, or three sizes, have the values of any three functions."""
+    """Any three functions fit three numbers of processes, or three sizes."""
     processes, places = np.unique(POINTS[:, 0], return_inverse=True)
     forms = GridForms(GRID.extents(processes), GRID.extents(8 * processes))
     polynomials = GridPolynomials(POINTS[:, 1], places, forms)
@@ -51,7 +51,7 @@ def test_what_leaves_no_freedom_is_not_proposed() -> None:
 
 
 def test_all_powers_of_loops_over_a_domain_from_five_sizes() -> None:
-    """Cells, planes, lines and what is done once, each at five grids of its own: four coefficients, of five sizes."""
+    """Cells, planes, lines and constant work at five grids: four coefficients from five sizes."""
     grid = ProcessGrid("p", "balanced, smallest first", 2, "of MPI_Cart_create")
 
     def loads(points: FloatArray) -> FloatArray:
@@ -67,7 +67,7 @@ def test_all_powers_of_loops_over_a_domain_from_five_sizes() -> None:
 
 
 def test_no_polynomial_goes_through_five_sizes_of_what_is_none() -> None:
-    """One count of the 25 is another: there is no sum of powers of the size at that number of processes."""
+    """One of the 25 counts differs: no polynomial in the size fits this number of processes."""
     points = np.array(list(product((1.0, 2, 4, 8, 16), (16.0, 24, 32, 40, 48))))
     values = (points[:, 1] ** 3 + 7 * points[:, 1] ** 2 + 5 * points[:, 1] + 11) / points[:, 0]
     values[12] += 5.0

@@ -50,14 +50,14 @@ def test_rows_of_a_known_grid(name: str) -> None:
 
 
 def test_extents_of_2_and_4_leave_open_what_grows_with_a_row() -> None:
-    """As many as there are ranks in a row, or twice the steps of a reduction: the interval has both."""
+    """As many as ranks in a row, or twice the steps of a reduction: the interval contains both."""
     (model,) = _model(POWERS[1:], [lambda x, y, n: x + 0 * n], (GRID,))
     prediction = model.predict((64.0, 40.0))
     assert prediction.lower < 6.0 + 1e-9 and prediction.upper > 8.0 - 1e-9
 
 
 def test_what_is_passed_on_in_steps_may_be_the_share_of_a_rank() -> None:
-    """Two extents do not tell it from other sums, which are the model; the interval has it."""
+    """Two extents do not distinguish it from other sums, which are the model; the interval contains it."""
     (model,) = _model(POWERS, [lambda x, y, n: 832 * n * (np.log2(x) + 1) / x * (x * y > 1)], (GRID,))
     prediction = model.predict((64.0, 40.0))
     assert prediction.lower <= 416 * 40.0 * (1 + 1e-9) < prediction.upper
@@ -74,7 +74,7 @@ def test_many_functions_are_no_reason_for_more_dimensions() -> None:
 
 
 def test_impossible_alternatives_leave_their_weight_to_the_others() -> None:
-    """One that becomes negative at more processes is no count."""
+    """A function that becomes negative at more processes is no count."""
     points = np.array([[2.0], [4.0]])
     (grown,) = _model(POWERS[1:], [lambda x, y, n: x * y + 0 * n], ())
     falling = Alternative(0.4, 1000.0, tuple(term.scaled(-500.0) for term in grown.terms))

@@ -104,7 +104,7 @@ def _of_elements(counts: FloatArray, points: FloatArray) -> Model:
 
 
 def test_elements_in_three_dimensions_have_neighbours_in_all_of_them() -> None:
-    """A size of the first order, elements of a rank, is no domain of one dimension where the grid has three."""
+    """A size of the first order, elements of a rank, is no one-dimensional domain if the grid has three dimensions."""
     points, x = _points((1, 2, 4, 8, 16))
     model = _of_elements(12.0 * _with_all_neighbours(x), points)
     for p, neighbours in ((32.0, 11.5), (64.0, 14.625)):

@@ -70,7 +70,7 @@ def test_a_parameter_with_the_value_0_hides_nothing_of_the_others() -> None:
 
 
 def test_many_parameters_have_few_hidden_terms() -> None:
-    """Alone, in pairs and all together: not every set of eight, whose number doubles with each."""
+    """Single parameters, pairs and all together, because the number of all subsets doubles with each parameter."""
     points = np.random.default_rng(2).choice([1.0, 2, 4, 8], (40, 8))
     values = 10.0 * (1 + 0.75 * np.random.default_rng(3).uniform(-1, 1, (1, 40, 3)))
     (model,) = fit_models(points, values, TIME, tuple("abcdefgh"))
@@ -97,7 +97,7 @@ def test_hidden_products_are_kept_in_files() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_intervals_hold_a_term_that_is_a_few_percent_of_the_largest_value(seed: int) -> None:
-    """3·log2(p) and a p² that is 1 to 10 % at p = 64: what repetitions hardly show is most of it at p = 1024."""
+    """3·log2(p) plus a p² term of 1 to 10 % at p = 64, hardly visible there, which dominates at p = 1024."""
     p = np.array([2.0, 4, 8, 16, 32, 64])
     random = np.random.default_rng(seed)
     shares = np.geomspace(0.01, 0.1, 30)
@@ -113,7 +113,7 @@ def test_intervals_hold_a_term_that_is_a_few_percent_of_the_largest_value(seed: 
 
 
 def test_what_the_values_exclude_does_not_hide() -> None:
-    """Times without noise to speak of at large values leave room for nothing beside the model."""
+    """Times with very little noise at large values exclude hidden terms."""
     p = np.array([2.0, 4, 8, 16, 32, 64])
     values = (3 * p)[None, :, None] * (1 + 0.002 * np.random.default_rng(2).uniform(-1, 1, (1, 6, 5)))
     (model,) = fit_models(p[:, None], values, TIME, ("p",))
@@ -123,7 +123,7 @@ def test_what_the_values_exclude_does_not_hide() -> None:
 
 
 def test_intervals_hold_a_cubic_term_beside_a_linear_one() -> None:
-    """A p³ that is 2 to 20 % at p = 64, mostly beneath the noise of 5 %, is nearly all at p = 1024."""
+    """A p³ term of 2 to 20 % at p = 64, mostly hidden by noise of 5 %, dominates at p = 1024."""
     p = np.array([2.0, 4, 8, 16, 32, 64])
     shares = np.geomspace(0.02, 0.2, 60)[:, None]
     noise = 1 + 0.05 * np.random.default_rng(4).uniform(-1, 1, (60, 6, 5))

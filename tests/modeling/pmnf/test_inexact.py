@@ -69,7 +69,7 @@ def test_leading_exponents_of_deviating_counts(deviation: float) -> None:
     ],
 )
 def test_few_values_do_not_carry_steep_growth(counts: list[float]) -> None:
-    """Four values of p, the same for every n: two terms or a cube would follow the deviations."""
+    """Four values of p, equal for every n: two terms or a cube would follow the deviations."""
     points = np.array([(p, n) for p in P for n in N])
     values = np.repeat(np.array(counts), N.size)[None, :, None]
     (model,) = fit_models(points, values, BLOCKS, ("p", "n"))
@@ -90,7 +90,7 @@ def test_points_on_no_lines() -> None:
 
 
 def test_growth_is_not_given_up_for_shares_of_few_processes() -> None:
-    """Pairs of points in neighbouring strips: n², less than 1/p of it on each of three numbers of processes."""
+    """Pairs of points in neighbouring strips: n², less than 1/p of it at each of three numbers of processes."""
     shares = {1.0: 1.0, 2.0: 0.5013, 4.0: 0.1615}
     points = np.array([(p, n) for p in shares for n in (1024.0, 2048, 4096, 8192)][:-1])
     values = np.array([[round(shares[p] * (1.006 * n**2 + 40 * n + 37 * p * np.sin(n))) for p, n in points]])
@@ -120,7 +120,7 @@ def test_lower_terms_that_show_are_kept(count: Callable[[FloatArray], FloatArray
 
 
 def test_counts_at_scattered_points() -> None:
-    """On no lines one criterion chooses: growth where it shows, and the constant where there is none."""
+    """For scattered points, the criterion selects visible growth, and otherwise the constant."""
     random = np.random.default_rng(11)
     points = np.stack([2.0 ** random.uniform(1, 6, 24), 2.0 ** random.uniform(6, 13, 24)], axis=1)
     p, n = points.T
@@ -160,7 +160,7 @@ def test_counts_that_chance_changes_do_not_follow_a_function_within_rounding() -
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("alone", [0.02, 0.4])
 def test_what_one_process_counts_makes_no_function_of_its_own(seed: int, alone: float) -> None:
-    """A sort of what all ranks send: one of them has next to nothing to sort."""
+    """A sort of the samples of all ranks: one rank has hardly anything to sort."""
     random = np.random.default_rng(seed)
     p = np.array([1.0, 2, 4, 8, 16, 32, 64])
     counts = (60 * p * np.log2(p) + 370 * p) * (1 + 0.003 * random.normal(size=p.size))
@@ -186,7 +186,7 @@ def test_a_sort_of_samples_of_all_processes(unit: str) -> None:
 
 
 def test_values_that_are_the_same_for_all_ranks_are_no_more_evidence() -> None:
-    """Iterations that depend on n alone are as open at four numbers of ranks as at one."""
+    """Iterations that only depend on n are as uncertain at four numbers of ranks as at one."""
     n, iterations = np.array([64.0, 96, 128, 192, 256]), np.array([19.0, 24, 28, 34, 41])
     points = np.array([(p, own) for p in (1.0, 2, 4, 8) for own in n])
     (alone,) = fit_models(n[:, None], iterations[None, :, None], BLOCKS, ["n"])

@@ -32,7 +32,7 @@ def model_of(points: FloatArray, exact: FloatArray, names: tuple[str, ...]) -> M
 
 
 def test_what_no_form_explains_goes_on_from_the_largest_values() -> None:
-    """A step three values before the end: the mean of all is far from where predictions are wanted."""
+    """A step three values before the end: the mean of all values is far from the target."""
     p = np.array([4.0, 8, 16, 32, 64])
     model = model_of(p[:, None], np.array([3.0, 3.0, 4.2, 4.2, 4.2]), ("p",))
     assert TIMES_MISSED.is_in(model.notes)
@@ -41,7 +41,7 @@ def test_what_no_form_explains_goes_on_from_the_largest_values() -> None:
 
 
 def test_a_bump_in_one_parameter_does_not_lift_the_others() -> None:
-    """Of 25 configurations all are known but the largest; times at p = 128 are 20 % above what the others follow."""
+    """The largest of 25 configurations is missing; times at p = 128 are 20 % above the function of the others."""
     points = np.array(list(product((32, 64, 128, 256, 512), (5, 6, 7, 8, 9))), dtype=float)
     p, n = points.T
     exact = 1e-3 * np.log2(p) ** 2 * n * np.where(p == 128, 1.2, np.where(p == 512, 0.92, 1.0))
@@ -72,7 +72,7 @@ def test_weights_fall_off_with_the_distance_from_the_largest_values() -> None:
 
 
 def test_no_coefficient_changes_its_sign() -> None:
-    """The last values fall, so that a fit to them alone would have a negative slope."""
+    """The last values fall, so a fit to them alone would have a negative slope."""
     points = np.array([[1.0], [2], [3], [4]])
     tables = make_tables(points, Library())
     linear = next(i for i, term in enumerate(tables.terms[0]) if (term.exponent, term.log) == (1, 0))

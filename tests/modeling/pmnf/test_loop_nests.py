@@ -65,7 +65,7 @@ def _models(
 
 @pytest.mark.parametrize("ring", [False, True])
 def test_nests_are_means_over_ranks(ring: bool) -> None:
-    """Each way to run over a dimension, as it is counted rank by rank."""
+    """Each range of a loop, compared with a count rank by rank."""
     own = {(r.cells, r.one, r.share, r.several): r for r in ranges(ring)}
     inside = (1, -2, 0, 2) if ring else (1, 0, -2, 0)
     names = {
@@ -112,7 +112,7 @@ def test_rings_are_seen_where_nothing_is_known() -> None:
 
 
 def test_grids_that_nothing_tells_apart_are_in_the_interval() -> None:
-    """Columns of a 3D domain: 2×2 and 2×2×1 are the same, 4×2 and 2×2×2 are not."""
+    """Columns of a 3D domain: 2×2 and 2×2×1 are equal, 4×2 and 2×2×2 are not."""
     grid = ProcessGrid("p", "balanced", 2)
     (model, _), _ = _models([[(40, ("ghosts", "ghosts"))], [(9, ("cells", "cells"))]], (grid,))
     assert not model.alternatives
@@ -168,7 +168,7 @@ def test_polynomials_have_no_rounding() -> None:
 
 
 def test_nests_that_do_something_at_each_of_their_loops() -> None:
-    """What a compiler makes of three loops: blocks of the innermost one, and some per iteration of those around it."""
+    """Three loops in compiled code: blocks of the innermost loop, and some per iteration of the outer loops."""
     grid = ProcessGrid("p", "balanced", 3, "declared", (False,) * 3)
     over = ("faces", "ghosts", "inside")
     ends = [(*over[:many], *["one"] * (3 - many)) for many in range(4)]
@@ -180,7 +180,7 @@ def test_nests_that_do_something_at_each_of_their_loops() -> None:
 
 
 def test_all_ranks_alike_is_likelier_than_neighbours_in_one_dimension() -> None:
-    """What more than one rank does is as often done at 2×1 and 2×2 as what has a neighbour in x."""
+    """Work of ranks if p > 1 is as frequent at 2×1 and 2×2 as work with a neighbour in x."""
     points = np.array(list(product((1.0, 2.0, 4.0), SIZES)))
     (p, n), (x, y) = points.T, PLANE.extents(points[:, 0]).T
     nests = [c * (n / x + 1) * (n / y + ghosts) for c, ghosts in ((26, 2), (7, 1))]  # these show the grid
@@ -191,7 +191,7 @@ def test_all_ranks_alike_is_likelier_than_neighbours_in_one_dimension() -> None:
 
 
 def test_what_is_seen_at_one_number_of_processes_is_doubted() -> None:
-    """Faces in y that are only there at 2×2: n/px + 1/2, and (n + 1)/px, and more are as large."""
+    """Faces in y that only exist at 2×2: n/px + 1/2 and (n + 1)/px, among others, are equal there."""
     points = np.array(list(product((1.0, 2.0, 4.0), SIZES)))
     extents = np.array([PLANE.at(p) for p in points[:, 0]])
     (x, y), n = extents.T, points[:, 1]
@@ -210,7 +210,7 @@ def test_what_is_seen_at_one_number_of_processes_is_doubted() -> None:
 
 
 def test_a_run_that_is_missing_does_not_hide_the_third_dimension() -> None:
-    """Three sizes at one number of processes show no cubes: edges of the domain, n²/p, would be all of it."""
+    """Three sizes at one number of processes show no cubes: edges of the domain, n²/p, would explain everything."""
     grids = tuple(sorted(assumed("p"), key=lambda grid: -grid.dimensions))
     cubes = [("cells", "cells", "cells"), ("ghosts", "ghosts", "ghosts")]
     nests = [*cubes, ("first", "cells", "cells"), ("before", "ghosts", "ghosts"), ("ghosts", "before", "ghosts")]

@@ -98,7 +98,7 @@ EXTENT = {1.0: 1.0, 2.0: 2.0, 4.0: 2.0, 8.0: 4.0, 16.0: 4.0}
     ],
 )
 def test_what_falls_does_not_rise_beyond(count: object, truth: float) -> None:
-    """Parts of a grid, of which nothing else tells: p^(5/2)·n had them without one process."""
+    """Parts of a grid without further evidence: p^(5/2)·n fits them without one process."""
     assert callable(count)
     points = np.array(list(product(RANKS, (32.0, 64.0, 128.0, 192.0))))
     model = model_of(np.array([count(p, n) for p, n in points.tolist()]), points)
@@ -108,7 +108,7 @@ def test_what_falls_does_not_rise_beyond(count: object, truth: float) -> None:
 
 
 def test_a_parameter_without_effect_is_no_evidence() -> None:
-    """Nearly 7·2^⌈log2(n)⌉, alike at all p: three functions of n have the four values, and then go their own way."""
+    """Nearly 7·2^⌈log2(n)⌉, equal at all p: three functions of n fit the four values, and are wrong beyond."""
     points = np.array(list(product(RANKS, (1400.0, 2800.0, 5600.0, 8400.0))))
     model = model_of(np.tile([14497.0, 28835.0, 57369.0, 114851.0], len(RANKS)), points)
     prediction = model.predict((64.0, 14000.0))
@@ -118,7 +118,7 @@ def test_a_parameter_without_effect_is_no_evidence() -> None:
 
 
 def test_shares_of_the_same_totals_are_no_evidence() -> None:
-    """Subdivisions of n intervals in all, to tolerances of 1/n: their totals are the same for any number of ranks."""
+    """Subdivisions of n intervals to tolerances of 1/n: their totals do not depend on the number of ranks."""
     sizes, each = (64.0, 96.0, 128.0, 192.0, 256.0), (325, 355, 381, 407, 441)
     points = np.array(list(product((1.0, 2.0, 4.0, 8.0, 16.0, 32.0), sizes)))
     total = dict(zip(sizes, each, strict=True))
@@ -128,7 +128,7 @@ def test_shares_of_the_same_totals_are_no_evidence() -> None:
 
 
 def test_sums_of_an_assumed_grid_that_say_no_less_than_the_counts_come_after_others() -> None:
-    """Messages of an adaptive mesh: five functions of px and py have them, and 443.75 at 64 ranks."""
+    """Messages of an adaptive mesh: five functions of px and py fit them, and predict 443.75 at 64 ranks."""
     points = np.array(list(product(RANKS, (4.0, 8.0, 12.0))))
     model = model_of(np.repeat((0.0, 80, 130, 180, 250), 3), points, Options(grids=assumed("p")))
     prediction = model.predict((64.0, 14.0))
@@ -137,7 +137,7 @@ def test_sums_of_an_assumed_grid_that_say_no_less_than_the_counts_come_after_oth
 
 
 def test_intervals_of_what_no_grid_confirms_hold_what_the_counts_say_without_it() -> None:
-    """Blocks that an adaptive mesh sends at four numbers of ranks, by its own balance: sums of a grid have them all."""
+    """Blocks that an adaptive mesh sends at four numbers of ranks: sums of grid functions fit all of them."""
     random, ranks = np.random.default_rng(3), np.array([2.0, 4.0, 8.0, 16.0])
     visits = [
         np.round(random.uniform(3, 60) * ranks ** random.uniform(0.4, 1.1) * np.exp(random.normal(0, 0.15, 4))) / ranks
@@ -153,7 +153,7 @@ def test_intervals_of_what_no_grid_confirms_hold_what_the_counts_say_without_it(
 
 
 def test_a_domain_whose_size_counts_too_confirms_functions_of_few_grids() -> None:
-    """Corners, faces with ghosts and what each rank does have functions of their own, which other sizes have, too."""
+    """Corners, faces with ghosts and work per rank have separate functions, which also hold at other sizes."""
     points = np.array(list(product((1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (8.0, 12.0, 16.0, 20.0))))
     grid = ProcessGrid("p", "balanced", 2, "of messages")
 
@@ -170,7 +170,7 @@ def test_a_domain_whose_size_counts_too_confirms_functions_of_few_grids() -> Non
 
 
 def test_as_unlikely_as_no_floating_point_number_of_machine_words() -> None:
-    """Denominators beyond 64 bits are no reason to stop."""
+    """Denominators above 64 bits cause no error."""
     many = np.array([[1 / 65521.0], [1 / 65519.0], [1 / 65497.0], [1 / 65479.0], [1 / 65449.0]])
     own = Coefficients(((),) * 5, many, np.full(5, 1e-12), np.ones(5), 0, 10.0, (Fraction(1),) * 5)
     assert own.by_luck() < 0

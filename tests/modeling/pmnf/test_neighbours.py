@@ -50,7 +50,7 @@ def test_few_neighbours_say_nothing_and_repetitions_come_first() -> None:
 
 
 def test_single_runs_show_a_change_of_behaviour() -> None:
-    """Repetitions are not needed to see that no function of the library has a step between smooth ranges."""
+    """Without repetitions, a step between smooth ranges is still recognized as a misfit."""
     models = fit_models(SIZES[:, None], _once(np.repeat(MESSAGES[None], 10, axis=0), 0.02, 5), TIME, ("n",))
     far = 4.0 * SIZES[-1]
     for model in models:

@@ -73,7 +73,7 @@ def test_what_is_exact_everywhere_has_none() -> None:
 
 
 def test_counts_that_scatter_by_factors_follow_a_power_law() -> None:
-    """Counts from 84 to 77491, of which a formula of least relative errors has a constant of 147.5."""
+    """Counts from 84 to 77491; the formula with the smallest relative errors has a constant of 147.5."""
     counts = {
         2: (105.0, 84.5, 264, 595),
         4: (281.75, 1310, 1796, 4885),

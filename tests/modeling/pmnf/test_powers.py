@@ -52,7 +52,7 @@ def test_an_exponent_that_the_library_has_not(exponent: float, noise: float) -> 
 
 
 def test_growth_that_values_must_show_has_other_powers() -> None:
-    """Times between the threads of a team, which no effort checks, are modelled with a penalty of growth."""
+    """Times between the threads of a team, which no effort confirms, are modeled with a penalty of growth."""
     models = _models(P, 3 + P[:, 0] ** 1.2, 0.02, Options(growth_penalty=UNCHECKED_GROWTH))
     assert np.median(_errors(models, 512, 3 + 512**1.2)) < 0.02
     assert not _exponents(models) <= set(EXPONENTS)
@@ -94,7 +94,7 @@ def test_squares_are_those_of_least_squares(nonnegative: bool) -> None:
 
 @pytest.mark.parametrize(("weight", "stays"), [(0.4, True), (0.3, False)])
 def test_a_likely_constant_is_the_model(weight: float, stays: bool) -> None:
-    """Its rivals grow, each in its own way: their median would be one of them."""
+    """Its alternatives grow in different ways, and one of them would be the median."""
     tables = make_tables(P, Library())
     shares = np.array([weight, *[(1 - weight) / 4] * 4])
     specification = np.array([-1, 0, 5, 10, 15], dtype=np.int16)[None, :, None, None]

@@ -68,7 +68,7 @@ def test_a_grid_that_is_known_predicts_larger_ones(name: str) -> None:
 
 @pytest.mark.parametrize("periodic", [(True, True), (True, False)])
 def test_neighbours_of_periodic_dimensions(periodic: tuple[bool, ...]) -> None:
-    """Two ranks of a ring have as many neighbours as ten, where two of a row have half as many."""
+    """Two ranks of a ring have as many neighbours as ten; two ranks of a row have half as many."""
     grid = ProcessGrid("p", "balanced", 2, "of MPI_Cart_create", periodic)
 
     def neighbours(x: FloatArray) -> FloatArray:
@@ -104,7 +104,7 @@ def test_ranks_in_a_chain_are_no_faces_of_a_grid() -> None:
 
 
 def test_neighbours_at_edges_and_corners_from_two_cubes() -> None:
-    """Messages to up to 26 ranks, at 1, 8 and 27: three functions of the grid would need a third cube."""
+    """Messages to up to 26 ranks, at 1, 8 and 27: three functions of the grid would need another cubic grid."""
     messages: Counts = lambda n, x: 20 * ((3 - 2 / x).prod() - 1) + 0 * n  # noqa: E731
     grid = ProcessGrid("p", "balanced", 3, "declared")
     (model,) = _models(3, [messages], (1, 8, 27), (grid,))
@@ -204,7 +204,7 @@ def test_the_numbers_of_processes_that_tell_extents_apart() -> None:
 
 
 def test_grids_share_what_counts_are_at_each_number_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Functions of the other parameters are the same under all grids that are tried."""
+    """Functions of the other parameters are equal under all tried grids."""
     calls: list[int] = []
     solve = OtherParameters.coefficients
 
@@ -285,7 +285,7 @@ def test_something_for_each_other_rank() -> None:
 
 
 def test_as_many_coefficients_as_points_need_other_evidence() -> None:
-    """Any four counts at 2, 4, 6, 8 have a polynomial with coefficients that are whole, or nearly so."""
+    """Any four counts at 2, 4, 6, 8 have a polynomial with (nearly) whole coefficients."""
     of_data = {2.0: 313344, 4.0: 828928, 6.0: 1398784, 8.0: 2110848}
     model = _of_messages(lambda p, n: of_data[n] / p, *assumed("p"), sizes=tuple(of_data))
     prediction = model.predict([8, 12])
@@ -305,13 +305,13 @@ def test_products_of_coefficients_and_functions_of_even_sizes_are_no_common_fact
 
 
 def test_no_count_becomes_negative() -> None:
-    """-6·n²·p + 36·n²·(p-1)/p + 6·n² has these counts, too."""
+    """-6·n²·p + 36·n²·(p-1)/p + 6·n² fits these counts, too."""
     model = _of_messages(lambda p, n: 48 * n**2 * (p - 1) / p**2, ProcessGrid("p", "balanced", 1))
     assert model.evaluate(np.array([[8.0, 40.0], [16.0, 40.0], [32.0, 40.0]])).min() >= 0
 
 
 def test_the_domain_is_that_of_the_largest_counts() -> None:
-    """Columns alone do not say that the domain has two dimensions; the cells of the program do."""
+    """Columns alone do not show that the domain has two dimensions; the cells of the program do."""
     grid = ProcessGrid("p", "balanced", 2, "declared")
     columns: Counts = lambda n, x: 316 * (n / x[0] + 2)  # noqa: E731
     cells: Counts = lambda n, x: 333 * n**2 / x.prod()  # noqa: E731

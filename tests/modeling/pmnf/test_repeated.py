@@ -37,7 +37,7 @@ def _runs(count: Count, sizes: FloatArray, part: float, seed: int, number: int =
 
 
 def test_all_runs_count() -> None:
-    """Counts have no outliers: most runs of 168 iterations and one of 158 are all as true."""
+    """Counts have no outliers: many runs with 168 iterations and one with 158 are all valid."""
     runs = np.array([[[43.0, 43, 43, 43, 45], [158, 168, 168, 168, 168]]])
     assert combine(runs, of_counts=True).centre.tolist() == [[43.4, 166.0]]
     assert combine(runs).centre.tolist() == [[43.0, 168.0]]
@@ -83,7 +83,7 @@ EARLY_AT_SMALL = (
 
 
 def test_no_form_gains_from_following_means_closer_than_they_are_known() -> None:
-    """Which are 0.5 % here: √n·log2²(n), which follows them to 0.1 %, is 21 % off."""
+    """The deviations are 0.5 % here: √n·log2²(n), which fits the means within 0.1 %, is 21 % off."""
     runs = np.array(EARLY_AT_LARGE.split(), dtype=np.float64).reshape(6, 5)
     assert _model(ITERATIONS, runs).predict((512.0,)).value == pytest.approx(1293.0, rel=0.02)
 
@@ -98,7 +98,7 @@ def test_a_constant_shows_where_it_is_most_of_the_count() -> None:
 
 
 def test_no_sum_is_proposed_twice() -> None:
-    """What is among the best sums of several kinds has one posterior weight."""
+    """A sum found by several searches has its posterior weight once."""
     sizes = np.array([125.0, 250, 500, 1000, 2000, 4000])
     runs = _runs(lambda n: 2.6 * n + 3 * np.log2(n), sizes, 0.005, 1)[None]
     tables = make_tables(sizes[:, None], Library())
@@ -130,7 +130,7 @@ def test_sums_are_predicted_within_one_percent(count: Count, least: float) -> No
 
 
 def test_cells_of_a_tree_of_fours_go_up_and_down() -> None:
-    """Quadtrees of random points have .179·n and .182·n cells in turn at sizes that double."""
+    """Quadtrees of random points have .179·n and .182·n cells alternately at sizes that double."""
 
     def cells(n: FloatArray) -> FloatArray:
         return np.asarray(n * (0.1805 - 0.0014 * np.cos(np.pi * np.log2(n / 1000))))

@@ -16,7 +16,7 @@ POINTS = np.array([(p, n) for p in (128.0, 256, 512, 1024, 2048) for n in (8000.
 
 @pytest.mark.parametrize("seed", [2, 3])
 def test_generated_functions_have_their_stated_order(seed: int) -> None:
-    """At most 1 in 200 functions may differ; two, three and two blocks for a step of the first, second, third loop."""
+    """At most 1 in 200 functions may differ; the loops have two, three and two blocks per step."""
     functions = choose_functions(200, seed)
     counts = [
         [
@@ -34,7 +34,7 @@ def test_generated_functions_have_their_stated_order(seed: int) -> None:
 
 
 def test_functions_that_reproduce_nothing_but_rounding_are_not_believed() -> None:
-    """p² follows the counts to within one; p²·log2(p), p² and p together reproduce them, rounding and all."""
+    """p² fits the counts within one; p²·log2(p), p² and p together reproduce even the rounding."""
     p = np.array([128.0, 256, 512, 1024, 2048])
     (model,) = fit_models(p[:, None], (6 + 2 * np.round(0.61 * p**2))[None, :, None], BLOCKS, ("p",))
     assert isinstance(model, Model)
@@ -42,7 +42,7 @@ def test_functions_that_reproduce_nothing_but_rounding_are_not_believed() -> Non
 
 
 def test_a_small_term_of_an_exact_count_is_kept() -> None:
-    """Whole coefficients are evidence: n is there, though n² alone is never more than a few counts off."""
+    """Whole coefficients are evidence for n, although n² alone is always within a few counts."""
     n = np.array([10.0, 20, 30, 40, 50])
     (model,) = fit_models(n[:, None], (n**2 + n + 3)[None, :, None], BLOCKS, ("n",))
     assert str(model) == "n² + n + 3"
@@ -59,7 +59,7 @@ def test_one_rounded_function_is_recovered(power: float, log: int, round_: np.uf
 
 
 def test_data_dependent_counts_are_not_taken_for_rounded_ones() -> None:
-    """Deviations of 1 % are no rounding: the simple order of growth is kept."""
+    """Deviations of 1 % are no rounding: the simple order of growth stays."""
     x = np.array([100.0, 200, 300, 400, 500])
     values = np.round(50 * x**2 * np.array([1.01, 0.99, 1.005, 0.995, 1.0]))
     (model,) = fit_models(x[:, None], values[None, :, None], BLOCKS, ("x",))
@@ -68,7 +68,7 @@ def test_data_dependent_counts_are_not_taken_for_rounded_ones() -> None:
 
 
 def test_small_deviations_of_single_runs_are_no_second_function() -> None:
-    """Once each, 0.1 % off: sums of two functions within a few counts are found by chance, in one of ten cases."""
+    """Single runs with deviations of 0.1 %: one in ten has a sum of two functions within a few counts by chance."""
     n = np.array([100.0, 200, 400, 800, 1600])
     noise = 1 + 0.001 * np.random.default_rng(5).normal(size=(60, 5))
     models = fit_models(n[:, None], np.round(37 * n * noise)[:, :, None], BLOCKS, ("n",))
@@ -80,7 +80,7 @@ def test_small_deviations_of_single_runs_are_no_second_function() -> None:
 
 
 def test_what_rounding_leaves_open_of_a_sum_is_little() -> None:
-    """Two functions that follow millions to the last digit: residuals in counts are none as parts of the values."""
+    """Two functions fit millions to the last digit: residuals in counts are 0 relative to the values."""
     n = np.array([100.0, 200, 400, 800, 1600])
     counts = np.floor(71.8531 * n**1.5) + np.floor(9.87511 * n * np.log2(n))
     (model,) = fit_models(n[:, None], counts[None, :, None], BLOCKS, ("n",))
@@ -93,7 +93,7 @@ def test_what_rounding_leaves_open_of_a_sum_is_little() -> None:
 
 
 def test_multiples_of_a_message_show_nothing_below_it() -> None:
-    """Six counts of 31744 bytes are small numbers, through which sums go by luck: no p·log2(p)²·n - p² beside n."""
+    """Six counts in units of 31744 bytes are small numbers, which sums fit by coincidence: no p·log2(p)²·n - p²."""
     points = np.array([(1.0, 64.0), (2, 64), (4, 64), (4, 96), (4, 128), (8, 64), (16, 64)])
     messages = np.array([0.0, 4, 4, 6, 8, 4, 3])  # n/8·(px + py - 2)/p
     (model,) = fit_models(points, (31744 * messages)[None, :, None], BLOCKS, ("p", "n"))

@@ -53,7 +53,7 @@ def test_counts_may_have_negative_terms() -> None:
 
 
 def test_what_is_next_to_exact_is_no_constant() -> None:
-    """The fits that come nearest have terms that hardly show; the sum without them is the model."""
+    """The nearest fits contain invisible terms; the model is the sum without them."""
     at = points()
     p, n, s = at.T
     counts = 5 * n * s - 3 * n + 2 * p

@@ -123,7 +123,7 @@ def test_three_numbers_of_parts_do_not_confirm_three_functions_of_them() -> None
 
 
 def test_deviations_of_a_share_are_those_of_its_parameters() -> None:
-    """An interval is as wide at any point with the same share."""
+    """An interval has the same relative width at all points with the same share."""
     random = np.random.default_rng(3)
     points = np.array(GRIDS["powers of two"])
     p, n = points.T
@@ -156,7 +156,7 @@ def test_shares_are_fitted_only_to_counts_that_they_may_explain_with_as_many_coe
 
 
 def test_one_larger_count_at_the_last_size_is_no_power_of_the_share() -> None:
-    """What only one rank does more at one size, such as copying a longer text, is 12·(n/96)⁹/p as well: (n³/p)³·p²."""
+    """Extra work of one rank at one size is also 12·(n/96)⁹/p: (n³/p)³·p²."""
     points = np.array([(p, n) for p in (1.0, 2, 4, 8, 16) for n in (32.0, 48, 64, 96)])
     counts = 20.0 + 12.0 / points[:, 0] * (points[:, 1] == 96.0)
     prediction = fitted(points, counts).predict((64.0, 256.0))

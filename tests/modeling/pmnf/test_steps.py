@@ -42,7 +42,7 @@ def _passes(n: FloatArray, base: int, run: int) -> FloatArray:
 @pytest.mark.parametrize("run", [1, 5, 6, 7, 12, 16, 32, 48])
 @pytest.mark.parametrize("base", [2, 4])
 def test_passes_over_runs_of_any_length(run: int, base: int) -> None:
-    """Other runs with their steps between the same sizes are alternatives, so that the interval has the truth."""
+    """Other run lengths with steps between the same sizes are alternatives, so the interval contains the true value."""
     counts = 3 * FREE * _passes(FREE, base, run) + 2 * FREE + 11
     model = _model(FREE, counts)
     assert model.evaluate(FREE[:, None]) == pytest.approx(counts, rel=1e-12)
@@ -81,7 +81,7 @@ def test_steps_of_four_times_the_size_at_sizes_that_double() -> None:
 
 
 def test_what_follows_a_logarithm_has_no_steps() -> None:
-    """At sizes that double nothing tells steps of two from log2(n)."""
+    """Sizes that double do not distinguish steps of two from log2(n)."""
     assert "⌈" not in str(_model(DOUBLED, 3 * DOUBLED * _passes(DOUBLED, 2, 7)))
 
 
@@ -94,13 +94,13 @@ def test_counts_that_depend_on_data_have_no_steps() -> None:
 
 @pytest.mark.parametrize("run", [3, 5, 24, 32])
 def test_visits_of_passes(run: int) -> None:
-    """Few digits, but the number of steps is the simplest function there is."""
+    """The counts have few digits, but the number of steps is the simplest function."""
     n = np.array([300.0, 500, 900, 1500, 2600, 4500])
     assert _model(n, _passes(n, 2, run)).predict((36000.0,)).value == _passes(np.array([36000.0]), 2, run)[0]
 
 
 def test_few_levels_of_steps_are_no_evidence() -> None:
-    """Three functions of k go through any numbers at three levels: only whole ones, none below 0, are believed."""
+    """Three functions of k fit any numbers at three levels: only whole, nonnegative coefficients are accepted."""
     n = np.array([300.0, 500, 900, 1500, 2600, 4500])
     four = _passes(n, 4, 48)
     assert str(_model(n, 2 * n + 16 * 4**four + 6 * four + 4)) == "2·n + 16·4^⌈log4(n/48)⌉ + 6·⌈log4(n/48)⌉ + 4"
@@ -117,7 +117,7 @@ def test_one_step_is_enough_where_work_says_how_many_there_were() -> None:
 
 
 def test_other_work_beyond_a_size_is_no_step() -> None:
-    """Of loops that become others at 4096 elements, work hardly ever becomes 4/3 of what it was."""
+    """If a loop changes at 4096 elements, its work rarely becomes exactly 4/3."""
     n = np.array([300.0, 500, 900, 1500, 2600, 4500])
     random, found = np.random.default_rng(5), 0
     for _ in range(200):
@@ -143,7 +143,7 @@ def _deviating(counts: FloatArray, part: float, seed: int) -> FloatArray:
 
 @pytest.mark.parametrize(("base", "run"), [(2, 5), (2, 12), (2, 24), (4, 6)])
 def test_passes_of_work_that_depends_on_data(base: int, run: int) -> None:
-    """Merges take as many comparisons as the data say, in passes whose number is exact."""
+    """The comparisons of merges depend on data; the number of passes is exact."""
     there = np.array([12800.0])
     counts, truth = (20 * n * _passes(n, base, run) + 30 * n for n in (FREE, there))
     (model,) = fit_models(FREE[:, None], _deviating(counts, 0.002, 1)[None], BLOCKS, ("n",))

@@ -13,7 +13,7 @@ COLUMNS = next(kind for kind in KINDS if kind.name == "3D in a 2D grid, strong")
 
 
 def test_both_sums_give_all_counts() -> None:
-    """2·(n + 1) is also n + (n + 2), but at the target only one of them is divided."""
+    """2·(n + 1) equals n + (n + 2), but only one of them is divided at the target."""
     here = np.array([[1.0, 2, 3], [2.0, 3, 4], [3.0, 4, 5]])  # n, n + 1, n + 2
     there = np.array([10.0, 20.0, 11.0])
     found = extremes(here, there, 2 * here[1], 2, 9)

@@ -39,7 +39,7 @@ def test_both_functions_agree_with_the_means() -> None:
 
 @pytest.mark.parametrize("deviation", [0.001, 0.003, 0.01])
 def test_the_truth_is_between_the_extremes(deviation: float) -> None:
-    """Of functions that loops make, it is nine times in ten."""
+    """The value of a function of loops is between the extremes nine times in ten."""
     sizes, random, inside = np.array([300.0, 500, 900, 1500, 2600, 4500]), np.random.default_rng(1), []
     counts: list[Count] = [
         lambda n: 31 * n,
@@ -71,7 +71,7 @@ def test_what_no_simple_function_gives_is_not_undecided(seed: int) -> None:
 
 
 def test_variances_follow_the_runs() -> None:
-    """Deviations that go like the value, and rounding where runs hardly differ."""
+    """Deviations proportional to the value, and rounding if runs hardly differ."""
     sizes = np.array([1e3, 2e3, 4e3, 8e3, 16e3, 32e3])
     runs = 10 * sizes[:, None] * (1 + 0.01 * np.array([-1.0, -0.5, 0, 0.5, 1]))
     means = means_of(sizes, runs)

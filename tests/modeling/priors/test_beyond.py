@@ -56,7 +56,7 @@ def test_transfers_that_slow_down_are_predicted_beside_waiting(seed: int) -> Non
 
 
 def test_no_growth_is_steeper_than_that_of_a_ring() -> None:
-    """Of few numbers of ranks, what is left of a slight growth looks like it."""
+    """With few numbers of ranks, the rest of a slight growth looks like waiting."""
     analysis = planted(WORK, RECEIVE * (0.5 + 0.002 * P * np.log2(P)))
     entry = analysis.models("time")[2]
     assert entry.basis == "table I: MPI_Recv × growth in p" and isinstance(entry.model, Model)
@@ -65,7 +65,7 @@ def test_no_growth_is_steeper_than_that_of_a_ring() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_ranks_wait_along_the_process_grid_for_the_computation_of_each_step(seed: int) -> None:
-    """A wave through a cube of processes passes p^(1/3) - 1 of them, a step each; nobody waits for setup."""
+    """A wave through a cube of processes has p^(1/3) - 1 steps; nobody waits for setup."""
     wait = 0.5 * WORK * (P ** (1 / 3) - 1)
     analysis = analyze(experiment(WORK, RECEIVE + wait, wait, normal_noise(seed), setup=1e-3))
     assert analysis.models("time")[2].basis == "table I: MPI_Recv + waiting"
@@ -75,7 +75,7 @@ def test_ranks_wait_along_the_process_grid_for_the_computation_of_each_step(seed
 
 @pytest.mark.parametrize("seed", range(3))
 def test_ranks_wait_for_computation_as_long_as_it_takes(seed: int) -> None:
-    """Where computation slows down with the ranks, those that wait for it do so, too."""
+    """If computation slows down with the ranks, waiting for it grows, too."""
     work = WORK * (0.5 + 0.2 * np.log2(P))
     wait = 0.5 * work * (P ** (1 / 3) - 1)
     analysis = analyze(experiment(work, RECEIVE + wait, wait, normal_noise(seed)))
@@ -85,7 +85,7 @@ def test_ranks_wait_for_computation_as_long_as_it_takes(seed: int) -> None:
 
 
 def test_waiting_that_grows_as_nothing_else_does_has_a_function_of_its_own() -> None:
-    """Ranks that have less to do the more there are wait less: none of the ways of waiting falls with the ranks."""
+    """Ranks with less work at larger p wait less: no kind of waiting falls with the ranks."""
     wait = 2e-7 * N**2 * np.log2(P) / P
     model = analyze(experiment(WORK, RECEIVE + wait, wait, normal_noise(1))).models("time")[2].model
     assert isinstance(model, Model)
@@ -95,7 +95,7 @@ def test_waiting_that_grows_as_nothing_else_does_has_a_function_of_its_own() -> 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_each_stage_of_a_pipeline_passes_a_message_on(seed: int) -> None:
-    """Per stage: latency, transfer of the message, and computation; as large as each other in the measured range."""
+    """Per stage: latency, transfer of the message, and computation, of equal size in the measured range."""
     stage = 2e-4 + 1e-6 * N + 0.5 * WORK
     wait = stage * (P ** (1 / 3) - 1)
     analysis = analyze(experiment(WORK, RECEIVE + wait, wait, normal_noise(seed)))
@@ -140,7 +140,7 @@ def test_the_latest_of_all_ranks_is_not_later_in_proportion_to_their_number() ->
 
 @pytest.mark.parametrize("seed", range(3))
 def test_ranks_wait_for_the_one_that_has_the_most_to_do(seed: int) -> None:
-    """Its excess of blocks, which is counted, says how waiting goes on, and explains what is uneven in it."""
+    """Its counted excess of blocks determines how waiting grows, and explains its irregularity."""
     uneven = 1 + 0.3 * np.random.default_rng(seed + 10).uniform(-1, 1, len(P))
     excess = 0.02 * P * 3 * N**2 * uneven
     wait = 1e-9 * excess
@@ -165,7 +165,7 @@ def uneven_program(excess: FloatArray, noise: FloatArray | float = 1.0) -> Exper
 
 
 def test_doubt_about_how_imbalance_goes_on_is_doubt_about_waiting() -> None:
-    """Times follow what was counted at the measured points, whatever the function is that goes on from there."""
+    """Times follow the counts at the measured points, with any function beyond."""
     errors, held, widths = [], [], []
     for seed in range(8):
         excess = 0.02 * P * 3 * N**2 * (1 + 0.3 * np.random.default_rng(seed + 20).uniform(-1, 1, len(P)))
@@ -195,7 +195,7 @@ def test_imbalance_by_chance_goes_on_as_all_likely_functions_do_on_average() -> 
 
 
 def test_the_mean_of_what_is_likely_is_as_sure_as_the_likeliest() -> None:
-    """Of one size: how coefficients depend on n is open, and cancels out with how all of it does where it is n."""
+    """With one size, the dependence of coefficients on n is unknown, and cancels out in the total at this n."""
     points = np.array([(2.0**step, 4096) for step in range(7)])
     counts = np.array([0.0, 121.5, 413, 708.75, 2604.1875, 6107.3125, 17268.15625])  # of merging in a sample sort
     (likeliest,) = fit_models(points, counts[None, :, None], Metric("blocks", "1", "effort"), ("p", "n"))
@@ -215,7 +215,7 @@ def test_imbalance_that_is_an_exact_function_is_no_doubt() -> None:
 
 
 def test_call_paths_that_are_uneven_by_the_same_chance_have_one_doubt() -> None:
-    """A copy of a call path doubles imbalance and its doubt; as independent ones their relative doubt were smaller."""
+    """A copy of a call path doubles imbalance and its uncertainty, because both depend on the same ranks."""
     excess = 0.02 * P * 3 * N**2 * (1 + 0.3 * np.random.default_rng(1).uniform(-1, 1, len(P)))
     single = uneven_program(excess)
     tree = CallTree((*single.tree.regions, Region("again", "again")), np.array([0, 1, 2, 3]), np.array([-1, 0, 1, 0]))
@@ -253,7 +253,7 @@ def test_effort_that_is_alike_on_all_ranks_has_no_imbalance() -> None:
 
 
 def test_a_collective_operation_around_a_ring_grows_with_the_number_of_ranks() -> None:
-    """Table I has its latencies in a tree: log2(p) of them."""
+    """Table I has log2(p) latencies, in a tree."""
     ranks = np.array([4.0, 8, 16, 32, 64, 4, 8, 16, 32, 64])
     size = np.repeat([100.0, 200.0], 5)
     tree = CallTree(
@@ -279,7 +279,7 @@ def test_a_collective_operation_around_a_ring_grows_with_the_number_of_ranks() -
 
 
 def test_polls_that_grow_with_the_depth_of_a_tree_are_no_steps_around_a_ring() -> None:
-    """How often a rank of a linear solver asks for a panel, and how long that takes, on a grid of √p × √p ranks."""
+    """Panel requests of a rank of a linear solver, and their time, on a grid of √p × √p ranks."""
     ranks, size = np.array([(p, n) for p in (2.0, 4, 8, 16) for n in (64.0, 96, 128, 192, 256)]).T
     tree = CallTree(
         (Region("main", "main"), Region("MPI_Iprobe", "MPI_Iprobe", RegionKind.MPI)),

@@ -45,7 +45,7 @@ def test_time_of_floating_point_work_follows_flops(seed: int) -> None:
 
 
 def test_time_of_work_and_memory_combines_both() -> None:
-    """Memory that is read in another order than the work is done shows in time, and in the prior."""
+    """Accesses to memory in another order than the work show in time, and in the prior."""
     entry = _model(1e-9 * BLOCKS + 1e-9 * BYTES, 0.02, bytes_loaded=BYTES)
     assert entry.basis == "effort: blocks + bytes_loaded"
     assert "c2·(bytes_loaded = 800·p·n + 8)" in entry.prior

@@ -92,7 +92,7 @@ def test_noise_on_half_of_the_values_does_not_pull_models_up(pattern: Pattern) -
 
 
 def test_what_all_repetitions_share_is_no_noise() -> None:
-    """Two of five sizes take 2.5 times as long, each time: they count in full; one of ten would be noise anyway."""
+    """Two of five sizes always take 2.5 times as long: they count fully; one of ten would count as noise."""
     random = np.random.default_rng(2)
     clean = np.array([[1.0, 1.0, 1.0, 2.5, 2.5] * 2])
     repetitions = clean[:, :, None] * (1 + 0.02 * random.uniform(size=(1, 10, 5)))
@@ -111,7 +111,7 @@ def test_what_all_repetitions_share_is_no_noise() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_on_half_of_the_repetitions_does_not_hide_between_configurations_that_differ(seed: int) -> None:
-    """Configurations are a fifth off the model, half of the five repetitions of each take 75 % longer."""
+    """Configurations deviate by a fifth from the model, and half of the five repetitions of each take 75 % longer."""
     random = np.random.default_rng(seed)
     grid = np.array([(p, n) for p in (2.0, 4, 8, 16, 32) for n in (100.0, 200, 300, 400, 500)])
     blocks = (3 * grid[:, 1] ** 2)[None, :, None]

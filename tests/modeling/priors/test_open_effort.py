@@ -15,7 +15,7 @@ from ..waiting_program import RECEIVE, WORK, N, P, experiment
 
 @pytest.mark.parametrize("seed", range(3))
 def test_times_are_as_open_as_the_counts_that_they_follow(seed: int) -> None:
-    """Each block takes the same time, so that the time says nothing more of how often it is executed."""
+    """Each block takes the same time, so the time has no further information about the number of blocks."""
     chance = np.exp(0.1 * np.random.default_rng(seed).standard_normal(len(P)))
     runs = experiment(WORK * chance, RECEIVE)
     blocks = runs.values["blocks"].copy()

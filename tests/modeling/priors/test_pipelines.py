@@ -81,7 +81,7 @@ def _stage(n: FloatArray | float) -> FloatArray | float:
 
 
 def test_the_last_rank_has_waited_for_the_steps_of_each_dimension() -> None:
-    """8, 4 and 2 times the extent of the dimension in which a wave turns after each sweep, of the next, of the last."""
+    """A dimension with n ranks has 8·(n - 1) steps if it is the first, 4·(n - 1) and 2·(n - 1) if it follows."""
     for shape, steps in (((16, 8, 8), 162), ((4, 2, 1), 28), ((3, 5), 16), ((7,), 12)):
         turns = 2 ** len(shape)
         assert waves(shape, True).max() == turns + steps
@@ -101,7 +101,7 @@ def test_waves_from_all_corners_are_predicted_far_out(dimensions: int, innermost
 
 @pytest.mark.parametrize("seed", range(2))
 def test_ranks_may_wait_for_each_message_beside_the_steps(seed: int) -> None:
-    """When the pipeline is full a rank still waits for those that have more neighbours than it has itself."""
+    """In a full pipeline, a rank still waits for ranks with more neighbours."""
     p, n = POINTS.T
     runs = sweeping(2, True, seed)
     extra, values = 3e-6 * (2 - 2 / np.sqrt(p)) * n, dict(runs.values)
@@ -131,7 +131,7 @@ def noisy(runs: Experiment, noise: float, seed: int) -> Experiment:
 
 
 def test_other_ways_of_waiting_that_are_as_likely_are_doubts() -> None:
-    """With a large noise few runs do not tell how waiting grows with the ranks."""
+    """With much noise, few runs do not determine how waiting grows with the ranks."""
     few = np.array([(p, 100.0) for p in (2.0, 4, 8, 16, 32)])
     doubted, widths = [], []
     for seed in range(8):
@@ -147,7 +147,7 @@ def test_other_ways_of_waiting_that_are_as_likely_are_doubts() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_computation_of_a_stage_is_known_from_the_rank_itself(seed: int) -> None:
-    """Few runs with noise say little of three coefficients; one of them is that of the computation, which is known."""
+    """Few noisy runs hardly determine three coefficients; the one of computation is known."""
     few = np.array([(8.0, 100), (8, 150), (8, 200), (8, 300), (27, 100), (27, 150), (64, 100), (125, 100)])
     model = analyze(sweeping(3, True, seed, few, work_of_stages=True)).models("time")[2].model
     assert isinstance(model, Model)
@@ -156,7 +156,7 @@ def test_the_computation_of_a_stage_is_known_from_the_rank_itself(seed: int) -> 
 
 
 def test_waiting_that_does_not_grow_along_the_process_grid_of_a_program_must_explain_much_more() -> None:
-    """Of the cubes from 8 to 216 ranks, log2(p)² is nearly the steps through them; one run of each tells nothing."""
+    """For cubes of 8 to 216 ranks, log2(p)² nearly equals the number of steps; single runs do not distinguish them."""
     cubes = np.array([(8.0, 100), (8, 200), (8, 300), (8, 400), (27, 100), (27, 200), (64, 100), (125, 100)])
     for seed in range(12):
         model = analyze(noisy(sweeping(3, True, seed, cubes), 0.03, seed)).models("time")[2].model

@@ -186,7 +186,7 @@ def test_data_without_a_row_is_a_message() -> None:
 
 @pytest.mark.parametrize("noise", [0.02, 0.1, 0.5])
 def test_program_keeps_the_order_of_its_effort(make_program: MakeProgram, noise: float) -> None:
-    """Even one repetition with strong noise leaves the leading exponents where effort says they are."""
+    """Even one very noisy repetition does not change the leading exponents of effort."""
     experiment = make_program(noise=noise, repetitions=1)
     entries = dict(zip(NAMES, _time_models(experiment), strict=True))
     leads = {name: e.model.leading for name, e in entries.items() if isinstance(e.model, Model)}
@@ -225,7 +225,7 @@ def test_time_alone(make_program: MakeProgram) -> None:
 
 
 def test_loops_whose_blocks_cost_differently() -> None:
-    """Two loops, one with cheap and one with dear blocks: the skeleton gets coefficients of its own."""
+    """Two loops with cheap and expensive blocks: each gets a separate coefficient."""
     n = np.array([100.0, 200, 400, 800, 1600, 3200])
     tree = CallTree((Region("work", "work"),), np.array([0]), np.array([-1]))
     blocks, time = 1000 * n + n**2, 1e-6 * n + 1e-8 * n**2
@@ -239,7 +239,7 @@ def test_loops_whose_blocks_cost_differently() -> None:
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_effort_may_take_less_time_than_noise_shows(seed: int) -> None:
-    """A call takes as long whatever it does: a fit that makes effort alone take it is 60 % off."""
+    """A call takes a constant time: a fit by effort alone is 60 % off."""
     n, p = (axis.ravel() for axis in np.meshgrid([8.0, 12, 16, 20, 24], [4.0, 8, 16, 32, 64]))
     tree = CallTree((Region("work", "work"),), np.array([0]), np.array([-1]))
     noise = np.random.default_rng(seed).uniform(-0.05, 0.05, (1, n.size, 4))

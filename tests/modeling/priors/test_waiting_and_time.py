@@ -51,7 +51,7 @@ def test_waiting_that_time_has_a_model_of_is_predicted_by_it(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_waiting_in_calls_that_table_i_explains_is_a_part_of_their_time(seed: int) -> None:
-    """Noise of waiting alone brought about growth of it, beyond the time of the call."""
+    """Noise of waiting alone would cause growth of waiting beyond the time of the call."""
     wait = 0.04 * RECEIVE * (1 + 0.2 * np.random.default_rng(seed).uniform(-1, 1, len(P)))
     found = analyze(experiment(WORK, RECEIVE, wait))
     assert found.models("wait_time")[2].basis == "part of time"
@@ -94,7 +94,7 @@ def test_calls_that_never_wait_have_no_part() -> None:
 
 
 def test_configurations_that_hardly_wait_do_not_decide() -> None:
-    """On 64 ranks the wait is a nanosecond, the clock's; a fit to relative errors would follow that alone."""
+    """On 64 ranks the waiting is one nanosecond of clock resolution, to which relative errors give too much weight."""
     waits = np.where(P == 64, 1e-9, 2e-6 * np.log2(P))
     models = analyze(experiment(WORK, RECEIVE + waits, waits))
     predicted = evaluate(models, {"p": 1000.0, "n": 500.0}, "wait_time").exclusive[2]
@@ -132,7 +132,7 @@ def late_root(waiting: FloatArray, transfer: FloatArray) -> PathModel:
 def test_waiting_that_was_measured_is_not_given_up_for_a_slightly_better_fit_of_time_alone(
     noise: tuple[float, float, float],
 ) -> None:
-    """All but one rank wait for 50 ms: a logarithm follows three noisy times better, and not further ones."""
+    """All but one rank wait for 50 ms: a logarithm fits three noisy times better, but not further ones."""
     found = late_root(0.05 * (RANKS - 1) / RANKS * np.array(noise), 1e-3 * np.log2(RANKS))
     assert found.basis == "table I: MPI_Bcast + waiting"
     assert isinstance(found.model, Model)

@@ -112,7 +112,7 @@ def test_runs_with_a_processor_for_each_rank_are_not_left_out_for_others() -> No
 
 
 def test_messages_along_one_dimension_take_no_time_where_it_is_not_divided() -> None:
-    """Columns of an open grid px × py: ranks with py = 1 find nobody, the others wait for those with two neighbours."""
+    """Columns of an open grid px × py: ranks with py = 1 wait for nobody, others for ranks with two neighbours."""
     grid = ProcessGrid("p", "balanced", 2, "MPI_Cart_create", periodic=(False, False))
     points = np.array([(p, n) for p in (1.0, 2, 4, 8, 16) for n in (32.0, 64, 96, 128)])
     p, n = points.T

@@ -21,7 +21,7 @@ LIMIT = 30.0
 
 
 def wanted(x: Array) -> Array:
-    """Time of a program of two parts, in whose logarithm the parameters interact."""
+    """Time of a program of two parts, in the logarithm of which the parameters interact."""
     return np.asarray(x[:, 0] * np.sqrt(x[:, 1]) + 30.0 * x[:, 1])
 
 
