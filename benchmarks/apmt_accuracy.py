@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of kernels from few profiles against what they predict, beside the models of others.
+"""Measure the accuracy of kernel models from few profiles, compared with other models.
 
     make bench-apmt_accuracy ARGS="--part strong"
     python benchmarks/apmt_accuracy.py --folder DIR      # keeps what was run, and goes on there
 
 strong: one problem on 4, 8 and 16 simulated ranks predicts it on 64 and 128. The simulation (SMPI) computes by effort
-times rates (`--compute effort`), so it is the same in every run and knows nothing of caches; --measured lets ranks
-compute as fast as this machine does at the moment, which scatters. quipu knows what the simulated network takes for a
-message between two ranks (`quipu machine --network`).
-larger: three small problems predict one that is 8 times larger than the largest, natively, on one rank. Of the small
-ones distances of reuse were counted, and the machine is described (`quipu machine`): quipu has both. scatter: how far
-the quartiles of the repetitions of the large one are apart, as a part of the lower one, which is what is predicted.
-beyond: the same with a large problem whose data are twice the last-level cache.
+times rates (`--compute effort`), so it is the same in every run and has no caches; --measured uses the measured time of
+computation, which scatters. The models of quipu use the simulated network's time for a message between two ranks
+(`quipu machine --network`). larger: three small problems predict one that is 8 times larger than the largest, natively,
+on one rank. The models of quipu also use counted reuse distances of the small problems, and the machine description
+(`quipu machine`). scatter: how far the quartiles of the repetitions of the large one are apart, as a part of the lower
+one, which is what is predicted. beyond: the same with a large problem whose data are twice the last-level cache.
 
 Per program and case the relative error of the whole time (without the start and the end of MPI), mean over its points:
 quipu (kernels), paper (kernels as APMT's paper has them), analytical, empirical (kernels/comparators.py), extrap

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of the simulated cache: against valgrind's own numbers, and as a model of time beyond the last-level cache.
+"""Compare counters of the simulated cache with valgrind's output, and use them to predict times beyond the cache.
 
     make bench-cache_source
     python benchmarks/cache_source.py --folder DIR       # keeps what was run, and goes on there
 
-programs/stream.c sweeps over an array in order and by lines in no order.
+programs/stream.c sweeps over an array in order, and over its cache lines in random order.
 
 different: functions that have one call path and call nothing but regions, whose self cost of any event differs from
 what callgrind_annotate prints of the same file; compared: how many such functions there are.

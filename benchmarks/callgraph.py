@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the call graph of a large program takes.
+"""Measure the processor time of the call graph of a large program.
 
     make bench-callgraph
     benchmarks/callgraph.py --functions 20000

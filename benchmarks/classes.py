@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the counts of loops (count classes) cost: size of programs and archives, time of merges and runs.
+"""Measure the overhead of count classes (counts of loops): size of programs and archives, time of merges and runs.
 
     make bench-classes
 

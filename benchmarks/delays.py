@@ -1,29 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with planted delays: is the first root cause the planted call path of the planted rank?
+"""Plant delays in programs, and check whether the first root cause is the planted call path and rank.
 
     make bench-delays
 
 Each program has one large delay of a known call path on a known rank, a smaller one elsewhere, and work that is the
 same everywhere. Amounts and ranks are drawn with a fixed seed. Ranks are simulated, and their computation takes its
 effort, so that the profile is the same in every run; programs with threads run natively, as simulated ranks have one.
-Of programs that call one function in several phases, it must be the first root cause at the planted operation, too:
-there, the totals of ranks say nothing, and only what ranks find out during the run does.
+In programs that call one function in several phases, it must also be the first root cause at the planted operation:
+there, the totals of ranks are not informative, and only causes found during the run are correct.
 
 The last line is one JSON object: `planted_found`, the part of the programs where the first root cause is the planted
-call path and rank (bound: 0.95); `conserved_worst`, the largest difference between the measured waiting and the sum
-of what is charged and of what is listed as unexplained, relative to the waiting (bound: 0.05); `told_worst`, the same
-for waiting in collective operations and what ranks found out about it during the run, with and without a cause;
-`unexplained_worst`, the largest part that is unexplained, and `unexplained_median`; `pop_error`, the largest relative
-error of a load balance where it was planted (bound: 0.01); `predicted_error`, of the time that ranks lose by waiting
-and communication at 128 ranks as predicted from 2 to 16, against simulation: median of programs (bound: 0.1), and the
-worst; `overhead_geomean`, the time of programs with --mpi-wait sample over that without it, both measured, in turns
-(bound: 1.02), and of each program; and `kinds`, the part that was found of each kind. `aside` has the same of kinds
-and seeds that were not used in development. `not_running_worst` is the largest part of waiting in OpenMP that is that
-for threads without a processor or late out of a construct.
+call path and rank (bound: 0.95); `conserved_worst`, the largest difference between the measured waiting and the sum of
+attributed and unexplained waiting, relative to the waiting (bound: 0.05); `told_worst`, the same for waiting in
+collective operations and its causes found during the run; `unexplained_worst`, the largest part that is unexplained,
+and `unexplained_median`; `pop_error`, the largest relative error of a load balance where it was planted (bound: 0.01);
+`predicted_error`, of the time that ranks lose by waiting and communication at 128 ranks as predicted from 2 to 16,
+against simulation: median of programs (bound: 0.1), and the worst; `overhead_geomean`, the time of programs with
+--mpi-wait sample over that without it, both measured, in turns (bound: 1.02), and of each program; and `kinds`, the
+part that was found of each kind. `aside` has the same of kinds and seeds that were not used in development.
+`not_running_worst` is the largest part of waiting in OpenMP for threads without a processor, or late after a construct.
 
 With --constants, the root causes of all programs are found again with each constant of modeling/root_causes.py halved
 and doubled: from what ranks found out during the run (`told`), and without that (`profiles`). `why_wrong` is the part
-of first root causes that are called slower or more work and are the other.
+of first root causes with a wrong reason (*slower* instead of *more work*, or the reverse).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well counts that depend on data are predicted: sorts, searches, refinement, iterations to a tolerance.
+"""Measure how well counts that depend on data are predicted: sorts, searches, refinement, iterations to a tolerance.
 
     make bench-effort_sums [ARGS="--seed 1000"]
 
@@ -8,17 +8,17 @@ each with other random numbers. Every effort metric of every call path is modell
 largest size, and compared with the mean of five runs there. `within`: the share of call paths, of all programs
 together, all of whose counts are predicted within 1 % of the mean, or within two standard errors of that, where these
 are more; `within_1_percent`: without the standard errors; `counts`: the share of all single counts (call path and
-effort metric) as in `within`; `covered`: the share of counts whose mean is in the interval of 90 %, likewise.
-Call paths with a count that is random, whose runs at the target have a standard deviation of more than 1 %, are in
-these shares, and apart: `random`: their share of all; `random_covered`: the share of their counts whose mean is in the
+effort metric) as in `within`; `covered`: the share of counts whose mean is in the interval of 90 %, likewise. Call
+paths with a count that is random, whose runs at the target have a standard deviation of more than 1 %, are in these
+shares, and apart: `random`: their share of all; `random_covered`: the share of their counts whose mean is in the
 interval; `within_others`: `within_1_percent` of the other call paths. Of these others, `decided`: the share of those
 all of whose counts are decided by the runs, whatever is predicted; `decided_within`: the share of these that are within
-1 %; `undecided`: the share of others that miss and have a count that is not decided. It is not where two simple
-functions that agree with all runs, or a number that it is an exact function of, are so far apart at the target that
-nothing is within 1 % of both (undecided_paths.py; `--verbose` prints them). `literal`: the same of sorts, searches and
-conjugate gradients together.
-The programs named others were written after the modelers, but for sums of simple terms, which one of them asked for,
-and passes, which was written with sums that rise in steps. The last line is one JSON object.
+1 %; `undecided`: the share of others that miss and have a count that is not decided. A count is not decided if two
+simple functions that agree with all runs (of the count, or of a number of which it is an exact function) differ so much
+at the target that no prediction is within 1 % of both (undecided_paths.py; `--verbose` prints them). `literal`: the
+same of sorts, searches and conjugate gradients together. The programs named others were written after the modelers,
+except two: one led to sums of simple terms, and passes was written together with sums that grow in steps. The last line
+is one JSON object.
 """
 
 from __future__ import annotations

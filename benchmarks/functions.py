@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether functions keep their name where the compiler inlines them, and what timing them costs.
+"""Check that inlined functions keep their names, and measure the overhead of timing them.
 
     make bench-functions
     benchmarks/functions.py --code lulesh ~/LULESH " -DUSE_MPI=0" "-s 20 -i 60"
 
 The examples, a program of ten small functions and codes that are given with --code are built with -O2, plain and
-instrumented, and run in turn, one process each. An -O0 build says which functions of the program run and what a visit
-of each does. `named_share`: 1, less the share of the -O2 run in regions that the -O0 run does not know, less the share
-of its instructions in functions that have no time of their own although a visit of them does enough work (at least as
-many instructions at -O0, with what it calls, as llvm_pass/worth.cpp asks for). So it is 1 if every such function is
-there with its time, and near 0 if main took them all in. `counted_share`: the share of the instructions in functions
-that have effort and visits of their own, but no time. The last line is one JSON object: `named_share` (the smallest of
-all programs), `overhead_geomean`, `overhead_worst` (processor time against the plain build, medians of the ratios of
-each round), `missing` (functions of at least 1 % of the time of the -O0 run that the -O2 run does not show with a
-visit), `programs`.
+instrumented, and run in turn, one process each. An -O0 build shows which functions run, and the work of a visit.
+`named_share`: 1, minus the share of the -O2 run in regions that the -O0 run does not contain, minus the share of its
+instructions in functions without a separate time although a visit does enough work (the limit of llvm_pass/worth.cpp,
+for instructions at -O0 including callees). It is 1 if every such function has its time, and near 0 if main contains all
+of them. `counted_share`: the share of the instructions in functions with separate effort and visits, but without a
+separate time. The last line is one JSON object: `named_share` (the smallest of all programs), `overhead_geomean`,
+`overhead_worst` (processor time against the plain build, medians of the ratios of each round), `missing` (functions of
+at least 1 % of the time of the -O0 run that the -O2 run does not show with a visit), `programs`.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What measuring costs in run time and compile time, beside what other instrumentation costs.
+"""Measure the overhead of instrumentation in run time and compile time, compared with other instrumentation.
 
     make bench-instrumentation_overhead
     benchmarks/instrumentation_overhead.py --code lulesh ~/LULESH " -DUSE_MPI=0" "-s 30 -i 100"
 
 The example programs, a call-heavy C++ program, and codes that are given with --code are built once for each kind of
 instrumentation and run in turn, one process each (user and system time of the process and its children, medians of the
-ratios to the plain build of the same round). The last line is one JSON object: `full_geomean`, `full_worst` (all
-effort metrics, visits, time, MPI), `blocks_geomean` (the same without time stamps: the effort metrics come from the
-same counters), `compile_geomean`, `pair_ns`, `pair_rotating_ns` and `pair_time_ns` (an enter and an exit without and
-with time stamps, the bare call taken off), `quiet_ns` (a visit of a function without a hook), `two_timestamps_ns`,
-`programs`, `peers`.
+ratios to the plain build of the same round). The last line is one JSON object: `full_geomean`, `full_worst` (all effort
+metrics, visits, time, MPI), `blocks_geomean` (the same without time stamps: the effort metrics come from the same
+counters), `compile_geomean`, `pair_ns`, `pair_rotating_ns` and `pair_time_ns` (an enter and an exit without and with
+time stamps, minus the plain call), `quiet_ns` (a visit of a function without a hook), `two_timestamps_ns`, `programs`,
+`peers`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether reads and writes of files are counted exactly: compared with strace.
+"""Check that reads and writes of files are counted exactly, by comparison with strace.
 
     make bench-io_exact
     benchmarks/io_exact.py --own NAME COMMAND FOLDER     # one more program, with the folder that it runs in

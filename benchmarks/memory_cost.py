@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What counting allocations costs, and how well the largest heap is predicted.
+"""Measure the overhead of counting allocations, and the accuracy of the predicted largest heap.
 
     make bench-memory_cost
     benchmarks/memory_cost.py --rounds 5 --programs heat,cg
@@ -8,7 +8,7 @@
 Cost: the examples and a program that allocates much (programs/allocations.cpp) run in turn plain, measured, and
 measured with allocations counted (QUIPU_MEMORY). `memory_overhead`: processor time with allocations counted over that
 of the plain program; `beside_measuring`: over that of the measured one. Fastest run of each; the geometric means are
-over the programs. `pair_ns`: what an allocation and its release (programs/pairs.c) take more if they are counted.
+over the programs. `pair_ns`: the time that counting adds to an allocation and its release (programs/pairs.c).
 
 Prediction: each program runs with few ranks and small sizes, and once with 8 times the ranks and twice the size. The
 largest heap there is predicted from the small runs, and compared with what was measured. `memory_error`: the mean over

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs to make one archive of many ranks, as a function of ranks and call paths.
+"""Measure the cost of merging many ranks to one archive, as a function of ranks and call paths.
 
     make bench-merge_scaling
 

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the MPI wrappers add to small operations, on two ranks.
+"""Measure the time that the MPI wrappers add to small operations, on two ranks.
 
     make bench-mpi_overhead
 
 The same plain program runs without measuring, with it, and with all but the time of calls (QUIPU_CLOCK=none) in turn
-(mpi_overhead.c). The last line is one JSON object:
-`sendrecv_added_ns`, nanoseconds added per call (bound: 60), from a pair of MPI_Send and MPI_Recv within one process,
-where no waiting hides a cost; `allreduce_ratio`, time of an 8-byte MPI_Allreduce with and without (bound: 1.05);
-medians over the rounds of the difference and the ratio of neighbouring runs; `allreduce_stamped_ratio`, that of the
-plain program with two time stamps around the operation, which is the least for whoever times it;
-`allreduce_least_ratio`, that of a wrapper by hand that keeps no call paths; `allreduce_own_points`, what measuring adds
-beyond the two time stamps, in hundredths of the operation (bound: 2); `allreduce_ratio_counts`, that of measuring
-without time; and the details.
+(mpi_overhead.c). The last line is one JSON object: `sendrecv_added_ns`, nanoseconds added per call (bound: 60), from a
+pair of MPI_Send and MPI_Recv within one process, where no waiting hides a cost; `allreduce_ratio`, time of an 8-byte
+MPI_Allreduce with and without (bound: 1.05); medians over the rounds of the difference and the ratio of neighbouring
+runs; `allreduce_stamped_ratio`, the ratio for the plain program with two time stamps around the operation, the minimum
+for any tool that times it; `allreduce_least_ratio`, the ratio for a hand-written wrapper without call paths;
+`allreduce_own_points`, what measuring adds beyond the two time stamps, in hundredths of the operation (bound: 2);
+`allreduce_ratio_counts`, that of measuring without time; and the details.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the wrappers cost C++ programs with many small functions: run time, size, and build, measured or not.
+"""Measure the overhead of the wrappers for C++ programs with many small functions: run time, size, and build.
 
     make bench-overhead_cpp
     make bench-overhead_cpp ARGS="--rounds 9 --only contact"

@@ -6,11 +6,10 @@
 heat, cg, samplesort and wavefront run at 5 × 5 points of p and n, and at two test points, one step out in p and in n.
 For each region that their documentation states, and for the MPI operations of each caller, it prints Table IV (models
 and exponent deviation from the stated complexity), the data of Figure 6 (measured lines, relative errors at the test
-points) and of Figure 7 (both under artificial noise). Quipu gets one repetition, the others the median of all; what
-Quipu makes of all of them stands beside it. What was run or evaluated is kept (--folder) and not repeated. With
---again the test points are measured twice, and the second measurement is compared with the first as predictions are,
-with the same noise on it.
-docs/design/priors-evaluation.md says more.
+points) and of Figure 7 (both under artificial noise). Quipu uses one repetition (and all of them in `quipu_all`), the
+others the median of all. Finished runs and evaluations are stored (--folder) and not repeated. With --again the test
+points are measured twice, and the second measurement is compared with the first as predictions are, with the same noise
+on it. docs/design/priors-evaluation.md says more.
 
 The last line is one JSON object: by application and kind `ed`, `re`, `ed_75` and `re_75` (in %), each for `quipu`,
 `quipu_all` (all repetitions), `classic` (time alone), `dnn` if its network is trained, and `extrap`, and `re` and

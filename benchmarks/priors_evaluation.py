@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The evaluation of noise-resilient priors (de Morais et al.) on generated functions, repeated and beside its numbers.
+"""Repeat the evaluation of noise-resilient priors (de Morais et al.) on generated functions, and compare the numbers.
 
     make bench-priors_evaluation [ARGS="--quick"]
     make bench-priors_evaluation ARGS="--measure-only simulated"     # one part, on another machine or at the same time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effort of programs that decompose a domain, predicted for more processes and larger sizes than were measured.
+"""Predict the effort of programs that decompose a domain, for more processes and larger sizes than measured.
 
 Programs are drawn anew for every seed: sums of loops over the part of a domain that a rank has, in two or three
 dimensions, of strong and weak scaling, with neighbours, edges, pipelines and sizes that processes do not divide. Their

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well times of public programs are predicted at two to four times the size that was measured.
+"""Measure how well times of public programs are predicted at two to four times the measured size.
 
     make bench-program_times [ARGS="--programs hpccg,minife --noise 0.75"]
 
@@ -8,16 +8,15 @@ the target, a larger size at the same numbers of ranks. All predictions are of t
 end of MPI, and are compared with the median of the runs at the target. `error` is |predicted / measured - 1|.
 
 - quipu: `quipu predict`, rates times known counts.
-- formulas: what the same measurements give without rates: formulas of time with the functions of effort.
-- one_rate: the instructions that the target has, times what one took at the largest size, per call path: a baseline
-  that knows the counts.
+- formulas: predictions from the same measurements without rates: formulas of time with the functions of effort.
+- one_rate: the instructions at the target times the time per instruction at the largest size, per call path: a baseline
+  with known counts.
 - extrap: Extra-P 4.2.5 on the time of each call path, summed up.
 
-Programs marked put aside were not looked at while the constants of the model were chosen. `--constants` halves and
-doubles each of these constants, and prints what that changes. `--noise` multiplies all
-measured times by uniform noise of that width (de Morais et al.: 75 %). The last line is one JSON object: the median and
-the worst error, the share of targets inside of the 90 % interval and its median width, of all programs and of those put
-aside.
+Programs marked put aside were not used for choosing the constants of the model. `--constants` halves and doubles each
+of these constants, and prints what that changes. `--noise` multiplies all measured times by uniform noise of that width
+(de Morais et al.: 75 %). The last line is one JSON object: the median and the worst error, the share of targets inside
+of the 90 % interval and its median width, of all programs and of those put aside.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far predictions are from a measured target: rows per call path, and their summary.
+"""Score predictions against a measured target: rows per call path, and their summary.
 
 A row is a call path with at least 1 % of a metric at the target, measured or predicted. `score` is the interval score
 of the 90 % interval relative to the measured value: width + 20 × distance outside, at most 20. 0 is a perfect point.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thresholds of the quality of a measurement, halved and doubled: false alarms and misses.
+"""Halve and double the thresholds of the quality of a measurement: false alarms and misses.
 
     make bench-quality_thresholds
     make bench-quality_thresholds ARGS='--times 10'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How little measuring costs after `quipu refine`, and what it still explains.
+"""Measure the overhead after `quipu refine`, and the coverage of the selected regions.
 
     make bench-refinement
 

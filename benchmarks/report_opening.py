@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long headless Chromium takes to open and to use a report of 20,000 call paths.
+"""Measure how long headless Chromium takes to open and to use a report of 20,000 call paths.
 
 Every call path has a model of time with three near-best hypotheses and a covariance, so that its prediction is a
 mixture of normal distributions, and a model of blocks. The last line is one JSON object: `opening` (seconds until the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page docs/measurements.md: tables of what the benchmarks measured, made from their last lines.
+"""Write docs/measurements.md: tables of benchmark results, from the last lines of their output.
 
     make bench-modeling_speed > out.txt
     python benchmarks/results_page.py --add modeling_speed out.txt    # keeps its last line in benchmarks/results/

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What samples cost, and how well their shares of time agree with those of enters and exits.
+"""Measure the overhead of samples, and how well their shares of time agree with enters and exits.
 
     make bench-sampling_overhead
     benchmarks/sampling_overhead.py --rounds 10 --rate 1000
@@ -8,13 +8,12 @@
 The example programs are built once with the wrappers and run in turn with and without samples. `overhead`: processor
 time with samples over that without, less 1 (fastest runs of each, geometric mean over the programs). `nrmse`: per
 program, over all sampled runs together, the root mean square difference between each call path's share of the sampled
-processor time and its share of the time that enters and exits measured, divided by the largest share; the largest
-over the programs. Enters and exits read a clock that goes on while a process sleeps, so the start and the end of MPI,
-where it does, are left out of both. `expected`: the same of so many samples that fall at random (the share s of n
-samples is known to sqrt(s (1 - s) / n)). `lost`: samples that belong to no call path. `interrupts`, `signals`:
-processor time that the kernel's timer alone takes at that rate, and with signals and a handler that does nothing
-(programs/interrupts.c). Programs run at the highest priority that is permitted without being in real time, so that they
-seldom wait for a processor. The last line is one JSON object.
+processor time and its share of the time that enters and exits measured, divided by the largest share; the largest over
+the programs. Enters and exits read a clock that continues while a process sleeps, as at the start and the end of MPI,
+which are therefore left out. `expected`: the same for random samples (a share s of n samples has the error sqrt(s (1 -
+s) / n)). `lost`: samples that belong to no call path. `interrupts`, `signals`: processor time that the kernel's timer
+alone takes at that rate, and with signals and a handler that does nothing (programs/interrupts.c). Programs run at the
+highest permitted priority below real time, so that they seldom wait for a processor. The last line is one JSON object.
 """
 
 from __future__ import annotations

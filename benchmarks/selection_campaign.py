@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns that choose their runs, with a part of the budget, against the full matrix: the examples as applications.
+"""Compare campaigns that choose their runs with the full matrix, for the examples as applications.
 
     make bench-selection_campaign [ARGS="--quick"]
 
 The examples run in SMPI at all points of p and n, and at a larger point that is held back; computation takes the time
-of its effort, so that other load on this machine does not matter. Four repetitions of each point have independent
-uniform noise of ±5 % in the time of each call path, drawn several times (--seeds). Then the search of a campaign is
-replayed: each batch that it chooses is taken from these runs, models are made anew, and so on until the budget is
-spent; once more with effort known at all points before. What was run is kept (--folder) and not repeated.
+of its effort, so that other load on this machine has no effect. Four repetitions of each point have independent uniform
+noise of ±5 % in the time of each call path, drawn several times (--seeds). Then the search of a campaign is replayed:
+each batch that it chooses is taken from these runs, models are made anew, and so on until the budget is spent; once
+more with effort known at all points before. What was run is kept (--folder) and not repeated.
 
 The last line is one JSON object, by application: `full`, `b10` (10 % of the core hours of all runs) and `effort_b2`
 (2 % with effort known), means over the draws: `error` of the predicted time at the held-back point in %, `largest` of

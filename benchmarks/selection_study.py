@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How good models are that are made from a part of the measurements: strategies, budgets, noise, and two modelers.
+"""Compare models from a part of the measurements: strategies, budgets, noise, and two modelers.
 
     make bench-selection_study [ARGS="--quick"]
     make bench-selection_study ARGS="--cases m2_n5_b10,m3_n5_b5 --functions 1000 --seeds 3 --extrap"
@@ -10,12 +10,12 @@ repetitions; no strategy spends more than the budget, to the last digit. The fun
 strategies, as in the published evaluation. A case is named m2_n5_b10 for two parameters, ±5 % of noise and 10 % of
 the budget; where no model can be made, the prediction counts as wrong. `full` is the whole matrix (100 %) everywhere.
 
-What is done is kept in a folder (--folder) and not repeated. --figures draws figures 5, 6 and 8 of the publication, its
-curves (--published) beside these. The last line is one JSON object: `share` {case: {strategy: % of the functions whose
-prediction at the target, one step out in each parameter, is within ±5 %}} with Quipu's modeler, `share_extrap` the same
-with Extra-P, `interval` half the width of the 95 % confidence interval of each share, `affordable` % of the functions
-whose lines of all parameters fit the budget, `behind` the strategies whose interval is above the share of the first
-one, `suggest_seconds` CPU time of a suggestion among 10,000 candidates.
+Finished parts are stored in a folder (--folder) and not repeated. --figures draws figures 5, 6 and 8 of the
+publication, its curves (--published) beside these. The last line is one JSON object: `share` {case: {strategy: % of the
+functions whose prediction at the target, one step out in each parameter, is within ±5 %}} with Quipu's modeler,
+`share_extrap` the same with Extra-P, `interval` half the width of the 95 % confidence interval of each share,
+`affordable` % of the functions whose lines of all parameters fit the budget, `behind` the strategies whose interval is
+above the share of the first one, `suggest_seconds` CPU time of a suggestion among 10,000 candidates.
 """
 
 from __future__ import annotations

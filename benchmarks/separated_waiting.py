@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does a prediction get better where waiting was measured separately from transfer?
+"""Measure whether predictions improve if waiting is measured separately from transfer.
 
     make bench-separated_waiting
 
-Programs with a late root of a broadcast: it works as long for any number of ranks, longer with more ranks, shorter
-with more ranks, or as long as a problem size says. They are simulated with 2, 4 and 8 ranks, and computation takes
-its effort. Noise is put on the times: on transfer and waiting independently, or (`shared`) on how the time is divided
-between them, as where transfers and waiting are hard to tell apart. The time of MPI_Bcast at 64 ranks is predicted
-with and without wait_time, and compared with the simulation of 64 ranks.
+Programs with a late root of a broadcast: its work is constant, grows or falls with the number of ranks, or depends on a
+problem size. They are simulated with 2, 4 and 8 ranks, and computation takes its effort. Noise is put on the times: on
+transfer and waiting independently, or (`shared`) on the division of the time between them. The time of MPI_Bcast at 64
+ranks is predicted with and without wait_time, and compared with the simulation of 64 ranks.
 
-The last line is one JSON object: `with` and `without`, the geometric mean of how many times the prediction is off, of
-all programs and seeds; `worst_program`, the largest ratio of both means of a program and kind of noise (at most 1 if
-separating never makes a prediction worse); and `programs`, both means of each.
+The last line is one JSON object: `with` and `without`, the geometric mean of the ratio of prediction and truth (at
+least 1), over all programs and seeds; `worst_program`, the largest ratio of both means of a program and kind of noise
+(at most 1 if separating never makes a prediction worse); and `programs`, both means of each.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulation driven by effort: two runs, native runs on 1 and 2 ranks, and models from few ranks, against it.
+"""Test simulation by effort: reproducibility, native runs on 1 and 2 ranks, and predictions from few ranks.
 
     make bench-simulated_time ARGS="--quick"
     python benchmarks/simulated_time.py --folder DIR      # keeps what was run, and goes on there
@@ -15,7 +15,7 @@ real-time priority if that is permitted; of repetitions the lower quartile count
 prediction_error: models from simulations with 1 to 64 ranks of one size, against simulations with 512 and 1024: median
 over call paths with 1 % of the time or more, and the program's total, each the worst of the examples.
 
-What samplesort takes depends on its keys: its models rest on five sets of keys (--sets), each of the targets is one.
+The time of samplesort depends on its keys: its models use five sets of keys (--sets), and each target has one set.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How closely a sort can be predicted: comparisons of std::sort in gathered samples, over sets of keys.
+"""Measure how accurately a sort can be predicted: comparisons of std::sort in gathered samples, over sets of keys.
 
     make bench-sort_scatter
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign with a target of many ranks on a few processors: what it takes, and what its count-only runs are worth.
+"""Measure campaigns with a target of many ranks on few processors: their time, and the value of count-only runs.
 
     make bench-target_campaign [ARGS="--ranks 64 --budget 120"]
     python benchmarks/target_campaign.py --folder DIR      # keeps what was run, and goes on there

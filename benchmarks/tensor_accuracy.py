@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensor-completion models of many parameters beside models of machine learning, on measured execution times.
+"""Compare tensor-completion models of many parameters with machine learning, on measured execution times.
 
 The data are those that the authors of "Application performance modeling via tensor completion" (SC '23) published
 (github.com/huttered40/app_ed), as Parquet files SET_train.parquet and SET_test.parquet, which are not in this

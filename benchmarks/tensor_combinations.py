@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Combinations of two parameters that no training row has, within the range of each: errors and coverage there.
+"""Measure errors and coverage for combinations of two parameters that no training row has.
 
     make bench-tensor_combinations ARGS="--data DIR"
 
 Of each set of `tensor_accuracy.py` and some pairs of its parameters, the rows of a corner are left out: those in the
 upper or lower part (15, 25 or 40 %) of both, or in some categories. Models of 4096 other rows predict them. `free` is
-the same decomposition without what holds it near to a log-additive model, and the intervals without what is added
-where combinations are hidden; peers are scikit-learn's models (`gaussian` takes half a minute a corner). Prints a line
-per corner, and as the last line one JSON object: `mlogq` {model: geometric mean}, `worst` {model: largest
+the same decomposition without regularization towards a log-additive model, and with intervals without the addition for
+hidden combinations; peers are scikit-learn's models (`gaussian` takes half a minute a corner). Prints a line per
+corner, and as the last line one JSON object: `mlogq` {model: geometric mean}, `worst` {model: largest
 |log(predicted / measured)|}, `covered` {quipu, free}, `hidden` (share of the rows that were said to be), `ratio` (quipu
 to free).
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage of the 90 % intervals of tensor models: few and many rows, repeated configurations, many kinds of data.
+"""Measure the coverage of the 90 % intervals of tensor models: few and many rows, repeated configurations.
 
     make bench-tensor_intervals ARGS="--data DIR"
 

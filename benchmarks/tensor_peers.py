@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of machine learning that tensor models are compared with: prepared as a careful user does, one thread.
+"""Machine learning models for comparison with tensor models, carefully prepared, with one thread.
 
 All are fitted to logarithms of times. Positive parameters are given as logarithms; the MLP, the nearest neighbours, the
 Gaussian process and the ridge have inputs that are standardized, and categories as indicators.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that do not decide which loops they are of: two sums of loop nests that agree with all of them.
+"""Find counts that do not determine their loops: two sums of loop nests that agree with all counts.
 
 Of all sums of at most so many loop nests, with whole coefficients in the range that programs have, which give all
 measured counts exactly, these are the two that are smallest and largest at the target: solutions of integer linear

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that chance changes whose runs do not decide what they become: two functions that agree with all of them.
+"""Find random counts that do not determine their extrapolation: two functions that agree with all runs.
 
     python benchmarks/undecided_means.py 512 16:43,43,44,44,44 24:65,65,64,65,65 32:85,85,85,85,85 ...
 
-Such counts are a function of n and deviations, known from runs of the same size. The functions are what simple loops
-make: one of FUNCTIONS, or a sum of two, whose second coefficient is below zero only where a loop ends earlier
+Such counts are a function of n and deviations, known from runs of the same size. The functions are functions of simple
+loops: one of FUNCTIONS, or a sum of two, whose second coefficient is below zero only where a loop ends earlier
 (SUBTRACTED). A function agrees with the runs if they do not reject its form (F test of lack of fit at 5 %; Draper and
 Smith, Applied Regression Analysis, 1998, section 2.1), and if it is as likely as the likeliest, but for LESS_LIKELY.
 The functions that agree and are smallest and largest at the target are the extremes; where they are more than 2 %

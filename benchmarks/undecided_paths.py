@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which counts of a program its runs do not decide: numbers by themselves, and what is an exact function of these.
+"""Find counts of a program that its runs do not determine: numbers, and exact functions of these numbers.
 
 A number that is the same in all runs of a size is one that is rounded (undecided_counts.py), unless a polynomial of n
 reproduces it; one that differs is a mean (undecided_means.py). Whether it is undecided does not

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much longer a compilation takes to start with the wrappers than with the compiler that they call.
+"""Measure how much longer a compilation takes to start with the wrappers than with their compiler.
 
     make bench-wrapper_start
 
-The compiler behind a plain mpicc is made the one that the wrappers call (OMPI_CC, MPICH_CC): else another compiler
-would be compared. Runs wrapper and compiler in turn on `--version` and on an empty source file; the last line is one
-JSON object with medians in milliseconds: `added_ms` per wrapper (bound: 30) and the details.
+The plain mpicc uses the compiler of the wrappers (OMPI_CC, MPICH_CC), so that the same compiler is compared. Runs
+wrapper and compiler in turn on `--version` and on an empty source file; the last line is one JSON object with medians
+in milliseconds: `added_ms` per wrapper (bound: 30) and the details.
 """
 
 from __future__ import annotations

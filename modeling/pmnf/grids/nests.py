@@ -79,8 +79,8 @@ def by_nests(
 def _of_whole_lines(sizes: FloatArray, processes: FloatArray) -> NDArray[np.bool_]:
     """Return which points (C,) are at numbers of processes with enough sizes for a domain of MOST_DIMENSIONS.
 
-    All points are returned if most numbers of processes have fewer sizes. A missing run would remove the highest power
-    for all other numbers of processes. `checked` contains the counts at the other points.
+    If most numbers of processes have fewer sizes, the result contains all points. Otherwise one missing run would hide
+    the highest power of all counts. `checked` contains the counts at the other points.
     """
     distinct, at = np.unique(processes, return_inverse=True)
     number = np.array([np.unique(sizes[processes == p]).size for p in distinct])
