@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts as the kernel gives them: recorded groups, multiplexed ones too, and mapped pages as bytes.
+"""Evaluate counts in the formats of the kernel: recorded groups, multiplexed groups, and mapped pages.
 
-A small program reads the bytes with the functions of the runtime and prints what it finds.
+A small program passes recorded bytes to the functions of the runtime and prints the results.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ def functions(model: Model) -> int:
 def is_better(found: Model, former: Model | None, parameter: str, points: FloatArray, counts: FloatArray) -> bool:
     """Return whether a model by a grid explains more of the counts (C,) at points (C, m) than the former model.
 
-    Unless grids of several dimensions are necessary, it does not if the former model is exact and a constant beyond one
-    process, or reproduces the counts where nothing is executed.
+    It does not if the former model is exact and a constant for p > 1, or also reproduces the counts where nothing is
+    executed. If grids of several dimensions are necessary, this exception does not apply.
     """
     if former is not None and former.is_constant and reproduces(former):
         return False
@@ -107,7 +107,7 @@ def is_better(found: Model, former: Model | None, parameter: str, points: FloatA
 
 
 def is_unexplained(model: Model | None, parameter: str, idle: FloatArray) -> bool:
-    """Return whether a model misses the counts, or only reproduces them without numbers of ranks that execute nothing.
+    """Return whether a model misses the counts, or needs numbers of ranks that execute nothing to reproduce them.
 
     A part 1/p at several ranks is explained (one rank works for the others), unless it is negative at the points `idle`
     (Z, m), where nothing was executed.
