@@ -180,7 +180,7 @@ def test_no_python_files_import_each_other_in_a_circle() -> None:
 
 
 def test_no_native_files_include_each_other_in_a_circle() -> None:
-    """A file and the header of its name are one."""
+    """A source file and its header are one unit."""
     units: dict[str, dict[str, int]] = {}
     for file, included in native_includes().items():
         unit = re.sub(r"[.](h|c|cpp)$", "", file)
@@ -248,7 +248,7 @@ def test_modules_import_at_once_only_what_every_installation_has() -> None:
 
 
 def test_a_run_loads_no_models() -> None:
-    """Each launch would pay for them."""
+    """Loading the modeling packages would delay each launch."""
     command = "import quipu.agent.campaign.repetition, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True).stdout.split()
     slow = ("quipu.modeling.pmnf", "quipu.modeling.priors", "scipy", "pandas", "sklearn", "psutil")
@@ -256,7 +256,7 @@ def test_a_run_loads_no_models() -> None:
 
 
 def test_a_run_starts_no_threads_for_linear_algebra_and_leaves_the_environment_alone() -> None:
-    """A measured program would inherit the variable; the threads would cost each run more than numpy itself."""
+    """A measured program would inherit the variable; starting threads takes longer than loading numpy."""
     code = (
         "from quipu.agent.cli.quick_numpy import load_numpy; import os; load_numpy(); import numpy; "
         "print(os.environ.get('OPENBLAS_NUM_THREADS'), len(os.listdir('/proc/self/task')))"

@@ -57,7 +57,7 @@ def test_planted_rates_are_found() -> None:
 
 
 def test_shares_are_those_of_all_configurations() -> None:
-    """A call path that is executed at half of the sizes only has half of its share there."""
+    """A call path that is executed at half of the sizes has half of its share."""
     whole = _experiment()
     times, everywhere = whole.values["time"].copy(), fit_rates(whole, EVERYWHERE)
     there = N > 40
@@ -124,7 +124,7 @@ def test_messages_of_one_size_take_the_time_of_calls() -> None:
 
 
 def test_bytes_take_no_longer_than_a_slow_copy() -> None:
-    """Calls with 8 to 16 bytes that differ by half a microsecond by chance: a byte takes 10 ns at most."""
+    """Calls with 8 to 16 bytes differ by 0.5 us by chance; the rate is limited to 10 ns per byte."""
     whole = _experiment()
     visits, sent = np.full((5, N.size, 5), 0.0), np.zeros((5, N.size, 5))
     visits[2], sent[2] = 1000.0, np.linspace(8e3, 16e3, N.size)[:, None]
@@ -137,7 +137,7 @@ def test_bytes_take_no_longer_than_a_slow_copy() -> None:
 
 
 def test_what_takes_nothing_of_the_time_has_no_rate() -> None:
-    """What rounding leaves of 0 (here: a billionth of the time) is no rate."""
+    """A rounding error of a billionth of the time gives no rate."""
     whole = _experiment()
     visits, sent = np.zeros((5, N.size, 5)), np.zeros((5, N.size, 5))
     visits[2], sent[2] = 1000.0, 8000.0 * N[:, None] ** 2
@@ -268,7 +268,7 @@ def test_a_simulation_starts_the_main_program_of_fortran_itself() -> None:
 
 
 def test_time_without_effort_is_that_of_visits() -> None:
-    """A function that has nothing to do on one rank takes 5 us a visit: its few instructions have usual rates."""
+    """A function takes 5 us per visit and has few instructions; their rates stay as usual."""
     whole = _experiment()
     values, nothing = dict(whole.values), np.zeros((5, N.size, 5))
     values["visits"] = nothing + np.array([1.0, 1, 0, 100, 100])[:, None, None]

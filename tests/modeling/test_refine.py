@@ -62,7 +62,7 @@ def test_frequent_small_regions_give_way_to_what_explains_more() -> None:
 
 
 def test_what_is_too_costly_to_measure_is_time_of_its_callers() -> None:
-    """solve and step take no time of their own; get is entered too often, and so is step for the time of get in it."""
+    """`get` is called too often to be measured; `step`, its caller, too."""
     tree = tree_of(("main", -1), ("solve", 0), ("step", 1), ("get", 2), ("output", 0))
     costs = PathCosts(tree, {}, np.array([0.0, 0.0, 0.0, 0.9, 0.1]), np.array([1, 10, 1e5, 1e6, 1.0]))
     kept = {choice.region.name: choice.reason for choice in select_within(costs, HOOK, budget=0.01).kept}
@@ -74,7 +74,7 @@ def test_what_is_too_costly_to_measure_is_time_of_its_callers() -> None:
 
 
 def test_waiting_for_other_ranks_does_not_hide_work() -> None:
-    """On a machine with more ranks than processors, nearly all of the time is in MPI."""
+    """With more ranks than processors, nearly all of the time is in MPI."""
     time, visits = np.array([0.01, 0.09, 0.3, 0.4, 0.2, 0.0]), np.array([1, 10, 10, 10, 10, 100.0])
     alone = {choice.region.name for choice in select_within(PathCosts(TREE, {}, time, visits), HOOK).kept}
     time[5] = 1e4
@@ -258,7 +258,7 @@ def test_imbalance_is_between_none_and_one_rank_doing_all() -> None:
 
 
 def test_imbalance_is_looked_into_where_nobody_has_measured() -> None:
-    """kernel is uneven; it calls inner, which no run had a hook in, a getter without statements, and even."""
+    """`kernel` is imbalanced and calls `inner` (never measured), a getter and `even` (measured)."""
     graph = graph_of(
         {"main": "kernel even", "kernel": "inner get even", "inner": "deep"},
         {"main": 3000, "kernel": 10, "even": 10, "inner": 4, "get": 3, "deep": 900},
@@ -269,7 +269,7 @@ def test_imbalance_is_looked_into_where_nobody_has_measured() -> None:
 
 
 def test_metrics_of_imbalance_as_pira_defines_them() -> None:
-    """4 s and 6 s; five ranks with 2 s and one with 45 s."""
+    """Two ranks take 4 s and 6 s; in a second case five take 2 s and one 45 s."""
     two, six = np.array([[4.0, 6.0]]), np.array([[2.0] * 5 + [45.0]])
     for times, efficiency in ((two, 1.2), (six, 45 / 55 * 6)):
         (found,) = imbalances(times)

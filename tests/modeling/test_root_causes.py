@@ -91,7 +91,7 @@ def test_a_slow_rank_does_the_same_work() -> None:
 
 
 def test_waiting_that_no_rank_explains_is_said() -> None:
-    """In a pipeline the last rank waits for the first item: all work the same."""
+    """In a pipeline, later ranks wait for the first item although all ranks have equal work."""
     causes = found(run_of({WORK: [2.0, 2.0, 2.0]}, {RECV: [0.0, 1.0, 2.0]}))
     assert causes.unexplained == pytest.approx(causes.waiting)
     assert causes.ranked == []
@@ -121,7 +121,7 @@ def test_threads_that_wait_for_one() -> None:
 
 
 def test_threads_of_a_dynamic_schedule_wait_in_turn() -> None:
-    """Either thread had the long item as often; half of the barriers were accounted."""
+    """Both threads had the long item equally often; delays are known for half of the barriers."""
     threads = threads_of({SHORT: [10.0, 10.0], LONG: [20.0, 20.0], BARRIER: [10.0, 10.0]})
     long = (BARRIER, LONG, 0, 4.0, 0), (BARRIER, LONG, 0, 4.0, 1)
     told = delays(*long, (BARRIER, TEAM, 0, 1.5, 1), (BARRIER, -1, 0, 0.5, 0))
@@ -149,7 +149,7 @@ def delays(*rows: tuple[int, int, int, float] | tuple[int, int, int, float, int]
 
 
 def test_what_ranks_found_out_is_charged_although_the_totals_are_the_same() -> None:
-    """Rank 0 works longer before the broadcast, rank 1 before the reduction, both as long in all."""
+    """Rank 0 is late at the broadcast, rank 1 at the reduction; both have equal total work."""
     waits = {BCAST: [0.0, 2.0], ALLREDUCE: [2.0, 0.0]}
     told = delays((BCAST, WORK, 0, 2.0), (ALLREDUCE, WORK, 1, 1.5), (ALLREDUCE, -1, 1, 0.5))
     causes = found(run_of({WORK: [5.0, 5.0]}, waits, {WORK: [9, 9]}, delays=told))
@@ -173,7 +173,7 @@ def test_what_ranks_found_out_is_more_work_if_the_totals_say_so() -> None:
 
 
 def test_the_late_rank_came_to_the_operation_on_another_call_path() -> None:
-    """The tree has two calls of MPI_Bcast: that of the late root, and that of the ranks that wait."""
+    """The late root and the waiting ranks have different call paths of MPI_Bcast."""
     regions = (*REGIONS, Region("send_all", "send_all"))
     tree = CallTree(regions, np.append(np.arange(11), [11, BCAST]), np.append(TREE.parent, [MAIN, 11]))
     sending = len(tree) - 1

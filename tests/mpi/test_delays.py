@@ -49,7 +49,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("mode", ["sample", "all"])
 def test_the_late_rank_is_told_what_others_waited_for(native: Path, tmp_path: Path, library: Path, mode: str) -> None:
-    """The function takes both ranks as long in all: only during the run can it be seen which one is late where."""
+    """The function takes both ranks equally long in total; only measurements during the run show who is late."""
     found = measured(native, tmp_path, library, mode)
     for phase, operation, late in (("first", "MPI_Barrier", 1), ("second", "MPI_Bcast", 0)):
         own = {key[1:]: seconds for key, seconds in found.items() if key[0] == f"main->{phase}->{operation}" and key[1]}

@@ -66,7 +66,7 @@ def test_simulated_excess_is_exact(built: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wait", ["all", "sample"])
 def test_excess_between_probes_is_exact(built: Path, tmp_path: Path, wait: str) -> None:
-    """All calls of this program are probed, as it has few of them."""
+    """The program has so few calls that all are probed."""
     experiment = native(built, tmp_path, wait)
     assert "critical_blocks" not in experiment.metrics
     found = {name: value[0] for name, value in excess(tmp_path).items()}

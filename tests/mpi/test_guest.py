@@ -121,7 +121,7 @@ def test_a_library_whose_path_cannot_be_preloaded(
 
 
 def test_a_spawned_process_is_no_rank(instrumented: Program, library: Path, tmp_path: Path) -> None:
-    """With the wrappers or without them."""
+    """The library is loaded by LD_PRELOAD."""
     program = instrumented("spawns")
     # Open MPI 4 reaches a process of another job by TCP only.
     environment = {**SOCKETS, "QUIPU_DIR": str(tmp_path)}

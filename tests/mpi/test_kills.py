@@ -53,7 +53,7 @@ def test_an_aborted_run_misses_nothing(endless: Path, library: Path, tmp_path: P
 def test_a_time_limit_misses_nothing(
     endless: Path, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The limit passes when the ranks are at work, however long that takes on a busy machine."""
+    """The time limit ends while the ranks work, also on a busy machine."""
     wait = subprocess.Popen.wait
 
     def limited(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:

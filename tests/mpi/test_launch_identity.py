@@ -102,7 +102,7 @@ def test_a_launcher_behind_other_words(folder: Path, tmp_path: Path, words: tupl
 
 @pytest.mark.parametrize("mpi", ["", MPICH], ids=["Open MPI", "MPICH"])
 def test_a_launcher_that_a_script_calls(folder: Path, tmp_path: Path, mpi: str) -> None:
-    """The ranks are those of the job, and the shell is none."""
+    """The processes of the job are ranks; the shell is not."""
     script = tmp_path / "job.sh"
     script.write_text(f"#!/bin/bash\ncd {folder}\nmpirun{mpi} -n 2 ./job{mpi}\n")
     for number, command in enumerate((["bash", str(script)], ["sh", "-c", f"sh {script}; exit"])):
@@ -121,7 +121,7 @@ def test_jobs_of_one_script_are_added_up_and_told(folder: Path, tmp_path: Path) 
 
 
 def test_a_launcher_that_nobody_sees_makes_the_run_partial(folder: Path, tmp_path: Path) -> None:
-    """Its ranks are told apart, and what is missing is said."""
+    """The ranks are distinguished, and the run lists what is missing."""
     mpirun = shutil.which("mpirun")
     with pytest.raises(RunFailed, match=r"mpirun, which Quipu did not start, .*MPI was not counted") as failure:
         measured(folder, tmp_path, ["sh", "-c", f"{mpirun} -n 2 ./job"])
@@ -131,7 +131,7 @@ def test_a_launcher_that_nobody_sees_makes_the_run_partial(folder: Path, tmp_pat
 
 
 def test_a_launcher_of_another_mpi_in_a_script_makes_the_run_partial(folder: Path, tmp_path: Path) -> None:
-    """The program runs as without Quipu, each process alone; the run names the launch and the reason."""
+    """Each process runs alone, as without Quipu; the run contains the launch command and the reason."""
     command = ["sh", "-c", f"mpirun{MPICH} -n 2 ./job"]
     expected = rf"mpirun{MPICH}: its ranks are not measured as such: job was built for Open MPI, .* belongs to MPICH"
     with pytest.raises(RunFailed, match=expected) as failure:

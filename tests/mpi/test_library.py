@@ -59,7 +59,7 @@ def test_a_cache_that_cannot_be_written_is_replaced(
 def test_a_library_of_another_user_is_not_loaded(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], quick_clang: str
 ) -> None:
-    """Neither one in a folder that belongs to somebody else, nor one that others may change."""
+    """The folder belongs to another user, or other users can change the library."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     built = mpi_library(clang=quick_clang)

@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_told_before_the_start(
 def test_modules_of_the_other_mpi_end_the_process_with_a_message(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """An interpreter names no MPI; without the check its module passes the handles of one MPI to the other."""
+    """An interpreter names no MPI; its module, built for MPICH, would pass handles to Open MPI."""
     module = compile_program("callbacks", tmp_path, ["-shared", "-fPIC"], mpi=MPICH)
     code = f"import ctypes; ctypes.CDLL({str(module)!r}).main(0, None)"
     with pytest.raises(RunFailed, match="exit code 1;"):
@@ -115,7 +115,7 @@ def test_a_program_of_the_other_mpi_is_measured(tmp_path: Path, of_mpich: Path) 
 
 @pytest.mark.parametrize("mpi", ["", MPICH])
 def test_a_program_without_a_launcher_is_its_only_rank(tmp_path: Path, mpi: str) -> None:
-    """Its start and end are operations of MPI, and no time of `main`; a program without MPI has none."""
+    """MPI_Init and MPI_Finalize have times of their own; a program without MPI has no such operations."""
     (tmp_path / "one.c").write_text(
         "#include <mpi.h>\nint main(int c, char **v) { MPI_Init(&c, &v); return MPI_Finalize(); }\n"
     )

@@ -102,7 +102,7 @@ def test_functions_that_another_library_keeps_for_itself_are_named(
 
 @MPIS
 def test_plain_programs_call_both_too(libraries: Callable[[str], Path], tmp_path: Path, mpi: str) -> None:
-    """A program that was not built with the wrappers, and is not measured: nothing is lost for the other library."""
+    """The program is neither built with the wrappers nor measured; the other library still sees all calls."""
     site = site_library(tmp_path, mpi)
     program = str(compile_program("rounds", tmp_path, mpi=mpi))
     preload = f"{libraries(mpi)}:{site}"

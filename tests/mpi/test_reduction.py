@@ -114,7 +114,7 @@ def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_rank_that_empties_its_environment_takes_part(reduced_run: Callable[..., RawFolder]) -> None:
-    """The others would wait for it in MPI_Finalize, as it is there and measured."""
+    """Without it, the other ranks would wait for it in MPI_Finalize."""
     raw = reduced_run("empty", 3, 256)
     found = reduced(raw)
     assert found is not None

@@ -146,7 +146,7 @@ def test_time_is_that_of_the_simulation(build: Build, tmp_path: Path) -> None:
 
 
 def test_waiting_is_exact_in_simulated_time(build: Build, tmp_path: Path) -> None:
-    """Rank 2 of 3 comes late; nothing is probed, and what long messages take is no waiting."""
+    """Rank 2 of 3 is late; there are no probes, and the transfer time of long messages is not waiting time."""
     archive = simulated(build("simulated_waits", "quipu-smpicc"), 3, tmp_path)
     assert archive.metadata.complete
     late, found = 0.25, dict[tuple[str, int], float]()
@@ -208,7 +208,7 @@ def test_a_shell_is_no_program_for_a_simulation(tmp_path: Path, words: list[str]
 def test_signals_threads_and_openmp_work_as_without_the_simulation(
     build: Build, library: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """What other threads do is not counted there; it ends nothing, and the threads of the ranks are counted."""
+    """Only the threads of the ranks are counted; other threads and signals do not end the run."""
     options = replace(QUIET, mpi_preload=library)
     command = ["mpirun", "--oversubscribe", "-n", "2", str(build("behind", "quipu-mpicc", "-fopenmp"))]
     real = run(command, {"p": 2}, None, tmp_path / "real", options)
@@ -224,7 +224,7 @@ def test_signals_threads_and_openmp_work_as_without_the_simulation(
 
 
 def test_ranks_that_call_mpi_in_parallel_regions(build: Build, library: Path, tmp_path: Path) -> None:
-    """Another rank goes on there, in the same thread: the OpenMP library must not keep teams for a tool."""
+    """Ranks of a simulation switch inside of a region: the OpenMP library must not keep teams for a tool."""
     options = replace(QUIET, mpi_preload=library)
     command = ["mpirun", "--oversubscribe", "-n", "4", str(build("teams", "quipu-mpicc", "-fopenmp"))]
     real = run(command, {"p": 4}, None, tmp_path / "real", options)

@@ -136,7 +136,7 @@ def test_each_call_path_takes_its_effort(program: Path, tmp_path: Path, filtered
 
 
 def test_calls_of_mpi_take_at_least_what_the_library_needs(program: Path, tmp_path: Path) -> None:
-    """Of an operation, of one of its call paths, and per byte; what is waited longer is not longer for that."""
+    """Rates are given for an operation, for one of its call paths, and per byte; waiting is not prolonged."""
     barrier, own, byte = 20e-6, 50e-6, 10e-9
     phases = ("main", "phases", "MPI_Barrier")
     bare = simulated(program, tmp_path, replace(QUIET, rates=rates_file(tmp_path)))
@@ -214,7 +214,7 @@ def test_call_paths_without_rates_are_named(program: Path, tmp_path: Path) -> No
 
 
 def test_rates_of_processes_fit_simulated_ranks_of_fortran(tmp_path: Path) -> None:
-    """A process begins in a C main above the main program, a simulated rank in the main program."""
+    """In a process, the C main is above the main program; a simulated rank begins with the main program."""
     program, source = tmp_path / "ring", SOURCE.with_name("simulated.f90")
     subprocess.run([native_file("quipu-smpif90"), "-O0", source, "-o", program], cwd=tmp_path, check=True)
     start, own = ("main", "_QQmain"), 100e-6
@@ -266,7 +266,7 @@ def test_rates_that_make_no_sense_are_refused(tmp_path: Path) -> None:
 def test_metrics_that_nobody_counts_end_the_run(
     program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As those of a later version, whose rates this one does not read."""
+    """The file has rates of a metric that this version does not know."""
     options = replace(QUIET, rates=rates_file(tmp_path, metrics=("watts",)))
     with pytest.raises(FormatError, match=r"metrics must be different ones of blocks, .*, not 'watts'"):
         simulated(program, tmp_path, options)

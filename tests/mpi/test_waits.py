@@ -100,7 +100,7 @@ def test_a_transfer_that_was_interrupted_teaches_nothing(tmp_path: Path) -> None
 def test_operations_that_are_left_by_longjmp(
     program: Callable[[str], Path], library: Path, tmp_path: Path, mode: str
 ) -> None:
-    """The probe of a call that an error handler left stands for the next one, and so do the call paths."""
+    """An error handler leaves a call by longjmp: the next call uses its probe, and call paths stay correct."""
     run = waits(program("left_by_longjmp"), tmp_path, library, mode)
     for profile in run.profiles.values():
         names = {
@@ -116,5 +116,5 @@ def test_operations_that_are_left_by_longjmp(
 def test_operations_that_are_refused_on_some_ranks(
     program: Callable[[str], Path], library: Path, tmp_path: Path, mode: str
 ) -> None:
-    """A probe meets the others once, however often a rank calls until its arguments are right."""
+    """A rank repeats a call until its arguments are valid; the probe communicates only once."""
     assert len(waits(program("refused_collectives"), tmp_path, library, mode).profiles) == 2

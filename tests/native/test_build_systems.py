@@ -45,7 +45,7 @@ def test_precompiled_headers(tmp_path: Path, compiler: Path, options: list[str])
 
 
 def test_modules(tmp_path: Path, workshop: Workshop) -> None:
-    """What is in a module counts, compiled in one step, in two, or as the interface of a header."""
+    """Functions of modules and header units are counted, for modules compiled in one step and in two."""
     (tmp_path / "part.cppm").write_text(f"export module part;\nexport {WORK}")
     (tmp_path / "plain.hpp").write_text(f"inline {WORK}".replace("work", "other"))
     (tmp_path / "main.cpp").write_text('import part;\nimport "plain.hpp";\nint main() { return work(4) - other(4); }\n')
@@ -73,7 +73,7 @@ target_link_libraries(t part)
 
 
 def test_interprocedural_optimization_of_cmake(tmp_path: Path, workshop: Workshop) -> None:
-    """Archives of bitcode need llvm-ar of the compiler's LLVM, which CMake looks for by the name of the compiler."""
+    """CMake finds llvm-ar by the compiler's name; archives of bitcode need that of the same LLVM version."""
     (tmp_path / "CMakeLists.txt").write_text(IPO)
     (tmp_path / "part.cpp").write_text(WORK)
     (tmp_path / "main.cpp").write_text("int work(int);\nint main() { return work(4) - 3; }\n")
@@ -93,7 +93,7 @@ def test_tools_are_those_of_the_compiler(workshop: Workshop, llvm: str, tool: st
 
 @pytest.mark.parametrize("without", ["-nodefaultlibs", "-nostdlib"])
 def test_libraries_of_the_system_by_name(tmp_path: Path, without: str) -> None:
-    """As libtool links C++ libraries: the runtime is none of those that are left out."""
+    """Libtool links C++ libraries with such options; the Quipu runtime must still be linked."""
     (tmp_path / "work.c").write_text(WORK)
     build(tmp_path, CC, "-fPIC", "-shared", without, "work.c", "-lc", "-Wl,-z,defs", "-o", "libwork.so")
     assert "libquipu" in build(tmp_path, "readelf", "-d", "libwork.so")

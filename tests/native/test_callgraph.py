@@ -125,7 +125,7 @@ end program
 
 
 def test_the_command_marks_calls_that_a_run_has_seen(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
-    """main may call compute and choose through its pointer, and calls one of them; what MetaCG and dot get of it."""
+    """`main` may call `compute` or `choose` through a pointer and calls one. The exports to MetaCG and dot mark it."""
     program, folder = workshop.folder / "program", workshop.folder
     command: list[str | Path] = [native_file("quipu-c++"), "-O0", *objects(workshop, "-O0"), "-pthread", "-o", program]
     subprocess.run(command, check=True, env=workshop.environment)

@@ -120,7 +120,7 @@ def test_counts_are_those_of_one_call_per_block(workshop: Workshop, llvm: str, l
 
 
 def test_who_counts_for_a_function_needs_no_hook(workshop: Workshop) -> None:
-    """The call path stays, and its time is that of the caller."""
+    """The call path remains without a hook, and its time is in that of the caller."""
     source = workshop.folder / "calls.c"
     source.write_text(
         """

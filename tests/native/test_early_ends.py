@@ -89,12 +89,12 @@ def test_nothing_is_missing(workshop, tmp_path: Path, command: tuple[str, ...], 
 
 @pytest.mark.parametrize("script", ["./ends write | head -n 1 >/dev/null", "./ends; timeout 0.2 ./ends forever; true"])
 def test_what_others_end_is_complete(workshop, tmp_path: Path, script: str) -> None:
-    """A reader that closes its pipe, and a limit of time."""
+    """A run is complete when a closed pipe or a time limit ends the program."""
     assert launched(workshop, tmp_path, "bash", "-c", script).metadata.complete
 
 
 def test_no_process_has_more_time_than_the_run(workshop, tmp_path: Path) -> None:
-    """It goes on in the background after the command ended."""
+    """A process continues in the background after the command has ended."""
     archive = launched(workshop, tmp_path, "bash", "-c", "./ends; timeout 2 ./ends forever & sleep 0.1; exit 0")
     assert archive.metadata.seconds is not None
     assert archive.tree.program_total(archive.statistics["time"].sum) <= 1.01 * archive.metadata.seconds
@@ -110,7 +110,7 @@ def test_a_run_that_failed_names_the_process(workshop, tmp_path: Path) -> None:
 
 
 def test_a_process_that_cannot_write_its_profile_makes_the_run_partial(workshop, tmp_path: Path) -> None:
-    """The first process is measured, the second may write no file."""
+    """The second process cannot write files; the first is measured."""
     with pytest.raises(RunFailed, match=r"is empty: its process is not measured") as failure:
         launched(workshop, tmp_path, "bash", "-c", "./ends; ulimit -f 1; ./ends")
     assert failure.value.archive is not None

@@ -11,7 +11,7 @@ from .conftest import MANY, profiles_of, raw_folder, tree_of, visits_of
 
 @pytest.mark.parametrize(("way", "found"), [((), 0), (("walk",), 2 * MANY)], ids=["idle", "walk"])
 def test_a_child_of_a_program_whose_threads_go_on(workshop, way: tuple[str, ...], found: int) -> None:
-    """What a thread of the parent finds after the fork is not in the child's copy of the profile."""
+    """Call paths that another thread of the parent enters after the fork are not in the child's profile."""
     program = workshop.build("fork_beside_thread.c", "-O1", "--quipu-all")
     done, profiles = profiles_of(raw_folder(workshop), program, *way)
     assert (done.returncode, done.stderr) == (0, "")
@@ -45,7 +45,7 @@ int main(void) {
 
 @pytest.mark.parametrize("options", [(), ("-static",)], ids=["shared", "static"])
 def test_a_thread_that_a_child_starts_before_all_else(workshop, options: tuple[str, ...]) -> None:
-    """The thread that forked goes on where it was, and the new one is under it."""
+    """In the child, the new thread is below the call path that forked."""
     source = workshop.folder / "thread_of_child.c"
     source.write_text(THREAD_OF_CHILD)
     program = workshop.build(source, "-O1", "--quipu-all", *options)
@@ -58,7 +58,7 @@ def test_a_thread_that_a_child_starts_before_all_else(workshop, options: tuple[s
 
 
 def test_a_child_that_no_handler_hears_of(workshop) -> None:
-    """What it counts is not in the profile of its parent."""
+    """The effort of a child of `_Fork` is not in the profile of its parent."""
     program = workshop.build("fork_without_handlers.c", "-O1", "--quipu-all")
     done, profiles = profiles_of(raw_folder(workshop), program, "_Fork")
     assert (done.returncode, done.stderr) == (0, "")
@@ -102,7 +102,7 @@ int main(void) {
 
 @pytest.mark.parametrize("options", [(), ("-static",)], ids=["shared", "static"])
 def test_a_program_that_empties_its_environment(workshop, options: tuple[str, ...]) -> None:
-    """What the runtime was told at the start holds for the profile at first use, and for those of children."""
+    """The profile and those of child processes use the settings that the runtime read at the start."""
     source = workshop.folder / "empties_its_environment.c"
     source.write_text(EMPTIES_ITS_ENVIRONMENT)
     program = workshop.build(source, "-O1", "--quipu-all", *options)

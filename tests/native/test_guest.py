@@ -44,7 +44,7 @@ def without_sanitizers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("way", ["open", "close"])
 def test_files_of_a_program_that_closes_all_descriptors(workshop, way: str) -> None:
-    """The program's files get the numbers that ours had; the profile grows all the same, or says that it cannot."""
+    """The program reuses the descriptors of the runtime. The profile still grows, or it contains an error."""
     program = workshop.build("descriptors.c", "-O1", "--quipu-all")
     mine = workshop.folder / "mine"
     done, (profile,) = profiles_of(raw_folder(workshop), program, mine, way, limit=few_descriptors)
@@ -77,7 +77,7 @@ def test_handlers_that_return_or_not_to_what_they_interrupted(workshop, way: str
 
 
 def test_the_file_size_limit_is_no_signal(workshop) -> None:
-    """As a shell with `ulimit -f` starts programs: nobody ignores SIGXFSZ for them."""
+    """The limit is set as by `ulimit -f` in a shell, without ignoring SIGXFSZ."""
     program = workshop.build("folded.cpp", "-O1", "--quipu-all")
     raw = raw_folder(workshop)
     _, (whole,) = profiles_of(raw, program)
@@ -94,7 +94,7 @@ def test_the_file_size_limit_is_no_signal(workshop) -> None:
 
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_call_paths_beyond_the_limit_count_with_their_callers(workshop, level: str) -> None:
-    """The effort of every function that has call paths below the limit is the same or larger, the sum is the same."""
+    """The sum of the effort stays; functions with omitted callees have the same inclusive effort or more."""
     program = workshop.build("folded.cpp", level)
     _, (whole,) = profiles_of(raw_folder(workshop), program, "24")
     done, (limited,) = profiles_of(raw_folder(workshop), program, "24", QUIPU_PROFILE_LIMIT="1")
@@ -126,7 +126,7 @@ def test_a_limit_that_is_no_number_is_refused(workshop) -> None:
 
 
 def test_a_clock_that_there_is_not_is_refused(workshop) -> None:
-    """Times would be kept that nobody asked for."""
+    """An unknown value of QUIPU_CLOCK must not fall back to a clock."""
     program = workshop.build("folded.cpp", "-O2")
     done, profiles = profiles_of(raw_folder(workshop), program, QUIPU_CLOCK="off")
     assert (done.returncode, profiles) == (1, [])
@@ -181,7 +181,7 @@ def test_a_program_with_more_rights_than_its_caller_is_not_measured(workshop) ->
 
 
 def test_threads_need_little_address_space(workshop, without_sanitizers: None) -> None:
-    """pthreads.c with as many threads as their stacks of 8 MiB allow, and 12 MiB for each besides."""
+    """pthreads.c runs with 4 threads in an address space of 400 MiB."""
     program = workshop.build("pthreads.c", "-O2")
     plain = workshop.run(program, "4")
     limit = 400 << 20
@@ -196,7 +196,7 @@ def test_threads_need_little_address_space(workshop, without_sanitizers: None) -
 
 
 def test_many_callees_of_one_caller(workshop) -> None:
-    """A walk through a list of 32,000 callees at each call would take minutes."""
+    """One caller has 32,000 callees; a linear search at each call would take minutes."""
     rounds, callees = 30, 32_000
     done, (profile,) = profiles_of(raw_folder(workshop), built_by_hand(workshop), "callees", str(callees), str(rounds))
     assert done.returncode == 0
@@ -308,7 +308,7 @@ def test_an_allocator_that_is_measured_itself(workshop, tmp_path: Path, without_
 
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_a_signal_at_each_instruction_of_a_visit(workshop, level: str) -> None:
-    """Also where enter and exit are code that the pass put into the function."""
+    """The hooks are calls of the runtime or code that the pass inserted."""
     windows = 1200 if "QUIPU_HOME" in os.environ else 400  # more instructions if a sanitizer is in the runtime
     program = workshop.build("stepped.c", level, "--quipu-all")
     done, profiles = profiles_of(raw_folder(workshop), program, "each", str(windows), "1")
@@ -330,7 +330,7 @@ def test_a_signal_at_each_instruction_of_a_visit(workshop, level: str) -> None:
     ("level", "way"), [("-O0", "return"), ("-O2", "return"), ("-O2", "jump"), ("-O2", "fork"), ("-O2", "exit")]
 )
 def test_a_signal_at_any_instruction(workshop, level: str, way: str) -> None:
-    """Nothing that handlers do goes to a call path of others, nor the other way round."""
+    """The effort of signal handlers and that of the interrupted code stay in separate call paths."""
     windows = 20
     program = workshop.build("stepped.c", level, "--quipu-all")
     done, profiles = profiles_of(raw_folder(workshop), program, way, str(windows), "1")

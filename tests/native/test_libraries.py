@@ -78,7 +78,7 @@ def test_a_filter_and_an_option_show_what_is_inside(workshop) -> None:
 
 
 def test_a_variable_of_each_thread_in_another_file_is_no_work(workshop) -> None:
-    """Calls of what finds and initializes it are no calls of the program's functions."""
+    """Calls that find and initialize a `thread_local` variable are not counted as functions."""
     source, other = workshop.folder / "uses.cpp", workshop.folder / "defines.cpp"
     other.write_text("int begin() { return 3; }\nthread_local int tracked = begin();\n")
     source.write_text(

@@ -87,7 +87,7 @@ def test_modes_of_linking(workshop: Workshop, reference, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["-flto", "-flto=thin"])
 def test_compiling_and_linking_in_one_step(workshop: Workshop, reference, mode: str) -> None:
-    """The pass works on each file, and not once more on what the linker makes of all."""
+    """The pass instruments each file once, and does not instrument the linked module again."""
     shared = compile_parts(workshop, [source for source in LINKED if source.suffix == ".c"], "-O2", mode)
     sources = [source for source in LINKED if source.suffix == ".cpp"]
     options = ("-O2", mode, "-fuse-ld=lld")
@@ -106,7 +106,7 @@ def bitcode_of(workshop: Workshop, source: Path, *options: str, plainly: bool = 
 @pytest.mark.parametrize("plainly", [False, True], ids=["wrapper", "compiler"])
 @pytest.mark.parametrize("form", ["-c", "-S"])
 def test_intermediate_code_is_counted_once(workshop: Workshop, reference, form: str, plainly: bool) -> None:
-    """The wrapper counts what the compiler alone wrote, and not once more what it wrote itself."""
+    """The wrapper instruments bitcode of the plain compiler, but not bitcode that a wrapper wrote."""
     parts = [bitcode_of(workshop, source, form, plainly=plainly) for source in LINKED]
     program = wrapper(workshop, "quipu-c++", "-O2", *parts, to=workshop.folder / "program")
     assert measure(workshop, program) == reference
@@ -114,7 +114,7 @@ def test_intermediate_code_is_counted_once(workshop: Workshop, reference, form: 
 
 
 def test_modules_linked_of_counted_and_other_code(workshop: Workshop, reference) -> None:
-    """Neither is what was counted counted in what it could be inlined into, nor is other code inlined into it."""
+    """Inlining between instrumented and plain code counts nothing twice and loses nothing."""
     for plain in LINKED:
         parts = [bitcode_of(workshop, source, "-c", plainly=source == plain) for source in LINKED]
         whole = workshop.folder / "whole.bc"
@@ -125,7 +125,7 @@ def test_modules_linked_of_counted_and_other_code(workshop: Workshop, reference)
 
 
 def test_backends_of_lto_that_run_by_themselves(workshop: Workshop, reference) -> None:
-    """As distributed builds do it: the linker says what goes where, and the wrapper compiles each file."""
+    """Distributed ThinLTO: the linker writes the index and the wrapper compiles each file."""
     parts = compile_parts(workshop, LINKED, "-O2", "-flto=thin")
     wrapper(workshop, "quipu-c++", *THIN_INDEX, *parts, to=workshop.folder / "unused")
     compiled = []
@@ -148,7 +148,7 @@ def test_exceptions_across_shared_libraries(workshop: Workshop, reference, lto: 
 
 
 def test_libraries_loaded_one_after_the_other(workshop: Workshop) -> None:
-    """Regions of one name in different libraries have weights of their own, also at the same address."""
+    """Regions of the same name in different libraries have separate weights, also at the same address."""
     results = []
     for counting in ((), ("--quipu-naive",)):
         libraries = []
@@ -166,7 +166,7 @@ def test_libraries_loaded_one_after_the_other(workshop: Workshop) -> None:
 
 
 def test_a_plugin_of_a_program_that_is_not_measured(workshop: Workshop) -> None:
-    """The runtime comes with the library; the program was built by another compiler."""
+    """An instrumented library loads the runtime into a program of another compiler."""
     library = workshop.folder / "first.so"
     wrapper(workshop, "quipu-cc", "-O2", "-fPIC", "-shared", PLUGINS / "first.c", to=library)
     host = workshop.folder / "host"

@@ -44,7 +44,7 @@ def sources(tmp_path: Path) -> Path:
     ],
 )
 def test_response_files_say_what_is_done(sources: Path, options: str) -> None:
-    """The wrapper reads them as the compiler does, and adds nothing for a linker that does not run."""
+    """The wrapper reads response files as the compiler does. It adds link options only when it links."""
     (sources / "outer.rsp").write_text(f"-Wall -Werror {options} add.c")
     (sources / "inner.rsp").write_text("\ufeff-O2\t-c", encoding="utf-8")
     build(sources, CC, "@outer.rsp")

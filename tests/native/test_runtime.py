@@ -50,7 +50,7 @@ def test_blocks_of_frames_that_never_return(workshop) -> None:
 @pytest.mark.parametrize("level", OPTIMIZATION)
 @pytest.mark.parametrize("n", [0, 1, 2, 17, 1000])
 def test_closed_forms_count_as_increments_do(workshop, level: str, n: int) -> None:
-    """Loops counted in closed form give what their flow graphs say, zero trips included."""
+    """Loops counted in closed form have the counts of their flow graphs, also with zero trips."""
     tree = workshop.run(workshop.build("loops.c", level), str(n)).tree
     blocks = {path[-1]: values["blocks"] for path, values in tree.items() if path}
     if level == "-O0":  # clang's own flow graph: entry, condition, body and increment per trip, end
@@ -105,7 +105,7 @@ def test_clocks(workshop, clock: str) -> None:
 
 
 def test_before_main_is_what_the_program_does_there(workshop) -> None:
-    """And not what the runtime does when the first region is entered."""
+    """The work of the runtime at the first region is not counted before `main`."""
     program = workshop.build("before_main.cpp", "-O1", str(clock_library(workshop)))
     tree = workshop.run(program, QUIPU_CLOCK="monotonic").tree
     assert tree[()]["blocks"] > 0
@@ -153,7 +153,7 @@ def test_bad_run_filter_ends_the_program(workshop, tmp_path: Path) -> None:
 
 
 def test_a_forked_process_has_a_profile_of_its_own(workshop, tmp_path: Path) -> None:
-    """The child goes on in the call path that forked; neither has what the other did."""
+    """The child continues in the call path that forked. Each profile has the effort of its own process only."""
     source = tmp_path / "forks.c"
     source.write_text(
         """
@@ -204,7 +204,7 @@ def test_a_forked_process_has_a_profile_of_its_own(workshop, tmp_path: Path) -> 
 
 
 def test_full_disk_is_reported_and_survived(workshop, tmp_path: Path) -> None:
-    """With no space left for another chunk, the program ends well and says once what is missing."""
+    """The disk has no space for another chunk. The program ends normally and reports the problem once."""
     functions = "\n".join(f"KEEP void f{i}(int d) {{ if (d) f{(i * 7 + 1) % 60}(d - 1); }}" for i in range(60))
     declarations = "\n".join(f"void f{i}(int d);" for i in range(60))
     calls = "\n".join(f"f{i}(40);" for i in range(60))

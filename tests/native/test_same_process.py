@@ -80,7 +80,7 @@ int main(void) {
 @pytest.mark.parametrize("samples", ["0", "500"])
 @pytest.mark.parametrize("measured", [True, False])
 def test_signal_is_that_of_the_c_library(workshop: Workshop, samples: str, measured: bool) -> None:
-    """Without Quipu the program prints the same: after siginterrupt, handlers end system calls."""
+    """The program prints the same with and without Quipu: after `siginterrupt`, handlers interrupt system calls."""
     program = built(workshop, SIGNALS)
     settings: dict[str, Any] = {"QUIPU_SAMPLE": samples} if measured else {"QUIPU_DIR": ""}
     runs = workshop.run_all(program, **settings)
@@ -129,7 +129,7 @@ def test_a_filter_of_system_calls_by_syscall(
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the program has an instruction of x86-64")
 def test_a_filter_that_an_instruction_of_the_program_loads(workshop: Workshop, without_sanitizers: None) -> None:
-    """Nobody sees it: the filter may end the program, and what was counted until then is there."""
+    """The runtime cannot see the call; effort counted before the filter ends the program is kept."""
     instruction = """static long call(long number, long a, const void *b, const void *c) {
     long result;
     __asm__ volatile("mov $0, %%r10\\nmov $0, %%r8\\nsyscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c)
@@ -256,7 +256,7 @@ def with_files(workshop: Workshop, soft: int, hard: int) -> Measured:
 
 
 def test_descriptors_are_left_to_the_program(workshop: Workshop) -> None:
-    """Of 48 it wants 34 and the three that it was given; two events in each of 31 threads do not fit beside them."""
+    """The program needs 37 of 48 descriptors; two events for each of 31 threads need more than remain."""
     run = with_files(workshop, 48, 48)
     assert run.stdout == "opened 34\n"
     assert visits_of(run.profile, "work") == 30
@@ -265,7 +265,7 @@ def test_descriptors_are_left_to_the_program(workshop: Workshop) -> None:
 
 
 def test_descriptors_above_the_limit_of_the_program(workshop: Workshop) -> None:
-    """Where the limit could be raised, all events are open, beyond what the program may use."""
+    """With a higher hard limit, all events are open at descriptors above the soft limit."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     run = with_files(workshop, 48, min(most, 4096))
     assert run.stdout == "opened 34\n"

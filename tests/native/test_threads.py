@@ -73,7 +73,7 @@ int main(void) {
 
 
 def test_nested_teams_that_end_at_once_keep_their_call_paths(workshop: Workshop) -> None:
-    """LLVM's library hands a nested team to the next region before it says that the region has ended."""
+    """LLVM's library gives a nested team the next region before it reports the end of the former."""
     source = workshop.folder / "nested.c"
     source.write_text(NESTED)
     run = workshop.run(workshop.build(source, "-O2", "-fopenmp"))
@@ -110,7 +110,7 @@ def test_waiting_is_time_of_its_own(openmp) -> None:
 
 
 def test_a_team_without_work_takes_no_time(workshop: Workshop) -> None:
-    """What runs before main keeps the root: it has the time of that, and not that of threads that wait for a team."""
+    """The root has the time before main, but not the time of threads that wait for a team."""
     clock = clock_library(workshop)
     program = workshop.build("idle_team.cpp", "-O2", "-fopenmp", str(clock))
     run = workshop.run(program, QUIPU_CLOCK="monotonic")
@@ -180,7 +180,7 @@ int main(void) {
 
 @pytest.mark.parametrize("link", [(), ("-static",)], ids=["shared", "static"])
 def test_threads_that_cannot_be_created(workshop: Workshop, link: tuple[str, ...]) -> None:
-    """The program is given the error, and the next thread its own origin."""
+    """The program receives the error, and the next thread begins below the call path that created it."""
     source = workshop.folder / "refused.c"
     source.write_text(REFUSED)
     run = workshop.run(workshop.build(source, "-O2", *link))
@@ -246,7 +246,7 @@ def test_filters_of_a_function_hold_for_its_constructs(workshop: Workshop, when:
 
 
 def test_threads_find_out_who_is_late_at_barriers(workshop: Workshop) -> None:
-    """The totals of both threads are nearly the same: only between barriers can it be seen which one is late."""
+    """Both threads have nearly equal total times; the late one differs from barrier to barrier."""
     profile = workshop.run(workshop.build("late_thread_work.c", "-O1", "-fopenmp"), OMP_NUM_THREADS="2").profile
     found: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for record in profile.delays:

@@ -163,7 +163,7 @@ def test_an_installation_without_any_pass_says_so(sources: Path, cc: Path) -> No
 
 @pytest.mark.parametrize("llvm", INSTALLED_LLVMS)
 def test_the_plugin_that_fits_the_compiler(sources: Path, cc: Path, llvm: str) -> None:
-    """By the name of the compiler, by the file that a link leads to, and by what it says of itself."""
+    """The version is found from the compiler's name, the target of a link, or what the compiler prints."""
     (sources / "linked").symlink_to(str(shutil.which(f"clang-{llvm}")))
     (sources / "script").write_text(f'#!/bin/sh\nexec clang-{llvm} "$@"\n')
     (sources / "script").chmod(0o755)
@@ -315,7 +315,7 @@ end subroutine
 
 @pytest.mark.parametrize("option", ["-fopenmp", "-fopenmp=libomp"])
 def test_openmp_in_an_included_file(tmp_path: Path, option: str) -> None:
-    """Flang looks for modules in its own folder, but not for omp_lib.h."""
+    """Flang searches its own folder for modules, but not for omp_lib.h."""
     source = tmp_path / "locked.f90"
     source.write_text(INCLUDES_OPENMP)
     build(native_file("quipu-fc"), option, "-c", source, "-o", tmp_path / "locked.o")
@@ -325,7 +325,7 @@ def test_openmp_in_an_included_file(tmp_path: Path, option: str) -> None:
 
 
 def test_options_of_gfortran_are_left_out_or_translated(tmp_path: Path) -> None:
-    """Only those that decide nothing about what the program computes."""
+    """Only options that do not change the results of the program are left out."""
     source, program = tmp_path / "line.f90", tmp_path / "line"
     source.write_text("print *, " + "1 + " * 100 + "1\nend\n")
     options = ["-ffree-line-length-none", "-fallow-argument-mismatch", "-fbacktrace", "-fcheck=all", "-fno-range-check"]
@@ -345,7 +345,7 @@ def test_options_of_gfortran_are_left_out_or_translated(tmp_path: Path) -> None:
 
 
 def test_module_mpi_of_another_compiler(tmp_path: Path) -> None:
-    """Modules of gfortran cannot be read by flang: the first of several compilations makes one, and the others wait."""
+    """Flang cannot read gfortran's modules. One of several parallel compilations builds the module, the others wait."""
     source, own = tmp_path / "solve.f90", tmp_path / "own"
     own.mkdir()
     compiler = tmp_path / "flang"
@@ -377,7 +377,7 @@ def test_module_mpi_of_another_compiler(tmp_path: Path) -> None:
 
 
 def test_modules_that_cannot_be_made_are_said_where_they_are_used(tmp_path: Path) -> None:
-    """An mpif.h with too little for mpi_f08: programs that do not use it see nothing, others a line each time."""
+    """The mpif.h is too small for mpi_f08: only programs that use the module get a message."""
     mpi = tmp_path / "mpi"
     mpi.mkdir()
     (mpi / "mpi.mod").write_bytes(gzip.compress(b"GFORTRAN module"))
@@ -400,7 +400,7 @@ def test_modules_that_cannot_be_made_are_said_where_they_are_used(tmp_path: Path
 
 
 def test_modules_that_another_compiler_is_making_are_not_linked(tmp_path: Path, cc: Path, sources: Path) -> None:
-    """Their folder gets another name as soon as they are complete, maybe before the linker of this program begins."""
+    """An unfinished folder is renamed when it is complete, maybe before this program is linked."""
     fortran = tmp_path / "cache/quipu/fortran"
     for folder in ("mpi-0123456789abcdef", "mpi-fedcba9876543210.vRMx5D"):
         (fortran / folder).mkdir(parents=True)
@@ -428,7 +428,7 @@ def test_function_versions_with_a_resolver(tmp_path: Path, cc: Path, workshop) -
 
 
 def test_debug_information_is_what_was_asked_for(cc: Path, tmp_path: Path) -> None:
-    """Regions know their lines in any case; the program has no sections about them unless -g is given."""
+    """Regions always have line numbers; the program has debug sections only with -g."""
     (tmp_path / "main.c").write_text(
         "int work(int n) { return n > 3 ? n : 7; }\nint main(void) { return work(5) - 5; }\n"
     )

@@ -80,7 +80,7 @@ def test_an_experiment_comes_back_whole(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_linker_names_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a filter of them fits the program; a name that means two regions has none."""
+    """Filters need linker names; a display name of two regions has none."""
     written = planted(["solve::run(int)", "f()", "g()", "f()"])
     below = replace(written.tree, parent=np.array([-1, 0, 0, 1, 1]))  # f1 below main, f3 below f0: both f()
     read = read_experiment(exported(replace(written, tree=below), tmp_path / "runs", monkeypatch))
@@ -133,7 +133,7 @@ def test_hatchet_sees_ranks_apart_and_so_do_we(tmp_path: Path) -> None:
 
 
 def test_no_text_steers_a_terminal() -> None:
-    """Names of metrics, units, and what is said of the run come from files of strangers."""
+    """Names of metrics, units and titles come from unknown files."""
     steering = "m\x1b[31m\x07\u202e"
     tree = CallTree((Region("main", "main"),), np.array([0]), np.array([-1]))
     metric = Metric(steering, steering)

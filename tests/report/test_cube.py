@@ -65,7 +65,7 @@ def test_profiles_read_as_in_extrap(tmp_path: Path) -> None:
 
 
 def test_the_program_is_one_region_whatever_its_arguments_are(tmp_path: Path) -> None:
-    """Score-P's region of the program has the name of the executable, and the command line as linker name."""
+    """In Score-P's profile, this region has the executable's name and the command line as linker name."""
     for n in (10, 20):
         place = tmp_path / "heat" / f"heat.n{n}.r1" / "profile.cubex"
         write_cube(

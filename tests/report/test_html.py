@@ -145,7 +145,7 @@ def test_alive_in_a_browser(tmp_path: Path) -> None:
 
 
 def test_the_start_of_mpi_and_oversubscribed_points_in_a_browser(tmp_path: Path) -> None:
-    """MPI_Init in place of the reduction: it has a line of its own, below the program and below the ranking."""
+    """MPI_Init has a separate line below the program and below the ranking."""
     experiment, models = planted()
     regions = tuple(
         Region("MPI_Init", "MPI_Init", region.kind) if region.name == "MPI_Allreduce" else region
@@ -224,7 +224,7 @@ def test_long_sums_are_behind_a_button_in_a_browser(tmp_path: Path) -> None:
 
 
 def test_quantiles_of_mixtures_in_the_page_are_those_of_the_models(tmp_path: Path) -> None:
-    """Three hundred call paths with two to four hypotheses: point masses, narrow and wide errors, far apart or not."""
+    """300 call paths have two to four hypotheses, with exact, narrow or wide errors."""
     random = np.random.default_rng(5)
     paths, parameters = 300, ("p",)
     tree = CallTree((Region("main", "main"),), np.zeros(paths, dtype=int), np.arange(paths) - 1)

@@ -94,6 +94,6 @@ def test_options_of_gcc_leave_out_no_kept_function() -> None:
     ],
 )
 def test_parts_of_names_that_gcc_and_clang_write_alike(display: str, excluded: str) -> None:
-    """As compared with the functions that gcc 12 gives hooks to."""
+    """The expected parts agree with the functions that gcc 12 instruments."""
     options = gcc_options([function_of(display, "/a.cpp"), function_of("kept", "/a.cpp")], ["kept"]).options
     assert options[1] == f"-finstrument-functions-exclude-function-list={excluded}"

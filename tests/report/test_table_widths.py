@@ -168,7 +168,7 @@ def test_long_notes_stand_below_and_leave_formulas_their_room() -> None:
 
 
 def test_a_note_of_many_lines_stands_below_its_row() -> None:
-    """And is not cut; shorter ones stay beside theirs, and the columns keep their places."""
+    """A long note is not cut, short notes stay beside their rows, and the columns do not move."""
     note = "values differ by 8 % between configurations that do not support more than a constant, which measuring of "
     note += "further sizes, and of more than one number of ranks each, would show to be what it is, or something else"
     last = ModelRow(MODELS[2].path, "blocks", "120·n² + 360·n + 240", 0.0, "measured", (note,))

@@ -74,7 +74,7 @@ main                       1.72 s  100.0%     100 ms       1       1.00 G
 
 
 def test_what_is_only_counted_has_no_time() -> None:
-    """Neither 0 s nor 0 % of the program: the time of a function without a hook is in that of its caller."""
+    """The time of a function without a hook is in that of its caller: its exclusive time is `-`, not 0 s."""
     regions = tuple(Region(name, name, RegionKind.FUNCTION) for name in ("main", "inlined", "timed", "never"))
     tree = CallTree(regions, np.array([0, 1, 2, 3]), np.array([-1, 0, 1, 0]))
     values = {
@@ -94,7 +94,7 @@ main           1.50 s  100.0%     1.00 s       1
 
 
 def test_operations_of_mpi_that_take_no_time_have_a_time() -> None:
-    """As in simulations whose platform says nothing of them: their callers' time has nothing of it."""
+    """In simulations without times of MPI calls, their time is 0 and not part of their callers' time."""
     regions = (REGIONS[0], REGIONS[2])
     tree = CallTree(regions, np.array([0, 1]), np.array([-1, 0]))
     view = TreeView("run", tree, METRICS, {"time": np.array([[1.0], [0.0]]), "visits": np.array([[1.0], [60.0]])})
@@ -106,7 +106,7 @@ main                 1.00 s  100.0%     1.00 s       1
 
 
 def test_the_start_and_the_end_of_mpi_stand_apart() -> None:
-    """Below a line with their sum; inclusive values, shares and the total of the program are without them."""
+    """They are below a line with their sum; inclusive values, shares and the program's total exclude them."""
     names = ("main", "MPI_Init", "solve", "MPI_Finalize", "start")
     regions = tuple(Region(name, name, RegionKind.MPI if "MPI" in name else RegionKind.FUNCTION) for name in names)
     tree = CallTree(regions, np.array([0, 4, 1, 2, 3]), np.array([-1, 0, 1, 0, 0]))
@@ -331,7 +331,7 @@ def test_shortened_names_fit(text: str, width: int, glyphs: Glyphs) -> None:
 
 
 def test_deep_trees_stay_trees() -> None:
-    """Where three columns for each level leave too little for names, levels have fewer, but all of them are seen."""
+    """If names have too little room, each level is indented by fewer than three columns."""
     depth = 14
     tree = CallTree((Region("step", "step"),), np.zeros(depth, np.int64), np.arange(-1, depth - 1))
     view = TreeView("run", tree, {"time": METRICS["time"]}, {"time": np.ones((depth, 1))})

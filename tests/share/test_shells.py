@@ -43,7 +43,7 @@ def test_module_says_what_it_is() -> None:
 
 
 def test_module_is_the_same_in_every_locale() -> None:
-    """Lmod shows other characters byte by byte where the locale is C."""
+    """Lmod prints non-ASCII characters byte by byte in the C locale."""
     assert (ROOT / "share" / "modulefiles" / "quipu").read_bytes().isascii()
 
 

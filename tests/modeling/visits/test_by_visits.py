@@ -158,7 +158,7 @@ def test_exact_counts_of_a_grid_are_not_those_of_other_visits() -> None:
 
 
 def test_what_is_executed_nowhere_has_a_model() -> None:
-    """A call path of which only zeros are known, beside one whose visits depend on data."""
+    """A call path has only zeros; another one has visits that depend on data."""
     n = np.array([16.0, 24, 32, 40, 48, 64])
     iterations = np.random.default_rng(5).integers(20, 90, (6, 3)).astype(np.float64)
     experiment = solver(n[:, None], iterations, n**2)
@@ -168,7 +168,7 @@ def test_what_is_executed_nowhere_has_a_model() -> None:
 
 
 def test_what_is_executed_at_one_number_of_processes_is_not_known_at_others() -> None:
-    """Iterations are known at all p, and that each of them calls `at` at p = 16 says nothing of p = 64."""
+    """`at` is called three times per iteration at p = 16 only; this does not determine its visits at p = 64."""
     points = np.array([(n, p) for p in (1.0, 4.0, 16.0) for n in (16.0, 24.0, 32.0, 48.0)])
     iterations = np.random.default_rng(3).integers(20, 90, (12, 1)).astype(np.float64)
     experiment = solver(points, iterations, points[:, 0] ** 2)
@@ -246,7 +246,7 @@ def test_counts_of_each_visit_are_as_open_as_visits() -> None:
 
 
 def test_what_all_ranks_count_alike_is_no_sum_by_luck() -> None:
-    """Nodes of a tree: four sizes, which no sum of three functions explains although five runs have each."""
+    """Nodes of a tree at four sizes with five runs each: no sum of three functions fits."""
     points = np.array([(n, p) for p in (1.0, 2, 4, 8, 16) for n in (64.0, 128, 256, 512)])
     searched, built = (np.tile(own, 5)[:, None] for own in ([830.0, 1938, 4213, 9427], [305.0, 617, 1169, 2429]))
     one = np.ones_like(searched)

@@ -68,7 +68,7 @@ def lattice(edges: float) -> Experiment:
 
 
 def test_work_follows_the_iterations_and_not_their_scatter() -> None:
-    """Three terms through the five sizes miss its counts by .3 %, and are 43 % too low at the next ones."""
+    """A sum of three terms would fit the five sizes within 0.3 % but be 43 % too low at larger ones."""
     experiment = lattice(1.0)
     model = fit_metrics(experiment, experiment.metrics, Options())["blocks"][1]
     assert isinstance(model, Model)
