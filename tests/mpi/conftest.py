@@ -19,7 +19,7 @@ from quipu.mpi_wrap import mpi_library
 
 @pytest.fixture(scope="session")
 def libraries() -> Callable[[str], Path]:
-    """libquipu_mpi.so for an installed MPI, by the end of its tools' names."""
+    """Build libquipu_mpi.so for an MPI, given by the suffix of its tools (such as `.mpich`)."""
 
     @functools.cache
     def build(mpi: str) -> Path:

@@ -90,7 +90,7 @@ def wait_until_at_work(folder: Path, operations: int) -> None:
 
 
 def kill_after(folder: Path, seconds: float, operations: int, moments: Moments) -> None:
-    """Send SIGKILL to all ranks of a run, some seconds after the last rank has finished this number of operations."""
+    """Send SIGKILL to all ranks some seconds after each has finished this number of operations."""
     try:
         wait_until_at_work(folder, operations)  # their notes were written before
     except AssertionError as error:

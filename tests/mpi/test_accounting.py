@@ -59,7 +59,7 @@ def run_once(libraries: Callable[[str], Path], tmp_path_factory: pytest.TempPath
 
 
 def counted_of(library: Path) -> list[str]:
-    """The functions of the table that the MPI has."""
+    """Functions of the table that exist in this MPI."""
     counted: list[str] = json.loads((library.parent / "build.json").read_text())["counted"]
     return counted
 

@@ -44,7 +44,7 @@ def test_needed_libraries_are_those_of_another_reader(path: Path) -> None:
 
 
 def big_endian() -> bytes:
-    """A file of 32 bits whose only named section holds four bytes."""
+    """A 32-bit big-endian file with one named section of four bytes."""
     names = b"\0.names\0.here\0"
     sections = [(0,) * 10, (1, 3, 0, 0, 52, len(names), 0, 0, 1, 0), (8, 1, 2, 4096, 66, 4, 0, 0, 1, 0)]
     header = struct.pack(">HHIIIIIHHHHHH", 1, 8, 1, 0, 0, 72, 0, 52, 0, 0, 40, 3, 1)

@@ -50,7 +50,7 @@ def mpirun(
 
 
 def measured(script: str, folder: Path, library: Path) -> list[str]:
-    """A shell that each rank runs: MEASURED stands for the variables that make it measured."""
+    """Command of each rank: a shell that replaces MEASURED by `exec env` with the variables of a measurement."""
     variables = f"LD_PRELOAD={preloaded(library)} QUIPU_MPI_REDUCE=1 QUIPU_DIR={folder}"
     return ["bash", "-c", script.replace("MEASURED", f"exec env {variables}")]
 

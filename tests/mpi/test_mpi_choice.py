@@ -32,7 +32,7 @@ def of_mpich(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def chosen(monkeypatch: pytest.MonkeyPatch) -> list[MpiInstallation]:
-    """The MPIs for which a library was wanted."""
+    """The MPIs for which a library was requested."""
     found: list[MpiInstallation] = []
 
     def library(installation: MpiInstallation) -> Path:

@@ -50,7 +50,7 @@ def measure(command: list[str], folder: Path, variables: dict[str, str]) -> Proc
 
 
 def visits_of(profile: ProcessProfile) -> Counter[tuple[str, ...]]:
-    """Visits per call path of functions of the program itself, from its outermost function on; threads add up."""
+    """Visits per call path, summed over threads; paths begin with the outermost function of the program."""
     paths: list[tuple[str, ...]] = []
     visits: Counter[tuple[str, ...]] = Counter()
     for node, number in enumerate(profile.region):

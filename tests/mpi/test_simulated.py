@@ -51,7 +51,7 @@ def simulated(program: Path, ranks: int, folder: Path, *arguments: str, platform
 
 
 def table(archive: RunArchive, metric: str) -> dict[tuple[tuple[str, ...], int], float]:
-    """Values that are not 0 by call path and rank, summed over threads."""
+    """Nonzero values by call path and rank, summed over threads."""
     tree, paths = archive.tree, list[tuple[str, ...]]()
     for region, parent in zip(tree.region.tolist(), tree.parent.tolist(), strict=True):
         paths.append((*(paths[parent] if parent >= 0 else ()), tree.regions[region].name))

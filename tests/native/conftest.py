@@ -73,7 +73,7 @@ class Workshop:
         return {**os.environ, "QUIPU_CC": f"clang-{self.llvm}", "QUIPU_CXX": f"clang++-{self.llvm}"}
 
     def build(self, source: Path | str, *options: str, wrapper: str | None = None, name: str = "program") -> Path:
-        """Compile and link one source file; a name is one of tests/native/programs."""
+        """Compile and link a source file. A string names a file in tests/native/programs."""
         path = PROGRAMS / source if isinstance(source, str) else source
         if wrapper is None:
             wrapper = "quipu-c++" if path.suffix == ".cpp" else "quipu-cc"

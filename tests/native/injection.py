@@ -47,7 +47,7 @@ class Ending:
 
 
 def build_faults(folder: Path) -> Path:
-    """Compile the library that makes calls fail."""
+    """Compile the library that lets calls fail."""
     library = folder / "libfaults.so"
     command = ["clang-19", "-O1", "-fno-builtin", "-shared", "-fPIC", "-w", str(SOURCE), "-o", str(library), "-ldl"]
     subprocess.run(command, check=True)

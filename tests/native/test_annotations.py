@@ -25,7 +25,7 @@ API = native_folders()[0] / "api"
 
 @pytest.fixture(autouse=True, params=["tsc", "none"])
 def clock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Without time stamps functions have no frames."""
+    """With and without time stamps; without them, functions have no frames."""
     monkeypatch.setenv("QUIPU_CLOCK", request.param)
     return str(request.param)
 
@@ -37,7 +37,7 @@ def run(workshop: Workshop, body: str, *options: str, suffix: str = ".c", **envi
 
 
 def visits(measured: Measured) -> dict[str, float]:
-    """Visits by call path, of those that were visited."""
+    """Number of visits of each visited call path."""
     return {"/".join(path): values["visits"] for path, values in measured.tree.items() if path and values["visits"]}
 
 

@@ -12,7 +12,7 @@ from .conftest import Measured, Workshop
 
 @pytest.fixture(autouse=True, params=["tsc", "none"])
 def clock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without time stamps functions have no frames."""
+    """With and without time stamps; without them, functions have no frames."""
     monkeypatch.setenv("QUIPU_CLOCK", request.param)
 
 

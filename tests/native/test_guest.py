@@ -21,13 +21,13 @@ LIBRARIES = native_file("libquipu.so").parent
 
 
 def totals(profile: ProcessProfile) -> dict[str, float]:
-    """Effort of all call paths together, but for visits."""
+    """Effort without visits, summed over all call paths."""
     effort = [metric.name for metric in profile.metrics if metric.is_effort and metric.name != "visits"]
     return {name: float(profile.values[name].sum()) for name in effort}
 
 
 def built_by_hand(workshop: Workshop) -> Path:
-    """regions.c, which calls the runtime itself."""
+    """Build regions.c, which calls the runtime directly."""
     include = LIBRARIES / "include"
     return workshop.build("regions.c", "-O2", f"-I{include}")
 

@@ -34,7 +34,7 @@ THIN_INDEX = ("-flto=thin", "-fuse-ld=lld", "-Wl,--thinlto-index-only")
 
 
 def compile_parts(workshop: Workshop, sources: list[Path], *options: str) -> list[Path]:
-    """Compile files one by one, as build systems do."""
+    """Compile each file separately, like a build system."""
     objects = []
     for source in sources:
         objects.append(workshop.folder / f"{source.stem}.o")
@@ -68,7 +68,7 @@ def visits(tree: Tree) -> dict[tuple[str, ...], float]:
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory, built: Path):
-    """What the program prints and counts when it is linked as usual and every block is counted by itself."""
+    """Output and counts of a normal link in which each block has its own counter."""
     workshop = Workshop(tmp_path_factory.mktemp("reference"), "19", built)
     parts = compile_parts(workshop, LINKED, "-O2", "--quipu-naive")
     stdout, counted = measure(workshop, wrapper(workshop, "quipu-c++", *parts, to=workshop.folder / "program"))
@@ -96,7 +96,7 @@ def test_compiling_and_linking_in_one_step(workshop: Workshop, reference, mode: 
 
 
 def bitcode_of(workshop: Workshop, source: Path, *options: str, plainly: bool = False) -> Path:
-    """LLVM's intermediate code of a file: the wrapper's, or as the front end made it."""
+    """Compile a file to LLVM bitcode, instrumented or (`plainly`) not optimized and without Quipu."""
     to = workshop.folder / f"{source.stem}{'.ll' if '-S' in options else '.bc'}"
     only = ["--quipu-off", "-Xclang", "-disable-llvm-passes"] if plainly else []
     name = "quipu-c++" if source.suffix == ".cpp" else "quipu-cc"

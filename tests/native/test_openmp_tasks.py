@@ -77,7 +77,7 @@ int main(void) {
 
 
 def check_times(run: Measured, wall: float) -> None:
-    """No time is negative, waiting is part of the time, and no thread has more time than passed."""
+    """Check that times are not negative, include waiting times, and do not exceed the elapsed time."""
     profile = run.profile
     times, waits = profile.values["time"], profile.values["wait_time"]
     assert times.min() >= 0 and waits.min() >= 0

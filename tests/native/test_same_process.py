@@ -16,7 +16,7 @@ from .conftest import Measured, Workshop, profiles_of, raw_folder, visits_of
 
 @pytest.fixture
 def without_sanitizers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For programs that give up what a sanitizer needs: system calls, the time stamp counter."""
+    """Use the normal runtime: a sanitizer needs system calls or the time stamp counter, which the program disables."""
     monkeypatch.delenv("QUIPU_HOME", raising=False)
 
 

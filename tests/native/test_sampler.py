@@ -35,7 +35,7 @@ def milliseconds_of(run: Measured) -> float:
 
 
 def check(run: Measured, milliseconds: float) -> None:
-    """Nothing is lost, and the samples have at least the processor time of the work."""
+    """Check that no sample is lost and that the samples cover the processor time of the work."""
     assert run.profile.attributes["samples_lost"] == "0"
     assert "sampling_problem" not in run.profile.attributes
     assert milliseconds_of(run) >= milliseconds

@@ -23,7 +23,7 @@ PROGRAMS: dict[str, tuple[list[str], list[str]]] = {
 
 @pytest.fixture(autouse=True)
 def plain_installation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs have one sanitizer at most, also where all tests run with one."""
+    """Use the normal runtime, because a program can have only one sanitizer."""
     monkeypatch.delenv("QUIPU_HOME", raising=False)
 
 
@@ -78,5 +78,5 @@ def test_nothing_is_found_in_random_openmp_programs(workshop: Workshop, watched:
 
 
 def in_order(runs: list[Measured]) -> list[str]:
-    """The effort of processes and of their call paths, in an order that does not depend on the run."""
+    """Effort by call path of each process, sorted to compare runs."""
     return sorted(str(sorted((path, sorted(values.items())) for path, values in effort(run).items())) for run in runs)

@@ -18,7 +18,7 @@ Path = tuple[str, ...]
 
 
 def visits_by_thread(run: Measured, name: str) -> dict[Path, list[int]]:
-    """Visits of the call paths that end in a region, one number per thread that has any, sorted."""
+    """Visits of call paths that end in the region, for each thread, sorted."""
     names: list[Path] = []
     found: dict[Path, list[int]] = defaultdict(list)
     profile = run.profile

@@ -42,7 +42,7 @@ def functions_of(ir: str) -> dict[str, str]:
 
 
 def vectors(compiler: Path | str, folder: Path, options: Sequence[str]) -> dict[str, Vectors]:
-    """Compile the kernels and say how each is vectorized."""
+    """Compile the kernels and count the vector operations of each."""
     ir, code = folder / "kernels.ll", folder / "kernels.o"
     command = [compiler, *options, "-fno-discard-value-names", PROGRAMS / "kernels.c", "-o"]
     subprocess.run([*command, ir, "-S", "-emit-llvm"], check=True)

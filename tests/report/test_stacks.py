@@ -38,7 +38,7 @@ METRICS = {
 
 
 def view() -> TreeView:
-    """A run of three ranks whose means are no whole numbers."""
+    """A run of three ranks whose means are not integers."""
     rng = np.random.default_rng(3)
     shape = (len(REGION), 3)
     values = {
@@ -182,7 +182,7 @@ def test_hatchet_takes_no_bottomless_tree_and_no_metric_called_name() -> None:
 
 
 def decoded(content: bytes) -> Any:
-    """Decode a profile with the messages of proto/profile.proto, as far as they are used."""
+    """Decode a profile with the used messages of proto/profile.proto."""
     require("protobuf")
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 

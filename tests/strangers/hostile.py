@@ -92,7 +92,7 @@ def changed_json(content: Any, chance: random.Random) -> Any:
 
 
 def change_json(path: Path, chance: random.Random) -> None:
-    """Change a JSON file, now and then in its text."""
+    """Change a value of a JSON file, sometimes also its text."""
     content = json.loads(path.read_text(encoding="utf-8"))
     text = json.dumps(changed_json(content, chance), ensure_ascii=chance.random() < 0.5)
     match chance.randrange(12):

@@ -78,7 +78,7 @@ def write_json_bomb(folder: Path) -> Path:
 
 
 def write_array_bomb(folder: Path) -> Path:
-    """Thousands of measurements, each at the same array of 30 MB that packs to nothing."""
+    """Write thousands of measurements that refer to one array, which has 30 MB unpacked."""
     size = 4_000_000
     head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (%d,), }\n" % size
     values = b"Extra-P VALUES\0\0\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + bytes(8 * size)
@@ -93,7 +93,7 @@ def write_array_bomb(folder: Path) -> Path:
 
 
 def write_lying_zip(folder: Path) -> Path:
-    """A member of 280 MB that claims to have 10 bytes."""
+    """Write a member of 280 MB whose header claims 10 bytes."""
     path = folder / "x.extra-p"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("experiment.json", b" " * (280 << 20))
@@ -103,7 +103,7 @@ def write_lying_zip(folder: Path) -> Path:
 
 
 def write_scattered(folder: Path) -> Path:
-    """Each call path at a point of its own: a table of 16,000 × 16,000."""
+    """Write each call path at a different point: a table of 16,000 × 16,000 values."""
     path = folder / "x.jsonl"
     lines = (f'{{"params":{{"p":{n}}},"callpath":"f{n}","metric":"time","value":1}}' for n in range(1, 16_000))
     path.write_text("\n".join(lines), encoding="utf-8")
@@ -111,7 +111,7 @@ def write_scattered(folder: Path) -> Path:
 
 
 def write_cube_bomb(folder: Path) -> Path:
-    """A Cube profile with a data member that unpacks to 600 MB."""
+    """Write a Cube profile whose data member has 600 MB unpacked."""
     path = folder / "x.p4.r1" / "profile.cubex"
     path.parent.mkdir()
     piece = zlib.compress(bytes(60 << 20))

@@ -28,7 +28,7 @@ from .hostile import raw_folder
 
 @pytest.fixture
 def steered(tmp_path: Path) -> Path:
-    """An experiment in which every text steers a terminal: names of metrics, regions and hosts, command, problems."""
+    """An experiment with terminal control characters in all texts (metrics, regions, hosts, command, problems)."""
     name = HOSTILE.replace("/", "")
     for p in (2, 4, 8, 16, 32):
         profile = rank_profile(0, work=p * 100)

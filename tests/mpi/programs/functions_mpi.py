@@ -7,7 +7,7 @@ from mpi4py import MPI
 
 
 def exchange(comm: MPI.Comm) -> int:
-    """Pass on the rank."""
+    """Send this rank's number to the next rank."""
     value: int = comm.sendrecv(comm.rank, dest=(comm.rank + 1) % comm.size, source=(comm.rank - 1) % comm.size)
     return value
 
