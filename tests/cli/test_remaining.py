@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, seconds: float, stop_at: int = 99) -> str:
-    """Return what is written while four steps of so many seconds are taken, or fewer."""
+    """Return the output of at most four steps of `seconds` each."""
     clock = [100.0]
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setattr("time.monotonic", lambda: clock[0])

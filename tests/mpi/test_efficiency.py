@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efficiencies of real programs on simulated ranks, whose times by effort are planted."""
+"""Efficiencies of real programs on simulated ranks, with known seconds per unit of effort."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def test_archives_that_are_not_as_they_should(content: bytes, words: str) -> Non
 
 
 def test_an_archive_that_expands_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("QUIPU_READ_EXPANSION", "20")  # 256 MiB, which any file may take, is more for this one
+    monkeypatch.setenv("QUIPU_READ_EXPANSION", "20")  # the limit is at least 256 MiB for each file
     content = archive(b"[" + b" " * (300 << 20))
     with reading("x.extra-p", len(content)), pytest.raises(FormatError, match="expands to more than 20 times its size"):
         parse_archive(content, "x.extra-p", "x")

@@ -22,7 +22,7 @@ BASES = (2, 4, 8, 16)
 class Steps:
     """⌈log_base(x/unit)⌉, or ⌊log_base(x/unit)⌋ if `down`; 0 up to the unit.
 
-    base: one of BASES. unit: at least 1. If `itself`, the number of steps is the parameter x, and base^x is a size.
+    base: one of BASES. unit: at least 1. If `itself`, the number of steps is the parameter x, and the size is base^x.
     """
 
     base: int

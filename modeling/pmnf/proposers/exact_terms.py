@@ -49,7 +49,7 @@ _Flags = NDArray[np.bool_]
 
 @lru_cache(maxsize=128)
 def _families(tables: Tables, parameter: int) -> tuple[Specification, ...]:
-    """Return sets of one, two and three terms, each an array (sets, size), simplest first; of two the shared ones."""
+    """Return sets of one, two and three terms, each an array (sets, size), simplest first (pairs: `SHARED` first)."""
     return _families_of(tables.terms[parameter])
 
 
@@ -299,7 +299,7 @@ class ExactLines:
         different = np.count_nonzero(steps, axis=1)
         exact &= ((different == 0) | (different >= width))[path]
         if distinct == width + 2 == most:
-            # small numbers have such sums by coincidence, except with coefficients of loops
+            # such sums reproduce small numbers by coincidence, unless their coefficients are those of loops
             loops = self._of_loops(parameter)[chosen[:, 1:]].all(axis=1)
             exact &= ~doubted[path, number] | loops | (np.abs(coefficients[:, 0]) <= WHOLE)
             # one spare point is not enough for a function that becomes negative, because counts do not
@@ -318,7 +318,7 @@ class ExactLines:
         return np.asarray((parts.sum(axis=2) < -1e-9 * np.abs(parts).max(axis=2)).any(axis=0), dtype=bool)
 
     def _parts(self, parameter: int, line: NDArray[np.int64]) -> int:
-        """Return the ratio of the divisors of the other values and of the smallest values on a line.
+        """Return the ratio of the other parameters' values on a line to their smallest values.
 
         At 8 processes 7·n²/p is 7/8·n², at one process 7·n²: the ratio for 1 and 8 processes is 8.
         """
@@ -327,9 +327,9 @@ class ExactLines:
         return math.prod(int(ratio) for ratio in more.tolist() if ratio >= 1.0 and ratio.is_integer())
 
     def _calls_at_smallest(self, parameter: int, line: NDArray[np.int64]) -> FloatArray:
-        """Return the values of recursions at the smallest size of a line, of which calls are multiples; otherwise 1.
+        """Return for each term the smallest number of calls on a line, if the term describes a recursion, otherwise 1.
 
-        The last one is the value of a constant.
+        The last value belongs to the constant. Numbers of calls are multiples of these values.
         """
         smallest = self.points[line, parameter].min()
         terms = self.tables.terms[parameter]
@@ -353,7 +353,7 @@ def _whole(coefficients: FloatArray) -> _Flags:
 
 
 def _left(table: FloatArray, sets: Specification, values: FloatArray) -> FloatArray:
-    """Return the part of the squares of values (N, C) that sets (S, K) of the rows of `table` leave, (N, S).
+    """Return the residual share of the squares of values (N, C) after a fit of sets (S, K) of rows of `table`, (N, S).
 
     Normal equations square the weights, so the weight of a single zero among the values is limited.
     """
