@@ -61,7 +61,7 @@ class PlantedSet:
         return np.stack([np.ones(len(points)), *(part for part, lead in zip(parts, leads, strict=True) if any(lead))])
 
     def true_form_predictions(self) -> Floats:
-        """Return what relative least squares with the true form predicts at the target, (N,)."""
+        """Return the predictions of relative least squares with the true form at the target, (N,)."""
         centre = self.values.mean(axis=2)
         found = []
         for number, values in enumerate(centre):

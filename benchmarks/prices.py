@@ -39,10 +39,10 @@ Floats = NDArray[np.float64]
 Example = tuple[Floats, NDArray[np.bool_], float]  # (products, kinds), which are right, weight
 
 KINDS = list(PRICES)
-LEAST = {"missing": 2.5, "twice": 2.5}  # what the structure of programs with one process per part is worth
+LEAST = {"missing": 2.5, "twice": 2.5}  # lower bounds: the worth of the structure with one process per part
 LEAST_OF_OTHERS, MOST = 0.5, 14.0
 STAY = 0.1  # nats by which a price is held where it was, times the square of the distance
-RIGHT = 1e-6  # relative distance of a prediction from what the target did
+RIGHT = 1e-6  # relative distance of a correct prediction from the value at the target
 MOST_BITS = 30.0  # that one count costs
 SLOW = ("cloverleaf3d", "minimd", "minisweep", "minivite", "minixyce")  # minutes each
 

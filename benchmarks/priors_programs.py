@@ -40,7 +40,7 @@ SMPI_NETWORK = (
 SMPI_OPTIONS = (*SMPI_NETWORK, "--cfg=smpi/simulate-computation:no")
 EFFORT = ("visits", "blocks", "bytes_sent", "bytes_received", "comm_size")
 ENVIRONMENT = {
-    "QUIPU_INLINED": "off",  # time and effort of a kernel are with what it inlines
+    "QUIPU_INLINED": "off",  # time and effort of a kernel include inlined functions
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     **LAUNCH,
 }
@@ -163,7 +163,7 @@ def campaign(where: Path, name: str, command: Sequence[str], points: Sequence[Po
 
 
 def load(plan: Plan, folder: Path) -> list[Measured]:
-    """Return what was measured, computation and communication."""
+    """Return the measurements of computation and of communication."""
     statement = json.loads((folder / "native" / "complexity.json").read_text())["functions"]
     computation: list[tuple[str, ...]] = [
         (own["region"],) for function in statement if (own := function.get("computation"))

@@ -40,7 +40,7 @@ MEASURED_8, TARGETS_32 = (1, 2, 4, 8), (16, 32)
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of program: dimensions of the domain and of the grid, and what is drawn.
+    """A kind of program: dimensions of the domain and of the grid, and random properties.
 
     strong: n is the size of the domain. periodic: every rank has all neighbours. ring: the same, where it is not alone
     in that dimension, and known to be so where the grid is known. in_turn: layers are exchanged in one dimension after
@@ -203,8 +203,8 @@ def undecided(
         return other
     if len(loops) > _MOST_LOOPS:
         return None
-    # What loops count is a polynomial in the size, of at most the domain's degree: it agrees at all sizes if it does at
-    # so many small ones and one more. There all ranks together have small whole counts.
+    # Counts of loops are polynomials in the size, of at most the degree of the domain: two that agree at degree + 1
+    # small sizes agree at all sizes. At small sizes, the counts of all ranks together are small whole numbers.
     points = list(product(measured, range(1, kind.domain + 2)))
     columns = _totals(kind, [[loop] for loop in all_loops(kind)], [*points, target])
     # loops that are equal everywhere count once, loops that are 0 everywhere are left out

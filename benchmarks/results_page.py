@@ -44,7 +44,7 @@ def machine() -> str:
 
 
 def keep(name: str, output: Path, command: str) -> None:
-    """Keep the last line of what a benchmark printed. Raises ValueError if that is no JSON object."""
+    """Keep the last line that a benchmark printed. Raises ValueError if this is not a JSON object."""
     lines = [line for line in output.read_text(encoding="utf-8").splitlines() if line.startswith("{")]
     result = json.loads(lines[-1]) if lines else None
     if not isinstance(result, dict):

@@ -160,7 +160,7 @@ def alone(folder: Path, rate: int, rounds: int) -> dict[str, float]:
 
 
 def rounds_of(program: Program, built: Path, kept: Path, number: int, rate: int, preload: str) -> list[Round]:
-    """Run a program until there are so many rounds in the file `kept`; return them."""
+    """Run a program until the file `kept` contains the given number of rounds; return them."""
     lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
     rounds = [Round(**json.loads(line)) for line in lines]
     while len(rounds) < number:

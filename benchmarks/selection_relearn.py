@@ -51,7 +51,7 @@ def read_case(file: Path) -> Case:
 
 
 def measured_by(case: Case, strategy: str, share: float) -> Floats:
-    """Return what a strategy measures with a share of the budget, (K, C, R), NaN for the rest."""
+    """Return the measurements of a strategy for a share of the budget, (K, C, R), NaN for the rest."""
     chooser = STRATEGIES[strategy]()
     # The first region is the whole program.
     costs = case.values.mean(axis=2)[0] * case.points[:, case.names.index("p")]

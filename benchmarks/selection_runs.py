@@ -31,7 +31,7 @@ TIME = Metric("time", "s", "cost")
 # In % of the cost of all points with four repetitions.
 BUDGETS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 WHOLE = BUDGETS[-1]
-REFITS = 2  # what strategies look at is made anew when half as much again was measured
+REFITS = 2  # models are fitted again after the measurements grew by half
 UNMODELED = NoModel("this strategy does not look at models")
 LOOK_AT_MODELS = ("posterior",)
 LOOK_AT_VALUES = ("gpr", "hybrid", "bayes")
@@ -90,7 +90,7 @@ class Task:
 
 
 def measured(available: Floats, counts: Counts) -> Floats:
-    """Return the first repetitions of what could be measured, NaN for the others."""
+    """Return the repetitions that were measured (the first `counts`), NaN for the others."""
     return np.where(np.arange(available.shape[-1]) < counts[..., None], available, np.nan)
 
 
@@ -150,7 +150,7 @@ def done(task: Task) -> tuple[str, dict[str, Any]]:
     points, target = grid(task.parameters)
     functions = task.functions
     available = task.available(functions)
-    if task.strategy == "full":  # the whole matrix, whatever the budget is: what others are compared with
+    if task.strategy == "full":  # the whole matrix, independent of the budget, as reference
         counts = [np.full(available.shape[:2], REPETITIONS, dtype=np.int64)]
         budgets: Sequence[float] = (WHOLE,)
     else:

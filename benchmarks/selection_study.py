@@ -213,7 +213,7 @@ def shown(found: Errors, label: str) -> None:
 
 
 def shares(found: Errors, within: int = 5) -> dict[str, dict[str, float]]:
-    """Return the share of each case and strategy within so many %."""
+    """Return the share of results within a number of %, by case and strategy."""
     return {case: {name: percent(errors, within) for name, errors in own.items()} for case, own in found.items()}
 
 

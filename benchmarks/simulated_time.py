@@ -48,13 +48,13 @@ Point = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Example:
-    """An example, and what is run of it.
+    """An example and its runs.
 
-    command: with p, n and perhaps m in braces. one: sizes of one rank that rates are fitted to. two: those of each of
-    two ranks. size: of a rank in simulations of many. compiler: the variable that the makefile has it in. algorithms:
-    of collective operations in simulations of many ranks, by operation, where SMPI's own cannot be simulated: that
-    waits for all messages of a rank together, each time through all of them, hours at 1024 ranks. data: what the
-    command ends with so that each repetition has data of its own.
+    command: with p, n and perhaps m in braces. one: sizes with one rank, to which rates are fitted. two: sizes of each
+    of two ranks. size: of a rank in simulations with many ranks. compiler: the makefile's variable of the compiler.
+    algorithms: of collective operations in simulations with many ranks, by operation, if SMPI's default is too slow
+    (waiting for all messages of a rank takes hours at 1024 ranks). data: last argument, different data for each
+    repetition.
     """
 
     name: str

@@ -32,7 +32,7 @@ MEMORY = 8 << 30
 
 @dataclass(frozen=True)
 class Piece:
-    """One measurement. what: accuracy, grid, extrapolation or memory; rows 0: all; place: which cell of a curve."""
+    """One measurement. what: accuracy, grid, extrapolation or memory; rows 0: all; place: the cell of a curve."""
 
     what: str
     name: str

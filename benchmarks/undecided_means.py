@@ -46,7 +46,7 @@ SCATTER_POWERS = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 @dataclass(frozen=True)
 class Means:
-    """Means of runs at sizes (C,), and their variances (C,), known from so many degrees of freedom."""
+    """Means of runs at sizes (C,), and their variances (C,), estimated with `freedom` degrees of freedom."""
 
     sizes: FloatArray
     values: FloatArray
@@ -104,7 +104,7 @@ def extremes(means: Means, target: float) -> tuple[Agreeing, Agreeing] | None:
     if not agreeing:
         return None
     best = min(squares for _, (_, _, squares) in agreeing)
-    # the likelihood of errors whose variance is known from so many others is a power of 1 + squares/freedom
+    # with a variance estimated from `freedom` values, the likelihood is a power of 1 + squares/freedom
     most = freedom * ((1.0 + best / freedom) * np.exp(2.0 * LESS_LIKELY / (number + freedom)) - 1.0)
     there = {form: columns_of(form, np.array([target]))[0] for form, _ in agreeing}
     found = [

@@ -22,14 +22,14 @@ from .counts import Counts
 from .growth import Method
 
 _NORMAL_90 = 1.645  # half of a 90 % interval, in standard deviations
-# What the kernel, or the program, says weighs so much beside a part's own configurations: it decides what these leave
-# open.
+# Weight of the kernel's, or the program's, value relative to the configurations of a part. It decides only if they do
+# not.
 _PULL = 1e-2
 # Times by reuse distance were measured with independent loads and no computation. The prior of BF_mem is therefore 1,
 # with this standard deviation; times of repetitions on shared machines differ by the second number (docs/kernels.md).
 UNHIDDEN, _SCATTER = 1.0, 0.03
 DOUBT = _NORMAL_90 * 1.0  # half of its 90 % interval, as part of it
-# Something besides instructions must make the residual that much smaller, and that must be noticeable without it.
+# A kind of effort besides instructions must reduce the residual by this factor, from at least the second number.
 _BETTER, _NOTICEABLE = 0.5, 0.01
 # Configurations that are necessary to separate two kinds of effort.
 _LEAST = 3

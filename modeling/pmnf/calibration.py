@@ -144,7 +144,7 @@ EXCEPTION_LEAST_POINTS, EXCEPTION_FREE, EXCEPTION_DOUBT = 9, 6, 0.1
 # coincidence.
 EXCEPTION_LEAST = 1e-6
 
-# --- counts of what a process has of a whole: tests/modeling/pmnf/test_shares.py
+# --- counts of the share of a process in a whole: tests/modeling/pmnf/test_shares.py
 # Dimensions of the whole (items, matrices, volumes), and the smallest number of different shares. Functions of shares
 # are searched if smooth functions, with up to this power of the logarithm, leave smaller residuals than the model.
 SHARE_DIMENSIONS, SHARE_VALUES, SMOOTH_POWER = (1, 2, 3), 5, 3
@@ -376,7 +376,7 @@ TOGETHER = 1e-6
 LUCK_OF_SQUARES = 2.0
 # Smallest number of windows of four neighbours to distinguish noise from curvature without repetitions.
 NEIGHBOURS_LEAST = 3
-# Residuals of this multiple of what repetitions explain cause a note on a misfit, unless they are below the second
+# Residuals above this multiple of the scatter of repetitions cause a note on a misfit, unless they are below the second
 # number.
 MISFIT, MISFIT_SAID = 2.0, 0.01
 # A note names another form if it has this part of the weight of the best form, and its prediction one step out differs
@@ -405,7 +405,7 @@ NOISY_LEAST_VARIANCE = 1e-24
 LOST_ON_LINES, LOST_IN_GRAM = 1e-13, 1e-11
 # Approximate size of arrays of one batch in numbers, so that they stay in the cache.
 BATCH_NUMBERS = 1 << 16
-# Up to so many repetitions are sorted many at a time: 5 of them in a fifth of the time, 8 in half of it.
+# Up to this number, repetitions of many call paths are sorted together: 5 in a fifth of the time, 8 in half of it.
 FEW_REPETITIONS = 8
 # Call paths times sets of functions, and call paths of counts that are not exact, at a time.
 BATCH_SETS, BATCH_COUNTS = 1 << 14, 256

@@ -71,7 +71,7 @@ def but_for_one(
         size, number = _size(model), open_paths[int(first[own])]
         measured = ~np.isnan(centre[number])
         known = measured if executed is None else measured & executed[number]
-        # no other points are left out, or those where nothing is executed
+        # no other points are left out, except those without execution
         whole = model.quality.points + 1 in (np.count_nonzero(known), np.count_nonzero(measured))
         missed = abs(float(model.evaluate(points[place][None])[0]) - centre[number, place])
         if not whole or missed <= EXCEPTION_LEAST * np.abs(centre[number, known]).max():

@@ -35,7 +35,7 @@ class Rounding(Criterion):
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
         super().__init__(tables, values, np.ones_like(values))
         self.observations = independent(points, values, lambda part: ROUNDING_MOST)
-        # values that are multiples of a message or of a page show nothing below that
+        # values that are multiples of a message or of a page are rounded to that unit
         self.unit = unit_of(values, np.full(len(values), ROUNDING_MOST))
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:

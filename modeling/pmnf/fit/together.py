@@ -67,7 +67,7 @@ def _solve(columns: FloatArray, present: _Flags, nonnegative: bool) -> tuple[Flo
     """
     last, points = len(present) - 1, columns.shape[2]
     least = DEPENDENT * np.sqrt(np.einsum("jmc,jmc->jm", columns[:-1], columns[:-1]))
-    triangle = np.empty((last + 2, last + 2, columns.shape[1]))  # of rows: what each column has of those before it
+    triangle = np.empty((last + 2, last + 2, columns.shape[1]))  # of rows: the part of each column along earlier ones
     dependent = np.zeros(columns.shape[1], dtype=bool)
     for k in range(last + 1):
         column = columns[k]

@@ -136,7 +136,7 @@ class Writer:
     names: Sequence[str]
     forms: GridForms
     processes: FloatArray
-    # terms with the coefficient 1, by which they are sorted, their numbers, and those of what was made before
+    # terms with the coefficient 1 and their sort keys, their numbers, and numbers of cached results
     _shapes: list[tuple[Term, SortKey]] = field(default_factory=list)
     _numbers: dict[tuple[Factor, ...], int] = field(default_factory=dict)
     _made: dict[tuple[tuple[SimpleTerm | None, ...], int], list[tuple[int, float]]] = field(default_factory=dict)

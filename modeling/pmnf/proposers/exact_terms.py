@@ -248,7 +248,7 @@ class ExactLines:
             near = told & (left <= EXACT_NEAR)
             path, number = np.nonzero(near)
             if freedom > 0 and path.size:
-                # what is left in counts, not relative to each of them
+                # residuals in counts, not relative to each count
                 result = fit(table[_with_constant(sets)[number]][:, None], values[path], np.ones_like(values[path]))
                 np.minimum.at(nearest, path, result.worst[:, 0])
         return nearest

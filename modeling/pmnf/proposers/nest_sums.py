@@ -50,7 +50,7 @@ class NestSums:
         here, there = (nests.coefficients(nests.nests, own) for own in (grids, beyond))
         vectors = here.reshape(len(here), -1)
         order = np.array([own.order for own in nests.nests])
-        some = np.abs(vectors).max(axis=1) > 0  # the measurements show nothing of the others
+        some = np.abs(vectors).max(axis=1) > 0  # the others are zero at all measured points
         _, first, place = np.unique(vectors[some].round(9), axis=0, return_index=True, return_inverse=True)
         numbers = np.flatnonzero(some)
         bits = np.array([own.bits for own in nests.nests])
