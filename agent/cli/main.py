@@ -220,9 +220,10 @@ def run_command_line(arguments: Sequence[str]) -> int:
 def main() -> None:
     """Run the command `quipu`, or answer a completion request of a shell (variable _QUIPU_COMPLETE)."""
     _open_standard_streams()
-    for number, usual in ((signal.SIGTERM, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+    for number, usual in _USUAL.items():
         if signal.getsignal(number) is usual:  # not where the caller ignores it
             signal.signal(number, _end)
+    os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_end_as_usual)
     if COMPLETE in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined] # is imported there
 
@@ -239,9 +240,30 @@ _received: list[int] = []
 """Numbers of the received signals that end the command."""
 
 
+_USUAL: dict[signal.Signals, Any] = {signal.SIGTERM: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+"""The handlers that Python starts with."""
+
+
 def _end(number: int, _: object) -> None:
     _received.append(number)
     raise _Ended if number == signal.SIGTERM else KeyboardInterrupt
+
+
+def _hold_signals() -> None:
+    """Block the signals during a fork: Python loses a signal that the new process receives before `_end_as_usual`."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _USUAL)
+
+
+def _release_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _USUAL)
+
+
+def _end_as_usual() -> None:
+    """Let signals end a forked process silently: libraries stop their worker processes by SIGTERM."""
+    for number, usual in _USUAL.items():
+        if signal.getsignal(number) is _end:
+            signal.signal(number, usual)
+    _release_signals()
 
 
 def _stopped(number: int) -> int:

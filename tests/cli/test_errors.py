@@ -255,6 +255,25 @@ def test_signals_are_one_message(tmp_path: Path, number: int, code: int, said: s
     assert err.splitlines() == [f"quipu: error: {said}"]
 
 
+def test_workers_of_a_library_end_silently() -> None:
+    """A library may stop forked processes by SIGTERM, which is not the end of the command."""
+    start = """
+        import os, signal, sys, time
+        from quipu.agent.cli import main
+        def forked(arguments):
+            child = os.fork()
+            if child == 0:
+                time.sleep(60)
+                os._exit(0)
+            os.kill(child, signal.SIGTERM)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        main.run_command_line = forked
+        main.main()
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(start)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (256 - signal.SIGTERM, "")
+
+
 def test_an_interruption_that_a_library_makes_another_error_of(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
