@@ -21,7 +21,7 @@ from .extrap import parse_archive, parse_json, parse_json_lines, parse_talpas, p
 from .extrap.content import decode, unpacked
 from .extrap.json_lines import as_json
 from .extrap.text import KEYWORDS
-from .profiles import read_caliper, read_cube_folder, read_databases
+from .profiles import read_caliper, read_cube, read_databases
 from .profiles.folders import caliper_files, databases, holds_profiles
 
 PARSERS = {
@@ -61,8 +61,7 @@ def is_file_of_models(path: Path) -> bool:
 def read_experiment(path: Path | str, over_ranks: Over = "mean") -> Experiment:
     """Return the experiment in a file of Extra-P (any of its formats, also gzip), or in profiles of other tools.
 
-    Profiles of other tools are folders of Cube profiles, files of Caliper, databases of HPCToolkit, and folders of
-    these files or databases. over_ranks: combines the ranks of profiles; other formats have one value for all ranks.
+    Profiles of other tools are Cube profiles, files of Caliper, databases of HPCToolkit, and folders of these. over_ranks: combines the ranks of profiles; other formats have one value for all ranks.
 
     Configurations without any value are left out, with a note.
 
@@ -79,9 +78,11 @@ def _read(path: Path, over_ranks: Over) -> Experiment:
                 return read_caliper(path, found, over_ranks)
             if found := databases(path):
                 return read_databases(path, found, over_ranks)
-        return read_cube_folder(path, over_ranks)
+        return read_cube(path, over_ranks)
     if path.suffix == ".cali":
         return read_caliper(path, [path], over_ranks)
+    if path.suffix == ".cubex" and path.is_file():
+        return read_cube(path, over_ranks)
     with reading_file(path) as raw:
         if over_ranks != "mean":
             raise UsageError(
@@ -111,10 +112,8 @@ def _experiment(path: Path, content: bytes) -> Experiment:
     name = _stem(path)
     if content.startswith(_ZIP):
         return _with_note(parse_archive(content, path, name), "Extra-P experiment")
-    if content[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR or path.suffix == ".cubex":
-        raise FormatError(
-            path, "is a single Cube profile: give the folder that holds folders such as app.p4.r1 with one profile each"
-        )
+    if content[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
+        raise FormatError(path, "is an archive of tar: a Cube profile has the suffix .cubex; unpack another archive")
     if path.suffix == ".extra-p":
         raise FormatError(path, "is no ZIP file (cut off?): save it again with extrap --save-experiment")
     _check_text(path, content[:_HEAD])

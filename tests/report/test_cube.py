@@ -197,6 +197,28 @@ def test_files_that_differ_in_a_number_are_repetitions(tmp_path: Path) -> None:
     assert read_experiment(tmp_path).values["time"][0].tolist() == [[3.0, 5.0]]
 
 
+@pytest.mark.parametrize(
+    ("folder", "parameters"),
+    [("scorep-20261130_1200_123", {"p": 2}), ("app.n10.r3", {"n": 10}), ("x4y10.r1", {"x": 4, "y": 10})],
+)
+def test_one_profile_is_an_experiment(tmp_path: Path, folder: str, parameters: dict[str, float]) -> None:
+    path = tmp_path / folder / "profile.cubex"
+    write_cube(path, {"time": ("DOUBLE", "EXCLUSIVE", [[1, 3], [1, 1], [1, 1]])})
+    (path.parent / "scorep.cfg").write_text("SCOREP_ENABLE_PROFILING=true")
+    for source in (path, path.parent):
+        experiment = read_experiment(source)
+        assert dict(zip(experiment.parameters, experiment.points[0], strict=True)) == parameters
+        assert experiment.values["time"][0].tolist() == [[2.0]]
+
+
+def test_repetitions_in_one_folder_without_parameters(tmp_path: Path) -> None:
+    for number in (1, 2):
+        metrics = {"time": ("DOUBLE", "EXCLUSIVE", [[number, number], [1, 1], [1, 1]])}
+        write_cube(tmp_path / "mine" / f"profile{number}.cubex", metrics)
+    experiment = read_experiment(tmp_path / "mine")
+    assert experiment.values["time"][0].tolist() == [[1.0, 2.0]]
+
+
 def test_bad_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_folder_of_others(tmp_path)
     with pytest.raises(FormatError, match="holds no folders with Cube profiles"):
@@ -210,7 +232,7 @@ def test_bad_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert caught.value.source == str(path)
     assert is_folder_of_others(tmp_path)
     assert is_folder_of_others(path.parent)
-    with pytest.raises(FormatError, match="is the folder of one profile: give the one above it"):
+    with pytest.raises(FormatError, match="is no Cube profile that can be read"):
         read_experiment(path.parent)
     monkeypatch.setitem(sys.modules, "pycubexr", None)
     with pytest.raises(EnvironmentProblem, match="pip install pycubexr"):

@@ -260,7 +260,7 @@ def test_a_file_that_is_something_else(tmp_path: Path) -> None:
         ("x.txt", "POINTS".encode("utf-16"), "is not UTF-8"),
         ("x", b"\1\0\x11\0\0\0EXTRAP_EXPERIMENT\3\0\0\x001.0", "experiment of Extra-P 3.*extrap --extra-p-3 "),
         ("x.extra-p", b"", "is no ZIP file"),
-        ("x.cubex", b"", "is a single Cube profile"),
+        ("x.tar", bytes(257) + b"ustar", "is an archive of tar: a Cube profile has the suffix .cubex"),
         ("x.gz", gzip.compress(b"DATA")[:-9], "ends early"),
         ("x.gz", b"\x1f\x8b" + b"x" * 40, "damaged gzip"),
         ("x.gz", gzip.compress(bytes(300 << 20), 9), "expands to more than"),

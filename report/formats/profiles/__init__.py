@@ -8,7 +8,7 @@ their names say. stacked: what they have in common.
 from __future__ import annotations
 
 from .caliper import read_caliper
-from .cube import read_cube_folder
+from .cube import read_cube
 from .hpctoolkit import read_databases
 
-__all__ = ["read_caliper", "read_cube_folder", "read_databases"]
+__all__ = ["read_caliper", "read_cube", "read_databases"]

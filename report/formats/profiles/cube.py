@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read folders of Cube profiles (Score-P, Scalasca) as one experiment, with pycubexr."""
+"""Read Cube profiles (Score-P, Scalasca) as one experiment, with pycubexr."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tarfile
 import warnings
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 from xml.etree.ElementTree import ParseError
@@ -35,8 +36,11 @@ _DAMAGED_FILE = (tarfile.TarError, zlib.error, struct.error, ParseError, OSError
 _DAMAGED_CONTENT = (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, RecursionError)
 
 
-def read_cube_folder(folder: Path, over_ranks: Over = "mean") -> Experiment:
+def read_cube(source: Path, over_ranks: Over = "mean") -> Experiment:
     """Return Cube profiles as one experiment; their folders are named like for Extra-P (see `folders`).
+
+    source: a folder of such folders, or one profile, or its folder. One profile without parameters in the name of its
+    folder gets the number of its ranks, p.
 
     Values are exclusive. The threads of a rank are added up (for metrics of maxima: the maximum), then ranks are
     combined by `over_ranks`. Call paths that are missing in a profile have the value 0 there, missing metrics NaN.
@@ -47,21 +51,25 @@ def read_cube_folder(folder: Path, over_ranks: Over = "mean") -> Experiment:
         import pycubexr  # noqa: F401 (asked for before the files are looked at)
     except ImportError as error:
         raise EnvironmentProblem(
-            f"{folder}: reading Cube profiles needs pycubexr: pip install pycubexr (or: pip install 'quipu[cube]')"
+            f"{source}: reading Cube profiles needs pycubexr: pip install pycubexr (or: pip install 'quipu[cube]')"
         ) from error
-    profiles = find_profiles(folder)
     reader = _Reader(over_ranks)
-    for profile in profiles:
-        reader.read(profile.path)
+    profiles = []
+    for profile in find_profiles(source):
+        ranks = reader.read(profile.path)
+        profiles.append(replace(profile, parameters=profile.parameters or {"p": float(ranks)}))
     size = sum(profile.path.stat().st_size for profile in profiles)
-    return reader.experiment(folder, profiles, size)
+    return reader.experiment(source, profiles, size)
 
 
 class _Reader(Stacked):
     """Read several profiles, one after the other."""
 
-    def read(self, path: Path) -> None:
-        """Read one profile. Raises FormatError if it is damaged or pycubexr does not support its kind."""
+    def read(self, path: Path) -> int:
+        """Read one profile, and return its number of ranks.
+
+        Raises FormatError if it is damaged or pycubexr does not support its kind.
+        """
         from pycubexr import CubexParser
         from pycubexr.utils.exceptions import CorruptIndexError
 
@@ -70,16 +78,17 @@ class _Reader(Stacked):
                 warnings.simplefilter("ignore")  # about wrong checksums of CubeWriter 4.8
                 count_members(path, cost)
                 with CubexParser(str(path)) as parser:
-                    self.values.append(dict(self._metrics_of(parser)))
+                    ranks = _rank_of_location(parser)
+                    self.values.append(dict(self._metrics_of(parser, ranks)))
+                    return int(ranks.max(initial=-1)) + 1
         except (*_DAMAGED_FILE, *_DAMAGED_CONTENT, CorruptIndexError) as error:
             reason = f": {error}" if str(error) else ""
             raise FormatError(path, f"is no Cube profile that can be read{reason}") from error
 
-    def _metrics_of(self, parser: Any) -> Iterator[tuple[str, dict[int, float]]]:
+    def _metrics_of(self, parser: Any, ranks: IntArray) -> Iterator[tuple[str, dict[int, float]]]:
         from pycubexr.utils.exceptions import MissingMetricError
 
         nodes = {cnode.id: self._node(cnode) for cnode in _parents_first(parser.get_root_cnodes())}
-        ranks = _rank_of_location(parser)
         for cube_metric in parser.get_metrics():
             if "MIN" in cube_metric.data_type.upper():
                 self.notes[f"{cube_metric.name} is left out: minima of call paths do not add up"] = None

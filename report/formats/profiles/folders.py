@@ -54,20 +54,35 @@ def _is_database(folder: Path) -> bool:
     return (folder / "experiment.xml").is_file() or all((folder / name).is_file() for name in ("meta.db", "profile.db"))
 
 
-def find_profiles(folder: Path) -> list[Profile]:
-    """Return the profiles below a folder, sorted. Constant parameters are left out, unless all are constant.
+def find_profiles(source: Path) -> list[Profile]:
+    """Return the Cube profiles below a folder, sorted. Constant parameters are left out, unless all are constant.
+
+    source may also be one profile, or the folder that contains it. Such a profile has no parameters if its folder is
+    not named for Extra-P.
 
     Raises FormatError for names without parameters, or with different parameters.
     """
+    if source.is_file():
+        return _alone(source.parent, [source])
     found: dict[Path, list[Path]] = {}
-    for path in sorted(folder.glob("*/*.cubex")):
+    for path in sorted(source.glob("*/*.cubex")):
         if not path.name.startswith("."):
             found.setdefault(path.parent, []).append(path)
-    if not found and any(folder.glob("*.cubex")):
-        raise FormatError(folder, f"is the folder of one profile: give the one above it, and {_HOW}")
+    if not found and (own := sorted(path for path in source.glob("*.cubex") if not path.name.startswith("."))):
+        return _alone(source, own)
     if not found:
-        raise FormatError(folder, f"holds no folders with Cube profiles: {_HOW}")
+        raise FormatError(source, f"holds no folders with Cube profiles: {_HOW}")
     return in_order([profile for parent, paths in found.items() for profile in _profiles(parent, paths)])
+
+
+def _alone(folder: Path, paths: list[Path]) -> list[Profile]:
+    """Return the profiles of the only configuration, without parameters if the name of its folder has none."""
+    name = _with_prefix_alone(folder.resolve().name)
+    try:
+        parameters, repetition = parameters_in(name, folder)
+    except FormatError:
+        parameters, repetition = {}, 1
+    return _repetitions(folder, paths, parameters, repetition)
 
 
 def in_order(profiles: list[Profile]) -> list[Profile]:
@@ -90,8 +105,12 @@ def in_order(profiles: list[Profile]) -> list[Profile]:
 
 
 def _profiles(folder: Path, paths: list[Path]) -> list[Profile]:
+    """Return the profiles of a folder whose name has the parameters."""
+    return _repetitions(folder, paths, *parameters_in(_with_prefix_alone(folder.name), folder))
+
+
+def _repetitions(folder: Path, paths: list[Path], parameters: dict[str, float], repetition: int) -> list[Profile]:
     """Return the profile of a folder, or its repetitions: files whose names differ only in a number at the end."""
-    parameters, repetition = parameters_in(_with_prefix_alone(folder.name), folder)
     chosen = [path for path in paths if path.name == "profile.cubex"] or paths
     if len(chosen) == 1:
         return [Profile(chosen[0], parameters, repetition)]
