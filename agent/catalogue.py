@@ -80,7 +80,7 @@ NO_SUCH_EXPERIMENT = Entry(
 )
 NO_SUCH_FOLDER = Entry(
     "no-such-folder",
-    "there is no such folder",
+    "there is no such file or folder",
     "The path does not exist. quipu run and quipu campaign print the folder that they write to; without -o it is "
     "quipu-runs.",
     "questions.md",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -55,7 +56,7 @@ def deciding_run(counts: CountModels, point: Sequence[float]) -> str:
     names = list(counts.experiment.parameters)
     given = " ".join(f"--param {name}={value:.15g}" for name, value in zip(names, point, strict=True))
     launch = "" if counts.ranks is None else f"mpirun -n {point[names.index(counts.ranks)]:.15g} "
-    return f"quipu run --counts {given} -o {counts.experiment.name} -- {launch}PROGRAM"
+    return f"quipu run --counts {given} -o {shlex.quote(counts.experiment.name)} -- {launch}PROGRAM"
 
 
 def counting_json(counts: CountModels | None, point: Mapping[str, float]) -> dict[str, Any] | None:

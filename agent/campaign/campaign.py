@@ -145,11 +145,7 @@ def run_campaign(
     EnvironmentProblem if a part of Quipu is missing.
     """
     progress, execution = progress or Silent(), execution or Here()
-    directory = campaign.directory
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MeasurementError(f"{directory}: cannot hold the experiment: {error.strerror or error}") from error
+    directory = experiment_folder(campaign)
     with locked(directory):
         end_left_behind(directory, progress)
         execution.collect(directory)
@@ -427,6 +423,19 @@ def _lock(descriptor: int) -> None:
             if not here or psutil.pid_exists(int(words[1])) or not tries_left:
                 raise
         time.sleep(_PAUSE)
+
+
+def experiment_folder(campaign: Campaign) -> Path:
+    """Create the folder of a campaign's runs. Raises MeasurementError if that is impossible, as where it is a file."""
+    directory = campaign.directory
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        advice = f'give another folder in {campaign.path}: directory = "{directory.name}.runs"'
+        raise MeasurementError(f"{directory}: cannot hold the experiment, because it is a file: {advice}") from error
+    except OSError as error:
+        raise MeasurementError(f"{directory}: cannot hold the experiment: {error.strerror or error}") from error
+    return directory
 
 
 @contextmanager

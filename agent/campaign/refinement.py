@@ -35,7 +35,7 @@ from ..merge.experiment import StoredRun, load_experiment
 from ..source.callgraph import call_graph
 from .baseline import Baseline, Plain, measure_baseline
 from .build import BUILD_ALL, build
-from .campaign import CampaignResult, Here, Launch, locked, run_campaign
+from .campaign import CampaignResult, Here, Launch, experiment_folder, locked, run_campaign
 from .file import Campaign
 from .left_behind import end_left_behind
 from .overhead import RECORDINGS, Overhead, error_of, matters, overhead, root_of, start_and_end, within_budget
@@ -163,12 +163,8 @@ def refine(
         raise MeasurementError(f"{campaign.path}: {message}")
     if not campaign.build:
         raise MeasurementError(f"{campaign.path}: build is missing: the command that builds the program from anew")
-    try:
-        campaign.directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MeasurementError(f"{campaign.directory}: cannot hold it: {error.strerror or error}") from error
     progress = progress or Silent()
-    with locked(campaign.directory):
+    with locked(experiment_folder(campaign)):
         end_left_behind(campaign.directory, progress)
         cycle = _Cycle(campaign, plan, progress, measuring or Measuring())
         return cycle.run(done or (lambda iteration: None))

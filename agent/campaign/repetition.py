@@ -337,7 +337,8 @@ def _make_raw_folder(raw: Path, experiment: Path, metadata: RunMetadata, plan: L
             path.chmod(0o755 if text.startswith("#!") else 0o644)
     except OSError as error:
         shutil.rmtree(raw, ignore_errors=True)
-        raise MeasurementError(f"{experiment}: cannot hold a measurement: {error.strerror or error}") from error
+        reason = "it is a file" if experiment.is_file() else error.strerror or str(error)
+        raise MeasurementError(f"{experiment}: cannot hold a measurement: {reason}") from error
 
 
 def load_of_others(before: float, ending: Ending, plan: LaunchPlan) -> dict[str, float]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,7 +120,8 @@ def _checked(file: ExpectationsFile, side: Side, baseline: Path | None) -> list[
     place = baseline or (file.baseline if file.needs_baseline or _is_there(file.baseline) else None)
     if place is not None and not place.exists():
         raise UsageError(
-            f"{place}: there is no such baseline; write it with: quipu check {file.path} --update-baseline"
+            f"{place}: there is no such baseline; write it with: "
+            f"quipu check {shlex.quote(str(file.path))} --update-baseline"
         )
     return check(file, side, None if place is None else load_side(place, side.experiment.over_ranks))
 

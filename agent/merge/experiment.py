@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -154,14 +155,14 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         raise UsageError(f"ranks can be combined by mean, max or sum, not by {over_ranks!r}")
     stored = find_runs(folder)
     if not stored:
-        raise MeasurementError(f"{folder}: {NO_RUNS(folder=folder)}")
+        raise MeasurementError(f"{folder}: {NO_RUNS(folder=shlex.quote(str(folder)))}")
     usable = [run for run in stored if run.metadata.complete]
     notes = _left_out([run for run in stored if not run.metadata.complete])
     if not usable:
         reasons = "".join(f"\n  {note}" for note in notes)
         raise NoCompleteRun(
             f"{folder}: holds no complete run{reasons}\n  a run that is not complete can be looked at: "
-            f"quipu show {stored[0].path}",
+            f"quipu show {shlex.quote(str(stored[0].path))}",
             tuple(run.path for run in stored),
         )
     names = _parameter_names(folder, usable)
@@ -390,7 +391,7 @@ def _slowed(archives: Sequence[RunArchive]) -> list[str]:
     worst = max(archives, key=lambda archive: share[archive])
     if share[worst] <= DOMINATED:
         return []
-    return [COSTLY_MEASURING(percent=100 * share[worst], run=worst.path.name, path=worst.path)]
+    return [COSTLY_MEASURING(percent=100 * share[worst], run=worst.path.name, path=shlex.quote(str(worst.path)))]
 
 
 def _deviating(

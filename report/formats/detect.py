@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,8 @@ def is_file_of_models(path: Path) -> bool:
 def read_experiment(path: Path | str, over_ranks: Over = "mean") -> Experiment:
     """Return the experiment in a file of Extra-P (any of its formats, also gzip), or in profiles of other tools.
 
-    Profiles of other tools are Cube profiles, files of Caliper, databases of HPCToolkit, and folders of these. over_ranks: combines the ranks of profiles; other formats have one value for all ranks.
+    Profiles of other tools are Cube profiles, files of Caliper, databases of HPCToolkit, and folders of these.
+    over_ranks: combines the ranks of profiles; other formats have one value for all ranks.
 
     Configurations without any value are left out, with a note.
 
@@ -131,7 +133,7 @@ def _check_text(path: Path, head: bytes) -> None:
         raise FormatError(
             path,
             "is an experiment of Extra-P 3, which Quipu does not read: save it with Extra-P 4, "
-            f"extrap --extra-p-3 {path} --save-experiment {path}.extra-p",
+            f"extrap --extra-p-3 {shlex.quote(str(path))} --save-experiment {shlex.quote(f'{path}.extra-p')}",
         )
     if b"\0" in head and not head.startswith(_UTF_16):
         raise FormatError(path, f"is a binary file of no format that Quipu reads: {_READ}")

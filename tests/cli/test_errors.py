@@ -28,7 +28,7 @@ from .conftest import Quipu
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["show", "nowhere"], 1, "nowhere: there is no such folder"),
+        (["show", "nowhere"], 1, "nowhere: there is no such file or folder"),
         (["show", "file"], 1, "file: is in no format that Quipu reads: Extra-P text, Extra-P JSON"),
         (["show", "empty"], 1, "empty: contains no run archive"),
         (["show", "{heat}", "--metric", "flops"], 1, "no metric 'flops'; it has: blocks"),

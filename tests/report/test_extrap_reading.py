@@ -196,6 +196,8 @@ def one_entry(text: str) -> str:
     [
         ('{"parameters": ["p"],\n "measurements": {]', 2, "is not JSON"),
         ("[1]", None, "is JSON, but no object"),
+        ('{"session": 1}', None, "is JSON, but not of Extra-P. Extra-P JSON is"),
+        ('{"data": [], "columns": [], "nodes": []}', None, "write it with output.format=cali"),
         ('{"measurements": {}}', None, '"parameters" is missing'),
         ('{"parameters": []}', None, "names no parameter"),
         ('{"parameters": [1]}', None, "1 is no name"),

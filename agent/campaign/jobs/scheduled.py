@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -231,7 +232,7 @@ class Scheduled:
             self._told.add(kind)
             progress.note(
                 f"job {one.native}, {one.task.name}, does not begin ({scheduler}: {found.reason}); {found.advice}; "
-                f"the campaign waits, quipu campaign --cancel {campaign.path} cancels its jobs"
+                f"the campaign waits, quipu campaign --cancel {shlex.quote(str(campaign.path))} cancels its jobs"
             )
         return None
 

@@ -13,6 +13,10 @@ from quipu.modeling.experiment import Experiment
 from .collect import Collector, repetitions, text_of
 from .json_numbered import collect_numbered
 
+_KEYS = frozenset(("parameters", "measurements", "callpaths"))
+_FORM = 'Extra-P JSON is {"parameters": [...], "measurements": ...}'
+_CALIPER = "Quipu reads Caliper's own format: write it with output.format=cali"
+
 
 def parse_json(text: str, source: object, name: str) -> Experiment:
     """Return the experiment in an Extra-P JSON text.
@@ -22,7 +26,9 @@ def parse_json(text: str, source: object, name: str) -> Experiment:
     """
     content = json_of(text, source)
     if not isinstance(content, dict):
-        raise FormatError(source, 'is JSON, but no object: Extra-P JSON is {"parameters": [...], "measurements": ...}')
+        raise FormatError(source, f"is JSON, but no object. {_FORM}")
+    if not _KEYS.intersection(content):
+        raise FormatError(source, f"is JSON, but not of Extra-P. {_CALIPER if 'nodes' in content else _FORM}")
     collector = collect_numbered(content, source) if "callpaths" in content else _collect(content, source)
     return collector.experiment(name)
 

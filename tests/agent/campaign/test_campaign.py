@@ -269,6 +269,12 @@ def test_two_campaigns_in_one_folder(tmp_path: Path) -> None:
     assert go(tmp_path, Bench(tmp_path)).exit_code == 0
 
 
+def test_the_folder_of_the_experiment_is_the_program(tmp_path: Path) -> None:
+    (tmp_path / "heat").write_text("")
+    with pytest.raises(MeasurementError, match=r'because it is a file.*directory = "heat\.runs"'):
+        go(tmp_path, Bench(tmp_path))
+
+
 def test_runs_of_another_experiment_in_the_folder(tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     raw.mkdir()

@@ -326,7 +326,7 @@ def test_missing_native_parts(installed: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_experiment_folder_that_is_a_file(installed: Path) -> None:
     (installed / "runs").write_text("")
-    with pytest.raises(MeasurementError, match="cannot hold a measurement"):
+    with pytest.raises(MeasurementError, match="cannot hold a measurement: it is a file"):
         run(["true"], {}, None, "runs", PLAIN)
 
 

@@ -133,6 +133,10 @@ def test_errors(tmp_path: Path) -> None:
     runs.mkdir()
     with pytest.raises(MeasurementError, match="contains no run archive; measure first"):
         load_experiment(runs)
+    spaced = tmp_path / "my runs"
+    spaced.mkdir()
+    with pytest.raises(MeasurementError, match=r"quipu run -o '.*/my runs' --param"):
+        load_experiment(spaced)
     failed = measure(runs, {"p": 2}, exit_code=1)
     with pytest.raises(MeasurementError, match=r"holds no complete run\n.*p=2.r1"):
         load_experiment(runs)
