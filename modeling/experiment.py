@@ -473,10 +473,12 @@ class Experiment:
         return f"<Experiment {self.name}: {points}; {len(self.tree)} call paths; metrics {', '.join(self.metrics)}>"
 
     def _repr_html_(self) -> str:
+        shared, loaded = self.shares_processors, self.disturbed & ~self.shares_processors
+        waiting = {"oversubscribed": np.count_nonzero(shared), "on a loaded machine": np.count_nonzero(loaded)}
         facts = [
             ("call paths", str(len(self.tree))),
             ("configurations", str(self.configurations)),
-            *([] if self.dedicated.all() else [("oversubscribed", f"{np.count_nonzero(~self.dedicated)} of these")]),
+            *((reason, f"{count} of these") for reason, count in waiting.items() if count),
             *(
                 (name, ", ".join(f"{x:g}" for x in np.unique(x)))
                 for name, x in zip(self.parameters, self.points.T, strict=True)

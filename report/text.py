@@ -7,6 +7,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+from quipu.modeling.experiment import Experiment
 from quipu.modeling.extrapolation import OPEN
 from quipu.modeling.slowest_rank import SlowestRank
 
@@ -140,6 +142,22 @@ def points_text(parameters: Sequence[str], points: Sequence[Sequence[float]]) ->
     columns = (sorted({float(point[at]) for point in points}) for at in range(len(parameters)))
     values = [f"{name} = {_listed(list(map(number, x)))}" for name, x in zip(parameters, columns, strict=True)]
     return f"{count}: {'; '.join(values)}" if values else count
+
+
+def waiting_texts(experiments: Sequence[Experiment]) -> list[str]:
+    """Return the configurations whose times contain waiting for a processor in one of the experiments, by the reason.
+
+    All experiments have the same configurations.
+    """
+    first = experiments[0]
+    shared = np.any([one.shares_processors for one in experiments], axis=0)
+    loaded = np.any([one.disturbed for one in experiments], axis=0) & ~shared
+    reasons = (("oversubscribed (more ranks than processors)", shared), ("on a loaded machine", loaded))
+    return [
+        f"{reason}: {points_text(first.parameters, first.points[which].tolist())}"
+        for reason, which in reasons
+        if which.any()
+    ]
 
 
 def _listed(texts: list[str]) -> str:

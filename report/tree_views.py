@@ -214,8 +214,10 @@ def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
         if known.size > 1 and found.mean[0]:
             spread = float((found.max[0] - found.min[0]) / found.mean[0])
         start = float(outside[where][measured[where]].mean()) if known.size else 0.0
-        place, unit, shared = tuple(point.tolist()), experiment.metrics[name].unit, not experiment.dedicated[where]
+        place, unit = tuple(point.tolist()), experiment.metrics[name].unit
+        shared, loaded = bool(experiment.shares_processors[where]), bool(experiment.disturbed[where])
         counts_only = not known.size
         number = int(runs[where] if counts_only else known.size)
-        rows.append(ConfigurationRow(place, number, float(found.mean[0]), unit, spread, start, shared, counts_only))
+        total = float(found.mean[0])
+        rows.append(ConfigurationRow(place, number, total, unit, spread, start, shared, loaded, counts_only))
     return rows

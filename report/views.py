@@ -233,6 +233,7 @@ class ConfigurationRow:
     - spread: (largest - smallest) / mean; NaN for a single repetition.
     - start_and_end: the metric of the start and the end of MPI, mean over repetitions.
     - oversubscribed: it had more ranks than processors.
+    - loaded: other programs used processors that its ranks needed.
     - counts_only: its runs have no times, and the total of time is NaN.
     """
 
@@ -243,6 +244,7 @@ class ConfigurationRow:
     spread: float
     start_and_end: float = 0.0
     oversubscribed: bool = False
+    loaded: bool = False
     counts_only: bool = False
 
 

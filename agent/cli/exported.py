@@ -27,10 +27,7 @@ class Exported:
 
 
 def oversubscribed_note(data: Experiment) -> list[str]:
-    """Return a note on configurations with more ranks than processors, which no export format can mark."""
-    from quipu.report.text import points_text
+    """Return notes on configurations whose times contain waiting for a processor, which no export format can mark."""
+    from quipu.report.text import waiting_texts
 
-    if data.dedicated.all():
-        return []
-    which = points_text(data.parameters, data.points[~data.dedicated].tolist())
-    return [f"oversubscribed (more ranks than processors), which the file cannot say: {which}"]
+    return [f"{text} (the file does not contain this)" for text in waiting_texts([data])]

@@ -14,7 +14,7 @@ from quipu.modeling.expectations import LEAST_VALUES
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.printable import counted
 from quipu.report.difference_views import DifferenceView, EffortRow, LineRow
-from quipu.report.text import points_text
+from quipu.report.text import waiting_texts
 
 from ..archive.fingerprint import differences
 from .causes import PairLines
@@ -47,9 +47,8 @@ def difference_view(before: Side, after: Side, metrics: Sequence[str] = (), incl
     )
     missing = [name for name in (*old.values, *new.values) if name not in common]
     notes = [f"measured on one side only: {', '.join(sorted(set(missing)))}"] if missing and not metrics else []
-    if times and (points := new.points[~(old.dedicated & new.dedicated)].tolist()):
-        which = points_text(new.parameters, points)
-        notes.append(f"oversubscribed (more ranks than processors): {which}; times contain waiting for a processor")
+    if times:
+        notes += [f"{text}; times contain waiting for a processor" for text in waiting_texts([new, old])]
     return DifferenceView(
         before.title,
         after.title,

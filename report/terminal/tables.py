@@ -286,6 +286,13 @@ def generated_table(rows: Sequence[tuple[str, str, str, str]], layout: Layout) -
     return elastic((FUNCTION, "steps of computation", "MPI", "elements"), rows, (1,), (), layout)
 
 
+def _mark(row: ConfigurationRow) -> str:
+    """Return the reason why a configuration has no times, or times that contain waiting for a processor."""
+    if row.counts_only:
+        return "counts only"
+    return "oversubscribed" if row.oversubscribed else "loaded machine" if row.loaded else ""
+
+
 def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationRow], layout: Layout) -> RenderableType:
     """Return the measured configurations of an experiment: parameter values, repetitions, total of a metric."""
     names = [clean(name, layout.glyphs) for name in parameters]
@@ -298,7 +305,7 @@ def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationR
             "" if row.counts_only else quantity(row.total, row.unit),
             "" if math.isnan(row.spread) else percent(row.spread),
             quantity(row.start_and_end, row.unit) if outside and not row.counts_only else "",
-            "counts only" if row.counts_only else "oversubscribed" if row.oversubscribed else "",
+            _mark(row),
         )
         for row in rows
     ]

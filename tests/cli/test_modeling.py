@@ -6,12 +6,16 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.experiment import Region
 from quipu.report.formats import read_filter
+from quipu.report.text import waiting_texts
+from quipu.report.tree_views import configuration_rows
 
 from .conftest import Quipu
 from .runs import write_run
@@ -241,6 +245,19 @@ def test_oversubscribed_runs_are_marked_in_every_view(quipu_here: Quipu, crowded
     page = json.loads((tmp_path / "report.html").read_text().split('id="quipu-data">')[1].split("</script>")[0])
     assert page["oversubscribed"] == [False] * 8 + [True] * 8
     assert "oversubscribed" in quipu_here("export", crowded, "-o", "crowded.json").err
+
+
+def test_one_rank_on_a_loaded_machine_is_not_called_oversubscribed(crowded: Path) -> None:
+    measured = load_experiment(crowded)
+    loaded = np.broadcast_to(measured.points[:, :1] == 1, measured.measured_runs.shape)
+    found = replace(measured, loaded=loaded)
+    marks = {row.point[0]: (row.oversubscribed, row.loaded) for row in configuration_rows(found)}
+    assert marks == {1: (False, True), 2: (False, False), 4: (True, False), 8: (True, False)}
+    assert waiting_texts([measured, found]) == [
+        "oversubscribed (more ranks than processors): 8 configurations: p = 4, 8; n = 32, 64, 96, 128",
+        "on a loaded machine: 4 configurations: p = 1; n = 32, 64, 96, 128",
+    ]
+    assert "on a loaded machine" in found._repr_html_()
 
 
 def test_where_all_runs_are_oversubscribed_no_model_is_said_to_leave_them_out(
