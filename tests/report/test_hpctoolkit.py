@@ -83,6 +83,14 @@ def test_databases_with_parameters_in_their_names_are_an_experiment(tmp_path: Pa
     assert read.values["time"][2, :, 0].tolist() == pytest.approx([1.0, 2.0, 1.5, 3.0])
 
 
+def test_a_database_without_the_values_of_ranks(tmp_path: Path) -> None:
+    folder = write_database(tmp_path / "app", 1)
+    for path in folder.glob("*.metric-db"):
+        path.unlink()
+    with pytest.raises(FormatError, match=r"has no metric-db files.*hpcprof-mpi"):
+        read_experiment(folder)
+
+
 def test_damage_is_one_error(tmp_path: Path) -> None:
     folder = write_database(tmp_path / "broken", 1)
     (folder / "experiment.xml").write_text(XML[:900], encoding="utf-8")

@@ -64,6 +64,8 @@ class _Reader(Stacked):
             with reading(folder, _size(folder)) as cost, contextlib.redirect_stdout(io.StringIO()):
                 cost.spend(_BYTES_PER_BYTE * _size(folder))
                 older = (folder / "experiment.xml").is_file()
+                if older and not any(folder.glob("*.metric-db")):
+                    raise FormatError(folder, "has no metric-db files: write the values of each rank with hpcprof-mpi")
                 if older:
                     _check_values(folder, cost)
                 read = graph_frame.from_hpctoolkit if older else graph_frame.from_hpctoolkit_latest
