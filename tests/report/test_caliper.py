@@ -160,6 +160,11 @@ def test_parameters_are_in_names_or_in_what_differs(tmp_path: Path) -> None:
         (tmp_path / f"run{number}.cali").write_text(HEAD + BODY.format(3.0 + number, ranks), encoding="utf-8")
     read = read_experiment(tmp_path)
     assert (read.parameters, read.points.tolist()) == (("p",), [[2.0], [4.0], [8.0]])
+    cut = "".join(line for line in (HEAD + BODY.format(3.0, 4)).splitlines(keepends=True) if "globals" not in line)
+    (tmp_path / "run9.cali").write_text(cut, encoding="utf-8")
+    with pytest.raises(FormatError, match=r"has no metadata of its run \(cut off\?\)") as caught:
+        read_experiment(tmp_path)
+    assert caught.value.source == str(tmp_path / "run9.cali")
     named = tmp_path / "named"
     named.mkdir()
     for n in (10, 20):

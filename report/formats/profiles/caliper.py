@@ -54,6 +54,7 @@ def read_caliper(source: Path, files: list[Path], over_ranks: Over = "mean") -> 
         ) from error
     reader = _Reader(over_ranks)
     metadata: dict[Path, Mapping[str, Any]] = {}
+    bare: list[Path] = []
     for path in files:
         with reading_file(path, special=path == source) as content:
             lines = _Lines(decode(content, path), current())
@@ -66,9 +67,10 @@ def read_caliper(source: Path, files: list[Path], over_ranks: Over = "mean") -> 
                 reason = str(getattr(error, "message", "") or repr(error))[:200]
                 raise FormatError(path, f"is no file of Caliper that can be read: {reason}", lines.number) from error
         size = _number(stream.globals.get(_SIZE))
+        bare += [] if stream.globals else [path]
         metadata[path] = {**stream.globals, _SIZE: size if size and size > 0 else float(ranks)}
     values = dict(zip(files, reader.values, strict=True))
-    profiles = in_order(_profiles(metadata))
+    profiles = in_order(_profiles(metadata, bare))
     reader.values = [values[profile.path] for profile in profiles]
     # Files of Quipu contain zeros, so missing values were not measured.
     missing = math.nan if all(PARAMETERS in one for one in metadata.values()) else 0.0
@@ -186,8 +188,11 @@ def _finite(text: Any) -> float:
     return value
 
 
-def _profiles(metadata: Mapping[Path, Mapping[str, Any]]) -> list[Profile]:
-    """Return the parameters of each file: from Quipu's metadata, from the file name, or the numbers that differ."""
+def _profiles(metadata: Mapping[Path, Mapping[str, Any]], bare: list[Path]) -> list[Profile]:
+    """Return the parameters of each file: from Quipu's metadata, from the file name, or the numbers that differ.
+
+    bare: the files without metadata, because they were cut off.
+    """
     if all(PARAMETERS in one for one in metadata.values()):
         return [_quipu_file(path, one) for path, one in metadata.items()]
     if len(metadata) == 1:
@@ -196,6 +201,10 @@ def _profiles(metadata: Mapping[Path, Mapping[str, Any]]) -> list[Profile]:
     try:
         return [Profile(path, *parameters_in(path.name.removesuffix(".cali"), path)) for path in metadata]
     except FormatError:
+        if 0 < len(bare) < len(metadata):
+            raise FormatError(
+                bare[0], "has no metadata of its run (cut off?), and its name has no parameters"
+            ) from None
         numbers = [{name: _number(value) for name, value in one.items()} for one in metadata.values()]
         common = set.intersection(*({name for name, value in one.items() if value is not None} for one in numbers))
         differ = {name for name in common if len({one[name] for one in numbers}) > 1}
