@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "callgraph.h"
 
+#include "libraries.h"
 #include "names.h"
 #include "sections.h"
 #include "selection.h"
 #include "statements.h"
+#include "worth.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
@@ -111,8 +114,17 @@ class Calls {
                     look(I, Loops.getLoopDepth(&BB), Taken);
     }
 
-    void write(json::OStream &Json) const {
-        writeSites(Json, "calls", Direct);
+    /// Returns whether all callees are known by name, and no address of a function is used.
+    bool areByName() const { return Indirect.empty() && Virtual.empty() && !UsesAddresses; }
+    const SmallSetVector<const GlobalValue *, 8> &callees() const { return Callees; }
+
+    /// LeftOut: callees that are not written.
+    void write(json::OStream &Json, const SmallPtrSetImpl<const GlobalValue *> &LeftOut) const {
+        Named Written;
+        for (const GlobalValue *Callee : Callees)
+            if (!LeftOut.contains(Callee->getAliaseeObject()))
+                Written.insert(*Direct.find(Callee->getName().str()));
+        writeSites(Json, "calls", Written);
         writeSites(Json, "indirect", Indirect);
         if (!Virtual.empty())
             Json.attributeArray("virtual", [&] {
@@ -158,9 +170,10 @@ class Calls {
         if (Call && !Call->isInlineAsm() && !isa<IntrinsicInst>(Call)) {
             const Value *Operand = Call->getCalledOperand()->stripPointerCasts();
             Callee = dyn_cast<GlobalValue>(Operand);
-            if (Callee && !Callee->getName().starts_with("__clang_call_terminate"))
+            if (Callee && !Callee->getName().starts_with("__clang_call_terminate")) {
                 Direct[Callee->getName().str()].add(Depth);
-            else if (!Callee)
+                Callees.insert(Callee);
+            } else if (!Callee)
                 lookAtIndirect(*Call, Depth);
         }
         for (const Use &Operand : I.operands()) {
@@ -168,6 +181,7 @@ class Calls {
                 continue;
             for (const GlobalValue *Function : functionsIn(Operand.get())) {
                 Taken.insert(Function);
+                UsesAddresses = true;
                 if (Callee && Call->isArgOperand(&Operand))
                     Handed[{Callee->getName().str(), Function->getName().str()}].add(Depth);
             }
@@ -183,6 +197,8 @@ class Calls {
     }
 
     Named Direct, Indirect;
+    SmallSetVector<const GlobalValue *, 8> Callees;
+    bool UsesAddresses = false;
     std::map<std::pair<uint64_t, std::string>, Sites> Virtual;
     std::map<std::pair<std::string, std::string>, Sites> Handed; ///< key: callee, and the function that is passed to it
 };
@@ -199,10 +215,12 @@ class Description {
         for (Function &F : M)
             if (isDescribed(F))
                 Found.emplace(&F, Calls(F, FAM.getResult<LoopAnalysis>(F), Taken));
+        leaveOut(Found);
         for (Function &F : M)
-            if (auto Own = Found.find(&F); Own != Found.end())
-                describe(F, Own->second);
-            else if (Taken.count(&F) && !F.isIntrinsic())
+            if (auto Own = Found.find(&F); Own != Found.end()) {
+                if (!LeftOut.contains(&F))
+                    describe(F, Own->second);
+            } else if (Taken.count(&F) && !F.isIntrinsic())
                 line([&](json::OStream &Json) { describeOutside(F, Json); });
         for (const GlobalAlias &Alias : M.aliases())
             if (const auto *Target = dyn_cast<Function>(Alias.getAliasee()->stripPointerCasts()))
@@ -220,6 +238,31 @@ class Description {
     static bool isDescribed(const Function &F) {
         return !isCounted(F) && !F.isDeclaration() && !F.hasAvailableExternallyLinkage() &&
                !F.getName().starts_with("quipu_") && !F.getName().starts_with("__clang_call_terminate");
+    }
+
+    /// Finds functions of the C++ library without loops that reach no function of the program: they are most functions
+    /// of a small program, and no selection needs them. Readers apply the same rule (agent/source/callgraph.py).
+    void leaveOut(const std::map<const Function *, Calls> &Found) {
+        std::vector<const Function *> Candidates;
+        for (const auto &[F, Own] : Found)
+            if (isOfCxxLibrary(F->getName()) && F->isWeakForLinker() && Own.areByName() && !Taken.count(F) &&
+                !Rows.count(F) && FAM.getResult<LoopAnalysis>(const_cast<Function &>(*F)).empty())
+                Candidates.push_back(F);
+        auto IsHarmless = [&](const GlobalValue *Callee) {
+            const auto *F = dyn_cast_or_null<Function>(Callee->getAliaseeObject());
+            if (!F || LeftOut.contains(F))
+                return F != nullptr;
+            if (F->isDeclaration())
+                return !isElsewhere(*F, FAM.getResult<TargetLibraryAnalysis>(const_cast<Function &>(*F)));
+            return !Found.count(F) && isOfCxxLibrary(F->getName());
+        };
+        // Callees may come after their callers.
+        for (size_t Before = Candidates.size() + 1; Candidates.size() < Before;) {
+            Before = Candidates.size();
+            llvm::erase_if(Candidates, [&](const Function *F) {
+                return all_of(Found.at(F).callees(), IsHarmless) && LeftOut.insert(F).second;
+            });
+        }
     }
 
     template <typename Writer> void line(Writer Write) {
@@ -258,7 +301,7 @@ class Description {
         line([&](json::OStream &Json) {
             Json.attribute("kind", "function");
             Json.attribute("name", json::fixUTF8(Known.Name));
-            if (Known.Display != Known.Name)
+            if (Known.Display != readableName(Known.Name))
                 Json.attribute("display", json::fixUTF8(Known.Display));
             Json.attribute("file", json::fixUTF8(Known.File));
             Json.attribute("line", Known.Line);
@@ -275,7 +318,7 @@ class Description {
             flag(Json, "taken", Taken.count(&F) > 0);
             if (Taken.count(&F) || Rows.count(&F))
                 Json.attribute("type", json::fixUTF8(typeText(F.getFunctionType())));
-            Found.write(Json);
+            Found.write(Json, LeftOut);
         });
     }
 
@@ -346,6 +389,7 @@ class Description {
     SetVector<const GlobalValue *> Taken;
     SmallPtrSet<const GlobalValue *, 16> Starting;
     SmallPtrSet<const GlobalValue *, 16> Rows; ///< functions in a virtual table
+    SmallPtrSet<const GlobalValue *, 32> LeftOut;
 };
 
 } // namespace

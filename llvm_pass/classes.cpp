@@ -231,7 +231,8 @@ void writeClasses(json::OStream &Json, ArrayRef<CountClass> Classes, unsigned Sc
     Json.attributeArray("functions", [&] {
         for (const auto &[Function, Display] : Functions)
             Json.array([&, &Function = Function, &Display = Display] {
-                Json.value(json::fixUTF8(Display));
+                const bool Known = Function && Display == readableName(linkerName(*Function));
+                Json.value(Known ? "" : json::fixUTF8(Display));
                 Json.value(Function ? json::fixUTF8(linkerName(*Function)) : "");
                 Json.value(Function ? json::fixUTF8(pathOf(*Function)) : "");
             });

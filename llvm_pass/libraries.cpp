@@ -133,10 +133,16 @@ Libraries::Libraries(const Module &M) {
     Roots.insert("__gnu_cxx");
 }
 
+bool isOfCxxLibrary(StringRef Name) {
+    const Nested Known = nestedName(Name);
+    const ArrayRef<StringRef> Scopes = Known.scopes();
+    return !Scopes.empty() && (Scopes.front() == "std" || Scopes.front() == "__gnu_cxx");
+}
+
 bool Libraries::isInner(StringRef Name) const {
     const Nested Known = nestedName(Name);
     const ArrayRef<StringRef> Scopes = Known.scopes();
-    if (Scopes.empty() || Scopes.front() == "std" || Scopes.front() == "__gnu_cxx")
+    if (Scopes.empty() || isOfCxxLibrary(Name))
         return false; // the rules of the C++ library decide
     for (size_t I = 0; I < Scopes.size() && !Classes.contains(joined(Scopes.take_front(I + 1))); I++)
         if (isImplementationName(Scopes[I]) && (I > 0 || Scopes[I].starts_with("__")))

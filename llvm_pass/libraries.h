@@ -34,6 +34,9 @@ class Libraries {
     llvm::StringSet<> Roots;   ///< outermost namespaces of libraries
 };
 
+/// Returns whether a function is in a namespace of the C++ library.
+bool isOfCxxLibrary(llvm::StringRef Name);
+
 } // namespace quipu
 
 #endif

@@ -59,19 +59,21 @@ std::string withoutRenaming(std::string Shown) {
     return Shown;
 }
 
+/// Demangles a name with the C++ library. Returns the name if this fails.
+std::string demangledByLibrary(const std::string &Mangled) {
+    int Status = 0;
+    char *Other = abi::__cxa_demangle(Mangled.c_str(), nullptr, nullptr, &Status);
+    std::string Known = Other && Status == 0 ? Other : Mangled;
+    std::free(Other);
+    return Known;
+}
+
 /// Demangles a name. The demangler of the C++ library handles names that LLVM's demangler does not know (generic
 /// lambdas in functions, operator->*).
 std::string demangled(StringRef Name) {
     const std::string Mangled = Name.str();
     std::string Known = demangle(Mangled);
-    if (Known != Mangled || !Name.starts_with("_Z"))
-        return Known;
-    int Status = 0;
-    char *Other = abi::__cxa_demangle(Mangled.c_str(), nullptr, nullptr, &Status);
-    if (Other && Status == 0)
-        Known = Other;
-    std::free(Other);
-    return Known;
+    return Known != Mangled || !Name.starts_with("_Z") ? Known : demangledByLibrary(Mangled);
 }
 
 std::string plainName(StringRef Name, bool Fortran) {
@@ -123,6 +125,16 @@ std::string shownName(StringRef Name, unsigned FirstLine, bool Fortran) {
 }
 
 } // namespace
+
+std::string readableName(StringRef Name) {
+    if (!Name.starts_with("_Z"))
+        return Name.str();
+    std::string Known = demangledByLibrary(Name.str());
+    // C++11 needs no space there, and LLVM's demangler writes none.
+    for (size_t At = 0; (At = Known.find("> >", At)) != std::string::npos;)
+        Known.erase(At + 1, 1);
+    return Known;
+}
 
 bool isFortran(const Module &M) {
     for (const DICompileUnit *Unit : M.debug_compile_units())

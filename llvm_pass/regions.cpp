@@ -243,7 +243,8 @@ Descriptors createDescriptors(Function &F, const RegionFacts &Self, quipu_hook H
 
 static void writeIdentity(json::OStream &Json, const Identity &Known) {
     Json.attribute("name", json::fixUTF8(Known.Name));
-    Json.attribute("display", json::fixUTF8(Known.Display));
+    if (Known.Display != readableName(Known.Name))
+        Json.attribute("display", json::fixUTF8(Known.Display));
     Json.attribute("file", json::fixUTF8(Known.File));
     Json.attribute("line", Known.Line);
 }

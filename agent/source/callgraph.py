@@ -3,11 +3,13 @@
 
 Object files are joined like by the linker: each global name has one definition, and static functions are separate,
 except that copies of a static function from the same header count as one. The callees of an indirect call are
-over-approximated by all functions of its type.
+over-approximated by all functions of its type. Functions of the C++ library without loops that reach no function of the
+program are left out.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -27,10 +29,13 @@ from .described import (
 from .ir import is_ir
 from .ir import object_files as ir_files
 from .libraries import shared_libraries
+from .readable import readable_name
 
 _Local = tuple[str, str, int]
 """The identity of a static function: name, file and line."""
 _Key = str | _Local
+_CXX_LIBRARY = re.compile(r"_ZZ*(?:St|N[KVrRO]*(?:S[tabsiod]|9__gnu_cxx))")
+"""Linker names in the namespaces std and __gnu_cxx (isOfCxxLibrary in llvm_pass/libraries.cpp)."""
 
 
 def call_graph(program: Path, libraries: Sequence[Path] = ()) -> CallGraph:
@@ -135,6 +140,33 @@ class _Linker:
                     else:
                         self.add_all(caller, by_type[text], CallKind.INDIRECT, sites, depth)
         self.hand_over(units)
+        self.leave_out(units)
+
+    def leave_out(self, units: Sequence[_Unit]) -> None:
+        """Remove functions of the C++ library that reach no function of the program.
+
+        The rules are the same as in the pass (leaveOut in llvm_pass/callgraph.cpp), which knows only one object file.
+        """
+        callees: dict[_Key, set[_Key]] = defaultdict(set)
+        for caller, callee in self.edges:
+            callees[caller].add(callee)
+        candidates = {
+            key
+            for unit in units
+            for function in unit.functions
+            if _CXX_LIBRARY.match(function.name)
+            and function.weak
+            and not (function.loops or function.indirect or function.virtual or function.handed)
+            and (key := unit.key(function.name)) not in self.types
+            and key not in self.virtual
+        }
+        left: set[_Key] = set()
+        while found := {key for key in candidates if all(c in left or c not in self.definitions for c in callees[key])}:
+            left |= found
+            candidates -= found
+        for key in left:
+            del self.definitions[key]
+        self.edges = {pair: edge for pair, edge in self.edges.items() if left.isdisjoint(pair)}
 
     def fill_rows(self) -> None:
         """Find the functions in each row of the tables of virtual functions."""
@@ -206,7 +238,7 @@ class _Linker:
         return Function(
             label,
             name,
-            found.display or name,
+            found.display or readable_name(name),
             found.file,
             found.line,
             found.statements,

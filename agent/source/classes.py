@@ -24,6 +24,7 @@ from quipu.modeling.metrics import WEIGHTED
 from ..archive.run import CountClass, SourceLine
 from ..layout import LAYOUT
 from .functions import Count, damaged, entries, section
+from .readable import readable_name
 
 _MOST_COUNTERS = LAYOUT.numbers["MOST_COUNTERS"]
 _SKEW_NS = 2_000_000_000  # largest accepted difference between the clocks of a file server and of a node
@@ -171,7 +172,7 @@ def _function(path: Path, number: int, entry: _Entry) -> CountedFunction:
 
 def _line(function: tuple[str, str, str], line: int) -> SourceLine:
     display, name, file = function
-    return SourceLine(display or name or "(unknown)", name, file, max(0, min(line, (1 << 31) - 1)))
+    return SourceLine(display or readable_name(name) or "(unknown)", name, file, max(0, min(line, (1 << 31) - 1)))
 
 
 class SourcePrograms:

@@ -16,6 +16,7 @@ import msgspec
 from quipu.modeling.errors import FormatError, SectionMissing
 
 from .packed import texts
+from .readable import readable_name
 
 SECTION = ".quipu.facts"
 _GRAPH = b'{"kind"'
@@ -54,7 +55,9 @@ def static_functions(path: Path | str) -> list[StaticFunction]:
     functions: dict[str, StaticFunction] = {}
     for _, function in entries(path, section(path), StaticFunction):
         if not function.inlined:
-            functions.setdefault(function.name, replace(function, display=function.display or function.name))
+            functions.setdefault(
+                function.name, replace(function, display=function.display or readable_name(function.name))
+            )
     return list(functions.values())
 
 

@@ -7,13 +7,10 @@ the module, and the counts come from this text, whose form does not depend on th
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +20,17 @@ from .described import DescribedAddress, DescribedAlias, DescribedFunction, Entr
 from .functions import StaticFunction
 from .ir_loops import IrLoop, loops_of
 from .ir_text import CALLS, Instruction, IrFunction, IrModule, call_of, globals_in, read_text
+from .readable import readable_name
 
 _BITCODE, _WRAPPED, _ARCHIVE = b"BC\xc0\xde", b"\xde\xc0\x17\x0b", b"!<arch>\n"
 _SUFFIXES = (".bc", ".ll")
 _PRODUCER = re.compile(r"Producer: '(?:LLVM|APPLE_[0-9_]*)?([0-9]+(?:\.[0-9]+)*)")
 _IDENT = re.compile(r'!"[^"]*?version ([0-9]+(?:\.[0-9]+)*)')
 _MODULE_LINE = re.compile(rb"^(?:; ModuleID|source_filename|target |define |declare |@|%|attributes |!)", re.MULTILINE)
-_RUST_HASH = re.compile(r"::h[0-9a-f]{16}$")
 _VALUE = re.compile(r'%((?:"(?:[^"\\]|\\.)*"|[-$._\w]+))')
-_RUST_WORDS = {"$SP$": "@", "$BP$": "*", "$RF$": "&", "$LT$": "<", "$GT$": ">", "$LP$": "(", "$RP$": ")", "$C$": ","}
 _KEPT = re.compile(r" optnone(?=[^\n]*\}$)", re.MULTILINE)  # attribute that keeps passes from changing a function
 _STATEMENTS = frozenset({"store", "switch", "indirectbr", "atomicrmw", "cmpxchg"})
+_TERMINATE = "__clang_call_terminate"  # made by the compiler
 _STARTS = frozenset({"main", "_QQmain"})
 
 
@@ -215,6 +212,8 @@ def _described(module: IrModule, registers: IrModule) -> Iterator[Entry]:
     taken = {name for name in module.used if name in module.signatures}
     entries = []
     for function in module.functions:
+        if function.name.startswith(_TERMINATE):
+            continue
         body = bodies.get(function.name, function)
         calls = _Calls(module, body, loops_of(body))
         taken |= calls.taken
@@ -247,7 +246,7 @@ class _Calls:
 
     def _add(self, module: IrModule, instruction: Instruction, depth: int) -> None:
         callee, kind, arguments = call_of(instruction)
-        if callee.startswith("llvm."):
+        if callee.startswith(("llvm.", _TERMINATE)):
             return
         given = {name for argument in arguments for name in globals_in(argument) if name in module.signatures}
         self.taken |= given
@@ -310,38 +309,5 @@ def _statements(module: IrModule, function: IrFunction) -> int:
 
 def _display(module: IrModule, function: IrFunction) -> str:
     """Return the display name of a function."""
-    return _demangled(function.name) or module.field(function.debug, "name") or function.name
-
-
-def _demangled(name: str) -> str:
-    """Return the demangled name of C++ or Rust (legacy mangling); empty for other names."""
-    if not name.startswith(("_Z", "__Z")):
-        return ""
-    demangle = _demangler()
-    status = ctypes.c_int()
-    pointer = demangle(name.encode(), None, None, ctypes.byref(status)) if demangle else None
-    if not pointer:
-        return ""
-    text = ctypes.cast(pointer, ctypes.c_char_p).value or b""
-    ctypes.CDLL(None).free(ctypes.c_void_p(pointer))
-    readable = text.decode("utf-8", "replace")
-    return _of_rust(_RUST_HASH.sub("", readable)) if _RUST_HASH.search(readable) else readable
-
-
-def _of_rust(name: str) -> str:
-    """Return a name with the escape words of Rust replaced by their characters (rustc-demangle, legacy.rs)."""
-    name = re.sub(r"\$u([0-9a-f]{1,6})\$", lambda found: chr(int(found[1], 16)), name)
-    for word, character in _RUST_WORDS.items():
-        name = name.replace(word, character)
-    return name.replace("..", "::").replace("::_<", "::<").removeprefix("_" if name.startswith("_<") else "")
-
-
-@cache
-def _demangler() -> Any:
-    library = ctypes.util.find_library("stdc++")
-    if library is None:
-        return None
-    function = ctypes.CDLL(library)["__cxa_demangle"]
-    function.restype = ctypes.c_void_p
-    function.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-    return function
+    readable = readable_name(function.name)
+    return readable if readable != function.name else module.field(function.debug, "name") or readable

@@ -150,3 +150,46 @@ def test_the_command_marks_calls_that_a_run_has_seen(workshop: Workshop, capsys:
     drawn = graph_of("--dot")
     assert 'label="main\\n' in drawn
     assert all(f"style={style}" in drawn for style in ("solid", "dashed", "dotted"))
+
+
+LIBRARY = """
+#include <algorithm>
+#include <string>
+#include <vector>
+
+struct Item {
+    Item(int n);
+    Item(const Item &);
+    int n;
+};
+Item::Item(int n) : n(n) {}
+Item::Item(const Item &o) : n(o.n) {}
+
+int main(int argc, char **) {
+    std::vector<Item> items;
+    items.push_back(Item(argc));
+    std::vector<int> numbers;
+    numbers.push_back(argc);
+    return std::string(argc, 'x').size() + items.size() + numbers.size() + std::max(argc, 2) == 0;
+}
+"""
+
+
+def test_library_without_the_program_is_left_out(workshop: Workshop) -> None:
+    source, program = workshop.folder / "library.cpp", workshop.folder / "library"
+    source.write_text(LIBRARY)
+    command: list[str | Path] = [native_file("quipu-c++"), "-g", "-std=c++17", source, "-o", program]
+    subprocess.run(command, check=True, env=workshop.environment)
+    graph = call_graph(program)
+    defined = {function.display for function in graph.functions if function.defined}
+    assert "std::vector<Item, std::allocator<Item>>::push_back(Item&&)" in defined  # reaches Item::Item
+    assert not {
+        name for name in defined if name.startswith(("std::max", "std::vector<int, std::allocator<int>>::size"))
+    }
+    bitcode = workshop.folder / "library.bc"
+    subprocess.run(
+        ["clang++-19", "-g", "-std=c++17", "-c", "-emit-llvm", source, "-o", bitcode],
+        check=True,
+        env=workshop.environment,
+    )
+    assert {f.display for f in call_graph(bitcode).functions if f.defined} == defined
