@@ -169,21 +169,31 @@ Value *Runtime::threadState(IRBuilder<> &Builder, GlobalVariable *Place) const {
                                               "quipu.thread");
 }
 
-/// Creates the variable with the link that a function followed last.
-GlobalVariable *Runtime::newSlot() {
-    if (!HasSlots)
-        return nullptr;
-    if (!NoLink) {
-        auto *Type = ArrayType::get(I64, sizeof(quipu_link) / sizeof(uint64_t));
-        auto *Empty = new GlobalVariable(M, Type, true, GlobalValue::PrivateLinkage, ConstantAggregateZero::get(Type),
-                                         "quipu.no_link");
-        Empty->setAlignment(Align(8));
-        NoLink = Empty;
-    }
-    auto *Slot = new GlobalVariable(M, Pointer, false, GlobalValue::PrivateLinkage, NoLink, "quipu.slot", nullptr,
+/// Creates a slot: a thread-local pointer to the link that a function followed last. Returns its number.
+unsigned Runtime::newSlot() {
+    if (HasSlots && !Slots)
+        Slots = new GlobalVariable(M, Pointer, false, GlobalValue::ExternalLinkage, nullptr, "quipu.slots", nullptr,
+                                   GlobalValue::InitialExecTLSModel);
+    return SlotCount++;
+}
+
+/// Creates the array of all slots. One symbol for all of them keeps the symbol table small.
+void Runtime::emitSlots() {
+    if (!Slots)
+        return;
+    auto *Type = ArrayType::get(I64, sizeof(quipu_link) / sizeof(uint64_t));
+    auto *NoLink = new GlobalVariable(M, Type, true, GlobalValue::PrivateLinkage, ConstantAggregateZero::get(Type),
+                                      "quipu.no_link");
+    NoLink->setAlignment(Align(8));
+    const SmallVector<Constant *, 0> Initial(SlotCount, NoLink);
+    Constant *All = ConstantArray::get(ArrayType::get(Pointer, SlotCount), Initial);
+    auto *Made = new GlobalVariable(M, All->getType(), false, GlobalValue::PrivateLinkage, All, "", nullptr,
                                     GlobalValue::InitialExecTLSModel);
-    Slot->setAlignment(Align(8));
-    return Slot;
+    Made->setAlignment(Align(8));
+    Made->takeName(Slots);
+    Slots->replaceAllUsesWith(Made);
+    Slots->eraseFromParent();
+    Slots = nullptr;
 }
 
 /// Splits the block around `Call` into Head -> Tail, and creates Slow for the uncommon cases. Head has no terminator
@@ -209,11 +219,11 @@ BasicBlock *Runtime::block(const Ways &Way, const Twine &Name) const {
 
 /// Finds the link from the active node to `Region`. Builder ends where the link is known. The last branch to this place
 /// is not inserted yet.
-Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, GlobalVariable *Slot, const Ways &Way) const {
-    if (Slot) {
+Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, unsigned Slot, const Ways &Way) const {
+    if (HasSlots) {
         Value *Thread = threadState(Builder, OwnActiveNode);
         Value *Here = load(Builder, Pointer, Thread, offsetof(quipu_thread, here));
-        Value *Link = threadLocal(Builder, Slot, "quipu.link");
+        Value *Link = Builder.CreateAlignedLoad(Pointer, slot(Builder, Slot), Align(8), "quipu.link");
         return {Thread, Here, Link,
                 Builder.CreateICmpEQ(load(Builder, Pointer, Link, offsetof(quipu_link, from)), Here)};
     }
@@ -234,11 +244,17 @@ Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, GlobalVari
     return {Thread, Here, Link, Usual};
 }
 
-/// Returns the address of this thread's copy of a slot, computed before an instruction.
-Value *Runtime::addressOf(GlobalVariable *Slot, Instruction *Before) const {
-    if (!Slot)
+/// Returns the address of this thread's copy of a slot.
+Value *Runtime::slot(IRBuilder<> &Builder, unsigned Slot) const {
+    return Builder.CreateConstInBoundsGEP1_64(Pointer, Builder.CreateThreadLocalAddress(Slots), Slot);
+}
+
+/// Returns the address of this thread's copy of a slot, computed before an instruction; null if there are no slots.
+Value *Runtime::addressOf(unsigned Slot, Instruction *Before) const {
+    if (!HasSlots)
         return ConstantPointerNull::get(cast<PointerType>(Pointer));
-    return IRBuilder<>(Before).CreateThreadLocalAddress(Slot);
+    IRBuilder<> Builder(Before);
+    return slot(Builder, Slot);
 }
 
 /// Replaces `Call` by a call of a function that preserves all registers.
@@ -265,7 +281,7 @@ void Runtime::useLink(IRBuilder<> &Builder, Value *Link, CallInst *Count, bool C
 void Runtime::inlineCount(CallInst *Call, bool CountsVisits, CallInst *Far) {
     Value *Region = Call->getArgOperand(0);
     const Ways Way = split(Call);
-    GlobalVariable *Slot = newSlot();
+    const unsigned Slot = newSlot();
     IRBuilder<> Builder(Way.Head);
     Builder.SetCurrentDebugLocation(Call->getDebugLoc());
     const Known Found = findLink(Builder, Region, Slot, Way);
@@ -298,7 +314,7 @@ AllocaInst *Runtime::newVisit(Function &F) const {
 /// Inlines a call of quipu_enter.
 void Runtime::inlineEnter(CallInst *Call, Value *Visit, bool KeepsNode) {
     Value *Region = Call->getArgOperand(0);
-    GlobalVariable *Slot = newSlot();
+    const unsigned Slot = newSlot();
     const Ways Way = split(Call);
     BasicBlock *Linked = block(Way, "quipu.linked"), *Framed = block(Way, "quipu.framed");
     IRBuilder<> Builder(Way.Head);

@@ -34,6 +34,8 @@ class Runtime {
     /// Replaces a call of `Count` by the inline code of its common case. CountsVisits: the counters contain the visits
     /// of the function. Far: a call in a function with the same arguments, which handles all other cases.
     void inlineCount(llvm::CallInst *Call, bool CountsVisits, llvm::CallInst *Far = nullptr);
+    /// Ends the insertion of hooks.
+    void emitSlots();
     /// A variable that is not 0 while the process is measured.
     llvm::GlobalVariable *Measuring;
     /// The description of the program's copies of these variables; null: it has no copies.
@@ -55,12 +57,13 @@ class Runtime {
     struct Known {
         llvm::Value *Thread, *Here, *Link, *Usual;
     };
-    Known findLink(llvm::IRBuilder<> &Builder, llvm::Value *Region, llvm::GlobalVariable *Slot, const Ways &Way) const;
+    Known findLink(llvm::IRBuilder<> &Builder, llvm::Value *Region, unsigned Slot, const Ways &Way) const;
     void useLink(llvm::IRBuilder<> &Builder, llvm::Value *Link, llvm::CallInst *Count, bool CountsVisits) const;
     llvm::CallInst *replace(llvm::CallInst *Call, llvm::FunctionCallee Callee,
                             llvm::ArrayRef<llvm::Value *> Arguments) const;
-    llvm::GlobalVariable *newSlot();
-    llvm::Value *addressOf(llvm::GlobalVariable *Slot, llvm::Instruction *Before) const;
+    unsigned newSlot();
+    llvm::Value *slot(llvm::IRBuilder<> &Builder, unsigned Slot) const;
+    llvm::Value *addressOf(unsigned Slot, llvm::Instruction *Before) const;
     void inlineEnter(llvm::CallInst *Call, llvm::Value *Visit, bool KeepsNode);
     void inlineExit(llvm::CallInst *Call, llvm::Value *Visit);
 
@@ -69,7 +72,8 @@ class Runtime {
     llvm::Type *I64;
     llvm::GlobalVariable *Current = nullptr, *ActiveNode = nullptr;
     llvm::GlobalVariable *OwnActiveNode = nullptr; ///< the program's copy of the variable, if it has one
-    llvm::Constant *NoLink = nullptr;
+    llvm::GlobalVariable *Slots = nullptr;
+    unsigned SlotCount = 0;
     llvm::FunctionCallee CountMissed, EnterMissed, ExitMissed;
     bool HasSlots = false;
 };

@@ -442,6 +442,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
         if (Found.Near && RT.inlines(*Entry))
             RT.inlineCount(Found.Near, D.CountsVisits, Found.Far);
     }
+    RT.emitSlots();
     Marks::removePlaces(M);
     std::vector<std::string> AllLines;
     for (std::vector<std::string> &Of : Lines)

@@ -5,7 +5,7 @@
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-pc-linux-gnu"
 
-; CHECK-NOT: @quipu.slot
+; CHECK-NOT: @quipu.slots
 ; CHECK-LABEL: define i32 @accessor(
 ; CHECK: threadlocal.address.p0(ptr @quipu_current)
 ; CHECK: %quipu.thread = load ptr
