@@ -255,10 +255,12 @@ void quipu_unwind(struct quipu_frame *frame) {
     quipu_thread *thread = frame == &idle ? nullptr : this_thread();
     if (!thread)
         end_idle(frame);
-    else if (belongs(thread, frame) && thread->top != last_of(own(thread), frame)) {
+    else if (belongs(thread, frame)) {
         Frame *last = last_of(own(thread), frame);
-        unwind_to(thread, last);
-        if (has_marks(thread))
+        const bool cuts = thread->top != last;
+        if (cuts || thread->here != last->node) /* visits without a frame may have been left */
+            unwind_to(thread, last);
+        if (cuts && has_marks(thread))
             reopen(thread, last + 1, nullptr);
     }
 }

@@ -50,6 +50,17 @@ def test_random_programs(workshop, llvm: str, seed: int) -> None:
     assert_classes_equal_metrics(read_archive(run.path))
 
 
+@pytest.mark.parametrize("seed", [*range(100, 112), 205, 221, 402])
+def test_random_programs_without_times(workshop, seed: int) -> None:
+    """Programs 111, 205, 221 and 402 leave functions without frames by longjmp."""
+    source = workshop.folder / "random.c"
+    source.write_text(random_program(seed))
+    exact = workshop.run(workshop.build(source, "-O2", "-w", "--quipu-naive", name="naive"), QUIPU_CLOCK="none")
+    fast = workshop.run(workshop.build(source, "-O2", "-w", name="fast"), QUIPU_CLOCK="none")
+    assert (fast.stdout, fast.returncode) == (exact.stdout, exact.returncode)
+    assert counts(fast) == counts(exact)
+
+
 @pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3"])
 @pytest.mark.parametrize("program", ["control_flow.cpp", "loops.c"])
 @pytest.mark.parametrize("llvm", INSTALLED_LLVMS)
