@@ -13,11 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from ..experiment import IMBALANCE, Experiment, FloatArray, RegionKind
-from ..pmnf.model import Alternative, Model, add, alternatives_with, lead_exponents
-from ..pmnf.model.term import sort_key
+from ..pmnf.model import Model, add, alternatives_with
 from ..pmnf.modeler import fit_models
 from ..pmnf.options import DEFAULT, Options
 from .path_model import PathModel
@@ -27,8 +25,6 @@ _LEAST_PART = 0.01
 # A call path that is somewhere more than this part of the imbalance is worth a sum without it; no more than so many.
 # benchmarks/selection_campaign.py
 _NOTICEABLE, _MOST = 0.2, 4
-# The weight of all functions whose mean is the model: what is left is that of the mean itself.
-_ALL = 1.0 - 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,59 +101,9 @@ def _summed(
     (model,) = _models(experiment, together[None, :, None] / rate, options)
     if model is None:
         return None
-    model = expected(model).scaled(rate)
+    model = model.scaled(rate)
     doubts = alternatives_with(model, add(exact))
     return Imbalance(replace(add([*exact, model]), alternatives=doubts), used)
-
-
-def expected(model: Model) -> Model:
-    """Return what a model by chance and its alternatives that grow no faster are on average, by their weights.
-
-    Few points of a chance leave its growth open, and the likeliest function is often not the one that it follows: the
-    mean over the posterior has the least expected error (Hoeting and others, Bayesian Model Averaging, Statistical
-    Science 14, 1999). The interval is that of all functions, the likeliest included.
-    """
-    steepest = model.leading
-    others = [
-        one
-        for one in model.alternatives
-        if not one.hidden and all(lead_exponents(one.terms, one.constant, x) <= steepest[x] for x in steepest)
-    ]
-    if not others:
-        return model
-    weight = 1.0 - sum(one.weight for one in model.alternatives)
-    known = weight + sum(one.weight for one in others)
-    parts = [Model(model.parameters, model.constant, model.terms).scaled(weight / known)]
-    parts += [Model(model.parameters, one.constant, one.terms).scaled(one.weight / known) for one in others]
-    mean = replace(add(parts), ranges=model.ranges)
-    doubts = (Alternative(weight, model.constant, model.terms), *model.alternatives)
-    alternatives = tuple(replace(one, weight=_ALL * one.weight) for one in doubts)
-    covariance = _alike(model, weight / known, mean)
-    return replace(mean, quality=model.quality, covariance=covariance, alternatives=alternatives, notes=model.notes)
-
-
-def _alike(model: Model, share: float, mean: Model) -> tuple[tuple[float, ...], ...]:
-    """Return the covariance of a mean, of which a model is a share: what else is in it deviates as its leading term.
-
-    How all of them change beyond what was measured is relative to the whole, so that each term must deviate with it.
-    """
-    own, all_ = len(model.terms) + 1, len(mean.terms) + 1
-    coefficients = np.array([model.constant, *(term.coefficient for term in model.terms)])
-    lead = max(range(1, own), key=lambda row: sort_key(model.terms[row - 1]), default=0)
-    place = {term.shape: row for row, term in enumerate(mean.terms, 1)}
-    rows = [0, *(place[term.shape] for term in model.terms)]
-    part = np.zeros((all_, own))
-    part[rows, range(own)] = share
-    rest = np.array([mean.constant, *(term.coefficient for term in mean.terms)])
-    rest[rows] -= share * coefficients
-    part[:, lead] += rest / coefficients[lead]
-    parameters = len(model.parameters)
-    several = len(model.covariance) > own  # how coefficients change with the parameters, and by how much all do
-    whole = np.kron(np.eye(1 + parameters if several else 1), part)
-    if several:
-        whole = block_diag(whole, np.eye(parameters))
-    rows_of_mean = (whole @ np.asarray(model.covariance) @ whole.T).tolist() if model.covariance else []
-    return tuple(tuple(row) for row in rows_of_mean)
 
 
 def _models(experiment: Experiment, counts: FloatArray, options: Options) -> list[Model | None]:

@@ -11,9 +11,8 @@ from quipu.modeling.analysis import Analysis, analyze
 from quipu.modeling.document import from_document, to_document
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
-from quipu.modeling.pmnf import fit_models
 from quipu.modeling.pmnf.model import Model
-from quipu.modeling.priors.imbalance import expected, imbalances
+from quipu.modeling.priors.imbalance import imbalances
 from quipu.modeling.priors.pipelines import waiting_growths
 from quipu.modeling.priors.waiting import waiting_priors
 from quipu.modeling.process_grid import ProcessGrid
@@ -180,30 +179,6 @@ def test_doubt_about_how_imbalance_goes_on_is_doubt_about_waiting() -> None:
     assert np.mean(held) >= 0.75
     assert np.median(widths) > 1.2  # without that doubt: 1.05
     assert np.median(errors) < 0.2
-
-
-def test_imbalance_by_chance_goes_on_as_all_likely_functions_do_on_average() -> None:
-    excess = 0.02 * P * 3 * N**2 * (1 + 0.3 * np.random.default_rng(20).uniform(-1, 1, len(P)))
-    runs = uneven_program(excess)
-    (found,) = imbalances(runs, dict(enumerate(analyze(runs).models("time"))))
-    likeliest, *others = found.model.alternatives
-    values = [Model(("p", "n"), one.constant, one.terms).at(p=1000.0, n=1000.0) for one in (likeliest, *others)]
-    mean = np.average(values, weights=[one.weight for one in found.model.alternatives])
-    assert others and min(values) < max(values)
-    assert found.model.at(p=1000.0, n=1000.0) == pytest.approx(mean, rel=1e-6)
-    assert found.model.leading == Model(("p", "n"), likeliest.constant, likeliest.terms).leading
-
-
-def test_the_mean_of_what_is_likely_is_as_sure_as_the_likeliest() -> None:
-    """With one size, the dependence of coefficients on n is unknown, and cancels out in the total at this n."""
-    points = np.array([(2.0**step, 4096) for step in range(7)])
-    counts = np.array([0.0, 121.5, 413, 708.75, 2604.1875, 6107.3125, 17268.15625])  # of merging in a sample sort
-    (likeliest,) = fit_models(points, counts[None, :, None], Metric("blocks", "1", "effort"), ("p", "n"))
-    assert isinstance(likeliest, Model) and any(not one.hidden for one in likeliest.alternatives)
-    mean = expected(likeliest)
-    for at in ((64.0, 4096.0), (512.0, 4096.0)):
-        relative = [model.standard_error(at) / model.evaluate([at])[0] for model in (likeliest, mean)]
-        assert relative[1] == pytest.approx(relative[0], rel=0.5)
 
 
 def test_imbalance_that_is_an_exact_function_is_no_doubt() -> None:
