@@ -171,14 +171,11 @@ def _fit_all(
     for width in np.unique(widths).tolist():
         members = numbers[widths == width].tolist()
         paths = owner[members]
-        needed, known = (
-            np.array([[k in getattr(priors[number], name) for k in range(width)] for number in members])
-            for name in ("needed", "known")
-        )
+        needed = np.array([[k in priors[number].needed for k in range(width)] for number in members])
         bounded = np.array([bool(priors[number].least) for number in members])
         design = np.stack([columns[number] for number in members])
         part = take(repetitions, paths)
-        found = _nonnegative(design, part, needed, known, bounded, trusted[paths])
+        found = _nonnegative(design, part, needed, bounded, trusted[paths])
         least = np.array([priors[number].least or (0.0,) * width for number in members]).reshape(-1, width)
         coefficients = np.maximum(found[0], least)
         for index, number in enumerate(members):
@@ -205,16 +202,16 @@ def _counted(prior: Prior, columns: FloatArray) -> FloatArray:
 
 
 def _nonnegative(
-    columns: FloatArray, repetitions: Repetitions, needed: _Flags, known: _Flags, bounded: _Flags, trusted: FloatArray
+    columns: FloatArray, repetitions: Repetitions, needed: _Flags, bounded: _Flags, trusted: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return coefficients (N, K), residuals, left-out errors and scores (N,) of the best non-negative fits.
 
     The non-negative optimum is the best among the subsets of columns whose unconstrained fit is positive. Errors
     relative to the values draw a fit towards values that are small by chance; they are relative to the fit itself
     from the second round on (iteratively reweighted least squares for noise in proportion to the mean).
-    known: (N, K) columns whose coefficients are 1. trusted: (N, C) factors of the weights, see `one_sided`.
+    trusted: (N, C) factors of the weights, see `one_sided`.
     """
-    problem = _Problem(columns, repetitions, needed, known, bounded)
+    problem = _Problem(columns, repetitions, needed, bounded)
     weights = trusted * relative_weights(repetitions.centre)
     result = problem.fitted(weights)
     least = _LEAST_FIT * repetitions.centre.mean(axis=1, keepdims=True)
@@ -227,12 +224,9 @@ def _nonnegative(
 class _Problem:
     """What `_nonnegative` fits with weights that change: its subsets of columns, and what does not depend on these."""
 
-    def __init__(
-        self, columns: FloatArray, repetitions: Repetitions, needed: _Flags, known: _Flags, bounded: _Flags
-    ) -> None:
+    def __init__(self, columns: FloatArray, repetitions: Repetitions, needed: _Flags, bounded: _Flags) -> None:
         _, width, points = columns.shape
-        self.known = known
-        self.values = repetitions.centre - np.einsum("nkc,nk->nc", columns, known)
+        self.values = repetitions.centre
         scale = np.abs(columns).max(axis=2)
         self.scale = np.where(scale > 0, scale, 1.0)
         scaled = columns / self.scale[:, :, None]
@@ -246,7 +240,7 @@ class _Problem:
         self.subsets = []
         for size in range(1, min(width, points) + 1):
             subsets = np.array(list(combinations(range(width), size)))
-            possible = ~known[:, subsets].any(axis=2) & (needed[:, subsets].any(axis=2) | ~demand[:, None])
+            possible = needed[:, subsets].any(axis=2) | ~demand[:, None]
             self.subsets.append((subsets, scaled[:, subsets], possible))
 
     def fitted(self, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -274,7 +268,7 @@ class _Problem:
             fair[chosen] = scores[chosen, index] + (NOISY.coefficient * size - penalty[chosen, 0])
             left_out[chosen] = fits.left_out[chosen, index]
             best_score[chosen] = scores[chosen, index]
-        return np.where(self.known, 1.0, best / self.scale), residual, left_out, fair
+        return best / self.scale, residual, left_out, fair
 
 
 def take(repetitions: Repetitions, paths: NDArray[np.int64]) -> Repetitions:

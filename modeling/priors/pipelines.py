@@ -9,7 +9,6 @@ architectures, IEEE International Symposium on Parallel and Distributed Processi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -48,14 +47,12 @@ _ALIKE = 1e-9
 class Growth:
     """A function of numbers of ranks that waiting may grow by; its penalty is that of priors that have it.
 
-    passes: how often a rank waits for what another one computes, so many times the function per computation that it
-    does itself: of waves from all corners, none where it is not known. messages: how many of others
-    a rank waits for, in a process grid; before: the same of one wave, all but the last one on its way.
+    messages: how many of others a rank waits for, in a process grid; before: the same of one wave, all but the last one
+    on its way.
     """
 
     model: Model
     penalty: float = _PENALTY
-    passes: tuple[float, ...] = ()
     messages: Model | None = None
     before: Model | None = None
 
@@ -64,15 +61,11 @@ class Growth:
         return str(self.model)
 
 
-def waiting_growths(
-    ranks: Sequence[str], grids: Sequence[ProcessGrid] = (), visits: float | None = None, messages: bool = True
-) -> list[Growth]:
+def waiting_growths(ranks: Sequence[str], grids: Sequence[ProcessGrid] = (), messages: bool = True) -> list[Growth]:
     """Return how waiting may grow with numbers of ranks, of which these `grids` are known, the likeliest first.
 
-    visits: how often a rank computes a stage, if that is always as often: of waves from all corners it says how many
-    there are, so that what a stage computes is known. Waves in one direction may follow each other or not. messages:
-    whether it waits for messages of single other ranks, which come along the grid; a chain of all ranks says nothing of
-    what waits for all of them, where any may be late by chance, which grows more slowly than their number.
+    messages: whether it waits for messages of single other ranks, which come along the grid; a chain of all ranks says
+    nothing of what waits for all of them, where any may be late by chance, which grows more slowly than their number.
 
     One process waits for nobody: growth with the only number of ranks is that of g(p) - g(1), which is the length of a
     pipeline through a process grid for p^(1/3) and p^(1/2), and exactly that, in place of these two, for the `grids` of
@@ -85,13 +78,8 @@ def waiting_growths(
         steps = _steps(grid, [1.0] * grid.dimensions)
         growths.append(Growth(steps, messages=_messages(grid, steps), before=_before(grid, steps)))
     for grid in known:
-        corners = 2**grid.dimensions
-        sets = visits / corners if visits and visits % corners == 0 else math.inf
-        several = _sweeps(grid.dimensions, sets)
-        # Of a sweep from each corner, the fewest steps are two.
-        passes = (2.0 / corners,) if sets < math.inf else ()
-        for steps in (_steps(grid, own) for own in several):
-            growths.append(Growth(steps, _SWEEPS_PENALTY, passes, _messages(grid, steps, corners / 2.0)))
+        for steps in (_steps(grid, own) for own in _sweeps(grid.dimensions)):
+            growths.append(Growth(steps, _SWEEPS_PENALTY, _messages(grid, steps, 2.0 ** (grid.dimensions - 1))))
     exact = {grid.parameter for grid in grids}
     for name in ranks:
         for power, log in GROWTHS:
@@ -105,36 +93,23 @@ def waiting_growths(
 
 
 def told_apart(growths: Sequence[Growth], parameters: tuple[str, ...], points: FloatArray) -> list[Growth]:
-    """Return the growths without those that are another one before them times a factor at all points (C, m).
-
-    What is known of how often ranks wait is that of both then.
-    """
+    """Return the growths without those that are another one before them times a factor at all points (C, m)."""
     kept: list[Growth] = []
-    seen: list[tuple[float, FloatArray]] = []
+    seen: list[FloatArray] = []
     for growth in growths:
         values = replace(growth.model, parameters=parameters).evaluate(points)
-        size = float(np.abs(values).max(initial=0.0))
-        unit = values / size if size else values
-        alike = [place for place, (_, own) in enumerate(seen) if np.abs(unit - own).max(initial=0.0) <= _ALIKE]
-        if not alike:
+        unit = values / max(float(np.abs(values).max(initial=0.0)), 1e-300)
+        if not any(np.abs(unit - own).max(initial=0.0) <= _ALIKE for own in seen):
             kept.append(growth)
-            seen.append((size, unit))
-        elif size:
-            by = size / seen[alike[0]][0]
-            first = kept[alike[0]]
-            new = [by * own for own in growth.passes if all(abs(by * own - one) > _ALIKE for one in first.passes)]
-            kept[alike[0]] = replace(first, passes=(*first.passes, *new))
+            seen.append(unit)
     return kept
 
 
-def stages(
-    work: Model | None, messages: Messages | None, growths: Sequence[Growth], stage: Model | None = None
-) -> list[Prior]:
+def stages(work: Model | None, messages: Messages | None, growths: Sequence[Growth]) -> list[Prior]:
     """Return the priors of a pipeline whose stages compute and then pass a message on, by the `growths`.
 
-    stage: the seconds of the computation between the messages, if it is known: a rank waits for it as often as there
-    are stages, so that only what the messages take is left to be fitted. When the pipeline is full a rank may wait for
-    each of its messages, as long as the one that it comes from needs more time than it does itself.
+    When the pipeline is full a rank may wait for each of its messages, as long as the one that it comes from needs more
+    time than it does itself.
 
     A stage takes the latency of the message, its transfer, and the computation (Hoisie, Lubeck and Wasserman,
     Performance and scalability analysis of teraflop-scale parallel architectures using multidimensional wavefront
@@ -160,26 +135,11 @@ def stages(
             others = (growth.before, *(size.times(growth.before) for size in sized))
             text = f"(c0 + c2·growing)·({growth}) + (c3{and_size})·({growth.before})"
             found.append(Prior((growth.model, growing, *others), WAITING, text, (1,), penalty=growth.penalty))
-        if stage is not None and stage.terms:
-            computing = Model(stage.parameters, 0.0, stage.terms).times(growth.model)
-            text = f"(c0{and_size})·({growth}) + stages of computation{and_each}"
-            found += [
-                Prior(
-                    (*own, computing.scaled(often), *each),
-                    WAITING,
-                    text,
-                    penalty=_SWEEPS_PENALTY,
-                    known=(len(own),),
-                )
-                for often in growth.passes
-            ]
     return found
 
 
-def _sweeps(dimensions: int, sets: float = math.inf) -> list[list[float]]:
+def _sweeps(dimensions: int) -> list[list[float]]:
     """Return the mean steps in each dimension of waves from all corners, one after the other, the fewest as 1.
-
-    sets: of one wave from each corner. Ranks are done before the last wave is, on average by half of its steps.
 
     Loops over the two directions of each dimension are nested: the wave turns in the innermost one after each sweep,
     in the next one after each second sweep, and so on. So it passes each extent as often as the directions of that
@@ -187,7 +147,7 @@ def _sweeps(dimensions: int, sets: float = math.inf) -> list[list[float]]:
     """
     if dimensions == 1:
         return []
-    powers = [(1 << dimension) - 0.25 / sets for dimension in range(dimensions)]
+    powers = [float(1 << dimension) for dimension in range(dimensions)]
     return [powers[::-1], powers]
 
 

@@ -26,7 +26,6 @@ class Prior:
     penalty: what is added to the score, because the prior is less trusted than others.
     counted: by column what was counted of it at the configurations, shape (C,). Coefficients are fitted to that, and
     the models say how it goes on: what these leave open, no time tells.
-    known: the columns that are known as they are: their coefficients are 1, and only the others are fitted.
     beyond_one: parameters at whose value 1 the effort of the call path follows another formula.
     """
 
@@ -37,7 +36,6 @@ class Prior:
     least: tuple[float, ...] = ()
     penalty: float = 0.0
     counted: Mapping[int, FloatArray] = field(default_factory=dict, compare=False)
-    known: tuple[int, ...] = ()
     beyond_one: tuple[str, ...] = ()
 
     def at(self, where: _Flags) -> Prior:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -38,9 +38,6 @@ from .waiting_part import waits_of
 # Below this part of a call path's time, waiting is noise of the transfer, where there is any.
 _LEAST_SHARE = 0.05
 _MPI = RegionKind.MPI
-# A caller that has a larger part of the computation of the program does what ranks wait for.
-# benchmarks/selection_campaign.py
-_MOST = 0.5
 # Terms of the program's computation that are nowhere this part of it have no effect on how waiting grows.
 _LEAST_PART = 0.01
 # Priors that miss waiting by more than the first, relatively, may be of the wrong form. A function among all those of
@@ -95,27 +92,18 @@ def with_waiting(
     known_grids = [grid for grid in experiment.grids if grid.source]
     uneven = imbalances(experiment, models, options)
     messages = messages_of(experiment, list(transfers), options)
-    between = _computed_between(experiment, models, list(messages) if known_grids else [], options)
-    kinds = {path: (names, messages.get(path), between.get(path, _Between())) for path, names in by_growth.items()}
-    growths = {
-        (names, stage.visits, own is not None): told_apart(
-            waiting_growths(names, known_grids, stage.visits, own is not None), experiment.parameters, experiment.points
-        )
-        for names, own, stage in set(kinds.values())
-    }
+    block = _of_one_visit(experiment, models, works[0][0], options) if messages and known_grids else None
+    kinds = {path: (names, messages.get(path)) for path, names in by_growth.items()}
     priors: dict[object, list[Prior]] = {}  # call paths share them, and their columns
-    for names, own, stage in set(kinds.values()):
-        known = growths[names, stage.visits, own is not None]
-        priors[names, own, stage] = [
+    for names, own in set(kinds.values()):
+        growths = waiting_growths(names, known_grids, own is not None)
+        known = told_apart(growths, experiment.parameters, experiment.points)
+        priors[names, own] = [
             replace(prior, penalty=prior.penalty + penalty)
             for work, penalty in works
-            for prior in (
-                *waiting_priors(work, known, uneven),
-                *stages(work, own, known, stage.computing),
-            )
+            for prior in (*waiting_priors(work, known, uneven), *stages(work, own, known))
         ]
-        if stage.once is not None:
-            priors[names, own, stage] += stages(stage.once, own, known)
+        priors[names, own] += stages(block, own, known) if block is not None else []
     chosen = {path: priors[kind] for path, kind in kinds.items()}
     chosen |= {path: [*one.priors] for path, one in served.items()}
     waiting = fit_measured(experiment, centred(waits, options), chosen, one_by_one(waits, options), doubted=True)
@@ -218,69 +206,30 @@ def _computations(experiment: Experiment, models: Mapping[int, PathModel]) -> li
     return [(of_effort, 0.0), *([(grown, NOISY.coefficient)] if shapes(grown) != shapes(of_effort) else [])]
 
 
-@dataclass(frozen=True)
-class _Between:
-    """What is computed between messages: its time, how often if that is always as often, and else the time of once."""
+def _of_one_visit(
+    experiment: Experiment, models: Mapping[int, PathModel], work: Model | None, options: Options
+) -> Model | None:
+    """Return what the program computes for each visit of the call path that computes most: a block of a pipeline.
 
-    computing: Model | None = None
-    visits: float | None = None
-    once: Model | None = None
-
-
-def _computed_between(
-    experiment: Experiment, models: Mapping[int, PathModel], paths: Sequence[int], options: Options
-) -> dict[int, _Between]:
-    """Return what is computed between the messages of call paths, of those of which it is known.
-
-    That is below the nearest caller that does more than half of the computation of the program which grows: what it
-    computes once, whatever its parameters are, need not be what ranks wait for.
+    work: the computation of the program. None unless the visits are a single term of the parameters.
     """
     tree = experiment.tree
-    known = {
-        own: entry.model
-        for own, entry in models.items()
-        if isinstance(entry.model, Model) and tree.region_of(own).kind is not _MPI and not tree.start_and_end[own]
+    sizes = {
+        path: float(Model(model.parameters, 0.0, model.terms).evaluate(experiment.points).mean())
+        for path, entry in models.items()
+        if isinstance(model := entry.model, Model) and tree.region_of(path).kind is not _MPI
     }
-    sizes = np.zeros((len(tree), 1))
-    grows = any(model.terms for model in known.values())
-    for own, model in known.items() if paths else ():
-        growing = Model(model.parameters, 0.0, model.terms) if grows else model
-        sizes[own] = max(float(growing.evaluate(experiment.points).mean()), 0.0)
-    enough = tree.inclusive(sizes)[:, 0] > _MOST * sizes.sum()
-    found: dict[int, _Between] = {}
-    by_caller: dict[int, _Between] = {}
-    for path in paths:
-        caller = int(tree.parent[path])
-        while caller >= 0 and not enough[caller]:
-            caller = int(tree.parent[caller])
-        if caller >= 0:
-            if caller not in by_caller:
-                inside = [own for own in tree.below(caller) if own in known]
-                computing = _significant(add([unit(known[own]) for own in inside]), experiment)
-                largest = max(inside, key=lambda own: sizes[own, 0])
-                by_caller[caller] = _in_stages(experiment, computing, largest, options)
-            found[path] = by_caller[caller]
-    return found
-
-
-def _in_stages(experiment: Experiment, computing: Model, path: int, options: Options) -> _Between:
-    """Return computation in as many stages as a call path is visited.
-
-    Where these change, a stage takes a part of what grows if their number is a single term of the parameters.
-    """
-    visits = experiment.values["visits"][[path]]
-    numbers = set(visits[np.isfinite(visits)].tolist())
-    if len(numbers) == 1:
-        return _Between(computing, numbers.pop())
+    if work is None or not sizes:
+        return None
+    visits = experiment.values["visits"][[max(sizes, key=lambda path: sizes[path])]]
     (model,) = fit_models(experiment.points, visits, experiment.metric("visits"), experiment.parameters, options)
     if not isinstance(model, Model) or len(model.terms) != 1 or model.constant:
-        return _Between(computing)
+        return None
     (term,) = model.terms
     if not all(factor.is_plain and not factor.log for factor in term.factors):
-        return _Between(computing)
+        return None
     part = Term(1.0 / term.coefficient, tuple(replace(own, exponent=-own.exponent) for own in term.factors))
-    growing = Model(computing.parameters, 0.0, computing.terms)
-    return _Between(computing, None, growing.times(Model(model.parameters, 0.0, (part,))))
+    return Model(work.parameters, 0.0, work.terms).times(Model(model.parameters, 0.0, (part,)))
 
 
 def _significant(model: Model, experiment: Experiment) -> Model:
