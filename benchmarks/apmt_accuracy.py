@@ -13,7 +13,7 @@ on one rank. The models of quipu also use counted reuse distances of the small p
 one, which is what is predicted. beyond: the same with a large problem whose data are twice the last-level cache.
 
 Per program and case the relative error of the whole time (without the start and the end of MPI), mean over its points:
-quipu (kernels), paper (kernels as APMT's paper has them), analytical, empirical (kernels/comparators.py), extrap
+quipu (kernels), paper (kernels as APMT's paper has them), analytical, empirical (apmt_comparators.py), extrap
 (Extra-P 4.2.5, sum over call paths). jacobi_py is not simulated: SMPI runs no Python. mean: of a program's cases.
 below_all: in how many cases quipu has the smallest error; programs_below_all: for how many programs it has the smallest
 mean.
@@ -30,12 +30,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from apmt_comparators import fit_analytical, fit_empirical
 from apmt_runs import PROGRAMS, Program, SimulatedAs, description, larger, simulated_description, strong
 from modeling_extrap import interpreter, model_with_extrap
 from modeling_sets import Floats
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.experiment import Experiment
-from quipu.modeling.kernels.comparators import fit_analytical, fit_empirical
 from quipu.modeling.kernels.model import model_program
 from quipu.modeling.machine import Machine
 from simulated_time import real_time, totals

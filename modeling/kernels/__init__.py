@@ -6,7 +6,7 @@ performance modeling tool for HPC applications. CCF Transactions on High Perform
 
 variables: number of processes and problem size; identify: which functions are kernels; functions, growth: counters as
 functions of these; counts, computation, refinement: CPI, T_comp, T_mem, BF_mem; communication, waiting: T_comm; model:
-the program; limits: the limit of a kernel as text; comparators: other models; other_machine: predictions for another
+the program; limits: the limit of a kernel as text; other_machine: predictions for another
 machine.
 """
 

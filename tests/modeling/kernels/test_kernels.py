@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from apmt_comparators import fit_analytical, fit_empirical
 from quipu.modeling.errors import FormatError, ModelingError
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
 from quipu.modeling.kernels import KernelKind, model_program
-from quipu.modeling.kernels.comparators import fit_analytical, fit_empirical
 from quipu.modeling.kernels.counts import Counts
 from quipu.modeling.kernels.functions import best_fit
 from quipu.modeling.kernels.identify import identify

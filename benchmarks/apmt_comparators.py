@@ -6,9 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from quipu.modeling.experiment import FloatArray
 from scipy.optimize import nnls
-
-from ..experiment import FloatArray
 
 
 @dataclass(frozen=True)
