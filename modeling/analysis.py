@@ -141,7 +141,7 @@ def fit_metrics(
 
     Each cost is modeled separately. Counts are modeled together with the other counts of the call path, and with visits
     if these are among the metrics. Costs of oversubscribed configurations are not used if enough others exist.
-    with_laws: counts that laws predict; their models are those of the published method.
+    with_laws: counts that laws predict. Of the further forms, their models have only those of process grids.
     """
     points, parameters, executed = experiment.points, experiment.parameters, experiment.executed
     names = list(metrics)
@@ -150,7 +150,7 @@ def fit_metrics(
     for lawful in (True, False):
         own = [name for name in effort if (name in with_laws) == lawful]
         flags = None if executed is None else [executed] * len(own)
-        counted, how = [experiment.values[name] for name in own], replace(options, published=lawful)
+        counted, how = [experiment.values[name] for name in own], replace(options, grids_only=lawful)
         result |= zip(own, fit_counts(points, counted, parameters, how, flags, "modeling counts"), strict=True)
     for name in steps("modeling costs", [name for name in names if name not in result]):
         values = dedicated_times(experiment, name)[0]

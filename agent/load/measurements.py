@@ -36,9 +36,8 @@ def load_both(
     """Return models and, if available, the measurements that they were fitted to.
 
     source: an experiment as for `load`, or a file of `quipu model -o`. options: how to model; raises UsageError if
-    given for a file of models. metrics: as for `load`. without_laws: models of counts are
-    for a file, which contains no laws. Raises FormatError with the path of a wrong file, and ModelingError if there is
-    nothing to model.
+    given for a file of models. metrics: as for `load`. without_laws: search all forms of counts. Raises FormatError
+    with the path of a wrong file, and ModelingError if there is nothing to model.
     """
     if _holds_models(source):
         from quipu.modeling.document import from_document

@@ -38,8 +38,9 @@ class Options:
     at_largest: the coefficients of a cost are fitted to the largest values of the parameters more than to others, as
         is best where no form explains the values (fit/largest.py); for the selector "evidence". also_at_largest: such
         models are wanted besides, of costs whose model misses the values (Fits.nearest).
-    without_laws: counts get models of all forms, although laws of loops predict them: for a file of models, which
-        contains no laws. published: the search of the published method alone.
+    without_laws: search all forms of counts, although laws of loops predict them: for readers of formulas, and files of
+        models, which contain no laws. grids_only: search for counts only sums of the library, and forms of process
+        grids.
     """
 
     library: Library = field(default_factory=Library)
@@ -53,7 +54,7 @@ class Options:
     at_largest: bool = False
     also_at_largest: bool = False
     without_laws: bool = False
-    published: bool = False
+    grids_only: bool = False
 
 
 DEFAULT = Options()
