@@ -4,7 +4,8 @@
 Keys:
 
 - "parameters", "metrics", "regions"; "region" and "parent" of each call path.
-- "points": the configurations in ascending order. "oversubscribed": a flag for each configuration.
+- "points": the configurations in ascending order. "oversubscribed": a flag for each configuration
+  whose times contain waiting for a processor. "loaded": only because of other programs.
 - "ranges": lowest and highest value of each parameter. "far": ratio to these above which no benchmark checks
   predictions. "open": ratio of the ends of an interval above which the value is not determined.
 - "repetitions": by metric and configuration.
@@ -82,6 +83,7 @@ def report_data(
         "parameters": list(experiment.parameters),
         "points": [[json_number(float(value)) for value in row] for row in points],
         "oversubscribed": (~experiment.dedicated[order]).tolist(),
+        "loaded": (experiment.disturbed & ~experiment.shares_processors)[order].tolist(),
         "ranges": _ranges(points),
         "far": json_number(FAR),
         "open": json_number(OPEN),

@@ -30,6 +30,7 @@ from ..text import factor, number, percent, quantity
 from ..views import PlacedModel
 from .data import report_data
 
+_SHARED = "more ranks than processors"
 _SCRIPTS = (
     "text.js",
     "base.js",
@@ -102,8 +103,10 @@ def html_report(
     script = Markup('\n(() => {\n"use strict";\n' + "".join(read_template(name) for name in _SCRIPTS) + "})();\n")
     counts = [max(column) for column in zip(*data["repetitions"].values(), strict=True)] or [0] * len(data["points"])
     points = [
-        ([number(float(value)) for value in point], count, shared)
-        for point, count, shared in zip(data["points"], counts, data["oversubscribed"], strict=True)
+        ([number(float(value)) for value in point], count, "loaded machine" if loaded else _SHARED if shared else "")
+        for point, count, shared, loaded in zip(
+            data["points"], counts, data["oversubscribed"], data["loaded"], strict=True
+        )
     ]
     return render(
         "report.html",

@@ -120,7 +120,7 @@ function doubts(point) {
   const items = isSingle ? [[single]] : DATA.blind.map((note) => [`Measure more: ${note}.`]);
   const beyond = timesBeyond(point, DATA.ranges);
   if (isFar(beyond)) items.push([`Measure nearer: the target is ${beyondText(beyond)} beyond what was measured, and predictions are checked up to ${DATA.far} times beyond. `, element("code", {}, `quipu suggest … --target ${DATA.parameters.map((name, at) => `${name}=${numberText(point[at])}`).join(",")}`), " says what to run."]);
-  if (DATA.oversubscribed.every(Boolean) && DATA.oversubscribed.length) items.push(["Measure on more processors: every run had more ranks than processors, so that its times contain waiting for one."]);
+  if (DATA.oversubscribed.every(Boolean) && DATA.oversubscribed.length) items.push([DATA.loaded.every(Boolean) ? "Measure on a machine without other load: other programs used processors that the ranks of all runs needed." : "Measure on more processors: all runs had to wait for a processor, so their times contain this waiting."]);
   return items;
 }
 
