@@ -127,8 +127,9 @@ def _disturbed_notes(experiment: Experiment) -> list[str]:
 
 def _with_laws(experiment: Experiment, counts: CountModels | None, options: Options) -> frozenset[str]:
     """Return the metrics that laws of the counted loops predict."""
-    known = counts is not None and experiment.classes is not None and not options.without_laws
-    return frozenset(counts.metrics) if counts is not None and known else frozenset()
+    if counts is None or experiment.classes is None or options.without_laws:
+        return frozenset()
+    return frozenset(counts.metrics)
 
 
 def fit_metrics(
