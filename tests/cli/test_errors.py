@@ -14,7 +14,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from patience import PATIENCE
+from patience import PATIENCE, running_process
 from profile_writer import rank_profile
 from quipu.agent.archive.run_json import read_json, write_json
 from quipu.agent.cli.main import COMMANDS, run_command_line
@@ -142,7 +142,7 @@ def test_a_run_that_is_at_work_is_not_merged(quipu_here: Quipu, tmp_path: Path) 
     raw.mkdir()
     rank = {"rank": 3, "ranks": 4, "host": socket.gethostname(), "affinity": [0], "program": "./x"}
     environment = {**os.environ, "QUIPU_DIR": str(raw)}
-    with subprocess.Popen(["sleep", "1000"], env=environment) as process:
+    with running_process(environment) as process:
         (raw / "rank-3.json").write_text(json.dumps({**rank, "pid": process.pid}), encoding="utf-8")
         answer = quipu_here("merge", raw)
         assert answer.code == 1

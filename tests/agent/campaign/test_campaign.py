@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from heat_campaign import HEAT, declare
+from patience import running_process
 from profile_writer import rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.run import RunArchive
@@ -238,7 +239,7 @@ def test_the_raw_folder_of_a_living_run_is_left_alone(tmp_path: Path) -> None:
 def test_ranks_that_still_run_are_an_error(tmp_path: Path) -> None:
     raw = left_over(tmp_path, dead_process())
     host = os.uname().nodename
-    with subprocess.Popen(["sleep", "1000"], env={**os.environ, "QUIPU_DIR": str(raw)}) as process:
+    with running_process({**os.environ, "QUIPU_DIR": str(raw)}) as process:
         (raw / "rank-0.json").write_text(json.dumps({"rank": 0, "pid": process.pid, "host": host}))
         os.utime(raw / "rank-0.json", (1.0, 1.0))  # the clock was set since
         with pytest.raises(MeasurementError, match="rank 0 of an interrupted run still runs"):
