@@ -34,8 +34,18 @@ _SOMETIMES = (
     "note: this configuration ran while other",
 )
 """Begins of notes that depend on what else the machine does."""
-_OF_LOAD = ("[loaded-run]", "[loaded-machine]", "[slowest-rank]", "[deviating-run]")
+_OF_LOAD = (
+    "[loaded-run]",
+    "[loaded-machine]",
+    "[slowest-rank]",
+    "[deviating-run]",
+    "[times-scatter]",
+    "[costly-measuring]",
+    "[busy-machine]",
+)
 """Ends of notes that depend on it."""
+_BY_CHANCE = re.compile(r"\W*unknown in \S+ .*\b0\.\d%")
+"""A function of a library that was sampled, with less than 1 % of the time."""
 _MEASURED = re.compile(
     r"\d{4}-\d\d-\d\dT\S+"  # a date
     r"|[+-]?\d+(?:\.\d+)?\s?(?:ns|µs|ms|s|h|%|×)(?!\w)"  # time, share, ratio
@@ -133,7 +143,7 @@ def without_cost(lines: list[str]) -> Iterator[str]:
     inside = False
     for line in lines:
         inside = line.startswith(("quality ", "measuring ")) or (inside and line.startswith(" "))
-        if not inside:
+        if not inside and not _BY_CHANCE.match(line):
             yield line
 
 

@@ -107,6 +107,12 @@ def test_the_quality_of_a_measurement_may_differ() -> None:
     assert missing(head, head + alone) == []
 
 
+def test_a_sampled_function_with_little_time_may_be_missing() -> None:
+    missing, head = OUTPUTS["missing"], "call path    time excl  share\n"
+    assert missing(head, head + "├─ unknown in libc.so.6    1.00 ms   0.4%    1.00 ms\n") == []
+    assert missing(head, head + "├─ unknown in libc.so.6     100 ms  40.4%     100 ms\n") != []
+
+
 def test_outputs_are_written_where_they_belong() -> None:
     page = "```sh\necho a\n```\n\n```text\nb\n```\n\nText.\n\n```text\nc\n```\n"
     (step,) = OUTPUTS["steps"](page)
