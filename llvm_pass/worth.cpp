@@ -27,12 +27,15 @@ constexpr uint64_t Unlimited = ~uint64_t{0};
 /// Instructions that a call of a library function counts as.
 constexpr uint64_t LibraryCall = 64;
 
-/// Returns the trip count of a loop that ends at a constant, as far as code before optimization shows it.
-uint64_t tripsOf(const Loop &L) {
-    SmallVector<BasicBlock *, 4> Exiting;
-    L.getExitingBlocks(Exiting);
+/// Returns the trip count of a loop that ends at a constant, as far as code before optimization shows it. Exits into
+/// cold blocks are not the usual end.
+uint64_t tripsOf(const Loop &L, const SmallPtrSetImpl<const BasicBlock *> &Cold) {
+    SmallVector<Loop::Edge, 4> Exits;
+    L.getExitEdges(Exits);
     uint64_t Trips = Unlimited;
-    for (const BasicBlock *BB : Exiting) {
+    for (const auto &[BB, Outside] : Exits) {
+        if (Cold.contains(Outside))
+            continue;
         const auto *Branch = dyn_cast<BranchInst>(BB->getTerminator());
         const auto *Test = Branch && Branch->isConditional() ? dyn_cast<ICmpInst>(Branch->getCondition()) : nullptr;
         const auto *Bound = Test ? dyn_cast<ConstantInt>(Test->getOperand(1)) : nullptr;
@@ -87,7 +90,7 @@ class WorkEstimate {
                 continue;
             uint64_t Times = 1;
             for (const Loop *L = LI.getLoopFor(&BB); L; L = L->getParentLoop())
-                Times = SaturatingMultiply(Times, tripsOf(*L));
+                Times = SaturatingMultiply(Times, tripsOf(*L, Cold));
             for (Instruction &I : BB)
                 Sum = SaturatingMultiplyAdd(Times, ofInstruction(I), Sum);
         }
