@@ -45,17 +45,26 @@ void increment(IRBuilder<> &Builder, Value *Address, Value *By) {
     Builder.CreateAlignedStore(Builder.CreateAdd(Before, By), Address, Align(8));
 }
 
-/// Returns the hash in the descriptor of a region or a scope.
-Constant *hashOf(const Value *Region, const DataLayout &Layout) {
+/// Fewest calls of a function of the module with the code of a hook, or with a call of the runtime. With fewer calls,
+/// the function itself is larger than the code that it replaces.
+constexpr unsigned FewestHooks = 3, FewestMissed = 8;
+
+/// Places of fields in a descriptor (createDescriptors).
+constexpr unsigned HashField = 9, SlotField = 12;
+
+/// Returns the array of descriptors with this region or scope, and its place in the array.
+std::pair<GlobalVariable *, unsigned> descriptorOf(Value *Region, const DataLayout &Layout) {
     APInt Offset(Layout.getIndexTypeSizeInBits(Region->getType()), 0);
-    const auto *Global =
+    auto *All =
         cast<GlobalVariable>(Region->stripAndAccumulateConstantOffsets(Layout, Offset, /*AllowNonInbounds=*/true));
-    Constant *Whole = const_cast<GlobalVariable *>(Global)->getInitializer();
-    if (auto *Array = dyn_cast<ArrayType>(Whole->getType())) {
-        const uint64_t Size = Layout.getTypeAllocSize(Array->getElementType()).getFixedValue();
-        Whole = Whole->getAggregateElement(Offset.getZExtValue() / Size);
-    }
-    return Whole->getAggregateElement(9U);
+    Type *Element = cast<ArrayType>(All->getValueType())->getElementType();
+    return {All, Offset.getZExtValue() / Layout.getTypeAllocSize(Element).getFixedValue()};
+}
+
+/// Returns the hash in the descriptor of a region or a scope.
+Constant *hashOf(Value *Region, const DataLayout &Layout) {
+    const auto [All, Place] = descriptorOf(Region, Layout);
+    return All->getInitializer()->getAggregateElement(Place)->getAggregateElement(HashField);
 }
 
 } // namespace
@@ -99,7 +108,7 @@ Runtime::Runtime(Module &M) : M(M) {
         return Callee;
     };
     CountMissed = Preserving("quipu_count_missed", FunctionType::get(Pointer, {Pointer, Pointer}, false));
-    EnterMissed = Preserving("quipu_enter_missed", FunctionType::get(I64, {Pointer, Pointer}, false));
+    EnterMissed = Preserving("quipu_enter_missed", FunctionType::get(Pointer, {Pointer, Pointer, Pointer}, false));
     ExitMissed = Preserving("quipu_exit_missed", FunctionType::get(Void, {Pointer}, false));
     // Shared libraries may be loaded later and then find little space for thread-local variables.
     HasSlots = M.getPICLevel() == PICLevel::NotPIC || M.getPIELevel() != PIELevel::Default;
@@ -169,24 +178,81 @@ Value *Runtime::threadState(IRBuilder<> &Builder, GlobalVariable *Place) const {
                                               "quipu.thread");
 }
 
-/// Creates a slot: a thread-local pointer to the link that a function followed last. Returns its number.
-unsigned Runtime::newSlot() {
-    if (HasSlots && !Slots)
+/// Returns the variable with all slots.
+GlobalVariable *Runtime::slots() {
+    if (!Slots)
         Slots = new GlobalVariable(M, Pointer, false, GlobalValue::ExternalLinkage, nullptr, "quipu.slots", nullptr,
                                    GlobalValue::InitialExecTLSModel);
-    return SlotCount++;
+    return Slots;
 }
 
-/// Creates the array of all slots. One symbol for all of them keeps the symbol table small.
-void Runtime::emitSlots() {
+/// Returns the number of the slot of a region: a thread-local pointer to the link to the region that was followed last.
+unsigned Runtime::slotOf(Value *Region) {
+    return SlotOf.insert({descriptorOf(Region, M.getDataLayout()), SlotOf.size()}).first->second;
+}
+
+/// Replaces the calls of functions of this module by their code, where so few calls do not make the code shorter.
+void Runtime::inlineFew() {
+    auto Take = [](Function *&Here, unsigned Fewest) {
+        SmallVector<CallInst *, 8> Calls;
+        if (!Here || Here->hasNUsesOrMore(Fewest))
+            return Calls;
+        for (User *U : Here->users())
+            Calls.push_back(cast<CallInst>(U));
+        return Calls;
+    };
+    auto Drop = [](Function *&Here) {
+        if (Here && Here->use_empty())
+            Here->eraseFromParent();
+    };
+    for (const auto &[Here, Hook] : {std::pair{&SharedEnter, Enter}, std::pair{&SharedExit, Exit}}) {
+        for (CallInst *Call : Take(*Here, FewestHooks)) {
+            IRBuilder<> Builder(Call);
+            CallInst *Plain = Builder.CreateCall(Hook, {Call->getArgOperand(0)});
+            Value *Visit = Call->getArgOperand(Call->arg_size() - 1);
+            Call->eraseFromParent();
+            inlineHook(Plain, Visit, /*KeepsNode=*/true);
+        }
+        Drop(*Here);
+    }
+    for (const auto &[Here, Callee] : {std::pair{&CountHere, CountMissed}, std::pair{&EnterHere, EnterMissed}}) {
+        for (CallInst *Call : Take(*Here, FewestMissed)) {
+            IRBuilder<> Builder(Call);
+            SmallVector<Value *, 3> Arguments(Call->args());
+            Arguments.insert(Arguments.begin() + 1, slotOrNull(Builder, Arguments.front()));
+            CallInst *Direct = replace(Call, Callee, Arguments);
+            Call->replaceAllUsesWith(Direct);
+            Call->eraseFromParent();
+        }
+        Drop(*Here);
+    }
+}
+
+/// Writes the numbers of the slots into the descriptors, and creates the array of all slots. One symbol for all of them
+/// keeps the symbol table small.
+void Runtime::finish() {
+    inlineFew();
+    for (const auto &[Descriptor, Slot] : SlotOf) {
+        auto *All = cast<ConstantArray>(Descriptor.first->getInitializer());
+        SmallVector<Constant *, 8> Elements;
+        for (const Use &Element : All->operands())
+            Elements.push_back(cast<Constant>(Element));
+        auto *Region = cast<ConstantStruct>(Elements[Descriptor.second]);
+        SmallVector<Constant *, 16> Fields;
+        for (const Use &Field : Region->operands())
+            Fields.push_back(cast<Constant>(Field));
+        Fields[SlotField] = ConstantInt::get(Fields[SlotField]->getType(), Slot);
+        Elements[Descriptor.second] = ConstantStruct::get(Region->getType(), Fields);
+        Descriptor.first->setInitializer(ConstantArray::get(All->getType(), Elements));
+    }
     if (!Slots)
         return;
     auto *Type = ArrayType::get(I64, sizeof(quipu_link) / sizeof(uint64_t));
     auto *NoLink = new GlobalVariable(M, Type, true, GlobalValue::PrivateLinkage, ConstantAggregateZero::get(Type),
                                       "quipu.no_link");
     NoLink->setAlignment(Align(8));
-    const SmallVector<Constant *, 0> Initial(SlotCount, NoLink);
-    Constant *All = ConstantArray::get(ArrayType::get(Pointer, SlotCount), Initial);
+    const SmallVector<Constant *, 0> Initial(SlotOf.size(), NoLink);
+    Constant *All = ConstantArray::get(ArrayType::get(Pointer, SlotOf.size()), Initial);
     auto *Made = new GlobalVariable(M, All->getType(), false, GlobalValue::PrivateLinkage, All, "", nullptr,
                                     GlobalValue::InitialExecTLSModel);
     Made->setAlignment(Align(8));
@@ -219,11 +285,11 @@ BasicBlock *Runtime::block(const Ways &Way, const Twine &Name) const {
 
 /// Finds the link from the active node to `Region`. Builder ends where the link is known. The last branch to this place
 /// is not inserted yet.
-Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, unsigned Slot, const Ways &Way) const {
+Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, const Ways &Way) {
     if (HasSlots) {
         Value *Thread = threadState(Builder, OwnActiveNode);
         Value *Here = load(Builder, Pointer, Thread, offsetof(quipu_thread, here));
-        Value *Link = Builder.CreateAlignedLoad(Pointer, slot(Builder, Slot), Align(8), "quipu.link");
+        Value *Link = Builder.CreateAlignedLoad(Pointer, slot(Builder, Region), Align(8), "quipu.link");
         return {Thread, Here, Link,
                 Builder.CreateICmpEQ(load(Builder, Pointer, Link, offsetof(quipu_link, from)), Here)};
     }
@@ -244,17 +310,64 @@ Runtime::Known Runtime::findLink(IRBuilder<> &Builder, Value *Region, unsigned S
     return {Thread, Here, Link, Usual};
 }
 
-/// Returns the address of this thread's copy of a slot.
-Value *Runtime::slot(IRBuilder<> &Builder, unsigned Slot) const {
-    return Builder.CreateConstInBoundsGEP1_64(Pointer, Builder.CreateThreadLocalAddress(Slots), Slot);
+/// Returns the address of this thread's copy of the slot of a region.
+Value *Runtime::slot(IRBuilder<> &Builder, Value *Region) {
+    Value *All = Builder.CreateThreadLocalAddress(slots());
+    if (isa<Constant>(Region))
+        return Builder.CreateConstInBoundsGEP1_64(Pointer, All, slotOf(Region));
+    Value *Number =
+        Builder.CreateAlignedLoad(Builder.getInt32Ty(), field(Builder, Region, offsetof(quipu_region, slot)), Align(4));
+    return Builder.CreateInBoundsGEP(Pointer, All, Builder.CreateZExt(Number, I64));
 }
 
-/// Returns the address of this thread's copy of a slot, computed before an instruction; null if there are no slots.
-Value *Runtime::addressOf(unsigned Slot, Instruction *Before) const {
-    if (!HasSlots)
-        return ConstantPointerNull::get(cast<PointerType>(Pointer));
-    IRBuilder<> Builder(Before);
-    return slot(Builder, Slot);
+Value *Runtime::slotOrNull(IRBuilder<> &Builder, Value *Region) {
+    return HasSlots ? slot(Builder, Region) : ConstantPointerNull::get(cast<PointerType>(Pointer));
+}
+
+/// Creates a function of this module that preserves all registers. Its first argument is in a register that programs
+/// rarely use.
+Function *Runtime::preserving(const Twine &Name, Type *Result, ArrayRef<Type *> Parameters) const {
+    Function *Made =
+        Function::Create(FunctionType::get(Result, Parameters, false), GlobalValue::InternalLinkage, Name, M);
+    Made->setCallingConv(CallingConv::PreserveAll);
+    Made->addParamAttr(0, Attribute::Nest);
+    Made->addFnAttr(Attribute::NoUnwind);
+    Made->addFnAttr(Attribute::NoInline);
+    Made->setUWTableKind(UWTableKind::Default);
+    BasicBlock::Create(M.getContext(), "", Made);
+    return Made;
+}
+
+/// Returns a function of this module that calls a function of the runtime with the arguments region, slot, visit. Its
+/// own arguments are a region, and a visit if the function of the runtime takes one.
+Function *Runtime::passingSlot(Function *&Known, FunctionCallee Callee) {
+    if (Known)
+        return Known;
+    const SmallVector<Type *, 2> Parameters(Callee.getFunctionType()->getNumParams() - 1, Pointer);
+    Known = preserving(Callee.getCallee()->getName() + "_here", Callee.getFunctionType()->getReturnType(), Parameters);
+    IRBuilder<> Builder(&Known->getEntryBlock());
+    Value *Region = Known->getArg(0);
+    SmallVector<Value *, 3> Arguments{Region, slotOrNull(Builder, Region)};
+    for (Argument &More : drop_begin(Known->args()))
+        Arguments.push_back(&More);
+    CallInst *Call = Builder.CreateCall(Callee, Arguments);
+    Call->setCallingConv(CallingConv::PreserveAll);
+    Builder.CreateRet(Call);
+    return Known;
+}
+
+/// Replaces `Call` by a call of a function of the runtime for uncommon cases. More: further arguments.
+CallInst *Runtime::callMissed(CallInst *Call, [[maybe_unused]] Function *&Here, FunctionCallee Callee, Value *Region,
+                              ArrayRef<Value *> More) {
+    SmallVector<Value *, 3> Arguments{Region};
+#if LLVM_VERSION_MAJOR < 17 // functions that preserve all registers lose their result
+    IRBuilder<> Builder(Call);
+    Arguments.push_back(slotOrNull(Builder, Region));
+#else
+    Callee = passingSlot(Here, Callee);
+#endif
+    Arguments.append(More.begin(), More.end());
+    return replace(Call, Callee, Arguments);
 }
 
 /// Replaces `Call` by a call of a function that preserves all registers.
@@ -262,6 +375,8 @@ CallInst *Runtime::replace(CallInst *Call, FunctionCallee Callee, ArrayRef<Value
     IRBuilder<> Builder(Call);
     CallInst *Missed = Builder.CreateCall(Callee, Arguments);
     Missed->setCallingConv(CallingConv::PreserveAll);
+    if (const auto *Here = dyn_cast<Function>(Callee.getCallee()); Here && Here->hasParamAttribute(0, Attribute::Nest))
+        Missed->addParamAttr(0, Attribute::Nest);
     return Missed;
 }
 
@@ -281,10 +396,9 @@ void Runtime::useLink(IRBuilder<> &Builder, Value *Link, CallInst *Count, bool C
 void Runtime::inlineCount(CallInst *Call, bool CountsVisits, CallInst *Far) {
     Value *Region = Call->getArgOperand(0);
     const Ways Way = split(Call);
-    const unsigned Slot = newSlot();
     IRBuilder<> Builder(Way.Head);
     Builder.SetCurrentDebugLocation(Call->getDebugLoc());
-    const Known Found = findLink(Builder, Region, Slot, Way);
+    const Known Found = findLink(Builder, Region, Way);
     BasicBlock *Usual = Builder.GetInsertBlock();
     go(Builder, Found.Usual, Way.Tail, Way);
     Builder.SetInsertPoint(Way.Tail, Way.Tail->begin());
@@ -293,12 +407,12 @@ void Runtime::inlineCount(CallInst *Call, bool CountsVisits, CallInst *Far) {
         Way.Slow->getTerminator()->eraseFromParent();
         IRBuilder<> Slow(Way.Slow);
         callWithArguments(Slow, *Way.Slow->getParent(), *Far->getFunction(), nullptr);
-        CallInst *Missed = replace(Far, CountMissed, {Region, addressOf(Slot, Far)});
+        CallInst *Missed = callMissed(Far, CountHere, CountMissed, Region);
         IRBuilder<> Behind(Far);
         useLink(Behind, Missed, Far, CountsVisits);
         return;
     }
-    CallInst *Missed = replace(Call, CountMissed, {Region, addressOf(Slot, Call)});
+    CallInst *Missed = callMissed(Call, CountHere, CountMissed, Region);
     PHINode *Link = Builder.CreatePHI(Pointer, 2);
     Link->addIncoming(Found.Link, Usual);
     Link->addIncoming(Missed, Way.Slow);
@@ -314,55 +428,27 @@ AllocaInst *Runtime::newVisit(Function &F) const {
 /// Inlines a call of quipu_enter.
 void Runtime::inlineEnter(CallInst *Call, Value *Visit, bool KeepsNode) {
     Value *Region = Call->getArgOperand(0);
-    const unsigned Slot = newSlot();
     const Ways Way = split(Call);
-    BasicBlock *Linked = block(Way, "quipu.linked"), *Framed = block(Way, "quipu.framed");
     IRBuilder<> Builder(Way.Head);
     Builder.SetCurrentDebugLocation(Call->getDebugLoc());
-    const Known Found = findLink(Builder, Region, Slot, Way);
-    BasicBlock *Usual = Builder.GetInsertBlock();
-    go(Builder, Found.Usual, Linked, Way);
-
-    CallInst *Missed = replace(Call, EnterMissed, {Region, addressOf(Slot, Call)});
-    Builder.SetInsertPoint(Call);
-    Value *Thread = threadState(Builder, ActiveNode);
-    Value *IsFramed =
-        Builder.CreateICmpNE(Builder.CreateAnd(Missed, Builder.getInt64(QUIPU_FRAMED)), ConstantInt::get(I64, 0));
-    Value *Looked = Builder.CreateIntToPtr(Missed, Pointer);
-    Value *Here = load(Builder, Pointer, Thread, offsetof(quipu_thread, here));
-    Way.Slow->getTerminator()->eraseFromParent();
-    Builder.SetInsertPoint(Way.Slow);
-    Builder.CreateCondBr(IsFramed, Framed, Linked);
-
-    Builder.SetInsertPoint(Linked, Linked->begin());
-    PHINode *State = Builder.CreatePHI(Pointer, 2), *Link = Builder.CreatePHI(Pointer, 2),
-            *Before = Builder.CreatePHI(Pointer, 2);
-    Before->addIncoming(Found.Here, Usual);
-    Before->addIncoming(Here, Way.Slow);
-    State->addIncoming(Found.Thread, Usual);
-    State->addIncoming(Thread, Way.Slow);
-    Link->addIncoming(Found.Link, Usual);
-    Link->addIncoming(Looked, Way.Slow);
-    store(Builder, load(Builder, I64, State, offsetof(quipu_thread, top)), Visit, offsetof(quipu_visit, top));
-    store(Builder, Before, Visit, offsetof(quipu_visit, back));
-    increment(Builder, load(Builder, Pointer, Link, offsetof(quipu_link, visits)), Builder.getInt64(1));
-    Value *Counters = load(Builder, Pointer, Link, offsetof(quipu_link, counters));
-    Value *To = load(Builder, Pointer, Link, offsetof(quipu_link, to));
+    const Known Found = findLink(Builder, Region, Way);
+    go(Builder, Found.Usual, block(Way, "quipu.linked"), Way);
+    store(Builder, load(Builder, I64, Found.Thread, offsetof(quipu_thread, top)), Visit, offsetof(quipu_visit, top));
+    store(Builder, Found.Here, Visit, offsetof(quipu_visit, back));
+    increment(Builder, load(Builder, Pointer, Found.Link, offsetof(quipu_link, visits)), Builder.getInt64(1));
+    Value *Counters = load(Builder, Pointer, Found.Link, offsetof(quipu_link, counters));
+    Value *To = load(Builder, Pointer, Found.Link, offsetof(quipu_link, to));
     if (KeepsNode)
         store(Builder, To, Visit, offsetof(quipu_visit, here));
-    storeNow(Builder, To, State, offsetof(quipu_thread, here));
+    storeNow(Builder, To, Found.Thread, offsetof(quipu_thread, here));
+    BasicBlock *Linked = Builder.GetInsertBlock();
     Builder.CreateBr(Way.Tail);
-
-    Builder.SetInsertPoint(Framed);
-    store(Builder, Missed, Visit, offsetof(quipu_visit, top));
-    Value *Frame = Builder.CreateIntToPtr(Builder.CreateSub(Missed, Builder.getInt64(QUIPU_FRAMED)), Pointer);
-    Value *OfFrame = load(Builder, Pointer, Frame, offsetof(quipu_frame, counters));
-    Builder.CreateBr(Way.Tail);
+    CallInst *Missed = callMissed(Call, EnterHere, EnterMissed, Region, {Visit});
 
     Builder.SetInsertPoint(Way.Tail, Way.Tail->begin());
     PHINode *Own = Builder.CreatePHI(Pointer, 2);
     Own->addIncoming(Counters, Linked);
-    Own->addIncoming(OfFrame, Framed);
+    Own->addIncoming(Missed, Way.Slow);
     for (User *U : make_early_inc_range(Call->users())) {
         auto *Load = cast<LoadInst>(U); // load of the address of the counters
         if (!Own->hasName())
@@ -385,6 +471,33 @@ void Runtime::inlineExit(CallInst *Call, Value *Visit) {
     storeNow(Builder, load(Builder, Pointer, Visit, offsetof(quipu_visit, back)), Thread, offsetof(quipu_thread, here));
     Builder.CreateBr(Way.Tail);
     replace(Call, ExitMissed, {Visit});
+    Call->eraseFromParent();
+}
+
+/// Returns a function of this module with the inline code of a hook. Its arguments are the region, if the hook enters
+/// it, and the visit.
+Function *Runtime::sharedHook(Function *&Known, FunctionCallee Hook) {
+    if (Known)
+        return Known;
+    const bool Enters = Hook.getCallee() == Enter.getCallee();
+    const SmallVector<Type *, 2> Parameters(Enters ? 2 : 1, Pointer);
+    Known = preserving(Hook.getCallee()->getName() + "_here", Type::getVoidTy(M.getContext()), Parameters);
+    IRBuilder<> Builder(&Known->getEntryBlock());
+    CallInst *Call = Builder.CreateCall(Hook, {Known->getArg(0)});
+    Builder.CreateRetVoid();
+    inlineHook(Call, Known->getArg(Enters), /*KeepsNode=*/true);
+    return Known;
+}
+
+void Runtime::shareHook(CallInst *Call, Value *Visit) {
+    if (Call->getCalledOperand() == Exit.getCallee()) {
+        replace(Call, sharedHook(SharedExit, Exit), {Visit});
+    } else {
+        Value *Region = Call->getArgOperand(0);
+        if (HasSlots)
+            slotOf(Region);
+        replace(Call, sharedHook(SharedEnter, Enter), {Region, Visit});
+    }
     Call->eraseFromParent();
 }
 

@@ -3,6 +3,7 @@
 #ifndef QUIPU_HOOKS_H
 #define QUIPU_HOOKS_H
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/IRBuilder.h"
@@ -31,11 +32,13 @@ class Runtime {
     /// Replaces a call of `Enter` or `Exit` by the inline code of its common case (agent/runtime/inlined.h). KeepsNode:
     /// the visit may continue after an exception (`UnwindVisit`).
     void inlineHook(llvm::CallInst *Call, llvm::Value *Visit, bool KeepsNode);
+    /// Replaces a call of `Enter` or `Exit` by a call of a function of this module with this inline code.
+    void shareHook(llvm::CallInst *Call, llvm::Value *Visit);
     /// Replaces a call of `Count` by the inline code of its common case. CountsVisits: the counters contain the visits
     /// of the function. Far: a call in a function with the same arguments, which handles all other cases.
     void inlineCount(llvm::CallInst *Call, bool CountsVisits, llvm::CallInst *Far = nullptr);
     /// Ends the insertion of hooks.
-    void emitSlots();
+    void finish();
     /// A variable that is not 0 while the process is measured.
     llvm::GlobalVariable *Measuring;
     /// The description of the program's copies of these variables; null: it has no copies.
@@ -57,13 +60,21 @@ class Runtime {
     struct Known {
         llvm::Value *Thread, *Here, *Link, *Usual;
     };
-    Known findLink(llvm::IRBuilder<> &Builder, llvm::Value *Region, unsigned Slot, const Ways &Way) const;
+    Known findLink(llvm::IRBuilder<> &Builder, llvm::Value *Region, const Ways &Way);
     void useLink(llvm::IRBuilder<> &Builder, llvm::Value *Link, llvm::CallInst *Count, bool CountsVisits) const;
     llvm::CallInst *replace(llvm::CallInst *Call, llvm::FunctionCallee Callee,
                             llvm::ArrayRef<llvm::Value *> Arguments) const;
-    unsigned newSlot();
-    llvm::Value *slot(llvm::IRBuilder<> &Builder, unsigned Slot) const;
-    llvm::Value *addressOf(unsigned Slot, llvm::Instruction *Before) const;
+    llvm::GlobalVariable *slots();
+    unsigned slotOf(llvm::Value *Region);
+    llvm::Value *slot(llvm::IRBuilder<> &Builder, llvm::Value *Region);
+    llvm::Value *slotOrNull(llvm::IRBuilder<> &Builder, llvm::Value *Region);
+    void inlineFew();
+    llvm::Function *preserving(const llvm::Twine &Name, llvm::Type *Result,
+                               llvm::ArrayRef<llvm::Type *> Parameters) const;
+    llvm::CallInst *callMissed(llvm::CallInst *Call, llvm::Function *&Here, llvm::FunctionCallee Callee,
+                               llvm::Value *Region, llvm::ArrayRef<llvm::Value *> More = {});
+    llvm::Function *sharedHook(llvm::Function *&Known, llvm::FunctionCallee Hook);
+    llvm::Function *passingSlot(llvm::Function *&Known, llvm::FunctionCallee Callee);
     void inlineEnter(llvm::CallInst *Call, llvm::Value *Visit, bool KeepsNode);
     void inlineExit(llvm::CallInst *Call, llvm::Value *Visit);
 
@@ -73,7 +84,9 @@ class Runtime {
     llvm::GlobalVariable *Current = nullptr, *ActiveNode = nullptr;
     llvm::GlobalVariable *OwnActiveNode = nullptr; ///< the program's copy of the variable, if it has one
     llvm::GlobalVariable *Slots = nullptr;
-    unsigned SlotCount = 0;
+    llvm::MapVector<std::pair<llvm::GlobalVariable *, unsigned>, unsigned> SlotOf; ///< number by descriptor
+    llvm::Function *CountHere = nullptr, *EnterHere = nullptr;                     ///< pass the slot to the runtime
+    llvm::Function *SharedEnter = nullptr, *SharedExit = nullptr;                  ///< contain the inline code of hooks
     llvm::FunctionCallee CountMissed, EnterMissed, ExitMissed;
     bool HasSlots = false;
 };

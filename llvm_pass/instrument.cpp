@@ -13,8 +13,10 @@
 #include "selection.h"
 #include "versions.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/GlobalsModRef.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -222,18 +224,44 @@ class FunctionInstrumenter {
                 else if (isa<ResumeInst>(Exit->GetInsertBlock()->getTerminator()))
                     Exit->CreateCall(RT.ExitVisit, {Visit});
                 else
-                    Hooks.emplace_back(Exit->CreateCall(RT.Exit, {Visit}), Visit);
+                    Hooks.push_back({Exit->CreateCall(RT.Exit, {Visit}), Visit, false});
             }
         }
-        for (auto [Call, Of] : Hooks)
-            RT.inlineHook(Call, Of, GoesOn);
+        for (const auto &[Call, Of, IsShared] : Hooks)
+            if (IsShared)
+                RT.shareHook(Call, Of);
+            else
+                RT.inlineHook(Call, Of, GoesOn);
         forgetMemoryFacts(F);
+    }
+
+    /// Returns the inlined calls whose visits may end, or continue after an exception, without a begin.
+    DenseSet<Scopes::Instance> maybeNotBegun(const DominatorTree &DT) const {
+        DenseMap<Scopes::Instance, SmallVector<const Instruction *, 2>> Begins;
+        for (const Scopes::Hook &H : Within.hooks())
+            if (!H.IsExit)
+                Begins[H.Of].push_back(H.Place);
+        DenseSet<Scopes::Instance> Found;
+        auto Use = [&](Scopes::Instance Of, const Instruction *Place) {
+            if (none_of(Begins[Of], [&](const Instruction *Begin) { return DT.dominates(Begin, Place); }))
+                Found.insert(Of);
+        };
+        for (const Scopes::Hook &H : Within.hooks())
+            if (H.IsExit)
+                Use(H.Of, H.Place);
+        for (const BasicBlock &BB : F)
+            if (std::optional<Scopes::Instance> Of = BB.isLandingPad() ? Within.hookedAround(BB) : std::nullopt)
+                Use(*Of, BB.getLandingPadInst());
+        return Found;
     }
 
     /// Inserts the hooks of inlined functions, at the places from before optimization.
     void placeHooks(Value *Frame, const Descriptors &Descriptor) {
         if (Within.hooks().empty())
             return;
+        DominatorTree DT(F);
+        const LoopInfo Loops(DT);
+        const DenseSet<Scopes::Instance> MaybeNotBegun = maybeNotBegun(DT);
         IRBuilder<> Builder(&F.getEntryBlock(), F.getEntryBlock().begin());
         DenseMap<Scopes::Instance, AllocaInst *> Slots;
         for (const Scopes::Hook &H : Within.hooks()) {
@@ -242,7 +270,8 @@ class FunctionInstrumenter {
                 continue;
             if (Inlines) {
                 Slot = RT.newVisit(F);
-                Builder.CreateStore(Builder.getInt64(QUIPU_FRAMED), Slot); // no frame yet
+                if (MaybeNotBegun.count(H.Of))
+                    Builder.CreateStore(Builder.getInt64(QUIPU_FRAMED), Slot); // no frame yet
                 continue;
             }
             Slot = Builder.CreateAlloca(Builder.getPtrTy(), nullptr, "quipu.frame");
@@ -253,18 +282,20 @@ class FunctionInstrumenter {
             Here.SetCurrentDebugLocation(H.Place->getDebugLoc());
             setLocation(Here);
             AllocaInst *Slot = Slots.lookup(H.Of);
+            // Outside of loops, a hook runs at most once per visit of the function. A call makes the code shorter.
+            const bool IsShared = !Loops.getLoopFor(H.Place->getParent());
             if (H.IsExit) {
                 Value *Frame = Inlines ? static_cast<Value *>(Slot) : Here.CreateLoad(Here.getPtrTy(), Slot);
                 CallInst *Exit = Here.CreateCall(RT.Exit, {Frame});
                 if (Inlines)
-                    Hooks.emplace_back(Exit, Slot);
+                    Hooks.push_back({Exit, Slot, IsShared});
             } else {
                 GlobalVariable *All = Descriptor.Whole;
                 Value *Region = Here.CreateInBoundsGEP(All->getValueType(), All,
                                                        {Here.getInt32(0), Here.getInt32(Descriptor.PlaceOf[H.Scope])});
                 CallInst *Enter = Here.CreateCall(RT.Enter, {Region});
                 if (Inlines)
-                    Hooks.emplace_back(Enter, Slot);
+                    Hooks.push_back({Enter, Slot, IsShared});
                 else
                     Here.CreateStore(Enter, Slot);
             }
@@ -294,7 +325,6 @@ class FunctionInstrumenter {
         SmallVector<AllocaInst *, 8> Frames;
         for (const auto &Entry : Slots)
             Frames.push_back(Entry.second);
-        DominatorTree DT(F);
         PromoteMemToReg(Frames, DT);
     }
 
@@ -326,9 +356,14 @@ class FunctionInstrumenter {
     bool HandleExceptions;
     bool Inlines;        ///< whether hooks are inline
     bool GoesOn = false; ///< whether the function continues after an exception that may have left an inlined function
-    AllocaInst *Visit = nullptr;                               ///< visit of the function, if its hooks are inline
-    SmallVector<std::pair<CallInst *, AllocaInst *>, 4> Hooks; ///< to be inlined, without the own hook
-    bool CountsVisits = false;                                 ///< whether the counters contain the visits
+    AllocaInst *Visit = nullptr; ///< visit of the function, if its hooks are inline
+    struct Hooked {
+        CallInst *Call;
+        AllocaInst *Visit;
+        bool IsShared; ///< whether the code of the hook is shared in the module
+    };
+    SmallVector<Hooked, 4> Hooks; ///< all hooks whose code is not a call of the runtime, without the own enter
+    bool CountsVisits = false;    ///< whether the counters contain the visits
     std::optional<Decision> Decides;
 };
 
@@ -442,7 +477,7 @@ PreservedAnalyses InstrumentPass::instrument(Module &M, ModuleAnalysisManager &A
         if (Found.Near && RT.inlines(*Entry))
             RT.inlineCount(Found.Near, D.CountsVisits, Found.Far);
     }
-    RT.emitSlots();
+    RT.finish();
     Marks::removePlaces(M);
     std::vector<std::string> AllLines;
     for (std::vector<std::string> &Of : Lines)

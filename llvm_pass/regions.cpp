@@ -207,8 +207,8 @@ Descriptors createDescriptors(Function &F, const RegionFacts &Self, quipu_hook H
 
     PointerType *Pointer = PointerType::getUnqual(Context);
     Type *I32 = Type::getInt32Ty(Context), *I64 = Type::getInt64Ty(Context);
-    auto *Region =
-        StructType::get(Context, {Pointer, Pointer, Pointer, I32, I32, I64, Pointer, I32, I32, I64, Pointer, I64, I64});
+    auto *Region = StructType::get(
+        Context, {Pointer, Pointer, Pointer, I32, I32, I64, Pointer, I32, I32, I64, Pointer, I32, I32, I64});
     Descriptors Made;
     Made.PlaceOf.assign(Within.scopes().size(), 0);
     unsigned Count = 1;
@@ -235,7 +235,7 @@ Descriptors createDescriptors(Function &F, const RegionFacts &Self, quipu_hook H
             Region, {None, None, None, ConstantInt::get(I32, Number), ConstantInt::get(I32, QUIPU_FUNCTION),
                      ConstantInt::get(I64, 0), None, ConstantInt::get(I32, Counters),
                      ConstantInt::get(I32, I ? QUIPU_HOOKED : Hook), ConstantInt::get(I64, Hash | 1), None,
-                     ConstantInt::get(I64, I), Away}));
+                     ConstantInt::get(I32, I), ConstantInt::get(I32, 0), Away}));
     }
     Made.Whole->setInitializer(ConstantArray::get(Array, All));
     return Made;

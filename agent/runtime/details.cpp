@@ -115,7 +115,7 @@ bool read_details(const quipu_region *region, quipu_region *whole) {
         whole->kind |= QUIPU_PACKED;
         whole->counters = region->counters;
         whole->scopes = scopes;
-        whole->scope_count = count;
+        whole->scope_count = static_cast<uint32_t>(count);
     }
     whole->hook = region->hook;
     whole->hash = region->hash;

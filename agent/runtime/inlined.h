@@ -113,8 +113,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 struct quipu_link *quipu_count_missed(struct quipu_region *region, struct quipu_link **slot);
-/* Returns the link to follow, or (with QUIPU_FRAMED) the frame of the region, which is then active. */
-uint64_t quipu_enter_missed(struct quipu_region *region, struct quipu_link **slot);
+/* Begins the visit, and returns the counters of the call path. */
+uint64_t *quipu_enter_missed(struct quipu_region *region, struct quipu_link **slot, struct quipu_visit *visit);
 void quipu_exit_missed(struct quipu_visit *visit);
 /* Ends a visit when an exception leaves it. */
 void quipu_exit_visit(struct quipu_visit *visit);

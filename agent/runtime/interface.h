@@ -15,7 +15,7 @@
 #endif
 
 /* Raise it when a meaning changes without a change of the layout. A changed layout changes the number automatically. */
-enum { QUIPU_INTERFACE_REVISION = 7 };
+enum { QUIPU_INTERFACE_REVISION = 8 };
 
 static inline QUIPU_CONSTEXPR uint32_t quipu_interface(void) {
     const uint64_t facts[] = {
@@ -38,6 +38,7 @@ static inline QUIPU_CONSTEXPR uint32_t quipu_interface(void) {
         offsetof(struct quipu_region, hash),
         offsetof(struct quipu_region, scopes),
         offsetof(struct quipu_region, scope_count),
+        offsetof(struct quipu_region, slot),
         offsetof(struct quipu_region, details),
         sizeof(struct quipu_details),
         sizeof(struct quipu_frame),

@@ -40,22 +40,25 @@ struct quipu_link *quipu_count_known(struct quipu_region *region, struct quipu_l
     return link;
 }
 
-uint64_t quipu_enter_known(struct quipu_region *region, struct quipu_link **slot) {
+uint64_t **quipu_enter_known(struct quipu_region *region, struct quipu_link **slot, struct quipu_visit *visit) {
     struct quipu_thread *thread = quipu_current;
     struct quipu_link *link = thread == NULL ? NULL : quipu_known_link(thread, region);
     if (link == NULL)
-        return 0;
+        return NULL;
     if (quipu_needs_no_clock(thread, link)) {
         if (slot != NULL)
             *slot = link;
         else
             quipu_note_quick(thread, region, link);
-        return (uint64_t)link;
+        quipu_follow(thread, link, visit);
+        return &link->counters;
     }
     if (thread->clock != QUIPU_CLOCK_TSC || thread->top == thread->limit || is_to_be_reviewed(link->to))
-        return 0;
+        return NULL;
     quipu_charge(thread, quipu_cycles());
-    return (uint64_t)quipu_push_link(thread, link) | QUIPU_FRAMED;
+    struct quipu_frame *frame = quipu_push_link(thread, link);
+    visit->top = (uint64_t)frame | QUIPU_FRAMED;
+    return &frame->counters;
 }
 
 uint64_t quipu_exit_known(const struct quipu_visit *visit) {
@@ -119,6 +122,7 @@ uint64_t quipu_exit_known(const struct quipu_visit *visit) {
             "3:  fxsave64 (%rsp)\n"                                                                                    \
             "4:  mov -40(%rbp), %rdi\n"                                                                                \
             "    mov -32(%rbp), %rsi\n"                                                                                \
+            "    mov -24(%rbp), %rdx\n"                                                                                \
             "    call " slowly "\n"                                                                                    \
             "    mov %rax, %rcx\n"                                                                                     \
             "    mov quipu_vector_parts(%rip), %rax\n"                                                                 \
@@ -150,7 +154,8 @@ uint64_t quipu_exit_known(const struct quipu_visit *visit) {
 #define QUIPU_FIRST(known) "    call " known "\n    test %rax, %rax\n    jnz 1f\n"
 
 QUIPU_PRESERVING("quipu_count_missed", QUIPU_FIRST("quipu_count_known"), "quipu_count_slowly", "add $8, %rsp");
-QUIPU_PRESERVING("quipu_enter_missed", QUIPU_FIRST("quipu_enter_known"), "quipu_enter_slowly", "add $8, %rsp");
+QUIPU_PRESERVING("quipu_enter_missed", QUIPU_FIRST("quipu_enter_known"), "quipu_enter_slowly",
+                 "mov (%rax), %rax\n    add $8, %rsp");
 QUIPU_PRESERVING("quipu_exit_missed", QUIPU_FIRST("quipu_exit_known"), "quipu_exit_visit@PLT", "pop %rax");
 
 #endif

@@ -17,13 +17,24 @@ static inline int quipu_needs_no_clock(const struct quipu_thread *thread, const 
     return thread->clock == QUIPU_CLOCK_NONE || quipu_charged_alike(link->to, link->from);
 }
 
+/* Activates the call path of a link without a frame. */
+static inline void quipu_follow(struct quipu_thread *thread, const struct quipu_link *link, struct quipu_visit *visit) {
+    visit->top = (uint64_t)thread->top;
+    visit->back = thread->here;
+    visit->here = link->to;
+    quipu_increase(link->visits, 1);
+    __atomic_store_n(&thread->here, link->to, __ATOMIC_RELAXED);
+}
+
 extern "C" {
 /* Return the result if the table of the thread contains the link; otherwise 0 without any effect. */
 struct quipu_link *quipu_count_known(struct quipu_region *region, struct quipu_link **slot);
-uint64_t quipu_enter_known(struct quipu_region *region, struct quipu_link **slot);
+/* Begins the visit. Returns the place that contains the address of its counters. */
+uint64_t **quipu_enter_known(struct quipu_region *region, struct quipu_link **slot, struct quipu_visit *visit);
 /* Returns 1 if the visit has ended now, else 0. */
 uint64_t quipu_exit_known(const struct quipu_visit *visit);
-uint64_t quipu_enter_slowly(struct quipu_region *region, struct quipu_link **slot);
+/* Like quipu_enter_known, in all cases; never NULL. */
+uint64_t **quipu_enter_slowly(struct quipu_region *region, struct quipu_link **slot, struct quipu_visit *visit);
 /* Returns the link with the `visits` and `counters` of the visit; never NULL. */
 struct quipu_link *quipu_count_slowly(struct quipu_region *region, struct quipu_link **slot);
 }

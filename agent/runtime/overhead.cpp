@@ -112,7 +112,8 @@ template <bool counts> inline void work(volatile uint64_t *counters) {
 /* The code of the pass for a visit of a function with a hook and a clock. */
 inline void visit_with_clock(Stage *stage) {
 #if defined(__x86_64__)
-    quipu_visit visit = {quipu_enter_missed(&stage->region, nullptr), nullptr, nullptr};
+    quipu_visit visit;
+    quipu_enter_missed(&stage->region, nullptr, &visit);
     quipu_exit_missed(&visit);
 #else
     quipu_exit_inline(quipu_enter_inline(&stage->region), 0);

@@ -47,7 +47,8 @@ struct quipu_region {
     uint32_t hook;       /* enum quipu_hook */
     uint64_t hash;       /* hash of the name; 0: the runtime computes it */
     struct quipu_scope *scopes;
-    uint64_t scope_count;
+    uint32_t scope_count;
+    uint32_t slot;   /* number of the slot of a region that the pass made (inlined.h) */
     int64_t details; /* 0; of a region that the pass made: how far from here struct quipu_details is. Then `line` is the
                         number of its entry, and `scope_count` which of the scopes in it this is, 0: the function. */
 };

@@ -208,7 +208,7 @@ KnownRegion *known_region(const quipu_region *region, uint64_t id, uint32_t rows
     entry->scope_rows = scope_rows;
     entry->scope_row_count = scope ? scope->count : 0;
     entry->parent = scope ? scope->parent : 0;
-    entry->scopes = static_cast<uint32_t>(region->scope_count);
+    entry->scopes = region->scope_count;
     return entry;
 }
 

@@ -130,13 +130,15 @@ struct quipu_frame *quipu_enter(struct quipu_region *region) {
     return quipu_push_link(thread, link);
 }
 
-uint64_t quipu_enter_slowly(struct quipu_region *region, struct quipu_link **slot) {
+uint64_t **quipu_enter_slowly(struct quipu_region *region, struct quipu_link **slot, struct quipu_visit *visit) {
     quipu_thread *thread = this_thread();
     const Link *link = thread && !ranks && !by_effort ? follow(thread, region) : nullptr;
     if (!thread || (link && !link->folded && quipu_needs_no_clock(thread, link)))
-        if (const uint64_t known = quipu_enter_known(region, slot)) /* this_thread() may have made it idle */
+        if (uint64_t **known = quipu_enter_known(region, slot, visit)) /* this_thread() may have made it idle */
             return known;
-    return reinterpret_cast<uint64_t>(quipu_enter(region)) | QUIPU_FRAMED;
+    Frame *frame = quipu_enter(region);
+    visit->top = reinterpret_cast<uint64_t>(frame) | QUIPU_FRAMED;
+    return &frame->counters;
 }
 
 void quipu_exit(struct quipu_frame *frame) {

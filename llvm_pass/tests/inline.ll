@@ -13,7 +13,7 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK: %quipu.visit = alloca [3 x i64]
 ; CHECK: quipu.linked:
 ; CHECK: store atomic ptr
-; CHECK: call preserve_allcc i64 @quipu_enter_missed(ptr @quipu.region.caller, ptr
+; CHECK: call preserve_allcc ptr @quipu_enter_missed{{(_here)?}}(ptr {{(nest )?}}@quipu.region.caller,
 ; CHECK: call void @callee()
 ; CHECK-NOT: rdtsc
 ; CHECK: quipu.top:
@@ -43,7 +43,7 @@ define void @caller() nounwind {
 ; CHECK-NOT: add i64
 ; CHECK: tail call i32 @choose.quipu(i32 %a, i32 %b, ptr nest %quipu.counters)
 ; CHECK-LABEL: define private i32 @choose.quipu.far(i32 %0, i32 %1)
-; CHECK: call preserve_allcc ptr @quipu_count_missed(ptr @quipu.region.choose, ptr
+; CHECK: call preserve_allcc ptr @quipu_count_missed{{(_here)?}}(ptr {{(nest )?}}@quipu.region.choose
 ; CHECK-NOT: add i64
 ; CHECK: tail call i32 @choose.quipu(i32 %0, i32 %1, ptr nest %quipu.counters)
 define i32 @choose(i32 %a, i32 %b) nounwind {

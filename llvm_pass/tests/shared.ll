@@ -10,7 +10,7 @@ target triple = "x86_64-pc-linux-gnu"
 ; CHECK: threadlocal.address.p0(ptr @quipu_current)
 ; CHECK: %quipu.thread = load ptr
 ; CHECK: quipu.known:
-; CHECK: call preserve_allcc ptr @quipu_count_missed(ptr @quipu.region.accessor, ptr null)
+; CHECK: call preserve_allcc ptr @quipu_count_missed{{(_here)?}}(ptr {{(nest )?}}@quipu.region.accessor
 ; CHECK: br label
 define i32 @accessor(ptr %p) {
   %v = load i32, ptr %p
