@@ -185,6 +185,6 @@ class Writer:
         ]
 
 
-def random_program(seed: int) -> str:
-    """Return the source of the program of a seed."""
-    return Writer(seed).program()
+def random_program(seed: int, functions: int = 6) -> str:
+    """Return the source of the program of a seed. functions: number of functions except main."""
+    return Writer(seed, functions).program()

@@ -50,15 +50,27 @@ def test_random_programs(workshop, llvm: str, seed: int) -> None:
     assert_classes_equal_metrics(read_archive(run.path))
 
 
-@pytest.mark.parametrize("seed", [*range(100, 112), 205, 221, 402])
+@pytest.mark.parametrize("seed", [*range(100, 112), *range(204, 209), 221, 402])
 def test_random_programs_without_times(workshop, seed: int) -> None:
-    """Programs 111, 205, 221 and 402 leave functions without frames by longjmp."""
+    """Programs 111, 205, 221 and 402 leave functions without frames by longjmp, and program 206 a loop."""
     source = workshop.folder / "random.c"
     source.write_text(random_program(seed))
     exact = workshop.run(workshop.build(source, "-O2", "-w", "--quipu-naive", name="naive"), QUIPU_CLOCK="none")
     fast = workshop.run(workshop.build(source, "-O2", "-w", name="fast"), QUIPU_CLOCK="none")
     assert (fast.stdout, fast.returncode) == (exact.stdout, exact.returncode)
     assert counts(fast) == counts(exact)
+
+
+@pytest.mark.parametrize("llvm", INSTALLED_LLVMS)
+@pytest.mark.parametrize("seed", range(500, 504))
+def test_random_programs_that_share_the_code_of_hooks(workshop, llvm: str, seed: int) -> None:
+    source = workshop.folder / "random.c"
+    source.write_text(random_program(seed, functions=16))
+    exact = workshop.run(workshop.build(source, "-O2", "-w", "--quipu-naive", name="naive"), QUIPU_CLOCK="none")
+    for clock in ({}, {"QUIPU_CLOCK": "none"}):
+        fast = workshop.run(workshop.build(source, "-O2", "-w", name="fast"), **clock)
+        assert (fast.stdout, fast.returncode) == (exact.stdout, exact.returncode)
+        assert counts(fast) == counts(exact)
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3"])

@@ -88,6 +88,40 @@ def test_functions_that_do_enough_work_have_time(workshop) -> None:
     assert untimed[(*MAIN, "forces")]["instructions"] == tree[(*MAIN, "forces")]["instructions"]
 
 
+LEFT_BY_LONGJMP = """
+#include <setjmp.h>
+
+static jmp_buf back;
+static volatile int state, sum;
+
+__attribute__((noinline)) static void work(int count) {
+    for (int i = 0; i < count; i++) {
+        if (state == 1)
+            longjmp(back, 1);
+        sum += i;
+    }
+}
+static void both(int count) {
+    work(count);
+    work(count + 1);
+}
+int main(int count, char **arguments) {
+    if (setjmp(back) == 0)
+        both(100 * count);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--quipu-naive",)])
+def test_an_exit_by_longjmp_does_not_limit_a_loop(workshop, options: tuple[str, ...]) -> None:
+    """The functions around the loop do much work, and have hooks where they are inlined."""
+    source = workshop.folder / "left.c"
+    source.write_text(LEFT_BY_LONGJMP)
+    found = called(workshop.run(workshop.build(source, "-O2", *options)).tree)
+    assert found == {MAIN: 1, (*MAIN, "both"): 1, (*MAIN, "both", "work"): 2}
+
+
 @pytest.mark.parametrize("when", ["compile", "run"])
 def test_a_filter_makes_a_function_part_of_its_caller(workshop, when: str) -> None:
     rules = workshop.folder / "filter"
