@@ -49,6 +49,9 @@ void increment(IRBuilder<> &Builder, Value *Address, Value *By) {
 /// the function itself is larger than the code that it replaces.
 constexpr unsigned FewestHooks = 3, FewestMissed = 8;
 
+/// Whether functions that preserve all registers may have a result.
+constexpr bool KeepsResults = LLVM_VERSION_MAJOR >= 17;
+
 /// Places of fields in a descriptor (createDescriptors).
 constexpr unsigned HashField = 9, SlotField = 12;
 
@@ -357,15 +360,15 @@ Function *Runtime::passingSlot(Function *&Known, FunctionCallee Callee) {
 }
 
 /// Replaces `Call` by a call of a function of the runtime for uncommon cases. More: further arguments.
-CallInst *Runtime::callMissed(CallInst *Call, [[maybe_unused]] Function *&Here, FunctionCallee Callee, Value *Region,
+CallInst *Runtime::callMissed(CallInst *Call, Function *&Here, FunctionCallee Callee, Value *Region,
                               ArrayRef<Value *> More) {
     SmallVector<Value *, 3> Arguments{Region};
-#if LLVM_VERSION_MAJOR < 17 // functions that preserve all registers lose their result
-    IRBuilder<> Builder(Call);
-    Arguments.push_back(slotOrNull(Builder, Region));
-#else
-    Callee = passingSlot(Here, Callee);
-#endif
+    if (KeepsResults) {
+        Callee = passingSlot(Here, Callee);
+    } else {
+        IRBuilder<> Builder(Call);
+        Arguments.push_back(slotOrNull(Builder, Region));
+    }
     Arguments.append(More.begin(), More.end());
     return replace(Call, Callee, Arguments);
 }
@@ -481,10 +484,12 @@ Function *Runtime::sharedHook(Function *&Known, FunctionCallee Hook) {
         return Known;
     const bool Enters = Hook.getCallee() == Enter.getCallee();
     const SmallVector<Type *, 2> Parameters(Enters ? 2 : 1, Pointer);
-    Known = preserving(Hook.getCallee()->getName() + "_here", Type::getVoidTy(M.getContext()), Parameters);
+    // A function with a result may change the register of the result.
+    Type *Result = KeepsResults ? Pointer : Type::getVoidTy(M.getContext());
+    Known = preserving(Hook.getCallee()->getName() + "_here", Result, Parameters);
     IRBuilder<> Builder(&Known->getEntryBlock());
     CallInst *Call = Builder.CreateCall(Hook, {Known->getArg(0)});
-    Builder.CreateRetVoid();
+    KeepsResults ? Builder.CreateRet(PoisonValue::get(Pointer)) : Builder.CreateRetVoid();
     inlineHook(Call, Known->getArg(Enters), /*KeepsNode=*/true);
     return Known;
 }

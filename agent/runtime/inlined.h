@@ -104,10 +104,10 @@ extern "C"
     quipu_know_program(struct quipu_program *program);
 
 /* Slots. Each region of a program has one slot per thread. It points to the link without a clock that was followed last
- * to this region, or to a link whose `from` is NULL. Links live as long as the process. One comparison therefore decides
- * whether the link is correct, whatever a signal handler did before. If it is not, the pass calls these functions. They
- * preserve all registers except the register of the result (calling convention preserve_all), so the common case saves
- * none. x86-64 only. */
+ * to this region, or to a link whose `from` is NULL. Links live as long as the process. One comparison therefore
+ * decides whether the link is correct, whatever a signal handler did before. If it is not, the pass calls these
+ * functions. They preserve all registers except the register of the result (calling convention preserve_all), so the
+ * common case saves none. x86-64 only. */
 #ifdef __cplusplus
 extern "C" {
 #endif
