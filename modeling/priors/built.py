@@ -66,7 +66,9 @@ def build(
     quality = qualities(repetitions.centre, fitted, np.array([left_out]), (coefficients > 0).sum()[None])[0]
     ranges = tuple((float(a), float(b)) for a, b in zip(points.min(axis=0), points.max(axis=0), strict=True))
     rows = tuple(tuple(row) for row in matrix.tolist())
-    return PriorFit(prior, Model(parameters, constant, terms, quality, ranges, rows, alternatives, notes))
+    fitted_freely = int((coefficients > (prior.least or 0.0)).sum())
+    model = Model(parameters, constant, terms, quality, ranges, rows, alternatives, notes)
+    return PriorFit(prior, model, fitted_freely)
 
 
 def _apart_from(number: int, prior: Prior, coefficients: FloatArray) -> tuple[Model, Model]:

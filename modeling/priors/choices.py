@@ -14,9 +14,7 @@ from ..experiment import Experiment, FloatArray, Metric, RegionKind
 from ..pmnf.model import Factor, Model, Term
 from ..pmnf.modeler import fit_models
 from ..pmnf.options import DEFAULT, NoModel, Options
-from ..process_grid import ProcessGrid
 from . import communication, computation
-from .communication import in_grid
 from .prior import Prior
 from .requests import requested_bytes
 from .table import ANY_DATA, Bytes, Row, Scale, other_rows, row_of
@@ -147,7 +145,6 @@ def _communication(
             products = model(values[places] * communication.scale_values(scale, processes[places]), places)
             for place, found_model in zip(places, products, strict=True):
                 measured[place][scale, amount] = found_model
-    partly = [grid for grid in experiment.grids if grid.source and _differs(grid, experiment)]
     for place, path in enumerate(paths):
         calls, volume = visit_models[place], byte_models[place]
         if isinstance(calls, Model):
@@ -160,8 +157,6 @@ def _communication(
                     prior = communication.prior(row, tree.name(path), {"α": calls}, details)
                 if prior.columns and prior.columns not in [known.columns for known in choices[path]]:
                     choices[path].append(prior)
-                    grids = partly if row.exchanges else []
-                    choices[path] += [one for grid in grids for one in in_grid(prior, calls, volume, grid)]
                     if row.latency is not Scale.ONE and not _has(prior, calls):
                         choices[path].append(communication.with_overhead(prior, calls))
 
@@ -169,12 +164,6 @@ def _communication(
 def _has(prior: Prior, column: Model) -> bool:
     """Whether a column of a prior is the same function."""
     return any((own.constant, own.terms) == (column.constant, column.terms) for own in prior.columns)
-
-
-def _differs(grid: ProcessGrid, experiment: Experiment) -> bool:
-    """Whether the grid has dimensions of a single rank at some configurations and not at others."""
-    several = grid.extents(experiment.points[:, experiment.parameters.index(grid.parameter)]) > 1
-    return bool((several.any(axis=0) & ~several.all(axis=0)).any())
 
 
 def _columns(

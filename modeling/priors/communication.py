@@ -7,7 +7,6 @@ theirs is B(p, x) times the share of it that is transferred or reduced.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,7 +14,6 @@ import numpy as np
 
 from ..experiment import FloatArray
 from ..pmnf.model import Factor, Model, Term
-from ..process_grid import Axis, ProcessGrid
 from .prior import Prior
 from .table import Bytes, Row, Scale
 
@@ -81,61 +79,6 @@ def scale_model(scale: Scale, processes: Model) -> Model | None:
 # No network and no memory is faster than these. The bounds keep the order of growth of a prior where the noise hides
 # one of its terms: seconds per call, seconds per byte.
 LEAST = {"α": 1e-9, "β": 1e-12, "γ": 0.0}
-
-
-def neighbours(parameter: str, axes: Sequence[Axis]) -> Model:
-    """Return in how many of these dimensions of a process grid there are several ranks, [px>1] + [py>1] + ..."""
-    terms = tuple(Term(1.0, (Factor(parameter, several=True, axis=axis),)) for axis in axes)
-    return Model((parameter,), 0.0, terms)
-
-
-def in_grid(alone: Prior, calls: Model, volume: object, grid: ProcessGrid) -> list[Prior]:
-    """Return the priors of calls whose partners are neighbours in a grid that has dimensions of a single rank at times.
-
-    alone: the prior without that; calls, volume: calls and bytes per rank; no bytes where these have no model.
-    """
-    found = with_partners(alone, calls, volume, grid) if isinstance(volume, Model) else []
-    periodic = with_neighbours(alone, calls, grid)
-    return found if periodic is None else [periodic, *found]
-
-
-def with_neighbours(alone: Prior, calls: Model, grid: ProcessGrid) -> Prior | None:
-    """Return the prior of calls that take longer where messages leave the rank; None if the grid has no such places.
-
-    In a periodic dimension of a single rank, a rank is its own neighbour, and a message to it is a copy in its memory.
-    So latency is that of the calls, and once more for each dimension in which there are neighbours. alone: the prior
-    without that; calls: per rank.
-    """
-    around = [axis for axis, periodic in zip(grid.axes, grid.periodic, strict=False) if periodic]
-    if not around:
-        return None
-    column = calls.times(neighbours(grid.parameter, around))
-    text = f"{alone.text} + α'·visits·(dimensions with neighbours)"
-    return replace(alone, columns=(*alone.columns, column), text=text, least=(*alone.least, LEAST["α"]))
-
-
-def with_partners(alone: Prior, calls: Model, volume: Model, grid: ProcessGrid) -> list[Prior]:
-    """Return the priors of calls that find nobody at the edges of a domain (MPI_PROC_NULL), and return at once.
-
-    Where all ranks are at an edge because a dimension is not divided, no call has a partner; where it is, ranks in the
-    middle have one more than those at the edges, who wait for them all the same. So latency is that of the calls, and
-    once more where there are neighbours, for each of these, or both. Nothing for a grid whose edges the bytes do not
-    show. alone: the prior without that; calls, volume: calls and bytes per rank.
-    """
-    factors = {factor for term in volume.terms for factor in term.factors if factor.shares and factor.axis is not None}
-    axes = [axis for axis in grid.axes if axis in {factor.axis for factor in factors}]
-    if not axes:
-        return []
-    shares = tuple(Term(1.0, (Factor(grid.parameter, shares=1, axis=axis),)) for axis in axes)
-    columns = (neighbours(grid.parameter, axes), Model((grid.parameter,), 0.0, shares))
-    texts = ("α'·visits·(dimensions with neighbours)", "α''·visits·(neighbours on one side)")
-    found = []
-    for chosen in ((0,), (1,), (0, 1)):
-        also = tuple(calls.times(columns[number]) for number in chosen)
-        text = " + ".join([alone.text, *(texts[number] for number in chosen)])
-        least = (*alone.least, *(LEAST["α"] for _ in chosen))
-        found.append(replace(alone, columns=(*alone.columns, *also), text=text, least=least))
-    return found
 
 
 def with_overhead(alone: Prior, calls: Model) -> Prior:

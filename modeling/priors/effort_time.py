@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,24 +18,17 @@ from ..pmnf.data.preparation import not_executed
 from ..pmnf.hypotheses.library import SLOW_GROWTH
 from ..pmnf.model import Model
 from ..pmnf.options import DEFAULT, Options
-from .algorithms import of_one_algorithm
 from .dedicated import dedicated_times
-from .discoveries import unproved_growth
 from .fit import fit_where
 from .growth import with_growth
 from .measured import one_by_one
-from .one_serves import served_by_one
 from .path_model import TIME_ONLY, PathModel
 from .prior import Prior
 from .run_noise import run_noise
-from .times_at import of_effort_beyond_one, of_several_processes
+from .times_at import of_effort_beyond_one, of_larger_values
 from .untimed import with_untimed
 from .waiting import transfer_times, with_waiting
 from .waiting_part import parts_that_wait
-from .whole_grids import whole_grids
-
-_NO_GROWTH = 1e9
-"""A penalty that no evidence outweighs."""
 
 
 def model_time(
@@ -67,18 +61,11 @@ def model_time_and_waiting(
 ) -> TimeModels:
     """Return the same, with the waiting in time where it was measured."""
     experiment = with_untimed(experiment)
-    several = of_several_processes(experiment)
-    left_out = [] if several is None else [several]
-    experiment = experiment if several is None else several.only(experiment)
-    for one in of_effort_beyond_one(experiment, choices):
+    left_out = of_effort_beyond_one(experiment, choices)
+    for one in left_out:
         experiment = one.only(experiment)
-        left_out.append(one)
     transfer, waiting = transfer_times(experiment)
-    whole = whole_grids(transfer, choices, options)
-    if whole is not None:
-        experiment, transfer = whole.only(experiment), whole.only(transfer)
-        left_out.append(whole)
-    for one in of_one_algorithm(transfer, choices, options):
+    for one in of_larger_values(transfer, choices, options):
         experiment, transfer = one.only(experiment), one.only(transfer)
         left_out.append(one)
     found = _computing_grown(experiment, choices, options)
@@ -90,11 +77,7 @@ def model_time_and_waiting(
     if any(waiting):
         apart = fit_time(transfer, [one if own else () for one, own in zip(choices, waiting, strict=True)], options)
         apart |= with_growth(transfer, {**found, **apart}, options, apart.keys())
-        served = served_by_one(experiment, {**found, **apart})
-        several_parts = with_waiting(experiment, found, apart, choices, options, served)
-        for own in (served[path].at for path in served.keys() & several_parts.keys()):
-            experiment = own.only(experiment)
-            left_out += [own] if own.note else []
+        several_parts = with_waiting(experiment, found, apart, choices, options)
         found |= {path: time for path, (time, _) in several_parts.items()}
         waits |= {path: wait for path, (_, wait) in several_parts.items()}
     found |= with_growth(experiment, found, options, found.keys() - _computing(experiment))
@@ -158,28 +141,33 @@ def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -
 
     Such operations take long and scatter widely, and nothing measured says how they grow: the constant must be
     refuted, and no more than linear growth is considered. It must be refuted of what OpenMP does between the threads,
-    too, which is next to nothing or waiting: that may grow like the work of the threads. Growth of call paths that do
-    the same everywhere must be significant among all of them (`discoveries`).
+    too, which is next to nothing or waiting: that may grow like the work of the threads. So it must be of call paths
+    that do the same at all configurations, by more the more there are: noise makes the time of some of them grow.
     """
-    kinds = {path: experiment.tree.region_of(path).kind for path in paths}
     doubting = replace(options, growth_penalty=UNCHECKED_GROWTH)
     cautious = replace(doubting, library=SLOW_GROWTH)
-    how_of = {RegionKind.OPENMP: doubting, RegionKind.MPI: cautious}
+    same = {path for path in paths if _does_the_same(experiment, path)}
+    unlikely = replace(options, growth_penalty=UNCHECKED_GROWTH + 2.0 * math.log(max(len(same), 1)))
+    how_of = dict.fromkeys(same, unlikely)
+    kinds = {RegionKind.OPENMP: doubting, RegionKind.MPI: cautious}
+    how_of |= {path: kinds[kind] for path in paths if (kind := experiment.tree.region_of(path).kind) in kinds}
     times, oversubscribed = dedicated_times(experiment, "time")
     result: dict[int, PathModel] = {}
-    for how in (options, doubting, cautious):
-        rows = [path for path in paths if how_of.get(kinds[path], options) is how]
+    for how in (options, doubting, cautious, unlikely):
+        rows = [path for path in paths if how_of.get(path, options) is how]
         executed = None if experiment.executed is None else experiment.executed[rows]
         metric = experiment.metric("time")
-        models = list(fit_models(experiment.points, times[rows], metric, experiment.parameters, how, executed))
-        constant = unproved_growth(experiment, rows, times[rows], models)
-        flat = replace(how, growth_penalty=_NO_GROWTH)
-        flags = None if executed is None else executed[constant]
-        own = times[rows][constant]
-        again = fit_models(experiment.points, own, metric, experiment.parameters, flat, flags) if constant else []
-        for place, model in zip(constant, again, strict=True):
-            models[place] = model
+        models = fit_models(experiment.points, times[rows], metric, experiment.parameters, how, executed)
         for path, model in zip(rows, models, strict=True):
             shared = bool(oversubscribed[path]) and isinstance(model, Model)
             result[path] = PathModel(model, TIME_ONLY, oversubscribed=shared)
     return result
+
+
+def _does_the_same(experiment: Experiment, path: int) -> bool:
+    """Whether visits and all effort of a call path are equal at all configurations where it was executed."""
+    visits = experiment.values.get("visits")
+    if visits is None or not (visits[path][np.isfinite(visits[path])] > 0).all():
+        return False
+    effort = [own[path] for name, own in experiment.values.items() if experiment.metrics[name].is_effort]
+    return all(np.nanmin(own, initial=np.inf) >= np.nanmax(own, initial=-np.inf) for own in effort)

@@ -15,14 +15,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..experiment import FloatArray
+from ..experiment import Experiment, FloatArray, Metric
+from ..mpi_operations import operation_of
 from ..pmnf.calibration import NOISY
 from ..pmnf.model import Factor, Model, Term, add
+from ..pmnf.modeler import fit_models
+from ..pmnf.options import DEFAULT, Options
 from ..process_grid import ProcessGrid
-from .communication import neighbours
-from .messages import Messages
-from .path_model import WAITING
+from .path_model import WAITING, unit
 from .prior import Prior
+from .requests import requested_bytes
 from .slowdown import GROWTHS, growth_model
 
 # Waiting has models with more freedom than Table I: each growth with ranks must explain more than a coefficient does,
@@ -39,6 +41,7 @@ _OTHER_PENALTY = 5.0 * NOISY.coefficient
 # How the length of a pipeline through a process grid of two and three dimensions grows.
 _PIPELINES = ((Fraction(1, 2), 0), (Fraction(1, 3), 0))
 _TREE, _LINE = (Fraction(0), 1), (Fraction(1), 0)
+_SIZE = Metric("message size", "bytes", "effort")
 # Functions whose ratio changes by less, relatively, are the same but for a factor.
 _ALIKE = 1e-9
 
@@ -47,14 +50,12 @@ _ALIKE = 1e-9
 class Growth:
     """A function of numbers of ranks that waiting may grow by; its penalty is that of priors that have it.
 
-    messages: how many of others a rank waits for, in a process grid; before: the same of one wave, all but the last one
-    on its way.
+    messages: how many of others a rank waits for, in a process grid.
     """
 
     model: Model
     penalty: float = _PENALTY
     messages: Model | None = None
-    before: Model | None = None
 
     def __str__(self) -> str:
         """Return the function."""
@@ -76,7 +77,7 @@ def waiting_growths(ranks: Sequence[str], grids: Sequence[ProcessGrid] = (), mes
     growths = []
     for grid in known:
         steps = _steps(grid, [1.0] * grid.dimensions)
-        growths.append(Growth(steps, messages=_messages(grid, steps), before=_before(grid, steps)))
+        growths.append(Growth(steps, messages=_messages(grid, steps)))
     for grid in known:
         for steps in (_steps(grid, own) for own in _sweeps(grid.dimensions)):
             growths.append(Growth(steps, _SWEEPS_PENALTY, _messages(grid, steps, 2.0 ** (grid.dimensions - 1))))
@@ -105,37 +106,54 @@ def told_apart(growths: Sequence[Growth], parameters: tuple[str, ...], points: F
     return kept
 
 
-def stages(work: Model | None, messages: Messages | None, growths: Sequence[Growth]) -> list[Prior]:
-    """Return the priors of a pipeline whose stages compute and then pass a message on, by the `growths`.
-
-    When the pipeline is full a rank may wait for each of its messages, as long as the one that it comes from needs more
-    time than it does itself.
+def stages(work: Model | None, size: Model | None, growths: Sequence[Growth]) -> list[Prior]:
+    """Return the priors of a pipeline whose stages compute and then pass a message of this size on, by the `growths`.
 
     A stage takes the latency of the message, its transfer, and the computation (Hoisie, Lubeck and Wasserman,
     Performance and scalability analysis of teraflop-scale parallel architectures using multidimensional wavefront
-    applications, International Journal of High Performance Computing Applications 14(4), 2000).
+    applications, International Journal of High Performance Computing Applications 14(4), 2000). None without messages.
     """
-    if messages is None:
+    if size is None:
         return []
-    each = () if messages.calls is None else (messages.calls,)
-    and_each = " + c·visits" if each else ""
-    sized, and_size = ((messages.size,), " + c1·message") if messages.size.terms else ((), "")
     found = []
     for growth in growths:
         if growth.messages is not None:
-            columns, text = (growth.model, growth.messages), f"c0·({growth}) + c1·messages"
-            found.append(Prior(columns, WAITING, text, needed=(1,), penalty=growth.penalty))
-        if work is None or not work.terms:
-            continue
-        own = (growth.model, *(size.times(growth.model) for size in sized))
-        growing = Model(work.parameters, 0.0, work.terms).times(growth.model)
-        text = f"(c0{and_size} + c2·growing)·({growth}){and_each}"
-        found.append(Prior((*own, growing, *each), WAITING, text, needed=(len(own),), penalty=growth.penalty))
-        if growth.before is not None:
-            others = (growth.before, *(size.times(growth.before) for size in sized))
-            text = f"(c0 + c2·growing)·({growth}) + (c3{and_size})·({growth.before})"
-            found.append(Prior((growth.model, growing, *others), WAITING, text, (1,), penalty=growth.penalty))
+            found.append(Prior((growth.model, growth.messages), WAITING, "", needed=(1,), penalty=growth.penalty))
+        if work is not None and work.terms:
+            each = (size.times(growth.model),) if size.terms else ()
+            columns = (growth.model, *each, Model(work.parameters, 0.0, work.terms).times(growth.model))
+            found.append(Prior(columns, WAITING, "", needed=(len(columns) - 1,), penalty=growth.penalty))
     return found
+
+
+def message_sizes(experiment: Experiment, paths: Sequence[int], options: Options = DEFAULT) -> dict[int, Model]:
+    """Return the bytes that a call moves, of these call paths where they grow, or that wait for a single other rank.
+
+    The larger of bytes sent and received, or what a completion waits for, per visit: the mean over ranks of the bytes
+    of an operation is that of its calls, since some ranks have fewer neighbours, times the size of a message.
+    """
+    visits = experiment.values.get("visits")
+    if visits is None:
+        return {}
+    nothing = np.zeros_like(visits)
+    sent, received = (experiment.values.get(name, nothing) for name in ("bytes_sent", "bytes_received"))
+    requested = requested_bytes(experiment.tree, sent, received)
+    moved = np.maximum(np.maximum(np.nan_to_num(sent), np.nan_to_num(received)), requested)
+    moving = [path for path in paths if moved[path].any()]
+    calls = visits[moving]
+    sizes = np.where(calls > 0, moved[moving] / np.where(calls > 0, calls, 1.0), np.nan)
+    models = fit_models(experiment.points, sizes, _SIZE, experiment.parameters, options)
+    return {
+        path: unit(model)
+        for path, model in zip(moving, models, strict=True)
+        if isinstance(model, Model) and (model.terms or _waits_for_one(experiment.tree.region_of(path).name))
+    }
+
+
+def _waits_for_one(region: str) -> bool:
+    """Whether an operation waits for the message of a single other rank, whatever its size is."""
+    operation = operation_of(region)
+    return operation is not None and operation.waits_for in ("sender", "peers")
 
 
 def _sweeps(dimensions: int) -> list[list[float]]:
@@ -158,17 +176,9 @@ def _messages(grid: ProcessGrid, steps: Model, waves: float = 0.0) -> Model:
     waves: how many there are; of the time of their messages a rank spends what it sends itself, which is no waiting.
     """
     own = tuple(Term(-waves, (Factor(grid.parameter, shares=1, axis=axis),)) for axis in grid.axes if waves)
-    whole = neighbours(grid.parameter, grid.axes).times(steps)
+    several = tuple(Term(1.0, (Factor(grid.parameter, several=True, axis=axis),)) for axis in grid.axes)
+    whole = Model((grid.parameter,), 0.0, several).times(steps)
     return add([whole, Model((grid.parameter,), 0.0, own)])
-
-
-def _before(grid: ProcessGrid, steps: Model) -> Model:
-    """Return how many messages of others are on the way of one wave to a rank, less the last one of them, on average.
-
-    That one it receives itself: its time is a transfer, and no waiting.
-    """
-    corner = Model((grid.parameter,), 0.0, (Term(-1.0, (Factor(grid.parameter, shares=1),)),))
-    return add([steps.scaled(0.5), corner])
 
 
 def _steps(grid: ProcessGrid, steps: Sequence[float]) -> Model:

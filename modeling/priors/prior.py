@@ -47,10 +47,14 @@ class Prior:
 
 @dataclass(frozen=True)
 class PriorFit:
-    """A prior and the model that its columns make with the coefficients that fit best."""
+    """A prior and the model that its columns make with the coefficients that fit best.
+
+    coefficients: how many of them are larger than they are at least.
+    """
 
     prior: Prior
     model: Model
+    coefficients: int
 
 
 @dataclass(frozen=True, eq=False)

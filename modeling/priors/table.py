@@ -63,11 +63,6 @@ class Row:
                 parts.append(f"{symbol}·B" if scale is Scale.ONE else f"{scale.value}·{symbol}·B")
         return " + ".join(parts)
 
-    @property
-    def exchanges(self) -> bool:
-        """Whether messages go to single other ranks, or the completion of that."""
-        return self.latency is Scale.ONE and self.transfer is not None
-
 
 _VAN_DE_GEIJN, _HOCKNEY = "Chan et al. 2007", "Hockney 1994"
 _THAKUR, _HENSGEN = "Thakur et al. 2005", "Hensgen et al. 1988"

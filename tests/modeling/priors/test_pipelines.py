@@ -99,28 +99,6 @@ def test_waves_from_all_corners_are_predicted_far_out(dimensions: int, innermost
         assert float(model.evaluate([[p, 400.0]])[0]) == pytest.approx(truth, rel=0.06)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_ranks_may_wait_for_each_message_beside_the_steps(seed: int) -> None:
-    """In a full pipeline, a rank still waits for ranks with more neighbours."""
-    p, n = POINTS.T
-    runs = sweeping(2, True, seed)
-    extra, values = 3e-6 * (2 - 2 / np.sqrt(p)) * n, dict(runs.values)
-    values["visits"] = values["visits"].copy()
-    values["visits"][2, :, 0] = (2 - 2 / np.sqrt(p)) * n
-    values["bytes_received"] = values["bytes_received"].copy()
-    values["bytes_received"][2, :, 0] = 8 * n * values["visits"][2, :, 0]
-    for name in ("time", "wait_time"):
-        values[name] = values[name].copy()
-        values[name][2, :, 0] += extra
-    values["time"][2, :, 0] += 1e-5 * values["visits"][2, :, 0]
-    model = analyze(replace(runs, values=values)).models("time")[2].model
-    assert isinstance(model, Model)
-    for ranks in (512.0, 1024.0):
-        visits = (2 - 2 / np.sqrt(ranks)) * 400
-        truth = 1e-5 + 8e-9 * 400 + stages(ranks, 2, True) * _stage(400.0) + (3e-6 + 1e-5) * visits
-        assert float(model.evaluate([[ranks, 400.0]])[0]) == pytest.approx(truth, rel=0.05)
-
-
 def noisy(runs: Experiment, noise: float, seed: int) -> Experiment:
     """Return runs with noise in the waiting for messages, of this standard deviation, relative."""
     values = {name: own.copy() for name, own in runs.values.items()}
@@ -201,36 +179,3 @@ def test_growths_that_measurements_cannot_tell_apart_are_one() -> None:
     assert told_apart(growths, ("p",), np.array(RANKS)[:, None]) == growths
     constant = Growth(Model((), 1.0))
     assert told_apart([constant, constant], ("p",), cubes) == [constant]
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_blocks_pass_a_chain_of_ranks(seed: int) -> None:
-    """Rank r waits r times for a block, of which there are more the larger n is, and for all messages but its own."""
-    p, n = POINTS.T
-    block, message = 4e-9 * n, 2e-6
-    blocks = n / 20
-    wait = (p - 1) / 2 * (block + 1e-7) + message * ((p - 1) / 2 - (p - 1) / p)
-    ones, nothing = np.ones_like(p), np.zeros_like(p)
-    calls = blocks * (p - 1) / p
-    values: dict[str, FloatArray] = {
-        "visits": np.stack([ones, blocks, calls]),
-        "blocks": np.stack([ones, 3 * n * blocks, nothing]),
-        "bytes_received": np.stack([nothing, nothing, 64 * calls]),
-        "comm_size": np.stack([nothing, nothing, p]),
-        "time": np.stack([1e-3 * ones, blocks * block, 2.5e-6 * calls + wait]),
-        "wait_time": np.stack([nothing, nothing, wait]),
-    }
-    noise = 1 + 0.005 * np.random.default_rng(seed).normal(size=(3, len(p)))
-    for name in ("time", "wait_time"):
-        values[name] = values[name] * noise
-    metrics = {
-        name: Metric(name, "s" if "time" in name else "1", "cost" if "time" in name else "effort") for name in values
-    }
-    stacked = {name: own[:, :, None] for name, own in values.items()}
-    grid = ProcessGrid("p", "balanced", 1, "of messages")
-    runs = Experiment("chain", ("p", "n"), POINTS, TREE, metrics, stacked, grids=(grid,))
-    model = analyze(runs).models("wait_time")[2].model
-    assert isinstance(model, Model)
-    for ranks, size in ((256.0, 500.0), (512.0, 100.0), (512.0, 1000.0)):
-        truth = (ranks - 1) / 2 * (4e-9 * size + 1e-7) + message * ((ranks - 1) / 2 - (ranks - 1) / ranks)
-        assert float(model.evaluate([[ranks, size]])[0]) == pytest.approx(truth, rel=0.05)
