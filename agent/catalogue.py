@@ -32,8 +32,8 @@ BUSY_MACHINE = Entry(
 MORE_RANKS_IN_CAMPAIGN = Entry(
     "more-ranks-in-campaign",
     "{many} of {points} points have more ranks or threads than the {processors} processors of this machine "
-    "({names}). Models of time do not use these points, or are marked; for time, measure at most {processors} ranks "
-    'here, or simulate more (launcher = "smpi")',
+    "({names}). Models of time use these points only where too few others exist; for time, measure at most "
+    '{processors} ranks here, or simulate more (launcher = "smpi")',
     "Times at these points will contain waiting for a processor. Effort and messages are exact, and models of them "
     "use all points.",
     "howto/many-ranks.md",

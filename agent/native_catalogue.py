@@ -106,7 +106,7 @@ ENTRIES = (
     ),
     Entry(
         "counter-missing",
-        "{counter} cannot be counted: {reason}; there are samples only",
+        "{counter} cannot be counted: {reason}; the profile only contains samples",
         "The machine does not have this hardware counter, or the kernel does not permit you to use it. quipu doctor "
         "lists the available counters.",
         "counters.md",

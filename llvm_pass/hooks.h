@@ -35,13 +35,13 @@ class Runtime {
     /// Replaces a call of `Enter` or `Exit` by a call of a function of this module with this inline code.
     void shareHook(llvm::CallInst *Call, llvm::Value *Visit);
     /// Replaces a call of `Count` by the inline code of its common case. CountsVisits: the counters contain the visits
-    /// of the function. Far: a call in a function with the same arguments, which handles all other cases.
+    /// of the function. Far: a call in another function with the same arguments; that function handles all other cases.
     void inlineCount(llvm::CallInst *Call, bool CountsVisits, llvm::CallInst *Far = nullptr);
     /// Ends the insertion of hooks.
     void finish();
     /// A variable that is not 0 while the process is measured.
     llvm::GlobalVariable *Measuring;
-    /// The description of the program's copies of these variables; null: it has no copies.
+    /// Describes the copies of the runtime's variables that the program contains; null: it contains none.
     llvm::GlobalVariable *Program = nullptr;
     /// Returns whether hooks can be inline: the processor has a cheap clock, and `F` does not ask for small code.
     bool inlines(const llvm::Function &F) const;
@@ -51,6 +51,7 @@ class Runtime {
     void makeCopies();
     llvm::Value *threadLocal(llvm::IRBuilder<> &Builder, llvm::GlobalVariable *Variable, const llvm::Twine &Name) const;
     llvm::Value *threadState(llvm::IRBuilder<> &Builder, llvm::GlobalVariable *Place) const;
+    /// The blocks of a call with an inline common case: before the branch, the call itself, and after both.
     struct Ways {
         llvm::BasicBlock *Head, *Slow, *Tail;
     };

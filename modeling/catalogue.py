@@ -72,8 +72,8 @@ LEFT_OUT_COUNT = Entry(
 )
 FEW_GRIDS = Entry(
     "few-grids",
-    "few more numbers of processes were measured than the formula has functions of the process grid: the fit may be "
-    "a coincidence",
+    "the formula has almost as many functions of the process grid as numbers of processes were measured: the fit may "
+    "be a coincidence",
     "The formula is a sum of functions of the process grid. So few numbers of processes were measured that such a sum "
     "would fit almost any counts. Measure more numbers of processes.",
     "design/counts.md",

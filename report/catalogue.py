@@ -47,8 +47,8 @@ SLOWEST_RANK = Entry(
 )
 OVERSUBSCRIBED_POINTS = Entry(
     "oversubscribed-points",
-    "oversubscribed (more ranks than processors): {points}. Models of time do not use these points; models with too "
-    "few other points use them and are marked",
+    "oversubscribed (more ranks than processors): {points}. Models of time do not use these points, except models "
+    "with too few other points, which have a note",
     "Ranks that share a processor wait for each other, so that times are too long. Counts and messages are not "
     "affected.",
     "concepts.md",

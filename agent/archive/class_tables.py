@@ -99,7 +99,7 @@ def read_classes(archive: Path, metadata: RunMetadata, tree: CallTree) -> ClassC
 
 
 def read_source(archive: Path, metadata: RunMetadata, tree: CallTree) -> SourceEffort | None:
-    """Read the effort of source lines of a run archive; None if it contains none, or no source lines of its classes.
+    """Read the effort of source lines of a run archive; None if the archive contains no source lines.
 
     Raises FormatError as `read_archive` does.
     """

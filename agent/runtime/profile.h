@@ -10,7 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* For code in which sanitizers must not be called: in threads that they do not know yet, and during a fork. */
+/* Marks code that must not call the runtime of a sanitizer: it runs in threads that the sanitizer does not know yet, or
+ * during a fork. */
 #if defined(__clang__)
 #define QUIPU_BARE __attribute__((disable_sanitizer_instrumentation))
 #else
@@ -33,12 +34,13 @@ class ProfileFile {
     int create(const char *folder);
     /* Returns a descriptor of this file; -1 if there is none. */
     QUIPU_BARE int descriptor();
-    /* Reserves space at the end of the file. A full disk is then an error here, and not a SIGBUS at a later store. The
-     * limit on file sizes is an error, too, without its signal. Returns 0 or errno. */
+    /* Reserves space at the end of the file, so that a full disk is an error here and not a SIGBUS at a later store. If
+     * the file would exceed the limit on file sizes, returns an error, too, and sends no SIGXFSZ. Returns 0 or errno.
+     */
     int grow(uint64_t from, size_t bytes);
     /* Runs in the child of a fork, which has a separate file. */
     QUIPU_BARE void forget();
-    void leave_empty();
+    void leave_empty(); /* truncates the file to 0 bytes */
     void remove();
     const char *name() const { return path; }
 
@@ -66,8 +68,8 @@ class Profile {
     }
     /* Appends a text record made of `count` parts joined by \x1f. Returns false when there is no room. */
     bool add_text(uint32_t type, uint64_t id, const char *const *parts, size_t count);
-    /* Writes `rows` rows of the weights of a region from row `start` on, with `columns` columns from `metric` on.
-     * Returns false if there is no space. */
+    /* Appends a record with weights of a region: `rows` × `columns` values, for the rows from `start` and the metrics
+     * from `metric` on. Returns false if there is no space. */
     bool add_weights(uint64_t region, const int64_t *weights, uint32_t start, uint32_t rows, uint32_t metric,
                      uint32_t columns);
     /* Reserves space for this many chunks of room_for(). Returns false if this fails (noted in the header). */
@@ -127,8 +129,8 @@ class Profile {
 constexpr uint32_t chunk_size = 65536;
 constexpr size_t chunk_room = chunk_size - sizeof(quipu_profile_chunk); /* for records */
 
-/* Returns the number of chunks that room_for() adds for `count` records of one size; the first records go into `chunk`.
- */
+/* Returns the number of chunks that room_for() adds for `records` records of `bytes` bytes each. The first records fill
+ * the rest of `chunk`. */
 inline size_t chunks_for(const quipu_profile_chunk *chunk, size_t bytes, size_t records) {
     const size_t each = chunk_room / bytes, here = chunk ? (chunk_room - chunk->used) / bytes : 0;
     return records > here ? (records - here + each - 1) / each : 0;

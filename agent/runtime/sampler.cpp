@@ -276,7 +276,8 @@ void begin_sampling() {
         static char text[400];
         uncounted++;
         if (!problem)
-            say("quipu: %s cannot be counted: %s; there are samples only [counter-missing]\n", event, failure);
+            say("quipu: %s cannot be counted: %s; the profile only contains samples [counter-missing]\n", event,
+                failure);
         snprintf(text, sizeof text, "%s cannot be counted: %s", event, failure);
         problem = problem ? problem : text;
     }

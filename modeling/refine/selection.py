@@ -42,11 +42,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class RegionSelection:
-    """The regions to instrument and those not to, at `point`.
+    """The regions to instrument (kept) and not to instrument (dropped) for a run at `point`.
 
     - overhead: predicted overhead of the kept regions (seconds).
-    - total: predicted seconds of the program. start_and_end: of the start and the end of MPI, which are not part of it.
-    - coverage: share of the exclusive time of kept regions and of always measured regions in the program.
+    - total: predicted time of the program (seconds), without the start and the end of MPI.
+    - start_and_end: predicted time of the start and the end of MPI (seconds).
+    - coverage: exclusive time of all measured regions (kept, or always measured), as a share of `total`.
     """
 
     point: dict[str, float]
@@ -73,8 +74,8 @@ def select(
     """Return the regions to instrument for a run at `point`.
 
     - A region is kept if one of its call paths has an inclusive time of at least `threshold` of the program at the
-      point. All regions on the call paths from main to it are kept, too. (For OpenMP constructs, which occur in many
-      functions, only the call paths with this time count.)
+      point. All regions on the call paths from main to it are kept, too. (An OpenMP construct occurs in many
+      functions. For such a region, only the call paths with this inclusive time lead to kept regions.)
     - Such a region is dropped if its overhead (visits × cost_per_visit, in seconds) is more than `most_overhead` of its
       inclusive time, unless it is on a call path to another kept region.
     - `main` is always kept. MPI regions and Python functions are not part of a filter.
@@ -94,7 +95,7 @@ def select(
     kept, dropped = _decide(candidates, threshold, most_overhead)
     large, leads_to = set(kept), dict[int, str]()
     for path in range(len(tree)):
-        if int(tree.region[path]) in large and _is_for_itself(time, path, threshold):
+        if int(tree.region[path]) in large and _keeps_callers(time, path, threshold):
             for node in tree.ancestry(path)[:-1]:
                 if (region := int(tree.region[node])) in candidates and region not in kept:
                     leads_to.setdefault(region, tree.name(path))
@@ -118,10 +119,11 @@ def select(
     )
 
 
-def _is_for_itself(time: Evaluation, path: int, threshold: float) -> bool:
-    """Return whether the regions on the way to a call path of a kept region are kept.
+def _keeps_callers(time: Evaluation, path: int, threshold: float) -> bool:
+    """Return whether the callers on this call path of a kept region are kept, too.
 
-    An OpenMP construct is one region for all functions that contain it.
+    An OpenMP construct is one region in all functions that contain it. Its callers are only kept where it takes at
+    least `threshold` of the time.
     """
     of_openmp = time.analysis.tree.region_of(path).kind is RegionKind.OPENMP
     return not of_openmp or time.share(time.inclusive[path]) >= threshold

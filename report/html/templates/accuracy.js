@@ -2,7 +2,7 @@
 // Measured against modeled values of all call paths, and communication by operation.
 
 const MOST_DOTS = 2000;
-const TOGETHER = 50; // dots of one element: thousands of elements would hold up the page
+const TOGETHER = 50; // dots in one SVG element: thousands of elements would make the page slow
 
 const circlePath = ({ x, y }, size) => `M${(x - size).toFixed(1)} ${y.toFixed(1)}a${size} ${size} 0 1 0 ${2 * size} 0a${size} ${size} 0 1 0 ${-2 * size} 0`;
 
@@ -69,7 +69,7 @@ function drawCommunication() {
   }
   const means = new Map(shown.map((name) => [name, mediansAt(name, "exclusive", state.configuration)]));
   const sum = (name, paths) => paths.reduce((total, path) => total + (means.get(name)[path] || 0), 0);
-  // Waiting is measured in some operations only (docs/design/mpi-waiting.md): where there is none at all, it was not.
+  // Waiting is only measured in some operations (docs/design/mpi-waiting.md). An operation without any waiting was not measured.
   const waiting = shown.includes("wait_time") ? DATA.points.map((_, at) => mediansAt("wait_time", "exclusive", at)) : [];
   const unmeasured = (name, paths) => name === "wait_time" && !waiting.some((own) => paths.some((path) => own[path]));
   const time = metricByName.has("time");

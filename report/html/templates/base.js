@@ -4,7 +4,7 @@
 const DATA = JSON.parse(document.getElementById("quipu-data").textContent);
 const SVG = document.querySelector("#plot svg").namespaceURI;
 const byId = (id) => document.getElementById(id);
-// An object for names from files, without the names that every other object has: constructor, __proto__, toString.
+// Returns a map for names from files. Unlike {}, it does not inherit names such as constructor, __proto__ and toString.
 const byName = () => Object.create(null);
 
 function filled(node, attributes, content) {
@@ -40,7 +40,7 @@ function ancestry(path) {
 
 const pathName = (path) => ancestry(path).map((node) => regionOf(node).short).join(" → ");
 
-// The names of call paths. Call paths with the same name get the nearest callers that distinguish them in front.
+// Names of call paths. If several call paths have the same name, the nearest callers that distinguish them precede it.
 function labelsApart(paths, others = paths) {
   const stepsOf = (path) => ancestry(path).map((node) => regionOf(node).short).reverse();
   const chains = others.map(stepsOf);
@@ -74,7 +74,7 @@ for (let stack = [...startAndEnd, ...roots], at = 0; stack.length; at++) {
 const subtreeSize = (path) => sizes[path];
 const subtree = (path) => preorder.subarray(placeOf[path], placeOf[path] + sizes[path]);
 
-// Of a single configuration nothing says how it scales: there is the overview of that, and no section over a parameter.
+// A single configuration does not show how the program scales: the page omits the sections over a parameter.
 const isSingle = DATA.points.length === 1;
 
 // ---- values: per metric and scope, for one configuration: the list of repetitions ----
@@ -97,14 +97,14 @@ function combineInto(list, values, largest) {
   }
 }
 
-// The repetitions, in place of those that a call path lacks the mean of the others: a sum would contain 0 for them.
+// Returns the repetitions. A call path that lacks a repetition gets the mean of its others, because sums would contain 0.
 function withoutGaps(list) {
   if (!list.includes(null)) return list;
   const middle = mean(list);
   return Number.isFinite(middle) ? list.map((value) => value ?? middle) : list;
 }
 
-// The repetitions of several call paths together; values that are the same in all repetitions are added up first.
+// Returns the repetitions of the sum of several call paths; adds values that are equal in all repetitions first.
 function repetitionsOver(metric, paths, configuration, largest) {
   const list = [];
   const all = DATA.values[metric];
@@ -120,7 +120,7 @@ function repetitionsOver(metric, paths, configuration, largest) {
   return list;
 }
 
-// The repetitions of one call path; nothing is kept, for all configurations of a large tree would fill the memory.
+// Returns the repetitions of one call path. They are not cached: all configurations of a large tree would fill the memory.
 function repetitionsOf(metric, scope, path, configuration) {
   if (scope === "exclusive") return repetitions(metric, path, configuration);
   return repetitionsOver(metric, subtree(path), configuration, metricByName.get(metric).over_locations === "max");
@@ -145,15 +145,15 @@ function valuesAt(metric, scope, configuration) {
 
 const mediansCache = new WeakMap();
 
-// The medians of what `valuesAt` returns.
+// Returns the medians of the results of `valuesAt`.
 function mediansAt(metric, scope, configuration) {
   const values = valuesAt(metric, scope, configuration);
   if (!mediansCache.has(values)) mediansCache.set(values, values.map(median));
   return mediansCache.get(values);
 }
 
-// NaN for the time of what is only counted: functions without a hook, whose time is in that of their callers. Operations
-// of MPI are always timed.
+// Returns NaN for the time of functions without a hook: they are only counted, and their callers contain their time.
+// Operations of MPI are always timed.
 function withoutCounted(value, node, metric) {
   const counted = value === 0 && metric === "time" && metricByName.has("visits") && regionOf(node).kind !== "mpi";
   return counted && mediansAt("visits", "exclusive", state.configuration)[node] > 0 ? NaN : value;
@@ -164,7 +164,7 @@ function mean(list) {
   return known.length ? known.reduce((a, b) => a + b, 0) / known.length : NaN;
 }
 
-// One slow repetition has no effect on the median.
+// Uses the median, on which one slow repetition has no effect.
 function median(list) {
   const known = list.filter((value) => value !== null && value !== undefined && !Number.isNaN(value)).sort((a, b) => a - b);
   const half = known.length >> 1;
@@ -172,11 +172,11 @@ function median(list) {
   return known.length % 2 ? known[half] : (known[half - 1] + known[half]) / 2;
 }
 
-// ---- what is chosen ----
+// ---- the selection: metric, scope, configuration, call path ----
 const firstMetric = DATA.metrics.length ? DATA.metrics[0].name : "";
 const firstConfiguration = Math.max(DATA.oversubscribed.lastIndexOf(false), DATA.oversubscribed.every(Boolean) ? DATA.points.length - 1 : 0);
 
-// The root with most of the first metric: code that ran before main is a separate root.
+// Returns the root with the largest value of the first metric: code that ran before main is a separate root.
 function largestRoot() {
   const sums = roots.map((path) => (firstMetric ? median(repetitionsOf(firstMetric, "inclusive", path, firstConfiguration)) || 0 : 0));
   return roots.length ? roots[sums.indexOf(Math.max(...sums))] : -1;

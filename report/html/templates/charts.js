@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the charts of the whole program share: lines of points over one parameter, layers, legends.
+// Common parts of the charts of the whole program: points over one parameter, layers, legends.
 
 const MOST_EVALUATIONS = 400000;
 
 // The exclusive models of a metric of the program, by call path.
 const programCache = new Map();
 
-// Models without a negative part are never below 0 where parameters are at least 1: there, their sum is one model.
+// Models without negative terms are never below 0 if all parameters are at least 1: then their sum is one model.
 function programOf(metric) {
   if (!programCache.has(metric)) {
     const set = modelsOf(metric);
@@ -37,21 +37,21 @@ function measuredTotals(metric) {
   return totalsCache.get(metric);
 }
 
-// The configuration that most others lie around, along one parameter each: where points form a star, its middle. Among
-// equals the one that is shown first, or the last.
+// Returns the configuration from which most others differ in one parameter only: the centre, if points form a star. If
+// several are equal, returns the shown configuration if it is one of them, and otherwise the last.
 function middleConfiguration() {
   const around = DATA.points.map((point) => DATA.points.filter((other) => other.filter((value, at) => value !== point[at]).length === 1).length);
   const most = Math.max(...around);
   return around[state.configuration] === most ? state.configuration : around.lastIndexOf(most);
 }
 
-// The target, or the chosen configuration while a number of the target is not given.
+// Returns the target, or the chosen configuration if the target is incomplete.
 const targetPoint = () => (state.target.every((value) => value > 0) ? state.target : state.fixed);
 
-// The values of a point in all parameters but one.
+// Returns the values of a point in all parameters except one.
 const othersText = (point, axis) => DATA.parameters.flatMap((name, at) => (at === axis ? [] : [`${name}=${numberText(point[at])}`])).join(", ");
 
-// Places from the lowest measured value of a parameter to the target, others as in `fixed`.
+// Returns points from the lowest measured value of a parameter to the target; other parameters as in `fixed`.
 function placesOver(axis, fixed, reach, parts) {
   const column = DATA.points.map((point) => point[axis]);
   const low = Math.min(...column);

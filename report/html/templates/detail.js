@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The chosen call path (regions, models, plot controls) and the ranking at a target point.
 
-// A button with the short name of a region, and all of it for who points at the button.
+// A button with the short name of a region; its full name appears under the pointer.
 const nameButton = (path) => element("button", { type: "button", title: regionOf(path).display }, regionOf(path).short);
 
 function drawDetail() {
@@ -30,7 +30,7 @@ function drawRegion() {
   byId("region").replaceChildren(...facts.map(([label, text]) => element("div", {}, element("dt", {}, label), element("dd", {}, text))));
 }
 
-// Errors of sums over more call paths are filled in when the rest is drawn.
+// Errors of sums over more call paths are computed after the rest of the page is drawn.
 const LATER = 200;
 
 function drawModels() {
@@ -170,7 +170,7 @@ function drawRanking() {
 const intervalText = (low, high, unit) => (low > 0 && high > DATA.open * low ? "not determined" : `${quantity(low, unit)} .. ${quantity(high, unit)}`);
 const withInterval = (one, unit) => quantity(one.middle, unit) + (one.high > one.low ? `, 90 % interval ${intervalText(one.low, one.high, unit)}` : "");
 
-// The program as a whole, and the start and the end of MPI beside it.
+// The whole program, and separately the start and the end of MPI.
 function totals(program, outside, metric, set, point) {
   const entry = (label, ...content) => element("div", {}, element("dt", {}, label), element("dd", {}, ...content));
   const own = set.predictions("exclusive", point);
@@ -215,7 +215,7 @@ function markChosen(table) {
   for (const row of byId(table).rows) if (row.dataset.path) row.className = Number(row.dataset.path) === state.path ? "chosen" : "";
 }
 
-// Inputs for the numbers of a point, which they change.
+// Input fields for the coordinates of a point. They change the point.
 function targetInputs(form, point, redraw) {
   DATA.parameters.forEach((name, at) => {
     const input = element("input", { type: "text", inputmode: "decimal", value: numberText(point[at]), "aria-label": name });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What will hurt at scale: call paths whose time grows faster than their effort, by the time lost at a target.
+// Section "What will hurt at scale": call paths whose time grows faster than their effort, by the time lost at a target.
 // A slowdown is r = a + b·x^power·log2(x)^log on lines in one parameter; the line nearest to the target counts.
 
-const LEAST_LOSS = 1e-3; // losses below this part of all time there are not worth a word
-const LEAST_BEYOND = 0.01; // what models have beyond effort is said from this part of the program on
+const LEAST_LOSS = 1e-3; // smaller shares of the time at the target are not shown
+const LEAST_BEYOND = 0.01; // the page shows time that effort does not explain from this share of the program on
 const MOST_OTHERS = 3;
 
 function slowdownFactors(one, point) {
@@ -14,7 +14,7 @@ function slowdownFactors(one, point) {
   return { now: growth(line.high), first: Math.max(growth(line.low), 0.5 * line.least), there: growth(Math.max(point[one.parameter], line.low)), line };
 }
 
-// The time of each call path from effort alone, without what the models know to wait or to slow down.
+// Returns the time of each call path that effort explains, without waiting and slowdowns in the models.
 function fromEffort(point) {
   const set = modelsOf("time");
   return set.predictions("exclusive", point).map((one, path) => {
@@ -40,18 +40,18 @@ function findingsAt(point) {
     .sort((a, b) => b.lost - a.lost || a.path - b.path || a.parameter - b.parameter);
 }
 
-// The program as it is predicted, without the start and the end of MPI.
+// Returns the predicted time of the program, without the start and the end of MPI.
 function predictedTotal(point) {
   return modelsOf("time").predictions("exclusive", point).reduce((sum, one, path) => sum + (isStartOrEnd[path] ? 0 : one?.middle ?? 0), 0);
 }
 
-// What findings lose that is in no model of time, and so no part of the prediction.
+// Returns the time lost by findings that no model of time contains; the prediction does not contain it, either.
 const notInModels = (findings) => findings.reduce((sum, one) => sum + (one.model?.lower ? 0 : one.lost), 0);
 
-// The whole that shares of findings refer to: the prediction, and the losses that it does not contain.
+// Returns the time to which the shares of findings refer: the prediction plus the losses that it does not contain.
 const wholeWith = (point, findings) => predictedTotal(point) + notInModels(findings);
 
-// What models of time have beyond effort at call paths without a finding, as [path, seconds], the most first.
+// Returns call paths without a finding whose time is more than effort explains: [path, excess seconds], largest first.
 function othersAt(point, found, program) {
   const set = modelsOf("time");
   const known = new Set(found.map((one) => one.path));
@@ -63,7 +63,7 @@ function othersAt(point, found, program) {
     .sort((a, b) => b[1] - a[1] || a[0] - b[0]);
 }
 
-// What the call path does: its models of blocks, or of bytes and calls in MPI.
+// The work of the call path: its models of blocks, or of bytes and calls in MPI.
 function effortNode(path) {
   const names = regionOf(path).kind === "mpi" ? ["bytes_sent", "bytes_received", "visits"] : ["blocks"];
   const parts = [];

@@ -11,7 +11,7 @@ function save(name, kind, content) {
 
 const fileName = (title, suffix) => `${document.title.split(":")[0]}-${title}`.replace(/[^\w.=-]+/g, "-").slice(0, 100) + suffix;
 
-// A plot with the styles that it is drawn with, for programs that do not know the page.
+// Returns a copy of a plot that contains its styles, because other programs do not read the style sheet of the page.
 function standalone(svg) {
   const copy = svg.cloneNode(true);
   const from = [svg, ...svg.querySelectorAll("*")];
@@ -41,7 +41,7 @@ function savePicture(svg, title) {
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
 }
 
-// Cells as RFC 4180 has them; what a spreadsheet would take for a formula is marked as text.
+// Returns cells as in RFC 4180. Marks a cell as text if a spreadsheet would read it as a formula.
 function csvOf(table) {
   const cell = (node) => {
     const text = node.textContent.trim().replace(/\s+/g, " ");

@@ -7,10 +7,10 @@ function coefficient(value) {
   return exponent ? [mantissa + "·10", String(Number(exponent))] : [mantissa, null];
 }
 
-// Sums over many call paths have dozens of terms: so many terms of the highest orders are shown.
+// Sums over many call paths have dozens of terms: only this many terms of the highest orders are shown.
 const SHOWN_TERMS = 3;
 
-// Powers of 2^n count as one of n that is larger than all others (modeling/pmnf/model/term.py).
+// 2^n is ordered as a power of n with an exponent above all others (modeling/pmnf/model/term.py).
 const LARGEST_POWER = 16;
 
 // A formula as an element: superscripts are elements, names are text. Terms after `shown` are behind a button.
@@ -74,7 +74,7 @@ function join(out, parts, started) {
   }
 }
 
-// A term as it is written, work in blocks as their number: its coefficient, factors, and blocks.
+// Returns a term as text: its coefficient, its factors, and the number of its blocks.
 function withBlocks(value, all) {
   const blocks = all.filter((f) => f.blocks).map((f) => f.blocks);
   const left = new Map(all.filter((f) => !f.blocks).map((f) => [f.number, f]));
@@ -91,7 +91,7 @@ function withBlocks(value, all) {
   return [rest, [...left.values()].filter((f) => f.i || f.j || f.s || f.steps), blocks];
 }
 
-// An exponent as text: of fractions with small denominators, as in "2/3".
+// Returns an exponent as text, as a fraction with a small denominator if possible ("2/3").
 function exponentText(i) {
   const below = [1, 2, 3, 4, 5, 6].find((d) => Math.abs(i * d - Math.round(i * d)) < 1e-9) ?? 1;
   return below === 1 ? String(Math.round(i)) : `${Math.round(i * below)}/${below}`;

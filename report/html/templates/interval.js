@@ -2,10 +2,10 @@
 // The 90 % interval of the value of a model.
 
 const NORMAL_90 = 1.6449; // half the width of a 90 % interval in standard deviations
-const MOST_DEVIATION = 5; // larger relative errors are as good as unlimited
+const MOST_DEVIATION = 5; // larger relative errors are treated as unlimited
 
-// The standard error of a model at a point where factors have these values, from the covariance of its coefficients (the
-// constant first), of their exponents, and of the curvature in each parameter; of that, the part right of the diagonal.
+// Returns the standard error of a model at a point where its factors have these values. covariance: of its coefficients
+// (the constant first), of their exponents, and of the curvature in each parameter; only the part right of the diagonal.
 function standardError(model, values, point) {
   const matrix = model.covariance;
   if (!matrix || !matrix.length) return 0;
@@ -27,8 +27,8 @@ function standardError(model, values, point) {
   return Math.sqrt(Math.max(0, variance));
 }
 
-// A mixture of normal distributions: the probability below x, and its density there. Abramowitz and Stegun, Handbook of
-// Mathematical Functions, 7.1.26 (error < 1.5e-7).
+// Returns the probability below x, and the density at x, of a mixture of normal distributions. Source: Abramowitz and
+// Stegun, Handbook of Mathematical Functions, 7.1.26 (error < 1.5e-7).
 const mixture = { below: 0, density: 0 };
 function mixtureAt(x, values, deviations, weights) {
   let below = 0;
@@ -53,8 +53,8 @@ function mixtureAt(x, values, deviations, weights) {
   mixture.density = density;
 }
 
-// A quantile of a mixture whose weights add up to 1: Newton's method from `near`, and bisection wherever that does not
-// halve the interval that holds it or the error. A step of 1e-5 leaves an error of its square.
+// Returns a quantile of a mixture whose weights add up to 1. Uses Newton's method from `near`, and bisection where
+// Newton's step leaves the interval or the error did not halve. After a step of 1e-5 the error is about its square.
 function mixtureQuantile(values, deviations, weights, level, near) {
   let low = Infinity;
   let high = -Infinity;
@@ -81,8 +81,8 @@ function mixtureQuantile(values, deviations, weights, level, near) {
   return high;
 }
 
-// The value of a model, and the 90 % interval over the near-best hypotheses, each with the relative standard error of the
-// model, which is multiplicative where all values are above 0.
+// Returns the value of a model, and the 90 % interval over the near-best hypotheses. Each hypothesis has the relative
+// standard error of the model; the error is multiplicative if all values are above 0.
 function predict(model, point) {
   if (isAbsent(model, point)) return { middle: 0, low: 0, high: 0 };
   const others = model.alternatives;

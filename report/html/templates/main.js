@@ -35,10 +35,10 @@ function startControls() {
   });
 }
 
-// What does not change with the target, or with the axis and the fixed values, of the plots.
+// Sections that do not depend on the target, or on the axis and the fixed values of the plots.
 const SAME = { target: ["accuracy", "matrix-card", "ranks-card"], axis: ["flame", "communication", "matrix-card", "ranks-card", "ranking", "accuracy", "overview"], fixed: ["flame", "communication", "matrix-card", "ranks-card", "ranking", "accuracy"] };
 
-// Sections of the whole program are drawn while they are in view; what is out of view is drawn when it comes into it.
+// Sections of the whole program are drawn when they come into view.
 const SECTIONS = [
   ["overview", drawOverview],
   ["surface-card", drawSurface],
@@ -62,7 +62,7 @@ function drawStale() {
     }
 }
 
-// The same, one after the other, so that the page answers between.
+// Draws the sections one after the other, so that the page reacts in between.
 function drawInTurn() {
   const waiting = SECTIONS.filter(([name]) => stale.has(name) && inView.has(name));
   document.querySelector("main").setAttribute("aria-busy", waiting.length > 1);
@@ -73,7 +73,7 @@ function drawInTurn() {
   if (waiting.length > 1) setTimeout(drawInTurn);
 }
 
-// Another call path alone only moves marks.
+// If only the chosen call path changes, only the marks move.
 function drawProgram(update) {
   if ("path" in update && Object.keys(update).length === 1) {
     markFrame();
@@ -87,7 +87,7 @@ function drawProgram(update) {
   drawRankingLater();
 }
 
-// The ranking is drawn out of view, too, once nothing was chosen for a while: it can be searched in, and read aloud.
+// The ranking is also drawn while it is out of view, after a pause: the search and screen readers use it.
 const PAUSE = 300; // ms
 let pausing = 0;
 function drawRankingLater() {
@@ -116,7 +116,7 @@ function watchSections() {
     drawStale();
   };
   window.addEventListener("beforeprint", drawAll);
-  window.matchMedia("print").addEventListener("change", () => { // paper has another width, and the screen has its own again
+  window.matchMedia("print").addEventListener("change", () => { // paper and screen have different widths
     for (const [name] of SECTIONS) stale.add(name);
     drawPlot();
     drawStale();

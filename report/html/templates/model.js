@@ -6,7 +6,7 @@
 // of their number k (modeling/pmnf/model/steps.py); or of blocks, {size, power, product}, what these make of the product
 // of other factors (Blocks of modeling/pmnf/model/term.py). With s = -1 it is times 1 where x > 1, else 0.
 
-// Every factor that occurs has a number, so that all models of a page share its values at a point.
+// Each different factor has a number, so that all models of the page share its value at a point.
 const allFactors = [];
 const factorNumbers = new Map();
 
@@ -30,7 +30,7 @@ function factorOf([p, text, j, s, variable]) {
   return allFactors[factorNumbers.get(key)];
 }
 
-// Every product of factors has a number, too, by which like terms are added up.
+// Each different product of factors has a number, by which terms with the same product are added.
 const allProducts = [];
 const productNumbers = new Map();
 
@@ -44,7 +44,7 @@ function unpackProduct(list) {
   return { factors, product: productNumbers.get(key) };
 }
 
-// Terms name products of the report by number.
+// The data of the report refer to products by number.
 let products = null;
 
 function unpackTerms(terms) {
@@ -52,7 +52,7 @@ function unpackTerms(terms) {
   return terms.map(([c, number]) => ({ c, ...products[number] }));
 }
 
-// The other hypotheses are unpacked when an interval is asked for.
+// The other hypotheses are unpacked when an interval is computed.
 class Unpacked {
   constructor(raw) {
     this.raw = raw;
@@ -74,7 +74,7 @@ for (const name of ["absent", "basis", "prior", "notes", "smape", "ranges", "ove
 
 const unpackModel = (raw) => new Unpacked(raw);
 
-// Extents as near to each other as possible, largest first, as MPI_Dims_create chooses them.
+// Returns extents that are as similar as possible, largest first, as MPI_Dims_create does.
 function balancedExtents(processes, dimensions) {
   if (dimensions === 1) return [processes];
   const sum = (list) => list.reduce((a, b) => a + b, 0);
@@ -89,7 +89,7 @@ function balancedExtents(processes, dimensions) {
   return best;
 }
 
-// Each prime factor, largest first, to the smallest extent.
+// Multiplies the smallest extent by each prime factor, the largest factor first.
 function extentsOfFactors(processes, dimensions) {
   const factors = [];
   for (let d = 2; d * d <= processes; d++) while (processes % d === 0) { factors.push(d); processes /= d; }
@@ -124,13 +124,13 @@ function factorsAt(point) {
   if (same) return lastValues;
   lastPoint = point.slice();
   lastValues = new Float64Array(allFactors.length);
-  allFactors.forEach((f, at) => { // those of a product are before its blocks
+  allFactors.forEach((f, at) => { // factors of a product precede its blocks
     lastValues[at] = factorAt(f, point);
   });
   return lastValues;
 }
 
-// What is nearly whole is whole but for rounding, as in Blocks of modeling/pmnf/model/term.py.
+// A nearly whole number is rounded: the difference is rounding of doubles (as in Blocks, modeling/pmnf/model/term.py).
 function inBlocks({ size, power, product }) {
   const whole = product.reduce((value, f) => value * lastValues[f.number], 1);
   const near = Math.round(whole);
@@ -164,19 +164,19 @@ function sumOf(model, values) {
   return sum;
 }
 
-// Whether nothing is executed at a point. absent: [parameter, value] each, at which it is not.
+// Returns whether nothing is executed at a point. absent: list of [parameter, value] without execution.
 const isAbsent = ({ absent }, point) => Boolean(absent) && absent.some(([at, value]) => point[at] === value);
 
-// parts: the parts of a sum that are absent at some values.
+// parts: terms of a sum that are absent at some values of a parameter.
 function evaluate(model, point) {
   if (isAbsent(model, point)) return 0;
   if (model.parts) return model.parts.reduce((sum, part) => sum + evaluate(part, point), 0);
   return sumOf(model, factorsAt(point));
 }
 
-const MOST_POINTS = 24; // whose predictions are kept
-const KEPT_FROM = 250; // call paths in a subtree whose predictions are kept
-const SLICE = 500; // predictions that are made before the page answers again
+const MOST_POINTS = 24; // points whose predictions are cached
+const KEPT_FROM = 250; // call paths; predictions of larger subtrees are cached
+const SLICE = 500; // predictions in one slice, after which the page reacts to input
 
 // Models of one metric by call path, exclusive and inclusive.
 class ModelSet {
@@ -193,7 +193,7 @@ class ModelSet {
     this.known = new Map();
   }
 
-  // Inclusive models add up like terms; for metrics that combine by maximum there is no single formula.
+  // The inclusive model is the sum of the models, with equal products added. Metrics that combine by maximum have none.
   formula(path, scope) {
     if (scope === "exclusive") return this.own.get(path) || null;
     if (this.metric.over_locations === "max") return childrenOf[path].length ? null : this.own.get(path) || null;
@@ -201,7 +201,7 @@ class ModelSet {
     return this.sums.get(path);
   }
 
-  // The models of call paths as one, null where there is none. Its formula has no values at which parts are absent but 1.
+  // Returns the sum of the models of call paths, or null. Drops the condition x = 1 if 1 is the smallest measured x.
   sumOver(paths) {
     const apart = new Map();
     const nodes = Array.from(paths);
@@ -236,7 +236,7 @@ class ModelSet {
     return any ? { constant, terms, alternatives: [] } : null;
   }
 
-  // A value below 0 means that the growth of something else was mistaken for a decrease: it counts as 0.
+  // A value below 0 is an error of the fit, and is replaced by 0.
   predictOwn(path, point) {
     const model = this.own.get(path);
     if (!model) return null;
@@ -245,7 +245,7 @@ class ModelSet {
     return { middle: Math.max(0, one.middle), low: Math.max(0, one.low), high: Math.max(0, one.high) };
   }
 
-  // What is known at a point: predictions by call path, as far as they were asked for; the oldest point is forgotten.
+  // Returns the cached predictions at a point, by call path. The cache drops the oldest point.
   knownAt(point) {
     const key = point.join(" ");
     let known = this.known.get(key);
@@ -256,7 +256,7 @@ class ModelSet {
     return known;
   }
 
-  // The predictions of all call paths at a point, null where there is none.
+  // Returns the predictions of all call paths at a point; null for a call path without a model.
   predictions(scope, point) {
     const known = this.knownAt(point);
     const own = known.exclusive;
@@ -279,7 +279,7 @@ class ModelSet {
     return this.combined(Array.from(subtree(path), (node) => own[node]));
   }
 
-  // Whether all that `predict` needs for the inclusive prediction at a point is known, or few enough to make at once.
+  // Returns whether `predict` is fast for the inclusive prediction at a point: few predictions are missing in the cache.
   isKnown(path, scope, points) {
     if (scope === "exclusive" || subtreeSize(path) < KEPT_FROM) return true;
     let missing = 0;
@@ -290,7 +290,7 @@ class ModelSet {
     return missing <= SLICE;
   }
 
-  // Makes the predictions of a subtree at a point; stops after every slice of them.
+  // Computes the predictions of a subtree at a point, in slices.
   * predicting(path, point) {
     const own = this.knownAt(point).exclusive;
     let made = 0;
@@ -301,7 +301,7 @@ class ModelSet {
     }
   }
 
-  // The value alone, of a call path and all below it.
+  // Returns the value without an interval of a call path and all call paths below it.
   middleOf(path, scope, point) {
     let sum = NaN;
     for (const node of scope === "exclusive" ? [path] : subtree(path)) {
@@ -312,7 +312,7 @@ class ModelSet {
     return sum;
   }
 
-  // The prediction of independent parts, null where there is none: deviations add as squares. Null without any.
+  // Returns the prediction of a sum of independent parts: variances add up. Parts may be null; returns null if all are.
   combined(list) {
     const parts = list.filter((one) => one !== null);
     if (parts.length < 2) return parts.length ? parts[0] : null;
@@ -326,7 +326,7 @@ class ModelSet {
     return { middle, low: Math.max(0, middle - Math.sqrt(below)), high: middle + Math.sqrt(above) };
   }
 
-  // Whether a prediction rests on runs with more ranks than processors.
+  // Returns whether a prediction uses runs with more ranks than processors.
   oversubscribed(path, scope) {
     if (scope === "exclusive") return Boolean(this.own.get(path)?.oversubscribed);
     this.marked ??= (() => {
@@ -337,7 +337,7 @@ class ModelSet {
     return this.marked[path];
   }
 
-  // How many times a point is beyond the measurements of the model of a call path, or of all models below it, by parameter.
+  // Returns by which factor a point is beyond the measurements of a model, or of all models below it, by parameter.
   beyond(path, scope, point) {
     const ranges = new Set();
     for (const node of scope === "exclusive" ? [path] : subtree(path)) {
@@ -364,7 +364,7 @@ function errorOfSum(metric, path, model) {
   return errors.length ? 100 * mean(errors) : null;
 }
 
-// How many times a point lies beyond measured ranges, by parameter; empty within (modeling/extrapolation.py).
+// Returns by which factor a point is beyond measured ranges, by parameter; empty if inside (modeling/extrapolation.py).
 function timesBeyond(point, ranges) {
   const beyond = byName();
   DATA.parameters.forEach((name, at) => {

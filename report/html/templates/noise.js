@@ -35,7 +35,7 @@ function behaviourLines(metric, path) {
   return lines;
 }
 
-// Both models of a change, each over its range, and the gap between them.
+// The two models of a change of behaviour, each over its range, and the gap between them.
 function drawChange(svg, x, y, axis, fixed, height) {
   const leaf = state.scope === "exclusive" || !childrenOf[state.path].length;
   const change = leaf ? changeAt(state.metric, state.path) : null;

@@ -7,9 +7,9 @@ const ADVICE = {
   "cache effects": "to caches that are too small as the data grow: block or fuse the loops, or make the data smaller",
 };
 const MOST_ADVICE = 4;
-const MOST_TERMS = 3; // of the growth of a call path, before a button
-const WORTH = 0.05; // parts of the program that are worth an item
-const NARROW = 1.5; // upper end of an interval, in lower ends; the first of the words of `sureness`
+const MOST_TERMS = 3; // terms of the growth of a call path that are shown without a click
+const WORTH = 0.05; // shares of the program from which on the overview lists a call path
+const NARROW = 1.5; // ratio of the ends of an interval up to which `sureness` uses its first word
 const WIDE = 4;
 
 const overviewPoint = () => (isSingle ? DATA.points[0] : state.target);
@@ -20,14 +20,14 @@ function programPrediction(metric, point) {
   return set.combined(set.predictions("exclusive", point).filter((_, path) => !isStartOrEnd[path]));
 }
 
-// The largest heap of a rank at a point with its interval, or as it was measured there; null if nobody counted it.
+// Returns the largest heap of a rank at a point with its interval, or its measured value; null if it was not measured.
 function largestHeap(point) {
   if (!metricByName.has("heap_peak")) return null;
   if (isSingle) {
     const largest = mediansAt("heap_peak", "exclusive", 0).reduce((most, value) => Math.max(most, value || 0), 0);
     return largest > 0 ? quantity(largest, "B") : null;
   }
-  // The value is the sum of what call paths hold; the interval is that of both metrics (quipu.modeling.heap).
+  // The value is the sum of the heaps of all call paths; the interval contains the errors of both metrics (modeling/heap.py).
   const found = ["heap_held", "heap_peak"].filter((name) => metricByName.has(name)).map((name) => modelsOf(name).combined(modelsOf(name).predictions("exclusive", point))).filter((one) => one);
   if (!found.length) return null;
   const [low, high] = [Math.min(...found.map((one) => one.low)), Math.max(...found.map((one) => one.high))];
@@ -52,7 +52,7 @@ function overviewFacts(metric, point, findings) {
   return facts;
 }
 
-// How well the measurements determine a prediction, and how far they are away.
+// Returns a text about the uncertainty of a prediction and its distance from the measurements.
 function sureness(program, point) {
   const ratio = program.high / program.low;
   const beyond = beyondText(timesBeyond(point, DATA.ranges));
@@ -63,7 +63,7 @@ function sureness(program, point) {
   return `${word} determined: ${ends}; ${far}.`;
 }
 
-// Call paths with most of the program there, largest first: [path, share there, share at the largest configuration].
+// Returns the largest call paths at a point, largest first: [path, share, share at the largest configuration].
 function heaviest(metric, point) {
   const values = programModels(metric).map(([path, model]) => [path, valueAt(model, point)]);
   const whole = values.reduce((sum, [, value]) => sum + value, 0);
@@ -101,10 +101,10 @@ function adviceItems(metric, point, findings, top) {
   return items;
 }
 
-// Whether the terms of a model are noticeable there in addition to its constant.
+// Returns whether the terms of a model are noticeable at a point in addition to its constant.
 const growsTo = (model, point) => Math.abs(evaluate(model, point) - model.constant) >= 0.01 * Math.abs(evaluate(model, point));
 
-// What helps a call path that takes long, but no longer than its effort explains.
+// Returns advice for a call path that takes long, but no longer than its effort explains.
 function remedyOf(path, metric, model, point) {
   if (metric === "time" && metricByName.has("wait_time")) {
     const [waiting, all] = ["wait_time", "time"].map((name) => mediansAt(name, "exclusive", state.configuration)[path]);
@@ -114,7 +114,7 @@ function remedyOf(path, metric, model, point) {
   return growsTo(model, point) ? "an algorithm of lower order, or less work, helps; a faster machine only by a factor" : "only making it faster helps";
 }
 
-// What to measure before you rely on the prediction.
+// Returns the measurements to make before the user relies on the prediction.
 function doubts(point) {
   const single = "Measure more: this is one configuration, how the program scales is seen from at least 4 values of each parameter.";
   const items = isSingle ? [[single]] : DATA.blind.map((note) => [`Measure more: ${note}.`]);

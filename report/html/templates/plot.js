@@ -2,7 +2,7 @@
 // Measured points and model of one call path over one parameter, the others fixed.
 
 const FRAME = { left: 66, right: 14, top: 30, bottom: 40 };
-const WIDEST = 1800; // pixels of a chart; a wider page enlarges it, its text too
+const WIDEST = 1800; // pixels of a chart; on a wider page the chart and its text are enlarged
 
 function niceTicks(low, high, count) {
   const raw = (high - low) / Math.max(1, count);
@@ -41,12 +41,12 @@ function measuredPoints(axis, fixed) {
   return list.sort((a, b) => a.x - b.x);
 }
 
-// Most predictions of a curve: if many call paths are below a call path, fewer places get an interval.
-// These are among the places of its callers' curves, so that what was predicted for them is used again.
+// The largest number of predictions of a curve. If a call path has many call paths below, fewer points get an interval.
+// They are among the points of its callers' curves, so that cached predictions are used again.
 const MOST_PREDICTIONS = 8000;
 const placesWithInterval = (parts, count) => (parts < KEPT_FROM ? Math.min(count, Math.floor(MOST_PREDICTIONS / parts)) : parts * 16 <= MOST_PREDICTIONS ? 16 : parts * 8 <= MOST_PREDICTIONS ? 8 : 4);
 
-// Predictions of large subtrees are made in slices, and the curve gets its interval when all are there.
+// Predictions of large subtrees are computed in slices; the curve gets its interval after the last slice.
 let awaited = null;
 function makeIntervals(set, path, points) {
   function* all() {
@@ -54,7 +54,7 @@ function makeIntervals(set, path, points) {
   }
   const work = all();
   const slice = () => {
-    if (work !== awaited) return; // another curve is drawn
+    if (work !== awaited) return; // another curve is drawn now
     if (work.next().done) drawPlot();
     else setTimeout(slice);
   };
@@ -98,7 +98,7 @@ function curveOf(axis, fixed, low, high, log, count) {
     const [a, b] = [bands[at], bands[at + 1]];
     const entry = { x: point[axis], value: formula ? evaluate(formula, point) : a.value * (1 - between) + b.value * between };
     for (const key of ["below", "above"]) {
-      // exact where it was predicted; between, the distance from the curve is interpolated
+      // exact at predicted points; between them, the distance from the curve is interpolated
       const ratio = a[key] * (1 - between) + b[key] * between;
       entry[key] = between === 0 ? a.one[key === "below" ? "low" : "high"] : Number.isFinite(ratio) ? ratio * entry.value : entry.value;
     }
@@ -207,7 +207,7 @@ function drawCurve(svg, curve, x, y, measuredLow, measuredHigh, height) {
     if (part.length > 1) svg.append(shape("path", { class: "curve beyond", d: path(part) }));
 }
 
-// How many times the end of the axis is beyond what was measured, where it is.
+// Returns by which factor the end of the axis is beyond the measurements; empty if it is not.
 function drawBeyond(svg, x, axis, reach, width, measuredHigh) {
   const [from, to] = [x.place(measuredHigh), width - FRAME.right];
   if (!(reach > measuredHigh) || !(measuredHigh > 0)) return;

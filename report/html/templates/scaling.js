@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed-up and efficiency over the ranks, measured and modeled, with the ideal.
+// Speed-up and efficiency over the ranks: measured, modeled and ideal.
 
 const RANKS = DATA.parameters.indexOf("p");
 
-// Whether the work of a rank stays as ranks are added: blocks of a rank do not shrink with the ranks.
+// Returns whether the runs scale weakly: the blocks of a rank do not decrease with the number of ranks.
 function isWeak() {
   const metric = metricByName.has("blocks") ? "blocks" : "instructions";
   if (!metricByName.has(metric)) return false;
@@ -13,7 +13,7 @@ function isWeak() {
   return last / first > Math.sqrt(low / high);
 }
 
-// [ranks, program] along the configurations whose other parameters are as chosen.
+// Returns [ranks, value of the program] of the configurations that have the chosen values of the other parameters.
 function measuredLine(metric) {
   const line = [];
   measuredTotals(metric).forEach((value, at) => {
@@ -23,25 +23,25 @@ function measuredLine(metric) {
   return line.sort((a, b) => a[0] - b[0]);
 }
 
-// What is not said by an efficiency of means (or sums) where one rank takes much longer than the others.
+// Returns a note if one rank takes much longer than the others: an efficiency of means (or sums) does not show this.
 const notOfSlowest = () => (DATA.slowest && DATA.slowest.over !== "max" ? `, by the ${DATA.slowest.over} over ranks, not by the slowest rank` : "");
 
 const scalingKind = () => byId("scaling-kind").value;
 
-// The ranks to which efficiencies are relative: the fewest that were measured with the other parameters as chosen.
+// Returns the base of the efficiencies: the smallest measured number of ranks with the chosen other parameters.
 function baseOfScaling() {
   const line = byId("scaling").hidden ? [] : measuredLine("time");
   return line.length > 1 && line[0][1] > 0 ? line[0][0] : NaN;
 }
 
-// The efficiency of p ranks that take `time`, where `base` ranks take `first`.
+// Returns the efficiency of p ranks that take `time`, relative to `base` ranks that take `first`.
 function efficiencyOf(p, time, base, first) {
   if (!(time > 0)) return NaN;
   return scalingKind() === "weak" ? first / time : (first * base) / (time * p);
 }
 
-// The modeled efficiency at a point, relative to `base` ranks at the same other parameters. Models are relative to
-// themselves: the noise of one run is no efficiency. Every part of the page takes it from here.
+// Returns the modeled efficiency at a point, relative to the modeled time of `base` ranks. A measured base would add the
+// noise of one run. All parts of the page use this function.
 const efficiencyAt = (point, base) => efficiencyOf(point[RANKS], programAt("time", point), base, programAt("time", point.map((value, at) => (at === RANKS ? base : value))));
 
 function drawScaling() {
@@ -91,7 +91,7 @@ function drawScale(frame, range, span, how, points, model, predicted, ideal) {
   placeLegend(frame.svg, frame.width, keys);
 }
 
-// Whether two configurations differ in the ranks alone: there is no other line of p.
+// Returns whether at least two configurations only differ in the number of ranks.
 const hasLineOfRanks = () => new Set(DATA.points.map((point) => point.filter((_, at) => at !== RANKS).join())).size < DATA.points.length;
 
 function startScaling() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who takes over: the call paths with most of the program, stacked over one parameter up to the target.
+// Section "Who takes over": the largest call paths, stacked over one parameter up to the target.
 
 const MOST_LAYERS = 8;
 
-// The call paths that matter most anywhere along the places, the largest share first.
+// Returns the call paths with the largest share at any of the points, the largest first.
 function layersAlong(models, places) {
   const best = new Map();
   for (const point of [places[0], places[places.length >> 1], places[places.length - 1]]) {

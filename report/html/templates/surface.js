@@ -3,14 +3,14 @@
 
 const STEPS = 9; // colours
 const CELLS = [28, 18];
-const COLOUR_BAR = 104; // pixels beside the map
-let surface = null; // what is drawn: axes, values of the cells, measured points
+const COLOUR_BAR = 104; // pixels to the right of the map
+let surface = null; // the map that is drawn: axes, values of the cells, measured points
 let cursor = [0, 0];
 
 const between = ([low, high, log], part) => (log ? low * (high / low) ** part : low + (high - low) * part);
 const otherAxis = () => Number(byId("surface-other").value);
 
-// From the lowest to the highest value and half a cell beyond, so that the outer cells are at these.
+// The axis extends half a cell beyond the lowest and the highest value, so that the outer cells are centred on them.
 function surfaceRange(axis, at) {
   const column = DATA.points.map((point) => point[axis]);
   const reach = byId("surface-extend").checked && state.target[axis] > 0 ? state.target[axis] : column[0];
@@ -21,7 +21,7 @@ function surfaceRange(axis, at) {
   return [between([low, high, log], -half), between([low, high, log], 1 + half), log];
 }
 
-// The means of the repetitions where the other parameters are as chosen.
+// Returns the means over repetitions of the configurations that have the chosen values of the other parameters.
 function measuredOn(axes) {
   return DATA.points.flatMap((point, configuration) => {
     if (!point.every((value, at) => axes.includes(at) || value === state.fixed[at])) return [];
@@ -99,7 +99,7 @@ function drawSurface() {
   frame.svg.setAttribute("aria-label", `${state.metric} of ${regionOf(state.path).short} over ${xName} and ${yName}: from ${quantity(limits[0], metric.unit)} to ${quantity(limits[STEPS], metric.unit)}, ${measured.length} measured points`);
 }
 
-// Where it was measured, if the map goes beyond.
+// Marks the measured range if the map is larger.
 function drawMeasuredRange() {
   const { axes, frame, x, y } = surface;
   if (!byId("surface-extend").checked) return;
@@ -138,7 +138,7 @@ function moveCursor([column, row]) {
   byId("surface-status").textContent = `${pointText(DATA.parameters, there)}: ${parts.join("; ")}`;
 }
 
-// The cell that a point is in: [column, row].
+// Returns the cell of a point: [column, row].
 function cellOf(x, y, point, axes) {
   const { wide, tall, height } = surface;
   const column = Math.floor((x.place(point[axes[0]]) - FRAME.left) / wide);
@@ -159,7 +159,7 @@ function surfaceKey(event) {
   event.preventDefault();
 }
 
-// The parameters that the map can go up along: all but that of the plot.
+// Returns the parameters for the vertical axis: all except the parameter of the plot.
 function surfaceAxes() {
   const chosen = otherAxis();
   const others = DATA.parameters.map((_, at) => at).filter((at) => at !== state.axis);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as text, digit by digit as report/text.py gives them: a test compares both.
+// Numbers as text, with the same digits as report/text.py; a test compares both.
 
-// JavaScript rounds exact halves away from zero and Python to the even digit. `text` is rounded to so many decimals,
-// `exact` has sixty more: no double has so many digits and is no exact half.
+// JavaScript rounds exact halves away from zero, and Python rounds them to the even digit. `text` is rounded to this
+// number of decimals. `exact` has sixty more decimals, which are enough to recognize an exact half.
 function evenHalf(text, exact, decimals) {
   const end = exact.indexOf(".") + (decimals ? decimals + 1 : 0);
   const kept = exact.slice(0, end);
@@ -28,7 +28,7 @@ function exponential(value, decimals) {
   return `${signOf(value)}${even}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
 }
 
-// So many significant digits without zeros at the end.
+// Returns a number with this many significant digits, without zeros at the end.
 function general(value, digits) {
   if (value === 0) return signOf(value) + "0";
   const [mantissa, power] = exponential(value, digits - 1).split("e");

@@ -4,19 +4,19 @@
 
 const ROW = 28;
 const MOST_PRINTED = 100; // rows: some pages
-let printing = false; // on paper nothing is scrolled into view: the first rows stand there
+let printing = false; // while printing, the tree starts at its first row
 const open = new Set();
 let visible = [];
 let matches = null; // call paths that match the search, and their ancestors
 let needle = "";
 
-const HEADING = -2; // in place of a call path: the line above the start and the end of MPI
+const HEADING = -2; // used like a call path for the line above the start and the end of MPI
 
 function measuredMeans() {
   return mediansAt(state.metric, state.scope, state.configuration);
 }
 
-// The whole of some call paths and all below them.
+// Returns the sum of some call paths and all call paths below them.
 function wholeOf(heads) {
   const inclusive = mediansAt(state.metric, "inclusive", state.configuration);
   const values = heads.map((head) => inclusive[head]).filter(Number.isFinite);
@@ -73,7 +73,7 @@ function drawRows() {
   else tree.removeAttribute("aria-activedescendant");
 }
 
-// What the start and the end of MPI take together, which is no part of the program.
+// Returns the time of the start and the end of MPI, which are not part of the program.
 function headingNode(at) {
   const row = element("div", { class: "row heading", role: "none", title: "no part of the program: shares and totals are without them" });
   row.style.top = at * ROW + "px";
@@ -189,7 +189,7 @@ function treeKey(event) {
   keys[event.key]();
 }
 
-// Unfold the heaviest path, so that the first look shows where the program spends its effort.
+// Unfolds the largest path, so that the first view shows where the program spends its effort.
 function openHeaviest() {
   const weight = mediansAt(state.metric, "inclusive", state.configuration);
   let level = roots.slice();
