@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of one call path of MPI: latencies, bytes over bandwidth, and waiting, with amounts that are known.
+"""Model the time of one call path of MPI: latencies, bytes over bandwidth, and waiting.
 
     time = o · calls + alpha · steps · calls + beta · bytes + omega · computation        (with relative noise)
 
-Steps and the share of the bytes that is moved are those of Table I (de Morais et al.; Hockney 1994 for messages). Ranks
-wait for each other because they do not compute equally long: a part of the computation of the program. All four
-coefficients are positive and have wide log-normal priors, so that each of them is in every prediction: what is
-hidden in short runs is not nothing. The posterior is Gaussian around its maximum (Laplace's approximation).
+Calls, steps, bytes and computation are known at every point. The number of steps, and the share of the bytes that is
+moved, are from Table I (de Morais et al.; Hockney 1994 for messages). Ranks wait for each other because their
+computation differs; the waiting is modeled as a share of the computation of the program. All four coefficients are
+positive and have wide log-normal priors. Each coefficient is therefore part of every prediction, even if short runs do
+not show it. The posterior is Gaussian around its maximum (Laplace's approximation).
 """
 
 from __future__ import annotations
@@ -24,23 +25,25 @@ from ..priors.table import ANY_DATA, Scale, row_of
 from .rates import NOISES, Floats, medians
 
 _NOISES = (*NOISES[2:], 1.0)
-# Medians of the coefficients: seconds per call and per step of a call, seconds per byte, and the part of the
-# computation; and the standard deviation of the logarithm of each.
+# Prior medians of the coefficients: seconds per call, seconds per step of a call, seconds per byte, share of the
+# computation. _DEVIATION: prior standard deviation of the logarithm of each.
 _USUAL = (2e-7, 1e-6, 2e-10, 0.004)
 _DEVIATION = 2.5
-_LACK_OF_FIT = 0.1  # of a configuration, relative
-_DRIFT = 0.5  # standard deviation of ln time where the computation, or the ranks, are twice what was measured
+_LACK_OF_FIT = 0.1  # relative error that all repetitions of a configuration share
+_DRIFT = 0.5  # standard deviation of ln time at twice the measured computation, or twice the measured ranks
 _UNITS, _SCALES = ("µs · calls", "µs · steps", "ns · bytes", "% · computation"), (1e6, 1e6, 1e9, 100.0)
-_NOTICEABLE = 0.05  # part of the time of a call path, in texts
+_NOTICEABLE = 0.05  # share of the time of a call path; texts omit smaller parts
 _ROUNDS, _LONGEST_STEP, _SETTLED = 30, 1.0, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
 class Transfer:
-    """A posterior of the coefficients of a call path with one noise.
+    """The posterior of the coefficients of a call path, for one noise level.
 
-    ln_weight: not normalized. logs: of the coefficients, (4,), with their covariance (4, 4). largest: amounts (4,)
-    where most was computed. ranks: the largest measured number.
+    - ln_weight: logarithm of the evidence, not normalized.
+    - logs, covariance: logarithms of the coefficients, (4,) and (4, 4).
+    - largest: amounts at the configuration with most computation, (4,).
+    - ranks: largest measured number of ranks.
     """
 
     ln_weight: float
@@ -50,7 +53,7 @@ class Transfer:
     ranks: float
 
     def at(self, amounts: Floats, ranks: float) -> tuple[float, float]:
-        """Return the mean and the standard deviation of ln time for amounts (4,) of which one is above 0."""
+        """Return the mean and the standard deviation of ln time for amounts (4,), at least one above 0."""
         parts = np.exp(self.logs) * amounts
         shares = parts / parts.sum()
         computed = float(self.largest[3])
@@ -70,7 +73,7 @@ class Transfer:
 
 
 def transfers(times: Floats, amounts: Floats, ranks: Floats) -> list[Transfer]:
-    """Return the posteriors of the coefficients of a call path, one for each noise; none without times.
+    """Return the posteriors of the coefficients of a call path, one for each noise level; empty without times.
 
     times: seconds (configurations, repetitions), NaN where not measured; amounts: (configurations, 4): calls, steps,
     bytes, seconds of computation; ranks: (configurations,).
@@ -84,7 +87,7 @@ def transfers(times: Floats, amounts: Floats, ranks: Floats) -> list[Transfer]:
 
 
 def _fitted(measured: Floats, amounts: Floats, variance: Floats, ranks: float) -> Transfer:
-    """Return the maximum of the posterior, by Gauss and Newton. measured: ln seconds, with their variances."""
+    """Return the maximum of the posterior (Gauss-Newton method). measured: ln seconds; variance: of `measured`."""
     usual, precision = np.log(_USUAL), np.eye(len(_USUAL)) / _DEVIATION**2
     variance = variance + _LACK_OF_FIT**2
     logs = usual

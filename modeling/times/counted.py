@@ -12,14 +12,14 @@ from ..pmnf.model import Model, Prediction
 from ..pmnf.options import NoModel
 from ..priors.path_model import PathModel
 
-_REPRODUCES = 1e-7  # percent that a formula may be off where it reproduces counts
+_REPRODUCES = 1e-7  # SMAPE in percent up to which a formula reproduces counts
 UNKNOWN = Prediction(math.nan, math.nan, math.nan, False)
 
 
 def predicted_counts(
     counts: CountModels, metric: str, models: Sequence[PathModel], point: Mapping[str, float]
 ) -> tuple[Prediction, ...]:
-    """Return the value of each call path at a point: by its law, or by its model where that alone is exact.
+    """Return the value of each call path at a point: by its law, or by its model if only the model is exact.
 
     point: by parameter, in the order of the models.
     """
@@ -31,9 +31,9 @@ def predicted_counts(
 
 
 def by_law(counts: CountModels, metric: str, path: int, model: Model | NoModel) -> bool:
-    """Whether the law of a count predicts it.
+    """Return whether the law predicts a count, and not the formula.
 
-    Not where it has an error, the formula reproduces all counts, and some of these confirm the formula.
+    The formula predicts the count if the law is not exact, and the formula reproduces more counts than it has terms.
     """
     if metric not in counts.metrics:
         return False
@@ -44,13 +44,13 @@ def by_law(counts: CountModels, metric: str, path: int, model: Model | NoModel) 
 
 
 def predicted(model: Model | NoModel, place: tuple[float, ...]) -> Prediction:
-    """Predict; a value below 0 means that the growth of something else was mistaken for a decrease: 0."""
+    """Return the prediction of a model. A value below 0 is an error of the fit, and is replaced by 0."""
     if isinstance(model, NoModel):
         return UNKNOWN
     try:
         found = model.predict(place)
     except ModelingError:
         return UNKNOWN
-    if not math.isfinite(found.value):  # at 0, of which there is no logarithm
+    if not math.isfinite(found.value):  # at 0, where a logarithm has no value
         return UNKNOWN
     return Prediction(max(found.value, 0.0), max(found.lower, 0.0), max(found.upper, 0.0), found.extrapolates)

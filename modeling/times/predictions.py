@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions of time: what is counted, at any point, times what a unit of it takes.
+"""Predict time at a point: amount of work × time per unit of work.
 
-The amounts of work, calls and bytes are known from the laws of counts. Which work takes the time of computation, and
-how its rate changes with the size of the data and with the ranks that share a memory, is learned from all measured
-times (`rates`); so is what calls of MPI take (`communication`).
+The laws of counts give the amounts of work, calls and bytes at the point. The measured times determine three things:
+the kind of work that takes the time of computation, its rate as a function of the amount of data and of the ranks that
+share a memory (`rates`), and the time of calls of MPI (`communication`).
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from .communication import Transfer, table_amounts, transfers
 from .counted import predicted, predicted_counts
 from .rates import INSTRUCTION, NOISES, Rate, Work, rates
 
-_LEAST_SHARE = 5e-4  # of the time of the program, of call paths that tell its noise
-_ROUNDS = 30  # until how often each noise occurs is settled
-_FEWEST = 3  # configurations
+_LEAST_SHARE = 5e-4  # of the time of the program; smaller call paths are not used to estimate the noise
+_ROUNDS = 30  # iterations in which the frequencies of the noise levels converge
+_FEWEST = 3  # configurations that models of time need
 _QUANTILES = np.array([NormalDist().inv_cdf((level + 0.5) / 21) for level in range(21)])
 _RANGE = (0.15, 0.7, 0.15)  # weights of the lower, middle and upper amount
 _LOWEST, _HIGHEST = 0.05, 0.95
 _COUNTED = ("instructions", "visits", "bytes_loaded", "bytes_stored")
 _EXCHANGED = ("visits", "bytes_sent", "bytes_received", "comm_size")
-# Kinds of work: how many times each count of _COUNTED.
+# Kinds of work, as coefficients of the counts in _COUNTED.
 _BYTES = "bytes"
 _KINDS = {"instructions": (1.0, 1.0, 0.0, 0.0), _BYTES: (0.0, 1.0, 1.0, 1.0)}
 
@@ -49,7 +49,7 @@ _EXPLAINED = "time by instructions and memory"
 
 
 class Explained(Protocol):
-    """What the instructions and the accesses to memory of a call path take, by a description of the machine."""
+    """Time of the instructions and memory accesses of a call path, computed from a description of the machine."""
 
     @property
     def measured(self) -> FloatArray:
@@ -61,13 +61,13 @@ class Explained(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class TimeModels:
-    """The rates of the call paths of a tree. places: call path of the tree → that of the runs that kept time."""
+    """The rates of the call paths of a tree. places: call path in the tree → call path in the runs with times."""
 
     learned: Rates
     places: Mapping[int, int]
 
     def predict(self, point: Mapping[str, float]) -> dict[int, Prediction]:
-        """Return the time of call paths that have rates, at a point; the interval has 90 % of the posterior."""
+        """Return the time at a point of the call paths that have rates, with the 90 % interval of the posterior."""
         known = self.learned.predict(point)
         return {path: known[own] for path, own in self.places.items() if own in known}
 
@@ -77,7 +77,7 @@ class TimeModels:
         return "" if own is None else self.learned.text(own)
 
     def at_paths(self, paths: Sequence[int]) -> TimeModels:
-        """Return the same for a tree that has these call paths, in their order."""
+        """Return these models for a tree that consists of these call paths, in this order."""
         return TimeModels(
             self.learned, {new: self.places[path] for new, path in enumerate(paths) if path in self.places}
         )
@@ -85,11 +85,13 @@ class TimeModels:
 
 @dataclass(eq=False)
 class Rates:
-    """The rates of an experiment, which are learned when the first of them is asked for.
+    """The rates of an experiment. They are fitted at the first use.
 
-    experiment: with times that are where they are in all runs (`with_times_at_callers`). formulas: of the counts, by
-    metric, in the tree of `counts`. paths: (call paths,), that of each in that tree. explained: by call path; that
-    is the work of these. alone: no others have rates.
+    - experiment: its times are at the same call paths in all runs (`with_times_at_callers`).
+    - formulas: models of the counts, by metric, in the tree of `counts`.
+    - paths: index of each call path in the tree of `counts`, (call paths,).
+    - explained: by call path, the time that a description of the machine explains; it is the work of this call path.
+    - alone: only call paths in `explained` have rates.
     """
 
     experiment: Experiment
@@ -101,7 +103,7 @@ class Rates:
 
     @cached_property
     def rates(self) -> dict[int, list[Rate]]:
-        """The posteriors of the rate of each call path that computes, not empty."""
+        """The posteriors of the rate of each call path that computes; call paths without a posterior are omitted."""
         times, _ = dedicated_times(self.experiment, "time")
         seconds = np.nan_to_num(mean_over_repetitions(times))
         whole = seconds[~self.experiment.tree.start_and_end].sum(axis=0)
@@ -126,9 +128,9 @@ class Rates:
 
     @cached_property
     def transfers(self) -> dict[int, tuple[list[Transfer], list[Transfer]]]:
-        """The posteriors of each call path of MPI, for one rank and for several.
+        """The posteriors of each call path of MPI, for one rank and for several ranks.
 
-        None has one where so many numbers of ranks were measured that formulas learn how waiting grows with them.
+        Empty if at least LEAST_VALUES numbers of ranks were measured: then formulas model how waiting grows with them.
         """
         experiment, ranks = self.experiment, self._ranks
         dedicated = experiment.dedicated
@@ -203,7 +205,7 @@ class Rates:
 
     @cached_property
     def _computing(self) -> list[int]:
-        """The call paths that count instructions and have a time of their own."""
+        """The call paths with counted instructions and a separate time."""
         tree = self.experiment.tree
         counted = np.nan_to_num(self._measured["instructions"]).any(axis=1)
         kinds = (RegionKind.MPI, RegionKind.OPENMP)
@@ -215,7 +217,7 @@ class Rates:
 
     @cached_property
     def _measured(self) -> dict[str, FloatArray]:
-        """Counts of the call paths with the time of each, (call paths, configurations)."""
+        """Counts, added at the call path that contains their time, by name: (call paths, configurations)."""
         known = self.experiment.values
         nothing = np.zeros((len(self.experiment.tree), self.experiment.configurations))
         return {
@@ -277,10 +279,10 @@ def _evidence(found: list[Rate]) -> float:
 
 
 def _how_often(evidence: Sequence[Sequence[float]]) -> NDArray[np.float64]:
-    """Return how often a call path of the program has each of NOISES, (noises,), their sum is 1.
+    """Return the frequency of each noise level of NOISES among the call paths; the sum is 1, shape (noises,).
 
-    Empirical Bayes by expectation and maximization, one more call path of each noise. evidence: ln, of each call path
-    with each noise.
+    Empirical Bayes by expectation maximization, with one pseudo-observation per level. evidence: ln evidence of each
+    call path at each level.
     """
     result = np.full(len(NOISES), 1.0 / len(NOISES))
     for _ in range(_ROUNDS if evidence else 0):
@@ -292,7 +294,7 @@ def _how_often(evidence: Sequence[Sequence[float]]) -> NDArray[np.float64]:
 
 
 def _distribution(found: list[Rate], amounts: Mapping[str, tuple[float, float, float]], ranks: float) -> Distribution:
-    """Return what the time may be: all kinds of work, the range of each amount, and the posterior of each rate."""
+    """Return the distribution of the time, over all kinds of work, the interval of each amount, and each rate."""
     top = max(rate.ln_weight for rate in found)
     parts = []
     for rate in found:
@@ -309,7 +311,7 @@ def _distribution(found: list[Rate], amounts: Mapping[str, tuple[float, float, f
 
 
 def _of_transfers(found: list[Transfer], exchanged: FloatArray, computed: float, ranks: float) -> Distribution:
-    """Return what the time of a call path of MPI may be: exchanged (3, 3): as in `Rates._exchanged`."""
+    """Return the distribution of the time of a call path of MPI. exchanged: (3, 3), as in `Rates._exchanged`."""
     top = max(own.ln_weight for own in found)
     parts = []
     for own, (share, column) in product(found, zip(_RANGE, exchanged.T, strict=True)):
@@ -330,9 +332,11 @@ def time_models(
 ) -> TimeModels | None:
     """Return the models of the times of an experiment; None without counts of loops, or with too few configurations.
 
-    Computation that was simulated by its effort has none: its formulas are exact.
-    counts, formulas: the laws and the models of all runs, also of those that only counted. explained: what a machine
-    tells of call paths of the runs that kept time; without counts of loops, only these have rates.
+    Returns None, too, if computation was simulated by effort: its formulas are exact.
+
+    - counts, formulas: laws and models of all runs, including count-only runs.
+    - explained: by call path of the runs with times, the time that a description of the machine explains. Without
+      counts of loops, only these call paths have rates.
     """
     timed = with_times_at_callers(experiment.of_time)
     paths = np.arange(len(timed.tree)) if experiment.timed is None else experiment.timed.paths
@@ -349,6 +353,6 @@ def time_models(
 
 
 def _threads_vary(experiment: Experiment) -> bool:
-    """Whether configurations ran with different numbers of threads, which share the work of a call path."""
+    """Return whether the number of threads differs between configurations: threads share the work of a call path."""
     threads = experiment.values.get("threads")
     return threads is not None and bool(np.ptp(np.nan_to_num(threads).max(axis=(0, 2))) > 0)

@@ -4,9 +4,9 @@
     ln(time - start) = ln work + level + growth(ln work) + sharing(ranks) + noise
 
 Level, growth and sharing are Gaussian, so that their posterior has a closed form (Rasmussen and Williams, Gaussian
-Processes for Machine Learning, 2006, chapter 2.7: explicit basis functions). Growth is what caches do. It has a mean
-that depends on the bandwidth of the call path, and a slope that changes slowly: an Ornstein-Uhlenbeck process, so that
-a rate that grew goes on growing for some doublings of the work. The scales are those of public programs
+Processes for Machine Learning, 2006, chapter 2.7: explicit basis functions). Growth is the effect of caches. Its mean
+depends on the bandwidth of the call path. Its slope changes slowly (an Ornstein-Uhlenbeck process): a rate that grew
+continues to grow for some doublings of the work. The scales were measured with public programs
 (`make bench-program_times`).
 """
 
@@ -26,18 +26,18 @@ NOISES = (0.015, 0.03, 0.06, 0.12, 0.25, 0.5)
 """Relative errors of one measurement that a call path may have."""
 INSTRUCTION = 2e-10
 """Seconds that a unit of work usually takes."""
-_LACK_OF_FIT = 0.03  # of a configuration, relative: what its repetitions share
-_TICK = 2e-5  # seconds by which any measurement may be off
+_LACK_OF_FIT = 0.03  # relative error that all repetitions of a configuration share
+_TICK = 2e-5  # absolute error of a measurement (seconds)
 _BY_BANDWIDTH = 0.011  # growth of the rate where work doubles, for each doubling of the bandwidth beyond _BANDWIDTH
 _BANDWIDTH = 5e9  # bytes loaded and stored per second that memory gives one core
-# Standard deviations of the slope per doubling of work: of steady rates, of the same for each doubling of the
-# bandwidth, and of changing rates. A slope is another one after so many doublings.
+# Standard deviations of the slope of ln rate per doubling of work: _STEADY for steady rates, _STEADY_BY_BANDWIDTH
+# more for each doubling of the bandwidth, _CHANGING for changing rates. The slope changes within _SETTLES doublings.
 _STEADY = 0.012
 _STEADY_BY_BANDWIDTH = 0.012
 _CHANGING = 0.15
 _SETTLES = 2.0
-_START = 0.6  # what does not depend on work may be this part of the smallest time
-_BITS = 1.0  # of a changing rate, and of a start
+_START = 0.6  # time that does not depend on the work, as a share of the smallest time
+_BITS = 1.0  # penalty of a changing rate, and of a start
 _SHARING = 0.16  # growth of the rate from one rank to very many that share a memory
 _SHARING_DEVIATES = 0.05  # its standard deviation
 _RATES_DIFFER = 1.5  # standard deviation of ln rate between call paths
@@ -45,7 +45,7 @@ _RATES_DIFFER = 1.5  # standard deviation of ln rate between call paths
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """An amount of work of a call path. measured: (configurations,); name: of its unit."""
+    """An amount of work of a call path. name: unit of the work; measured: amounts, (configurations,)."""
 
     name: str
     measured: Floats
@@ -53,10 +53,13 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Rate:
-    """A posterior of the rate for one kind of work. ln_weight: not normalized.
+    """The posterior of the rate for one kind of work.
 
-    seconds: per unit at the largest measured work, before growth; start: seconds that do not depend on the work. The
-    rest is what `at` needs.
+    - ln_weight: logarithm of the evidence, not normalized.
+    - seconds: seconds per unit at the largest measured work, before growth.
+    - start: seconds that do not depend on the work.
+
+    `at` uses the other attributes.
     """
 
     work: Work
@@ -64,7 +67,7 @@ class Rate:
     seconds: float
     start: float
     _place: Floats  # doublings of work from the largest measured one, and sharing; (configurations, 2)
-    _solved: Floats  # inverse covariance times what is measured beyond the mean
+    _solved: Floats  # inverse covariance times the difference between measured ln rate and mean
     _inverse: Floats
     _scale: float
     _bandwidth: float
@@ -83,7 +86,7 @@ class Rate:
 
 
 def rates(times: Floats, works: Sequence[Work], ranks: Floats, bandwidth: float, noise: float) -> list[Rate]:
-    """Return the posteriors of the rate of a call path, for each work, growth and start; none without times.
+    """Return the posteriors of the rate of a call path for each work, growth and start; empty without times.
 
     times: seconds (configurations, repetitions), NaN where not measured; ranks: (configurations,); bandwidth: bytes
     loaded and stored per second; noise: relative error of one measurement.
@@ -115,25 +118,25 @@ def rates(times: Floats, works: Sequence[Work], ranks: Floats, bandwidth: float,
 
 
 def medians(times: Floats) -> tuple[Flags, Floats, Floats]:
-    """Return where times (configurations, repetitions) were measured, and there their medians and variances of these.
+    """Return where times (configurations, repetitions) were measured, and the medians there with their variances.
 
-    Variances are in parts of that of one measurement. NaN and 0 were not measured.
+    Variances are relative to the variance of one measurement. NaN and 0 mean: not measured.
     """
     known = np.asarray(np.isfinite(times) & (times > 0), dtype=bool)
     there = np.asarray(known.any(axis=1), dtype=bool)
     middle = np.array([np.median(row[flags]) for row, flags in zip(times[there], known[there], strict=True)])
     repeated = known[there].sum(axis=1)
-    # the median of so many values has pi / 2 times the variance of their mean
+    # the variance of the median of many values is pi / 2 times the variance of their mean
     return there, middle, np.where(repeated > 2, math.pi / 2, 1.0) / np.maximum(repeated, 1)
 
 
 def _beyond_memory(bandwidth: float) -> float:
-    """Return how many times a bandwidth is twice what memory gives; 0 if it is less."""
+    """Return log2 of a bandwidth divided by the bandwidth of memory; 0 if it is less."""
     return max(math.log2(max(bandwidth, 1.0) / _BANDWIDTH), 0.0)
 
 
 def _mean(place: Floats, bandwidth: float) -> Floats:
-    """Return the mean of ln rate at places (places, 2): growth ends where memory gives the bandwidth that is left."""
+    """Return the mean of ln rate at places (places, 2). Growth ends at the bandwidth of memory."""
     doublings, sharing = place.T
     left = _beyond_memory(bandwidth) * math.log(2) * (1.0 - np.exp(-_BY_BANDWIDTH / math.log(2) * doublings))
     return np.asarray(math.log(INSTRUCTION) + left + _SHARING * sharing)
@@ -150,6 +153,6 @@ def _covariance(one: Floats, other: Floats, scale: float) -> Floats:
 
 
 def _moved(doublings: Floats) -> Floats:
-    """Return the variance of what a slope of variance 1 adds up to over some doublings of work."""
+    """Return the variance of the integral of a slope with variance 1 over some doublings of work."""
     length = np.abs(doublings) / _SETTLES
     return np.asarray(2.0 * _SETTLES**2 * (length - 1.0 + np.exp(-length)))

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effort by visits: models of counts that depend on data only in how often something happens.
+"""Model counts as functions of visits, if no function of the parameters reproduces them.
 
-Iterations to a tolerance, probes of a hash table, cells that are refined: how often a function is visited is no exact
-function of the parameters, but what a visit does often is, and so is how often one function is visited for each visit
-of another. Such counts are f + g·v of the visits v of the call path itself, of one that it calls, of its caller or of
-an earlier callee of that, where f and g are functions of the parameters that reproduce every single run. Their models
-are made of the model of v, which alone is inexact: all effort of a loop agrees on its iterations, and n² cells in each
-of n² iterations are n⁴, which the library of hypotheses need not have. The interval is that of v, and of g where
-several functions reproduce the counts for each visit, as of few grids of processes: these come last.
+Iterations to a tolerance, probes of a hash table and refined cells depend on the data. The number of visits of such a
+function is no exact function of the parameters. The work of one visit often is. The number of visits of one function
+per visit of another function often is, too.
 
-Where it is the other way around, `per_visit` has the models.
+The counts of such a call path are f + g·v. v: visits of the call path itself, of a callee, of its caller, or of an
+earlier callee of its caller. f, g: functions of the parameters. The sum must reproduce every run. The model of the
+counts inserts the inexact model of v. Therefore all effort of a loop has the same number of iterations. The product may
+also have terms that the library lacks: n² cells in each of n² iterations are n⁴. The interval is the interval of v. If
+several functions g reproduce the counts, as with few process grids, the interval contains all of them.
+
+`per_visit` handles the opposite case: the visits are exact, and the work of a visit is not.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from ..pmnf.options import NoModel, Options
 from ..progress import steps
 from .carriers import Carriers
 from .per_visit import per_exact_visit, per_scattered_visit
-from .sums import complexity, searches, terms_of_visits, told
+from .sums import complexity, have_enough_runs, searches, terms_of_visits
 from .through_visits import Sum, through
 
 Models = dict[str, list[Model | NoModel]]
@@ -47,9 +49,9 @@ _Known = dict[tuple[str, bytes], Model | NoModel]
 
 
 def by_visits(experiment: Experiment, models: Models, options: Options) -> Models:
-    """Return the models of metrics, where possible with those of visits in place of inexact ones of other counts.
+    """Return the models of metrics, with inexact models of counts replaced by functions of visits where possible.
 
-    models: by metric one per call path; without those of visits they stay as they are.
+    models: one per call path, by metric. Returns them unchanged if they do not contain visits.
     """
     if "visits" not in models:
         return models
@@ -63,7 +65,7 @@ def by_visits(experiment: Experiment, models: Models, options: Options) -> Model
     known_models: _Known = {}
     inexact = [isinstance(model, Model) and not reproduces(model) for model in visits]
     known = Carriers.of(experiment, visits, inexact)
-    # callers and earlier callees have their models before
+    # in this order, callers and earlier callees are modeled before a call path
     for path in steps("modeling visits", np.flatnonzero(inexact).tolist()):
         parent = int(tree.parent[path])
         siblings = tree.children[parent] if parent >= 0 else tree.roots
@@ -86,7 +88,7 @@ def by_visits(experiment: Experiment, models: Models, options: Options) -> Model
 
 
 def _as_often(experiment: Experiment, name: str, path: int) -> bool:
-    """Whether counts are as many at each visit: then nothing tells more of them than of the visits."""
+    """Return whether the count per visit is constant: then the counts contain no more information than the visits."""
     values, visits = experiment.values[name][path], experiment.values["visits"][path]
     known = ~np.isnan(values) & (visits > 0)
     ratios = values[known] / visits[known]
@@ -100,9 +102,9 @@ def _without_exceptions(
     options: Options,
     places: Sequence[int] | None = None,
 ) -> dict[int, int]:
-    """Put models that one configuration is an exception to in place of others; return which, by call path.
+    """Replace models by models that hold for all configurations except one. Return the exception, by call path.
 
-    places: the configurations that may be such, all if None.
+    places: configurations that may be the exception; None: all.
     """
     metric, values = experiment.metrics[name], experiment.values[name]
     own = (experiment.points, values, experiment.executed, metric, experiment.parameters, options, places)
@@ -114,10 +116,10 @@ def _without_exceptions(
 
 @dataclass
 class _Unexplained:
-    """Metrics of a call path without exact models, and the call paths whose visits may explain them, in order.
+    """Metrics of a call path without exact models, and the call paths whose visits may explain them (carriers).
 
-    undecided: by metric the first of these for each of whose visits several functions are exact, and the counts (C, R)
-    for each visit.
+    undecided: by metric, the first carrier with several exact functions of the counts per visit, and these counts
+    (C, R).
     """
 
     path: int
@@ -128,7 +130,7 @@ class _Unexplained:
 
 @dataclass(frozen=True, eq=False)
 class _PerVisit:
-    """Counts for each visit, by the number of the metric: (C, R), where they are the same in all repetitions."""
+    """Counts per visit (C, R) that are equal in all repetitions, by the index of the metric."""
 
     keys: dict[int, tuple[str, bytes]]
     ratios: dict[int, FloatArray]
@@ -143,10 +145,10 @@ def _explain(
     known: _Known,
     what: str = "",
 ) -> None:
-    """Put models through the visits of carriers in place of those of call paths; these lose the metrics that have one.
+    """Replace models of call paths by functions of visits, and remove the explained metrics from `unexplained`.
 
-    One carrier of every call path at a time, so that many counts are modeled together. carriers: what is known of all
-    call paths. what: of the progress, if it is to be said.
+    Tries one carrier of every call path in each turn, so that many counts are modeled together. carriers: facts about
+    all call paths. what: text of the progress display; empty: none.
     """
     for one in unexplained:
         if one.metrics and one.carriers:
@@ -182,14 +184,14 @@ def _explain(
 
 
 def _settle(experiment: Experiment, unexplained: Sequence[_Unexplained], models: Models, options: Options) -> None:
-    """Put models through visits in place of inexact ones where the likeliest of several functions is confirmed."""
+    """Replace inexact models by functions of visits where the likeliest of several functions is confirmed."""
     asked = [
         (one, name, carrier, ratios)
         for one in unexplained
         for name, (carrier, ratios) in one.undecided.items()
         if name in one.metrics and not (isinstance(before := models[name][one.path], Model) and is_exact(before))
     ]
-    # also beside all functions that are not exact, each by itself
+    # compared with inexact functions, too; each count is modeled alone
     counts = [ratios[None] for *_, ratios in asked]
     likeliest = fit_counts(experiment.points, counts, experiment.parameters, options)
     for (one, name, carrier, ratios), (model,) in zip(asked, likeliest, strict=True):
@@ -199,17 +201,17 @@ def _settle(experiment: Experiment, unexplained: Sequence[_Unexplained], models:
 
 
 def _exact_ratio(model: Model | NoModel) -> Sum | None:
-    """Return counts for each visit as a sum, with the other functions that have the same values; None if inexact."""
+    """Return the model of counts per visit as a sum, with the alternatives of equal values; None if it is inexact."""
     if not isinstance(model, Model) or not is_exact(model):
         return None
     return Sum((0.0, ()), (model.constant, model.terms), tuple(model.alternatives), model.notes)
 
 
 def _left_over(found: Sum, experiment: Experiment, ratios: FloatArray) -> int:
-    """Return how many more counts for each visit (C, R) there are than numbers in their sum.
+    """Return the number of independent counts per visit (C, R) minus the number of coefficients of their sum.
 
-    Counts that differ in parameters on which it does not depend are one; so are the coefficients of what is alike in
-    all dimensions of a grid, which are 2 for the ranks with a neighbour in one, 4 for those with one in two.
+    Configurations that differ only in parameters without an effect count once. Terms that are equal in all dimensions
+    of a process grid have one coefficient together: 2 for ranks with neighbours in one dimension, 4 in two.
     """
     constant, terms = found.per_visit
     factors = [factor for term in terms for factor in term.factors]
@@ -220,13 +222,13 @@ def _left_over(found: Sum, experiment: Experiment, ratios: FloatArray) -> int:
 
 
 def _number(term: Term) -> tuple[str, tuple[Factor, ...]]:
-    """Return what a term has in common with others that are alike."""
+    """Return a key that is equal for terms that only differ in the dimension of the process grid."""
     of_one_neighbour = term.coefficient / 2 ** sum(factor.shares for factor in term.factors)
     return f"{of_one_neighbour:.9g}", tuple(factor for factor in term.factors if factor.axis is None)
 
 
 def _replace(experiment: Experiment, models: Models, name: str, path: int, carrier: int, found: Sum) -> None:
-    """Put the model through the visits of `carrier` in place of that of a metric of a call path."""
+    """Replace the model of a metric of a call path by a function of the visits of `carrier`."""
     before, visits = models[name][path], models["visits"][carrier]
     assert isinstance(before, Model) and isinstance(visits, Model)
     executed = None if experiment.executed is None else experiment.executed[path]
@@ -234,16 +236,17 @@ def _replace(experiment: Experiment, models: Models, name: str, path: int, carri
 
 
 def _explains(found: Sum, before: Model | NoModel) -> bool:
-    """Whether counts by visits say more than their model, which may fit exactly and only have alternatives.
+    """Return whether a function of visits is better than the former model.
 
-    Then only as many for each visit say more: a function of the parameters is as open as that model.
+    The former model may be exact, but have alternatives. Then only a constant count per visit is better: any other
+    function of the parameters would have alternatives, too.
     """
     exact = isinstance(before, Model) and is_exact(before)
     return not exact or not (found.plain[0] or found.plain[1] or found.per_visit[1])
 
 
 def _per_visit(experiment: Experiment, one: _Unexplained, carrier: int) -> _PerVisit:
-    """Return the counts that may be an exact function of the parameters for each of the visits of a call path."""
+    """Return the counts per visit of `carrier` that may be exact functions of the parameters."""
     visits = experiment.values["visits"][carrier]
     values = np.stack([experiment.values[name][one.path] for name in one.metrics])
     with np.errstate(all="ignore"):
@@ -260,7 +263,7 @@ def _per_visit(experiment: Experiment, one: _Unexplained, carrier: int) -> _PerV
 def _model_ratios(
     experiment: Experiment, per_visit: Sequence[_PerVisit], options: Options, known_models: _Known, what: str
 ) -> None:
-    """Model the counts for each visit that are not known yet: many call paths do the same."""
+    """Model the counts per visit that are not in `known_models`: many call paths have equal counts."""
     missing: dict[str, dict[bytes, FloatArray]] = {}
     for counts in per_visit:
         for place, (metric, key) in counts.keys.items():
@@ -275,7 +278,7 @@ def _model_ratios(
 
 
 def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray) -> dict[int, Sum]:
-    """Return the counts (N, C, R) that a short sum of terms reproduces in every run, some of them times `visits`."""
+    """Return short sums that reproduce counts (N, C, R) in every run; terms may be multiplied by `visits`."""
     at = np.broadcast_to(experiment.points[:, None], (*visits.shape, len(experiment.parameters)))
     known = ~np.isnan(visits) & ~np.isnan(values).any(axis=0)
     rows = np.column_stack([at[known], visits[known], values[:, known].T])
@@ -299,7 +302,7 @@ def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray
     result: dict[int, Sum] = {}
     for places, subsets in searches(experiment.parameters, sizes):
         open_rows = np.array([number for number in range(len(counts)) if number not in result], dtype=np.int64)
-        open_rows = open_rows[told(len(places), subsets.shape[1], times, counts[open_rows])]
+        open_rows = open_rows[have_enough_runs(len(places), subsets.shape[1], times, counts[open_rows])]
         different = len(np.unique(rows[:, [*places, width]], axis=0))
         if different < subsets.shape[1] + VISITS_LEAST_FREE or not open_rows.size:
             continue
@@ -317,10 +320,11 @@ def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray
 def _sum_of_runs_apart(
     experiment: Experiment, values: FloatArray, visits: FloatArray, metric: Metric, options: Options
 ) -> Sum | None:
-    """Return the counts (C, R) as f + g·v where runs of one configuration that differ in `visits` v tell g, else None.
+    """Return counts (C, R) as f + g·v if runs of one configuration with different visits v determine g; else None.
 
-    What they differ by for each visit must be the same in all runs of a configuration, and a function of the
-    parameters, and what is left of all counts then another one. So both may have more terms than can be tried together.
+    g is the difference of the counts divided by the difference of the visits. g must be equal in all runs of a
+    configuration, and an exact function of the parameters; f = counts - g·v, too. Because f and g are found one after
+    the other, each may have more terms than a common search could try.
     """
     known = ~np.isnan(values) & ~np.isnan(visits)
     with np.errstate(all="ignore"):
@@ -355,7 +359,7 @@ def _sum_of_runs_apart(
 
 
 def _split(terms: tuple[Term, ...], chosen: list[int], coefficients: list[float]) -> Sum:
-    """Return the sum of the terms with numbers `chosen`, from len(terms) on those for each visit."""
+    """Return the sum of the terms with numbers `chosen`; numbers from len(terms) on are terms times the visits."""
     parts: tuple[list[Term], list[Term]] = [], []
     for number, coefficient in zip(chosen, coefficients, strict=True):
         whole = round(coefficient)

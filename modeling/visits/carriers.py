@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose visits may explain counts: of many call paths near by, the few worth the search for a function."""
+"""Select the call paths whose visits may explain counts (carriers), so that few searches are necessary."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from ..pmnf.calibration import EXACT_LEAST_WEIGHED, VISITS_AGREE, VISITS_MOST_TR
 from ..pmnf.model import Model
 from ..pmnf.options import NoModel
 
-# Configurations after which most call paths are ruled out.
+# The first configurations already exclude most call paths.
 _FIRST = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Carriers:
-    """Call paths by what their visits may explain.
+    """Facts about the visits of all call paths.
 
-    same: (paths,) the first call path with the same visits. several: (paths, m) which parameters have several values
-    where a call path is executed; None if that is not known. executed: (paths,) whether it is anywhere. apart: (paths,
-    C·R) how far visits are from their model, relatively, normalised; 0 where there is none.
+    - same: the first call path with the same visits, (paths,).
+    - several: whether a parameter has several values where the call path is executed, (paths, m); None: unknown.
+    - executed: whether the call path is executed in any configuration, (paths,).
+    - apart: relative residuals of the visits, normalized to length 1, (paths, C·R); 0 without a model.
     """
 
     experiment: Experiment
@@ -35,7 +36,7 @@ class Carriers:
 
     @staticmethod
     def of(experiment: Experiment, models: Sequence[Model | NoModel], inexact: Sequence[bool]) -> Carriers:
-        """Return those of an experiment; models: of visits, by call path. inexact: which of these are so."""
+        """Return the facts of an experiment. models: of visits, by call path. inexact: whether a model is inexact."""
         visits = experiment.values["visits"]
         first: dict[bytes, int] = {}
         same = [first.setdefault(np.nan_to_num(own, nan=-1.0).tobytes(), path) for path, own in enumerate(visits)]
@@ -52,10 +53,11 @@ class Carriers:
     def likely(
         self, path: int, values: FloatArray, models: Sequence[Model | NoModel], near: Sequence[int]
     ) -> list[int]:
-        """Return those of the call paths `near` whose visits may explain counts (N, C, R) of `path`, in their order.
+        """Return the call paths of `near` whose visits may explain counts (N, C, R) of `path`, in the same order.
 
-        models: (N,) of the counts. Left out are call paths with visits like those of one before, those that no run
-        allows, and of more than VISITS_MOST_TRIED those whose visits are least often off where the counts are.
+        Leaves out call paths with the visits of an earlier one, and call paths that contradict a run. Of more than
+        VISITS_MOST_TRIED, it keeps the call paths whose residuals correlate most with the residuals of the counts.
+        models: of the counts, (N,).
         """
         distinct = {self.same[other]: other for other in reversed(near) if self._shows_as_much(path, other)}
         kept = np.array([other for other in near if distinct.get(self.same[other]) == other], dtype=np.int64)
@@ -72,9 +74,9 @@ class Carriers:
         return list(map(int, kept[np.sort(np.argsort(-alike, kind="stable")[:VISITS_MOST_TRIED])]))
 
     def _shows_as_much(self, path: int, carrier: int) -> bool:
-        """Whether a call path is executed at several values of each parameter that its carrier is at several values of.
+        """Return whether a call path is executed at several values of each parameter that varies for its carrier.
 
-        What it does for each visit is known at one value otherwise, however well the visits are.
+        Otherwise the count per visit is only known at one value, even if the visits are known at more.
         """
         if self.several is None or not self.executed[path] or not self.executed[carrier]:
             return True
@@ -82,9 +84,9 @@ class Carriers:
 
 
 def may_follow(values: FloatArray, visits: FloatArray, part: slice = slice(None)) -> NDArray[np.bool_]:
-    """Return for which of the visits (N, C, R) counts (C, R) may be f + g·v with f and g of the configuration alone.
+    """Return for which visits v (N, C, R) the counts (C, R) may be f + g·v, with f and g equal in a configuration.
 
-    In the runs of a configuration, these must lie on a line; part: of the configurations that are looked at.
+    The counts of the runs of one configuration must then lie on a line over v. part: configurations to check.
     """
     top = np.nanmax(np.abs(values), initial=0.0)
     counts, times = values[part], visits[:, part]
@@ -106,7 +108,7 @@ def may_follow(values: FloatArray, visits: FloatArray, part: slice = slice(None)
 
 
 def _apart(experiment: Experiment, values: FloatArray, model: Model | NoModel) -> FloatArray:
-    """Return how far values (C, R) are from their model, relatively: (C·R,) with the length 1, or 0."""
+    """Return the relative residuals of values (C, R), normalized to length 1, (C·R,); 0 without a model."""
     if not isinstance(model, Model):
         return np.zeros(values.size)
     fitted = model.evaluate(experiment.points)[:, None]

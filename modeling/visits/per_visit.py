@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of which what is for each visit is known better than their sum.
+"""Model counts as the count per visit times the visits, if this is better than a function of the count alone.
 
-Blocks of a matrix that go around a process grid, levels of a tree of ranks: how often a function is visited is an exact
-function of the parameters, and what it finds in the data at each visit is not. Inexact counts have few functions to be
-sums of, and none of a process grid; so their model is that of the counts for each visit times the exact one of the
-visits, where that is as short and much likelier.
+First case: exact visits. Blocks of a matrix go around a process grid, or messages go up a tree of ranks: the number of
+visits is an exact function of the parameters, but the work of a visit depends on the data. A direct model of inexact
+counts has few terms, and no functions of process grids. The product of the model per visit and the exact model of the
+visits replaces the direct model if it has no more terms and a much higher likelihood.
 
-Where both scatter, iterations to a tolerance over the points of a share with its edges, and what is for each visit does
-so by far less, counts are as many as the visits: their own functions would follow the scatter of these.
+Second case: visits that scatter, such as iterations to a tolerance. If the count per visit scatters much less than the
+visits, the model is again the product. A direct function of the counts would follow the scatter of the visits.
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ from ..pmnf.options import NoModel, Options
 from .through_visits import Sum, through
 
 Models = dict[str, list[Model | NoModel]]
-# What a model misses counts by, relatively, from which on another one is sought.
+# Relative residual of a model above which a product is tried.
 _LEAST = 0.02
-# By how much the other one must be likelier, 2 log likelihood: very strong evidence (Kass and Raftery, Bayes factors,
+# Necessary improvement of 2 log likelihood: very strong evidence (Kass and Raftery, Bayes factors,
 # Journal of the American Statistical Association 90, 1995).
 _STRONG = 10.0
-# What counts for each visit are missed by at most, as part of what the visits are missed by, to be that many for each.
+# Largest residual of the counts per visit, as a share of the residual of the visits (second case).
 _TIGHT = 0.25
-# Terms that counts for each visit have at most, the constant included: more follow what is left of the scatter.
+# Largest number of terms of counts per visit, with the constant: more terms would follow the scatter.
 _MOST_TERMS = 3
 
 
 def per_exact_visit(experiment: Experiment, models: Models, options: Options) -> None:
-    """Put models of counts for each visit, times the visits, in place of inexact ones that miss more.
+    """Replace inexact models by models of the count per visit times exact models of visits, where these are better.
 
-    models: by metric one per call path, visits among them, which come first: other counts may be for each of these.
+    Replaces models of visits first, because models of other counts use them. models: one per call path, by metric,
+    with visits.
     """
     effort = [name for name in models if name != "visits" and experiment.metrics[name].is_effort]
     for names in (["visits"], effort):
@@ -52,8 +53,9 @@ def per_exact_visit(experiment: Experiment, models: Models, options: Options) ->
 
 
 def _carriers(experiment: Experiment, models: Models, name: str) -> dict[int, int]:
-    """Return the call paths that a metric misses by much, with the nearest of themselves and their callers whose visits
-    are exact and change.
+    """Return the call paths with a large residual of a metric, and the nearest call path with exact visits that vary.
+
+    The nearest call path is the call path itself or one of its callers.
     """
     tree, visits = experiment.tree, models["visits"]
     found = {}
@@ -72,10 +74,9 @@ def _carriers(experiment: Experiment, models: Models, name: str) -> dict[int, in
 def _each_visit(
     experiment: Experiment, models: Models, carriers: Mapping[str, Mapping[int, int]], options: Options
 ) -> Iterator[tuple[str, int, Model, Model, Model]]:
-    """Yield metrics and call paths, the models for each of the visits of `carriers`, of the metric, and of these
-    visits.
+    """Yield metric, call path, model of the count per visit, model of the count, and model of the visits.
 
-    carriers: by metric, of call paths those whose visits count.
+    carriers: by metric and call path, the call path whose visits divide the count.
     """
     ratios = {}
     for name in (name for name, own in carriers.items() if own):
@@ -98,10 +99,11 @@ def _through(experiment: Experiment, name: str, path: int, found: Sum, visits: M
 
 
 def per_scattered_visit(experiment: Experiment, models: Models, former: Models, options: Options) -> None:
-    """Put models of counts for each visit, times that of the visits, in place of others where the visits scatter most.
+    """Replace models by models of the count per visit times the model of the visits, where the visits scatter most.
 
-    Those may miss counts by little where few values of a parameter tell that a function is too many.
-    former: the models before those by visits; what differs has one by visits already.
+    The residual of the replaced model may be small, because with few values of a parameter an additional term is not
+    recognized as superfluous. former: the models before any was replaced by a function of visits; a model that differs
+    from its former one is not replaced again.
     """
     visits, carriers = models["visits"], {}
     for name in (name for name in models if name != "visits" and experiment.metrics[name].is_effort):
@@ -117,7 +119,7 @@ def per_scattered_visit(experiment: Experiment, models: Models, former: Models, 
 
 
 def _is_missed(model: Model | NoModel) -> bool:
-    """Whether there is a model that does not reproduce the counts, and misses them by much."""
+    """Return whether there is a model, and its residual is large."""
     return isinstance(model, Model) and not reproduces(model) and missed(model) > _LEAST
 
 
@@ -126,6 +128,6 @@ def _width(model: Model) -> int:
 
 
 def _evidence(model: Model, former: Model) -> float:
-    """Return by how much a model of counts is likelier than the former one, 2 log likelihood."""
+    """Return the difference of 2 log likelihood between a model of counts and the former model."""
     points = model.quality.points if model.quality is not None else 0
     return 2.0 * points * math.log(missed(former) / max(missed(model), 1e-300))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which sums are tried for counts that are some functions of the parameters, and others for each visit."""
+"""List the sums to try for counts f + g·v: some terms are functions of the parameters, others are multiplied by v."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Index = NDArray[np.int64]
 
 @lru_cache(maxsize=64)
 def terms_of_visits(parameters: tuple[str, ...], varying: tuple[bool, ...]) -> tuple[Term, ...]:
-    """Return what loops of a visit make: 1, powers of one parameter, products and quotients of two."""
+    """Return terms of counts of loops: 1, powers of one parameter, products and quotients of two parameters."""
     names = [name for name, varies in zip(parameters, varying, strict=True) if varies]
     shapes: list[dict[str, int]] = [{}, *({name: k} for name in names for k in range(1, VISITS_MOST_POWER + 1))]
     for one, other in combinations(names, 2):
@@ -41,11 +41,11 @@ def complexity(term: Term) -> float:
 
 @lru_cache(maxsize=64)
 def searches(parameters: tuple[str, ...], sizes: tuple[int, ...]) -> list[tuple[list[int], _Index]]:
-    """Return sets (S, size) of the numbers of terms, and of terms for each visit, the smallest first.
+    """Return the sums to try, short sums first: indices of the parameters, and numbers of the terms (S, size).
 
-    Of several parameters that vary, sums of more terms are of one of them alone. With the places of what they are of.
-    Of two there may also be others of three, and of two functions of which each is counted once and for each visit.
-    sizes: how many values parameters have.
+    If several parameters vary, longer sums contain only one of them. With two varying parameters, two kinds of longer
+    sums contain both: sums of VISITS_MOST_TERMS terms, and pairs of functions that occur both alone and times v.
+    sizes: number of values of each parameter.
     """
     every = [place for place, size in enumerate(sizes) if size > 1]
     terms, most = terms_of_visits(parameters, tuple(size > 1 for size in sizes)), VISITS_TERMS.get(len(every), 1)
@@ -57,18 +57,18 @@ def searches(parameters: tuple[str, ...], sizes: tuple[int, ...]) -> list[tuple[
             ]
             rows = np.array([*alone, *(len(terms) + row for row in alone)])
             subsets = _subsets(len(alone), size)
-            found.append(([place], rows[subsets[_told_apart(subsets, len(alone), sizes[place])]]))
+            found.append(([place], rows[subsets[_have_enough_sizes(subsets, len(alone), sizes[place])]]))
     if len(every) == 2:
         pairs = np.array(list(combinations(range(len(terms)), 2)))
         found += [(every, _subsets(len(terms), VISITS_MOST_TERMS)), (every, np.hstack([pairs, len(terms) + pairs]))]
     return [(places, subsets) for places, subsets in found if len(subsets)]
 
 
-def told(parameters: int, size: int, visits: FloatArray, counts: FloatArray) -> NDArray[np.bool_]:
-    """Return of which counts (N, R) runs (R,) tell enough of sums of so many terms of so many parameters, (N,).
+def have_enough_runs(parameters: int, size: int, visits: FloatArray, counts: FloatArray) -> NDArray[np.bool_]:
+    """Return which counts (N, R) have enough different values for sums of `size` terms of `parameters`, shape (N,).
 
-    Among many sums of several terms some have small counts by luck, or what depends on one parameter only: these need
-    as many more different visits and counts. visits: (R,).
+    Among many long sums, some reproduce small counts, or counts of one parameter, by coincidence. Long sums of two
+    parameters therefore need VISITS_RICHER_FREE more different pairs of visits and counts. visits: (R,).
     """
     if parameters != 2 or size <= VISITS_TERMS[2]:
         return np.ones(len(counts), dtype=bool)
@@ -76,9 +76,11 @@ def told(parameters: int, size: int, visits: FloatArray, counts: FloatArray) -> 
     return np.array(different, dtype=np.int64) >= size + VISITS_RICHER_FREE
 
 
-def _told_apart(subsets: _Index, terms: int, sizes: int) -> NDArray[np.bool_]:
-    """Return which sets (S, size) as many sizes tell: what is for each visit, and what is not, are each a function of
-    these, however many numbers of visits there are at one size.
+def _have_enough_sizes(subsets: _Index, terms: int, sizes: int) -> NDArray[np.bool_]:
+    """Return which sets (S, size) of terms `sizes` values of a parameter determine.
+
+    The terms with v and the terms without v are each a function of the parameter. Each needs enough values, regardless
+    of the number of different visits at one value.
     """
     visited = np.count_nonzero(subsets >= terms, axis=1)
     return np.asarray(np.maximum(visited, subsets.shape[1] - visited) + VISITS_LEAST_FREE <= sizes, dtype=bool)
@@ -86,6 +88,6 @@ def _told_apart(subsets: _Index, terms: int, sizes: int) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=64)
 def _subsets(terms: int, size: int) -> _Index:
-    """Return sets (S, size) of the numbers of terms and of terms for each visit, one of these at least."""
+    """Return sets (S, size) of numbers of terms; numbers from `terms` on are terms times v, at least one per set."""
     found = [own for own in combinations(range(2 * terms), size) if own[-1] >= terms]
     return np.array(found, dtype=np.int64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of counts that are a sum for each visit, made of the model of the visits."""
+"""Build the model of counts f + g·v from the model of the visits v."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..pmnf.model import Alternative, Model, Term, collect
 
 @dataclass(frozen=True)
 class Sum:
-    """What counts are: f, and g for each visit, both (constant, terms) and exact; others that g may be, and notes."""
+    """Counts f + g·v: f (plain) and g (per_visit) as constant and terms, alternatives of g (others), and notes."""
 
     plain: tuple[float, tuple[Term, ...]]
     per_visit: tuple[float, tuple[Term, ...]]
@@ -33,9 +33,10 @@ def through(
     values: FloatArray,
     executed: NDArray[np.bool_] | None,
 ) -> Model:
-    """Return the model of counts (C, R) in place of `before`: f + g times the model of visits, with its uncertainty.
+    """Return the model f + g·v of counts (C, R) that replaces `before`, with the uncertainty of the model of visits.
 
-    executed: (C,), where its quality is that of; everywhere if None, or where it is nowhere executed.
+    executed: the configurations that the quality of the model uses, (C,). If it is None, or no configuration is
+    executed, the quality uses all configurations.
     """
     constant, terms = put_in(found, visits.constant, visits.terms)
     doubt = sum(other.weight for other in found.others)
@@ -87,7 +88,7 @@ def covariance_through(found: Sum, visits: Model, model: Model) -> tuple[tuple[f
         top = [[high for _, high in model.ranges]]
         value = abs(float(model.evaluate(top)[0])) or 1.0
         plain = abs(float(Model(model.parameters, *found.plain).evaluate(top)[0]))
-        share = max(0.0, 1.0 - plain / value)  # curvature is that of the part with visits
+        share = max(0.0, 1.0 - plain / value)  # only the part with visits is curved
         curved = share * np.eye(parameters)
         empty = np.zeros((len(whole), parameters))
         whole = np.block([[whole, empty], [np.zeros((parameters, whole.shape[1])), curved]])
