@@ -26,7 +26,7 @@ SUFFIXES = {
     "hatchet": ".hatchet.json",
     "caliper": ".cali",
 }
-# Patterns of the begin of each format: files that match may be overwritten. For files of Caliper see `is_of_quipu`.
+# The first bytes of a file that Quipu wrote, by format: such a file may be overwritten. Caliper: see `is_of_quipu`.
 _OWN = {
     "folded": re.compile(r"(?:[^\n]+ [0-9]+\n)+\Z"),
     "speedscope": re.compile(r'\{"exporter": "quipu"'),
@@ -36,7 +36,7 @@ _OWN = {
 }
 _OF_ONE_METRIC = ("folded", "chrome-trace")
 _OF_RANKS = ("speedscope", "chrome-trace", "caliper")
-_UNROUNDED = ("hatchet", "caliper")  # formats of any metric; the others need sums of integers
+_UNROUNDED = ("hatchet", "caliper")  # formats for all metrics; the others only contain metrics with integer sums
 
 
 def export_stacks(
@@ -74,10 +74,10 @@ def export_stacks(
     target = Path(f"{name}{SUFFIXES[chosen]}") if output is None else output
     content = written if isinstance(written, str | bytes) else json_text(written) + "\n"
     write_own(target, content, lambda old: _is_own(chosen, old), f"export to {chosen}", force, [source])
-    notes = ["oversubscribed (more ranks than processors), which the file cannot say"] if view.oversubscribed else []
+    notes = ["the run was oversubscribed (more ranks than processors); the file does not contain this fact"] if view.oversubscribed else []
     facts = dict(view.facts)
     combined = ", ".join(facts[key] for key in ("shown", "values") if key in facts)
-    shown = f"{len(samples)} ranks apart" if samples else combined
+    shown = f"{len(samples)} ranks, one sample each" if samples else combined
     listed = ", ".join(metric.name for metric in weighted.metrics)
     return Exported(name, target, notes, f": {listed}; {shown}")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 INTERVAL = 0.2
-CLOSELY = 5  # number of first ticks that all sample the ranks; then every fifth tick samples them and writes the file
+CLOSELY = 5  # the first 5 ticks all sample the ranks; later, every fifth tick samples them and writes the file
 GIVE_UP = 30.0  # seconds without any rank
 AFTER_STOP = 20.0  # seconds; batch systems kill processes about 30 s after SIGTERM
 MOST_SAMPLES = 600  # then every second one is dropped, and the sampling rate is halved
@@ -113,14 +113,14 @@ class NodeAgent:
         self.counted: dict[str, float] = {}
         self.alive: int | None = None  # descriptor of alive-<host>
         self.ranks: dict[int, RankWatch] = {}
-        self.job = 0  # the job of these ranks; the command of the run is not a rank of its jobs
+        self.job = 0  # the number of the job with these ranks; 0: the command of the run, which may start jobs
         self.command: RankWatch | None = None
         self.samples: list[dict[str, float]] = []
         self.end_at: float | None = None
         self.read: set[str] = set()  # names of files that are already read
 
     def stop(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """End soon (also as a signal handler): with the ranks, which usually get the same signal, or after a limit."""
+        """End soon: when the ranks end, which usually get the same signal, or after AFTER_STOP. Also a signal handler."""
         self.end_at = self.clock() + AFTER_STOP
 
     def find_processes(self) -> None:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Detects launchers that a script calls by a path that Quipu does not see. A launcher is found among the parents of the
- * process, up to quipu-exec. Environment variables do not show it, because ranks inherit the variables of an outer job.
- */
+/* Detects a launcher that a script calls by its path, so that Quipu's script for this launcher does not run. Searches
+ * the parents of the process, up to quipu-exec. Environment variables alone would also show the launcher of an outer
+ * job, because ranks inherit its variables. */
 #include "other_launcher.h"
 
 #include <fcntl.h>

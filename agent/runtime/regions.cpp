@@ -60,7 +60,7 @@ KeptName kept_name(const char *name, size_t most) {
     return kept;
 }
 
-/* Both names together fit into a chunk. */
+/* Bytes. A record with the longest name, displayed name and file fits into a chunk. */
 constexpr size_t longest_name = size_t{32} << 10, longest_display = size_t{16} << 10, longest_file = size_t{8} << 10;
 static_assert(longest_name + longest_display + longest_file + 256 < chunk_room);
 

@@ -21,7 +21,7 @@ from .modes import Mode
 
 Flags = NDArray[np.bool_]
 CELLS = 4
-"""Cells of a numeric parameter for coarse models: of the spread, and of log-additive effects."""
+"""Number of cells of a numeric parameter in coarse models (model of the spread, log-additive model)."""
 ROWS = 8192
 """Largest number of rows for the fit of the log-additive model."""
 PENALTY = Penalty(1e-3, 1e-6)
@@ -39,7 +39,7 @@ class Support:
     """The support of a model by its rows.
 
     - columns: parameters that vary. edges: edges of the cells of each.
-    - missing: for each pair in `pairs`, which combinations of cells (rows: first parameter) no row has.
+    - missing: for each pair in `pairs`, the combinations of cells without a measured row; first axis: first parameter.
     - modes, effects, center: the log-additive model of the logarithm.
     - lowest, highest, typical: deviations of the model from the log-additive model at its rows; the share `SHARE` of
       the deviations is below `typical`.
@@ -69,7 +69,10 @@ class Support:
         return result
 
     def bounded(self, x: FloatArray, logs: FloatArray) -> FloatArray:
-        """Return the logarithms of a model, shape (N,), with deviations from additive limited to those at its rows."""
+        """Return the logarithms of a model, shape (N,).
+
+        The deviation from the log-additive model is limited to the largest deviation at the measured rows.
+        """
         if not self.modes:
             return logs
         additive = self.additive(x)

@@ -21,8 +21,9 @@ class GccOptions:
 def gcc_options(functions: Iterable[Function], kept: Iterable[str]) -> GccOptions:
     """Return the options with which gcc instruments only the functions with these linker names, as far as possible.
 
-    GCC compares parts of displayed names, and parts of paths as in its command line. A name or path that is part of the
-    name or path of a kept function therefore cannot be excluded. Commas are escaped.
+    GCC excludes a function if an entry of its list is any part of the displayed name, or of the path of the source file
+    in the command line. If a name or path is part of the name or path of a kept function, it therefore cannot be an
+    entry. Commas are escaped.
     """
     wanted = frozenset(kept)
     all_of_them = [function for function in functions if function.defined]
@@ -60,7 +61,7 @@ def _shown(display: str) -> str:
 
 
 def _part(shown: str) -> str:
-    """Return the part of a name that is the same for all compilers, without template arguments, as GCC writes it."""
+    """Return the part of a name that clang and GCC write in the same way: without template arguments."""
     if shown.endswith(">") and "operator" not in shown:
         depth = 0
         for at in range(len(shown) - 1, -1, -1):

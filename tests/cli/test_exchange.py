@@ -182,7 +182,7 @@ def test_ranks_and_metrics_of_call_trees(quipu_here: Quipu, heat: Path, tmp_path
         ("main;exchange", 160),
     ]
     apart = quipu_here("export", run, "-o", "r.speedscope.json", "--ranks", "--metric", "blocks")
-    assert apart.err.endswith("wrote r.speedscope.json: blocks; 4 ranks apart\n")
+    assert apart.err.endswith("wrote r.speedscope.json: blocks; 4 ranks, one sample each\n")
     profiles = json.loads((tmp_path / "r.speedscope.json").read_text(encoding="utf-8"))["profiles"]
     assert [profile["name"] for profile in profiles] == [f"blocks, rank {rank}" for rank in range(4)]
     assert {profile["endValue"] for profile in profiles} == {12 + 30 * 64**3 // 4 + 40}

@@ -20,8 +20,8 @@ _UINT, _STRING, _DOUBLE = 2, 3, 5
 _NAME, _PROPERTIES = 8, 10
 _NESTED, _VALUE, _GLOBAL = 256 + 20, 64 + 1, 512
 _UNITS = {"s": "sec"}
-# Metadata of files that Quipu wrote: for a call tree, for a run of an experiment, and the linker names (JSON, by the
-# names in the file).
+# Names of the metadata in files that Quipu writes. TITLE: of a call tree. PARAMETERS, REPETITION: of a run of an
+# experiment. LINKER_NAMES: linker names by the names in the file, as JSON.
 TITLE, PARAMETERS, REPETITION = "quipu.title", "quipu.parameters", "quipu.repetition"
 LINKER_NAMES = "quipu.linker_names"
 _CALIPER_NAMES = {"time": "sum#time.duration", "visits": "sum#rc.count"}
