@@ -52,7 +52,7 @@ def mpi_library(
         stranger = _stranger(cache.parent, cache, found.parent, found)
         if stranger is not None:
             print(
-                f"quipu: {stranger} belongs to another user, or others may write there: what is in it is not loaded "
+                f"quipu: {stranger} belongs to another user, or others may write there: its contents are not loaded "
                 "into programs; trying elsewhere",
                 file=sys.stderr,
             )

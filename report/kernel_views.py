@@ -126,7 +126,7 @@ def kernel_facts(model: ProgramModel, prediction: ProgramPrediction) -> list[tup
     if prediction.others.value > 0:
         facts.append(("start and end of MPI", f"{quantity(prediction.others.value, 's')}, no part of the program"))
     if model.blocking is not None:
-        facts.append(("BF_comm", f"{model.blocking:.3g} of what the network takes for the messages"))
+        facts.append(("BF_comm", f"{model.blocking:.3g} of the time of the messages in the network"))
     clock = model.clock_at(prediction.point)
     facts.append(("clock", f"{clock / 1e9:.4g} GHz" if clock is not None else "not known: a cycle is 1 ns"))
     return facts

@@ -277,9 +277,11 @@ def _with_interval(row: RankedRow, unit: str) -> str:
 
 def diagnosis_facts(place: str, diagnosis: Diagnosis) -> list[tuple[str, str]]:
     """Return (label, text) pairs for the head of a diagnosis. place: the point as text."""
-    program = f"{quantity(diagnosis.predicted, 's')}, as quipu predict has it"
+    program = f"{quantity(diagnosis.predicted, 's')}, as in quipu predict"
     if diagnosis.not_in_models > 0:
-        program += f"; {quantity(diagnosis.not_in_models, 's')} more are lost by findings that no model of time has"
+        program += (
+            f"; {quantity(diagnosis.not_in_models, 's')} more are lost by findings that no model of time contains"
+        )
     alone = quantity(diagnosis.total, "s")
     if diagnosis.without_effort < 1.0:
         alone += ", without waiting and slowdown"

@@ -47,7 +47,7 @@ def _count_column(file: BinaryIO, begin: int, end: int, cost: Reading) -> None:
         if not isinstance(unpacked, int) or not isinstance(packed, int) or min(unpacked, packed) < 0:
             raise ValueError("a page of no size")
         if not all(isinstance(kind, dict) and kind.get(place) in _ENCODINGS for kind, place in of_kind):
-            raise ValueError("a page in an encoding that says not what it unpacks to")
+            raise ValueError("a page in an encoding without an unpacked size")
         cost.spend(unpacked)
         cost.check_time()
         begin += header.place + packed
@@ -102,5 +102,5 @@ class _Header:
         elif kind in (_BYTE, _DOUBLE):
             self.place += 1 if kind == _BYTE else 8
         else:
-            raise ValueError("a type that no header of a page has")
+            raise ValueError("an unknown type in the header of a page")
         return None

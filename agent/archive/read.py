@@ -71,7 +71,7 @@ def _read_tree(path: Path) -> CallTree:
         {"region": "int32", "name": "str", "display": "str", "file": "str", "line": "int32", "kind": "int8"},
     )
     numbers = table.integers("region")
-    table.require(bool(np.array_equal(numbers, np.arange(table.rows))), "column region does not count from 0")
+    table.require(bool(np.array_equal(numbers, np.arange(table.rows))), "column region is not 0, 1, 2, …")
     kinds = table.integers("kind", 0, len(RegionKind))
     columns = (table.texts("name"), table.texts("display"), kinds.tolist(), table.texts("file"))
     lines = table.integers("line", 0).tolist()
@@ -151,7 +151,7 @@ def _read_sketches(path: Path, metadata: RunMetadata, paths: int) -> dict[str, S
         level[cell] = levels
         table.require(
             ascending and few and bool(np.array_equal(level[cell], levels)),
-            f"the buckets of {metric.name} make no sense",
+            f"the buckets of {metric.name} are damaged",
         )
         result[metric.name] = Sketches(level, cell, bucket, count)
         rows += int(cell.size)

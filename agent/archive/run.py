@@ -66,7 +66,9 @@ class RankStatistics:
         sketches.
         """
         if self.sketches is None:
-            raise ModelingError("this run has the values of all ranks: take the quantile of those")
+            raise ModelingError(
+                "this run contains the values of all ranks and no sketches: compute the quantile from the values"
+            )
         return self.sketches.quantile(q, self.min, self.max)
 
 
@@ -257,7 +259,7 @@ class RunArchive:
         an unknown metric and for a run with statistics only, EnvironmentProblem without pandas.
         """
         if self.values is None:
-            raise ModelingError(f"{self.path} has statistics over ranks only: take statistics_frame(METRIC)")
+            raise ModelingError(f"{self.path} has statistics over ranks only: use statistics_frame(METRIC)")
         chosen = [self._known(name) for name in metrics] or list(self.metrics)
         paths = np.array(self.tree.unique_labels, dtype=object)[self.values.callpath]
         index = [("callpath", paths), ("rank", self.values.rank), ("thread", self.values.thread)]

@@ -88,7 +88,7 @@ def from_json(path: Path, content: Mapping[str, Any], format_name: str = RUN_FOR
     metadata = typed(content, RunMetadata, path)
     typed(content, _Facts, path)
     if strange := [name for name in metadata.parameters if not is_parameter(name)]:
-        raise FormatError(path, f"parameters: {strange[0]!r} is no name of one: letters, digits and _ only")
+        raise FormatError(path, f"parameters: {strange[0]!r} is not a valid name: use letters, digits and _")
     whole = all(entry.keys() >= {*_METRIC} for entry in content.get("metrics", ()))
     names = [metric.name for metric in metadata.metrics]
     if not whole or len({*names}) != len(names) or not all(names) or RESERVED.intersection(names):

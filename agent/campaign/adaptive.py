@@ -72,7 +72,7 @@ def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task
             uncertainty = uncertainty_of(found.state)
             if patience.look(uncertainty, found.suggestions):
                 batches = "1 batch" if patience.count == 1 else f"{patience.count} batches"
-                why = f"{batches} made the prediction no better (standard deviation {percent(uncertainty)})"
+                why = f"{batches} did not improve the prediction (standard deviation {percent(uncertainty)})"
                 progress.note(_conclusion(found, why))
                 return
         for one in found.suggestions:

@@ -32,7 +32,7 @@ def advice(campaign: Campaign, directory: Path | None = None) -> str:
     numbers = ", ".join(map(str, wanted))
     extents = ", ".join("×".join(f"{x:g}" for x in grid.at(p)) for p in wanted)
     return (
-        f"process grid {grid}: the measured {grid.parameter} do not tell its extents apart; "
+        f"process grid {grid}: the measured {grid.parameter} do not distinguish its extents; "
         f"measure {grid.parameter} = {numbers} ({extents}), too"
     )
 

@@ -49,12 +49,12 @@ def expect_plain(campaign: Campaign, programs: Iterable[Path]) -> None:
         if modules(program):
             raise MeasurementError(
                 f"{campaign.path}: build: {program} has Quipu's instrumentation after a build with QUIPU_OFF=1: "
-                f"it is not what the build made. {BUILD_ALL}; nothing was measured"
+                f"the build did not create it. {BUILD_ALL}; nothing was measured"
             )
 
 
 BUILD_ALL = (
-    "The line must compile and link the program of the command anew, by the compiler wrappers, each time, "
-    'like: build = "make clean && make CC=quipu-mpicc"'
+    "The line must always compile and link the whole program of the command with the compiler wrappers, "
+    'such as: build = "make clean && make CC=quipu-mpicc"'
 )
 """The requirement of a refinement for the build command, for messages."""

@@ -388,7 +388,7 @@ def _other_campaign(path: Path, descriptor: int) -> str:
     """
     holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip() or _holder_by_kernel(descriptor)
     if holder:
-        return f"another campaign is at work here ({holder}); wait for it, or end it"
+        return f"another campaign is running here ({holder}); wait for it, or end it"
     return (
         f"a process that cannot be seen from here, perhaps on another machine, holds the lock {path.name}: "
         "wait for it, or end it"

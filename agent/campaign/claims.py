@@ -23,8 +23,8 @@ def wrong_ranks(parameters: Mapping[str, float], ranks: int | None) -> str:
     name, value = next(iter(claimed.items()))
     return (
         f"parameter {name} = {value:g} is the number of ranks for models, but the command starts {ranks}: "
-        f"correct one of both, or give the parameter another name than {', '.join(RANK_NAMES)}; where one process "
-        f"computes what one of the ranks computes, set {ONE_OF_RANKS}=1"
+        f"correct one of the two, or give the parameter another name than {', '.join(RANK_NAMES)}; if one process "
+        f"does the work of one of {value:g} ranks, set {ONE_OF_RANKS}=1"
     )
 
 
@@ -36,6 +36,6 @@ def wrong_threads(parameters: Mapping[str, float], environment: Mapping[str, str
         return ""
     name, value = next(iter(claimed.items()))
     return (
-        f"parameter {name} = {value:g} is called as the number of threads is, but OMP_NUM_THREADS is {threads}: "
-        "correct one of both, or give the parameter another name"
+        f"parameter {name} = {value:g} has a name for the number of threads, but OMP_NUM_THREADS is {threads}: "
+        "correct one of the two, or give the parameter another name"
     )

@@ -289,7 +289,7 @@ class _Declaration:
         if "counts" not in self.content:
             return CountsPlan()
         if "target" not in self.content:
-            raise self.error("counts", "belongs to [target], which says up to how many ranks are counted")
+            raise self.error("counts", "belongs to [target], which gives the largest number of ranks to count")
         plan = read_counts(self.content["counts"], self.command(parameters), self.path)
         self.used("command", plan.command, parameters)
         return plan
@@ -305,7 +305,7 @@ class _Declaration:
         launcher = self.text_of("launcher", "") or None
         for key in ("ranks", "platform"):
             if key in self.settings and launcher is None:
-                raise self.error(key, 'belongs to launcher = "smpi"; other launchers have theirs in the command')
+                raise self.error(key, 'belongs to launcher = "smpi"; for other launchers, write it in the command')
         platform = self.text_of("platform", "")
         place = Path(platform) if platform else None
         try:

@@ -58,7 +58,7 @@ def end_left_behind(directory: Path, progress: Progress) -> None:
     found = [process for process in psutil.process_iter() if _is_left(process, session, str(directory.absolute()))]
     if found:
         numbers = ", ".join(str(process.pid) for process in found)
-        progress.note(f"ending what a killed command left at work here: process {numbers}")
+        progress.note(f"ending processes that a killed command left running here: process {numbers}")
     for process in found:
         with suppress(psutil.Error):
             process.terminate()

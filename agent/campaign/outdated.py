@@ -42,8 +42,8 @@ def put_aside(campaign: Campaign, options: LaunchOptions, progress: Progress) ->
         place = campaign.directory / FOLDER
         move_runs(old, place)
         progress.note(
-            f"{counted(len(old), 'run is', 'runs are')} not what is measured now ({why}) and will be measured again; "
-            f"the old {'one is' if len(old) == 1 else 'ones are'} in {place} (--keep-old would keep them)"
+            f"{counted(len(old), 'run was', 'runs were')} measured under other conditions ({why}) and will be measured "
+            f"again; the old {'one is' if len(old) == 1 else 'ones are'} in {place} (--keep-old would keep them)"
         )
     return len(old)
 

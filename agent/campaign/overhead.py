@@ -98,7 +98,7 @@ def overhead(
     sums = [sum(one.times[name].processor for name in recorded) for one in (baseline, after or baseline)]
     plain = sum(sums) / 2
     if not plain > 0.0:
-        raise MeasurementError("no run of the iteration says how much processor time it took")
+        raise MeasurementError("no run of the iteration contains its processor time")
     ranks = {configuration_name(run.metadata.parameters): _ranks(run) for run in runs}
     fixed = sum(per_process * ranks[name] for name in recorded) / plain
     total = sum(times[0] for times in recorded.values()) / plain - 1.0

@@ -33,5 +33,5 @@ def without_rates(archive: RunArchive, rates: Rates) -> str:
         share = sum(seconds[path] for path in paths) / total if paths else 0.0
         if share >= _MATTERS:
             most = max(paths, key=seconds.__getitem__)
-            parts.append(f"{len(paths)} ({share:.1%} of it, first {labels[most]}) take those of {whose}")
-    return f"computation of call paths that have no rates of their own: {'; '.join(parts)}" if parts else ""
+            parts.append(f"{len(paths)} ({share:.1%} of it, first {labels[most]}) use the rates of {whose}")
+    return f"computation of call paths without separate rates: {'; '.join(parts)}" if parts else ""

@@ -157,12 +157,12 @@ def refine(
     if plan is None:
         raise MeasurementError(f"{campaign.path} has no table [refine]: add one, it may be empty")
     if campaign.scheduler is not None:
-        raise MeasurementError(f"{campaign.path}: scheduler: a refinement runs here; leave the table out")
+        raise MeasurementError(f"{campaign.path}: scheduler: a refinement runs on this machine; remove the table")
     if campaign.repetitions_differ:
-        message = "{repetition}: overhead is of runs with the same data: write a number in its place"
+        message = "{repetition}: the overhead compares runs with the same data; write a number instead"
         raise MeasurementError(f"{campaign.path}: {message}")
     if not campaign.build:
-        raise MeasurementError(f"{campaign.path}: build is missing: the command that builds the program from anew")
+        raise MeasurementError(f"{campaign.path}: build is missing: the command that builds the whole program")
     progress = progress or Silent()
     with locked(experiment_folder(campaign)):
         end_left_behind(campaign.directory, progress)
@@ -364,9 +364,9 @@ class _Cycle:
         others = {name for name in unknown if function_of_construct(name) not in chosen.names}
         if len(others) > len(chosen.names):
             raise MeasurementError(
-                f"{self.campaign.path}: build: runs in {measured.directory} measured {len(others)} functions beside "
-                f"the {len(chosen.names)} that the filter selects, such as {min(others)}: the program that ran is not "
-                f"what the build made. {BUILD_ALL}; then begin in another folder (directory = …), these runs stay"
+                f"{self.campaign.path}: build: runs in {measured.directory} measured {len(others)} functions that are "
+                f"not among the {len(chosen.names)} of the filter, such as {min(others)}: the build did not create the "
+                f"program that ran. {BUILD_ALL}; then begin in another folder (directory = …), these runs stay"
             )
 
     def instrument(self, number: int) -> None:
@@ -393,7 +393,7 @@ def read_refinement(folder: Path) -> tuple[tuple[Iteration, ...], float | None]:
         raise FormatError(folder, f"has no {STATE}: give the folder that quipu refine wrote")
     state = typed(read_json(path), _State, path)
     if not state.iterations:
-        raise FormatError(path, "holds no iteration yet: let quipu refine go on")
+        raise FormatError(path, "contains no iteration yet: continue quipu refine")
     return tuple(state.iterations), state.budget
 
 

@@ -145,15 +145,17 @@ def run(
         archive = _finish(raw, experiment, metadata, ending, options, plan)
     if known := archive.metadata.counters.get("with_callers"):
         options.say(
-            f"{len(known)} functions count with their callers, into which the compiler inlined them (with_callers in "
-            "run.json); build with QUIPU_INLINED=off to have time and counters of the same functions"
+            f"the compiler inlined {len(known)} functions, whose counters are part of their callers (with_callers in "
+            "run.json); build with QUIPU_INLINED=off for times and counters of the same functions"
         )
     if rates is not None and (note := without_rates(archive, rates)):
         options.say(note)
     if again and source is not None and not wanted.among(source.metrics(), archive.metrics):
         kind = RunInterrupted if counting.stopped_by is not None else RunFailed
         why = "; ".join(archive.metadata.problems)
-        raise kind(f"{archive.path} has no counters of {source.name}, but the rest: {why}", counting, archive)
+        raise kind(
+            f"{archive.path} has no counters of {source.name}; all other data are complete: {why}", counting, archive
+        )
     return archive
 
 
@@ -228,10 +230,10 @@ def _plan(
     again: tuple[LaunchPlan, ...] = ()
     scripts = source.shims(raw, options.python) if source is not None else ()
     if source is not None and (scripts or sampled) and not plan.rank_processes:
-        raise UsageError(f"--counters {source.name}: simulated ranks share a process; count those of a real launch")
+        raise UsageError(f"--counters {source.name}: simulated ranks share a process; measure this with a real launch")
     asked = {"--memory": options.memory, "--files": options.files, "--offload": options.offload}
     if not plan.rank_processes and (what := next((name for name, on in asked.items() if on), None)):
-        raise UsageError(f"{what}: simulated ranks share a process; count those of a real launch")
+        raise UsageError(f"{what}: simulated ranks share a process; measure this with a real launch")
     if scripts:
         counting = plan_launch(replace(request, shim=raw / _COUNTING, variables={}))
         again = tuple(replace(counting, files={raw / _COUNTING: script}) for script in scripts)

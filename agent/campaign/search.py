@@ -82,7 +82,7 @@ def read_search(
     if found.strategy not in STRATEGIES:
         raise FormatError(source, f"search.strategy: {found.strategy!r} is none of {', '.join(STRATEGIES)}")
     if found.ranks not in ("", "1", *parameters):
-        raise FormatError(source, f"search.ranks: {found.ranks!r} is no parameter, and not 1")
+        raise FormatError(source, f"search.ranks: {found.ranks!r} is neither a parameter nor 1")
     try:
         budget = Budget.parse(str(found.budget))
         for text in found.constraints:

@@ -92,7 +92,7 @@ def hook_cost(runs: list[StoredRun]) -> HookCost:
     """Return the mean cost of an enter and exit in these runs, which each process measures at its start."""
     known = [run.metadata.overhead for run in runs if run.metadata.overhead.get("pair", 0.0) > 0]
     if not known:
-        raise MeasurementError("no run says what an enter and exit of a region cost: measure with time")
+        raise MeasurementError("no run contains the overhead of a visit: measure times")
     pair = float(np.mean([costs["pair"] for costs in known]))
     outside = float(np.mean([costs.get("outside", 0.0) for costs in known]))
     return HookCost(pair, max(0.0, pair - min(outside, pair)))

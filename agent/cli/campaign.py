@@ -186,7 +186,7 @@ def _conclude(result: CampaignResult) -> None:
         names = ", ".join(outcome.task.name for outcome in result.failed[:6])
         more = " …" if len(result.failed) > 6 else ""
         failed, them = counted(len(result.failed), "run", "runs"), "it" if len(result.failed) == 1 else "them"
-        say(f"error: {failed} did not end well: {names}{more}; the same command tries {them} again")
+        say(f"error: {failed} failed: {names}{more}; the same command tries {them} again")
     if result.not_started:
         left = counted(result.not_started, "run was", "runs were")
         say(f"{left} not started; the same command goes on with {'it' if result.not_started == 1 else 'them'}")

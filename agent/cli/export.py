@@ -144,7 +144,9 @@ def _export_experiment(
         from quipu.report.formats import tables
 
         if inclusive:
-            raise UsageError(f"--inclusive: a file of --format {chosen} has exclusive values, of which sums are made")
+            raise UsageError(
+                f"--inclusive: a file of --format {chosen} contains exclusive values, which its readers add up"
+            )
         content = (tables.csv if chosen == "csv" else tables.parquet)(data)
         write_own(
             target, content, lambda old: _TABLES[chosen].match(old) is not None, f"export to {chosen}", force, [source]

@@ -74,7 +74,11 @@ def export_stacks(
     target = Path(f"{name}{SUFFIXES[chosen]}") if output is None else output
     content = written if isinstance(written, str | bytes) else json_text(written) + "\n"
     write_own(target, content, lambda old: _is_own(chosen, old), f"export to {chosen}", force, [source])
-    notes = ["the run was oversubscribed (more ranks than processors); the file does not contain this fact"] if view.oversubscribed else []
+    notes = (
+        ["the run was oversubscribed (more ranks than processors); the file does not contain this fact"]
+        if view.oversubscribed
+        else []
+    )
     facts = dict(view.facts)
     combined = ", ".join(facts[key] for key in ("shown", "values") if key in facts)
     shown = f"{len(samples)} ranks, one sample each" if samples else combined

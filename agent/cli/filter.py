@@ -136,7 +136,7 @@ def command(
     if overhead is not None and not 0 < overhead <= 1:
         raise UsageError(f"--overhead {overhead:g}: give a share above 0, such as 0.05")
     if format_name == "gcc" and program is None:
-        raise UsageError("--format gcc: needs --program, which says what else there is to leave out")
+        raise UsageError("--format gcc: needs --program, which lists the functions to exclude")
     target = output or Path(_FORMATS[format_name])
     is_own = is_filter if format_name == "scorep" else lambda old: False
     write = own_file(target, is_own, "filter file", force, [experiment, program])
@@ -223,8 +223,8 @@ def _imbalanced(folder: Path, least: float, share: float, metric: str, program: 
         "above the mean"
         for entry in found
     ]
-    uneven = f"what ranks share unevenly, by a {metric} of {least:g} or more"
-    head = f"{folder}: {uneven}, what takes most of that below, and callers"
+    uneven = f"regions whose time differs between ranks, by a {metric} of {least:g} or more"
+    head = f"{folder}: {uneven}, the callees that take most of this time, and callers"
     summary = f"{len(names)} regions"
     return _Selected(names, [head, f"{summary} kept"], summary, lines)
 
@@ -305,7 +305,9 @@ def _text(chosen: _Selected, compiler: str, format_name: str, program: Path | No
     assert program is not None
     found = gcc_options(call_graph(program).functions, chosen.names)
     few = ", ".join(found.measured_too[:6])
-    notes = [f"measured too, because their names are part of those that are kept: {few}"] if few else []
+    notes = (
+        [f"also measured, because gcc cannot exclude a name that is a part of a selected name: {few}"] if few else []
+    )
     return "\n".join(found.options) + "\n", notes
 
 
@@ -317,13 +319,13 @@ def _demangled_notes(names: list[str], format_name: str) -> list[str]:
     if not others:
         return []
     stands = {
-        "scorep": "the filter has them as DEMANGLED, which fits only where a tool writes them just so",
+        "scorep": "the filter contains their displayed names (DEMANGLED), and a tool may write them differently",
         "gcc": "the options leave them out",
-        "names": "the file has them as they are",
+        "names": "the file contains their displayed names",
     }
     return [
         f"{len(others)} of {len(names)} regions, such as {others[0]}, have no linker name in these measurements "
-        f"(OpenMP constructs have none, but for their bodies; Extra-P and Caliper keep the names that people read): "
+        f"(only bodies of OpenMP constructs have one; files of Extra-P and Caliper contain displayed names): "
         f"{stands[format_name]}"
     ]
 

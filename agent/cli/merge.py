@@ -114,6 +114,6 @@ def _expect_ended(raw: Path) -> None:
             continue  # the merge will report it
         if still_runs(rank, raw):
             raise MeasurementError(
-                f"{raw}: rank {rank.rank} (process {rank.pid}) is still at work: wait for it or end it; "
-                "--force merges what it counted until now"
+                f"{raw}: rank {rank.rank} (process {rank.pid}) is still running: wait for it or end it; "
+                "--force merges its counts until now"
             )

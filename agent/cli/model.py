@@ -58,7 +58,9 @@ def command(
         help="Only the N call paths with the largest values of the first metric at the largest measured parameters. "
         f"Default: {_SHOWN}, if there are more than {_MANY} call paths.",
     ),
-    everything: bool = typer.Option(False, "--all", help="Show all call paths, also those without a model or with 0."),
+    everything: bool = typer.Option(
+        False, "--all", help="Show all call paths, including call paths without a model and with the value 0."
+    ),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE.json", help="Write all models to a file."),
     force: bool = typer.Option(False, "--force", help="Overwrite a file that is not a file of models."),
     jobs: str = typer.Option("1", "--jobs", "-j", metavar="N|mpi", help=JOBS),
@@ -173,7 +175,7 @@ def _show_loops(
     rows = loop_rows(analysis, names[0], chosen, point)
     if not rows:
         raise UsageError(
-            f"--loops: the measurements do not say how often loops did {names[0]}; compile with the wrappers, measure "
+            f"--loops: the measurements contain no {names[0]} of loops; compile with the wrappers, measure "
             "three points or more, and choose one of blocks, instructions, flops, loads, stores and their bytes"
         )
     if as_json:

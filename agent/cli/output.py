@@ -135,7 +135,9 @@ def require_own(
         with _naming(path):
             old = path.read_bytes().decode("utf-8", "replace")
         if within and force and not is_own(old):
-            raise UsageError(f"{path} is in a folder that this command reads, and would be lost: give another name")
+            raise UsageError(
+                f"{path} is in a folder that this command reads and would be overwritten: give another name"
+            )
         if old.strip() and not is_own(old):
             instead = "or remove it first" if force is None else "or --force"
             name = "another name" if force is None else "another name with -o"
@@ -146,7 +148,7 @@ def require_no_source(path: Path, sources: Iterable[Path | None]) -> None:
     """Raise UsageError if the path is one of the files and folders that a command reads (None: no file)."""
     for source in sources:
         if source is not None and path.exists() and source.exists() and path.samefile(source):
-            raise UsageError(f"{path} is what this command reads, and would be lost: give another name to write to")
+            raise UsageError(f"{path} is an input of this command and would be overwritten: give another name")
 
 
 def _require_place(path: Path) -> None:

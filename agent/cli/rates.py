@@ -61,7 +61,7 @@ def command(
     from ..merge.experiment import find_runs, load_experiment
 
     if (on is None) != (machine is None):
-        raise UsageError("--machine and --on go together: where it was measured, and for which machine the rates are")
+        raise UsageError("--machine (the machine of the runs) and --on (the machine of the rates) go together")
     write = own_file(output, lambda old: is_document(old, FORMAT), "file of rates", force, [experiment, machine, on])
     runs = find_runs(experiment)
     for run in runs:
@@ -109,7 +109,7 @@ def _conclude(rates: Rates, output: Path) -> None:
     for note in rates.notes:
         say(note)
     if len(rates.points) == 1:
-        say("one configuration only: how time follows effort at other sizes is not known; measure more of them")
+        say("only one configuration was measured: rates at other sizes may differ; measure more configurations")
     if len(rates.callpaths) > _SHOWN:
         say(f"{len(rates.callpaths) - _SHOWN} further call paths are not shown (--json lists them)")
     whole = sum(entry.share * entry.residual**2 for entry in rates.callpaths) ** 0.5

@@ -95,14 +95,15 @@ def _remarks(result: Refinement) -> list[str]:
     if last.overhead < 0.0 and result.within is None:
         noise = "" if last.noise is None else f", and repetitions differ by {percent(last.noise)}"
         found.append(
-            f"these runs do not resolve the overhead: they took {percent(-last.overhead)} less time than those without "
-            f"instrumentation{noise}; take larger points or more repetitions, on a machine that is less busy"
+            f"the overhead is too small to be measured by these runs: they took {percent(-last.overhead)} less time "
+            f"than the runs without instrumentation{noise}; use larger points or more repetitions, on a machine with "
+            "less load"
         )
     elif last.noise is not None and result.within is None:
         found.append(
-            f"as far as repetitions differ, the overhead is {percent(max(last.overhead - last.noise, 0.0))} to "
-            f"{percent(last.overhead + last.noise)}, on both sides of the budget: these runs are too short, or the "
-            "machine too busy, to measure it; take larger points or more repetitions"
+            f"because repetitions differ, the overhead is between {percent(max(last.overhead - last.noise, 0.0))} and "
+            f"{percent(last.overhead + last.noise)}, below or above the budget: use larger points or more repetitions, "
+            "on a machine with less load"
         )
     return found
 
@@ -111,7 +112,7 @@ def _conclusion(result: Refinement) -> str:
     states = {
         True: "within the budget",
         False: "above the budget: raise it, or the number of iterations",
-        None: "whether within the budget is not known",
+        None: "not known whether within the budget",
     }
     state = states[result.within]
     change = "stable" if result.stable else "not stable yet"

@@ -145,7 +145,7 @@ def command(
     if launcher is not None:
         program = list(launch_command(launcher, program, ranks, platform))
     elif ranks is not None or platform is not None:
-        raise UsageError("-n and --platform belong to --launcher smpi; other launchers have theirs in the command")
+        raise UsageError("-n and --platform belong to --launcher smpi; for other launchers, write them in the command")
     options = LaunchOptions(
         clock="none" if counts else None,
         filter_file=filter_file,

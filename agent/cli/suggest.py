@@ -34,7 +34,10 @@ def command(
         help="The point to predict. [default: the target of the campaign]",
     ),
     values: list[str] = typer.Option(
-        [], "--values", metavar="NAME=NUMBER,...", help="Values that a parameter can take. [default: those measured]"
+        [],
+        "--values",
+        metavar="NAME=NUMBER,...",
+        help="Values that a parameter can take. [default: the measured values]",
     ),
     constraints: list[str] = typer.Option(
         [],
@@ -164,9 +167,9 @@ def _say_budget(found: Search, limit: Budget) -> None:
 
     used, allowed = core_hours(found.spent), core_hours(limit.hours(found.whole))
     if found.spent < limit.hours(found.whole):
-        text = f"no further run fits the budget of {allowed}, of which what was measured took {used}"
+        text = f"no further run fits the budget of {allowed}; the measured runs took {used}"
     else:
-        text = f"the budget of {allowed} is used up: what was measured took {used}"
+        text = f"the budget of {allowed} is used up: the measured runs took {used}"
     if not math.isnan(found.needed):
         text += f"; for another run give --budget {limit.text_of(found.needed, found.whole)} or more"
     say(text)

@@ -75,7 +75,9 @@ class ExpectationsFile:
                         self.path, f"{where}: no metric {metric!r} was measured; there are: {known}", line
                     )
                 if rule.baseline is not None and not metrics[metric].is_effort:
-                    raise FormatError(self.path, f"{where}: {metric} jitters, a baseline holds effort only", line)
+                    raise FormatError(
+                        self.path, f"{where}: {metric} varies between runs; a baseline only contains effort", line
+                    )
                 try:
                     yield from _expectations(rule, metric, parameters)
                 except ModelingError as error:

@@ -130,14 +130,15 @@ def paired(before: Side, after: Side) -> Pair:
     ]
     if not common and old.configurations == new.configurations == 1:
         common = [(0, 0)]
-        notes.append("the two have different configurations: what differs may be for that")
+        notes.append("the two have different configurations, which may cause the differences")
     if not common:
         raise MeasurementError(f"{before.title} and {after.title} have no configuration in common")
     left = old.configurations - len(common), new.configurations - len(common)
     for side, count in zip((before, after), left, strict=True):
         if count:
             notes.append(
-                f"{count} configuration{'s' * (count > 1)} of {side.title} not compared: the other has no such"
+                f"{count} configuration{'s' * (count > 1)} of {side.title} not compared: the "
+                "other does not contain them"
             )
     names = _renamed(old.tree, new.tree)
     if names:

@@ -41,7 +41,9 @@ def with_jobs(metadata: RunMetadata, jobs: Sequence[LaunchedJob]) -> RunMetadata
     """
     refused = [job for job in jobs if job.refused]
     if refused:
-        texts = dict.fromkeys(f"{job.argv[0]}: its ranks are not measured as such: {job.refused}" for job in refused)
+        texts = dict.fromkeys(
+            f"{job.argv[0]}: its processes are not measured as ranks: {job.refused}" for job in refused
+        )
         launcher = {**metadata.launcher, "refused": [list(job.argv) for job in refused]}
         metadata = replace(metadata, partial=True, launcher=launcher, problems=(*metadata.problems, *texts))
     jobs = [job for job in jobs if not job.refused]

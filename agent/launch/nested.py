@@ -75,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
             argv, started = list(plan.argv), {**environment, **plan.environment}
         except (QuipuError, OSError) as error:
             reason = error.reason if isinstance(error, NothingStarted) else str(error)
-            print(f"quipu: {name}: the ranks of this launch are not measured as such: {reason}", file=sys.stderr)
+            print(f"quipu: {name}: the processes of this launch are not measured as ranks: {reason}", file=sys.stderr)
             started = {**environment, **_for_unmeasured(argv, reason)}
     try:
         os.execvpe(argv[0], argv, started)

@@ -120,7 +120,7 @@ class NodeAgent:
         self.read: set[str] = set()  # names of files that are already read
 
     def stop(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """End soon: when the ranks end, which usually get the same signal, or after AFTER_STOP. Also a signal handler."""
+        """End when the ranks end, which usually get the same signal, or after AFTER_STOP seconds (a signal handler)."""
         self.end_at = self.clock() + AFTER_STOP
 
     def find_processes(self) -> None:

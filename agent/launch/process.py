@@ -71,8 +71,8 @@ def run_process(
 
     The command inherits stdout and stderr, and runs in a separate process group. SIGINT and SIGTERM that Quipu receives
     are forwarded to the group (the second time as SIGTERM, then as SIGKILL). Quipu still waits for the command, so that
-    its measurements are kept. If stdin is a terminal, the command gets an empty input, because a background group must not
-    read from a terminal.
+    its measurements are kept. If stdin is a terminal, the command gets an empty input, because a background group must
+    not read from a terminal.
     """
     started, processor = time.perf_counter(), _processor_seconds()
     received: list[int] = []

@@ -47,7 +47,7 @@ def process_grids(
         same = len(periodic) == 1 and len(max(periodic)) == found.dimensions
         return (replace(found, periodic=max(periodic)) if same else found,), []
     texts = ", ".join("x".join(map(str, own)) for _, own in made)
-    return (), [f"the process grids {texts} follow no rule that is known: their counts are modeled by {parameter}"]
+    return (), [f"the process grids {texts} follow no known rule: their counts are modeled as functions of {parameter}"]
 
 
 def _of_messages(

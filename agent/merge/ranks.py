@@ -144,8 +144,8 @@ def judge(
         problems.append(f"{'the program' if len(returned) == len(processes) else _ranks(returned)}{_RETURNED}")
     if left:
         problems.append(
-            f"{_named(left)} of {_ranks(_numbers(left))} ended by _exit, exec or a signal, as the program wanted: what "
-            "was counted until then is in the numbers"
+            f"{_named(left)} of {_ranks(_numbers(left))} ended by _exit, exec or a signal of the program: the results "
+            "contain their counts until then"
         )
     pids = sorted(profile.pid for profile in foreign)
     if pids:
@@ -157,7 +157,7 @@ def judge(
         )
     unseen = expected - len(measured) - len(missing)
     if unseen > 0:
-        problems.append(f"{unseen} of {expected} ranks left nothing at all")
+        problems.append(f"{unseen} of {expected} ranks left no files")
     return Judgement(tuple(problems), tuple(missing.values()), partial or bool(missing) or unseen > 0 or bool(pids))
 
 
@@ -243,8 +243,8 @@ def _finalized(profile: ProcessProfile) -> bool:
 
 def _until_then(ranks: list[int]) -> str:
     if len(set(ranks)) == 1:
-        return "its numbers are what it had counted until then"
-    return "their numbers are what they had counted until then"
+        return "the results contain its counts until then"
+    return "the results contain their counts until then"
 
 
 def _ranks(ranks: list[int]) -> str:

@@ -187,9 +187,7 @@ def signed(counts: Words, is_weighted: NDArray[np.bool_], problems: list[str]) -
     if bool(beyond.any()):
         below = int(np.count_nonzero(beyond & is_weighted))
         if below:
-            problems.append(
-                f"{below} weighted sums are below zero, for want of counters that were not written: taken as 0"
-            )
+            problems.append(f"{below} weighted sums are below zero, because some counters were not written: set to 0")
         if bool((beyond & ~is_weighted).any()):
             problems.append("some counters are beyond 2^63: they are damaged and count as the largest number")
         counts = np.where(beyond, np.where(is_weighted, np.uint64(0), _LARGEST), counts)
@@ -272,7 +270,7 @@ def read_weights(chunks: Sequence[Chunk], nodes: NodeArrays, metric_count: int, 
         tables.append(_table(metric, width, words, start[chosen] + head, records[chosen], number[chosen]))
     lost += int(np.count_nonzero(shape >= _SHAPES))
     if lost:
-        problems.append(f"{lost} records of weights make no sense and were left out")
+        problems.append(f"{lost} records of weights are damaged and were left out")
     return tables
 
 
@@ -322,5 +320,5 @@ def _records(size: int, ends: IntArray, length: IntArray, problems: list[str]) -
     start = np.flatnonzero(marked[:size])
     bad = int(np.count_nonzero(broken[start]))
     if bad:
-        problems.append(f"{bad} chunks of counters or weights stop making sense: the rest of each is left out")
+        problems.append(f"{bad} chunks of counters or weights are damaged: the rest of each is left out")
     return start[~broken[start]]

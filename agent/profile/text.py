@@ -121,7 +121,7 @@ class ProfileTexts:
                 self._digest.update(chunk[offset : start + length])
             text = chunk[start : start + length].decode("utf-8", "replace").replace("\0", "\ufffd")
             if not self._take(kind, number, text):
-                problems.append(f"a text record makes no sense and was left out: {text[:60]!r}")
+                problems.append(f"a text record is damaged and was left out: {text[:60]!r}")
             offset = start + (length + 7) // 8 * 8
 
     def _take(self, kind: int, number: int, text: str) -> bool:

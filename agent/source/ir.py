@@ -72,7 +72,7 @@ def _members(path: Path) -> Iterator[tuple[str, bytes]]:
     while at + 60 <= len(data):
         name, size = data[at : at + 16].decode("latin-1").rstrip(), data[at + 48 : at + 58].strip()
         if not size.isdigit():
-            raise FormatError(path, "is damaged: the head of a member of the archive makes no sense")
+            raise FormatError(path, "is damaged: the header of a member of the archive is invalid")
         content = data[at + 60 : at + 60 + int(size)]
         at += 60 + int(size) + int(size) % 2
         if name == "//":

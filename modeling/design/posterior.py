@@ -73,7 +73,9 @@ class Posterior:
         if not total > 0.0:
             order = np.argsort(state.costs, kind="stable").tolist()
             rest = missing_of(order, state.counts, state.repetitions)
-            return in_order(state, rest, "the models leave nothing open: a cheap check", budget, batch, gain=0.0)
+            return in_order(
+                state, rest, "the prediction is certain already: a cheap run checks it", budget, batch, gain=0.0
+            )
         counts, chosen = state.counts.copy(), list[Suggestion]()
         while len(chosen) < batch:
             possible = (counts < state.repetitions) & (state.costs <= budget) & ~state.shared

@@ -226,7 +226,7 @@ def _ranks_column(experiment: Experiment, ranks: str | None) -> int | None:
     if len(known) != 1 or known[0] not in experiment.parameters:
         raise ModelingError(
             f"{experiment.name}: which parameter is the number of ranks? name it with --ranks: "
-            f"{', '.join(experiment.parameters)}, or 1 if all runs have as many"
+            f"{', '.join(experiment.parameters)}, or 1 if all runs have the same number"
         )
     return experiment.parameters.index(known[0])
 

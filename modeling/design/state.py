@@ -151,4 +151,13 @@ def of_ranks(state: State, budget: float, batch: int) -> list[Suggestion] | None
         return None
     line = [point for point in line_of(state.candidates, state.costs, state.ranks) if not state.shared[point]]
     missing = missing_of(line, state.counts, 1)
-    return in_order(state, missing, "of the line of ranks: does time follow effort?", budget, batch) or None
+    return (
+        in_order(
+            state,
+            missing,
+            "differs only in the number of ranks: shows whether time is proportional to effort",
+            budget,
+            batch,
+        )
+        or None
+    )

@@ -25,8 +25,8 @@ def predicted_factors(
 ) -> Factors:
     """Return the parallel efficiency of each scope at a point, and its factors.
 
-    like: any run of the experiment; only its call tree and the kinds of its call paths are used. mean, slowest: by metric, the evaluated models of the
-    mean over ranks and of the slowest rank. Serialization and transfer are missing without models of waiting, or if
+    like: any run of the experiment; only its call tree and the kinds of its call paths are used. mean, slowest: by
+    metric, the evaluated models of the mean over ranks and of the slowest rank. Serialization and transfer are missing without models of waiting, or if
     waiting was not separated. Without models of `thread_time`, ranks have one thread.
     """
     most = _scopes(like.tree, slowest["time"], ~like.mpi)

@@ -34,7 +34,7 @@ class Limit:
     advice: str
 
 
-_NOTHING = Limit("no time there", "nothing of it is executed at this point, as far as is known")
+_NOTHING = Limit("no time there", "the models predict that it is not executed at this point")
 
 
 def limit_of_kernel(model: ProgramModel, prediction: KernelPrediction, point: Mapping[str, float]) -> Limit:
@@ -51,8 +51,8 @@ def limit_of_kernel(model: ProgramModel, prediction: KernelPrediction, point: Ma
         if kernel.counts.reuse is not None:
             return Limit(
                 "memory",
-                "it waits for data that it used too long ago for near caches to hold them: work on blocks that fit, "
-                "fuse loops over the same arrays, use smaller types, and visit data in the order in which they lie",
+                "it waits for data that are no longer in a near cache when it uses them again: work on blocks that "
+                "fit, fuse loops over the same arrays, use smaller types, and access data in their order in memory",
             )
         if misses > THRESHOLD_E:
             return Limit(
@@ -67,22 +67,22 @@ def limit_of_kernel(model: ProgramModel, prediction: KernelPrediction, point: Ma
         )
     if growth is not None and growth < _SCALES:
         why = (
-            "every rank does the same work however many there are"
+            "every rank does the same work for any number of ranks"
             if growth < 0.1
-            else "its work per rank falls more slowly than ranks are added"
+            else "its work per rank decreases more slowly than 1/ranks"
         )
         return Limit("not divided among ranks", f"{why}: divide it, or do it once and send the result")
     if math.isfinite(kernel.blocking) and kernel.blocking > _MANY and prediction.memory.value > 0.2 * total:
         return Limit(
             "instructions and caches",
-            f"a part of {kernel.blocking:.2g} of the memory time is not hidden: more independent loads in flight "
-            "(unrolling, prefetching) would hide more",
+            f"{kernel.blocking:.0%} of the memory time is not hidden behind computation: more independent loads "
+            "in flight (unrolling, prefetching) would hide more",
         )
     if typical_cpi(kernel) > _SLOWEST:
         return _too_long(kernel)
     return Limit(
         "instructions",
-        "its time is that of its instructions: vectorize, reduce operations, or use a faster algorithm",
+        "executing its instructions takes the time: vectorize, reduce operations, or use a faster algorithm",
     )
 
 
@@ -95,14 +95,16 @@ def typical_cpi(kernel: KernelModel) -> float:
 def _unexplained(kernel: KernelModel) -> Limit:
     if kernel.counts.instructions is not None and typical_cpi(kernel) > _SLOWEST:
         return _too_long(kernel)
-    return Limit("not known", "no instructions were counted of most of it: its time was predicted from times alone")
+    return Limit(
+        "not known", "most of it has no counted instructions: its time was predicted from measured times alone"
+    )
 
 
 def _too_long(kernel: KernelModel) -> Limit:
     return Limit(
         "uncounted",
-        f"its instructions take {_cycles(typical_cpi(kernel))} cycles each, more than any do by themselves: it waits "
-        "for memory, calls functions without counts (libraries), or the system works for it (threads, files, page "
+        f"its instructions take {_cycles(typical_cpi(kernel))} cycles each, more than any instruction alone: it waits "
+        "for memory, calls functions without counts (libraries), or needs the operating system (threads, files, page "
         "faults)",
     )
 
@@ -117,25 +119,30 @@ def limit_of_group(prediction: GroupPrediction, point: Mapping[str, float]) -> L
     if total <= 0:
         return _NOTHING
     if prediction.model.by_time:
-        return Limit("not known", "neither bytes nor messages are known of it: only its time was predicted from times")
-    if prediction.waiting.value > _MOST * total:
         return Limit(
-            "waiting", "ranks wait for others: balance the work, or let work that does not depend on it come first"
+            "not known", "its bytes and messages are unknown: its time was predicted from measured times alone"
         )
+    if prediction.waiting.value > _MOST * total:
+        return Limit("waiting", "ranks wait for others: balance the work, or do independent work first")
     parts = {column.symbol: column for column in prediction.model.columns}
     if prediction.model.group.kind is Kind.COLLECTIVE:
         if "bytes" in parts and len(parts) == 1:
-            return Limit("volume", "the time is that of its bytes: send less, or reduce before exchanging")
+            return Limit("volume", "transferring its bytes takes the time: send less, or reduce before exchanging")
         return Limit(
-            "latency", "the time is that of its steps: fewer calls, each for several values, or a nonblocking form"
+            "latency",
+            "the latency of its steps takes the time: make fewer calls with more values, or use a nonblocking form",
         )
     by_network = [column.amount for column in parts.values() if isinstance(column.amount, Transfers)]
     of_bytes = any(amount.is_of_bytes(point) for amount in by_network)
     if of_bytes or ("bytes" in parts and len(parts) == 1):
         return Limit(
-            "volume", "the time is that of its bytes: send less (packing, smaller types), or overlap it with work"
+            "volume",
+            "transferring its bytes takes the time: send less (packing, smaller types), or overlap it with work",
         )
-    return Limit("latency", "the time is that of its messages: fewer and longer ones, or overlap them with work")
+    return Limit(
+        "latency",
+        "the latency of its messages takes the time: send fewer and longer messages, or overlap them with work",
+    )
 
 
 def _speedup(model: ProgramModel, prediction: KernelPrediction, point: Mapping[str, float]) -> float | None:

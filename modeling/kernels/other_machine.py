@@ -36,7 +36,7 @@ def moved(model: ProgramModel, here: Machine, there: Machine) -> ProgramModel:
     if here.processor != there.processor:
         notes.append(f"the same CPI is assumed of {there.processor} and {here.processor}")
     if here.ping_pong() is None or there.ping_pong() is None:
-        notes.append("the network of one machine was not measured: communication is that of the measurement")
+        notes.append("the network of one machine was not measured: times of communication are the measured times")
     return replace(model, kernels=kernels, groups=groups, notes=tuple(notes), here=model)
 
 

@@ -96,7 +96,7 @@ def fit_columns(
     if target in names:
         raise ModelingError(f"column {target!r} is the target and cannot be a parameter, too")
     if not names:
-        raise ModelingError(f"there is no column beside the target {target!r}: a model needs parameters")
+        raise ModelingError(f"there is no column except the target {target!r}: a model needs parameters")
     if outside := [name for name in (*categorical, *spacing) if name not in names]:
         raise ModelingError(f"column {outside[0]!r} is not among the parameters: {', '.join(names)}")
     times = _coded(target, columns[target], None, place)
@@ -169,7 +169,7 @@ def _jumping(model: ColumnModel, x: FloatArray) -> list[str]:
 
 def _unordered_note(name: str) -> str:
     return (
-        f"{name} has few values, and time jumps between neighbours: if its numbers are names, say --categorical {name}"
+        f"{name} has few values, and time jumps between neighbours: if its numbers are names, use --categorical {name}"
     )
 
 
@@ -208,10 +208,12 @@ def _few_rows(x: FloatArray) -> list[str]:
     notes, varying = [], int(np.sum(np.ptp(x, axis=0) > 0))
     if len(x) < FEWEST_ROWS:
         notes.append(
-            f"of {len(x)} rows neither the error nor the width of intervals is known: that takes {FEWEST_ROWS}"
+            f"{len(x)} rows are too few to estimate the error and the width of intervals: {FEWEST_ROWS} are needed"
         )
     if len(x) <= varying:
-        notes.append(f"{len(x)} rows cannot tell {varying} parameters apart: that takes at least {varying + 1}")
+        notes.append(
+            f"{len(x)} rows cannot separate the effects of {varying} parameters: at least {varying + 1} are needed"
+        )
     return notes
 
 

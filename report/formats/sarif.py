@@ -16,7 +16,7 @@ from ..check_views import CheckResult
 _RULES = {
     "growth": "Effort grows faster than expected",
     "bound": "Effort is above its bound",
-    "baseline": "Effort is not that of the baseline",
+    "baseline": "Effort differs from the baseline",
 }
 
 

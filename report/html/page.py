@@ -123,7 +123,8 @@ def html_report(
         script=script,
         script_hash=content_hash(script),
         footer=footer
-        or "Written by Quipu. Values are exclusive per call path; inclusive values add up what a call path calls.",
+        or "Written by Quipu. Values are exclusive per call path; inclusive values contain the "
+        "values of all call paths below.",
     )
 
 

@@ -90,7 +90,12 @@ def waiting_text(
     if not rows:
         return []
     place = "" if run is None else f" at {point_text(tuple(run.point), run.point.values())}, as measured"
-    title = Text(clean(f"what ranks wait for{place}, and below it the late rank that causes it", layout.glyphs))
+    title = Text(
+        clean(
+            f"operations in which ranks wait{place}, and below each the late rank that causes the waiting",
+            layout.glyphs,
+        )
+    )
     title.stylize("bold")
     table = elastic((CALL_PATH, "time", "share", "rank", "why", "at"), rows, (0,), (1, 2, 3), layout, (5,))
     return [Group(title, table)]

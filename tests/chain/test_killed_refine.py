@@ -61,6 +61,9 @@ def test_a_build_that_a_killed_refinement_left_is_ended(tmp_path: Path) -> None:
     left = int((tmp_path / "builds").read_text().split()[0])
     assert psutil.pid_exists(left)
     again = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert again.returncode == 1 and f"ending what a killed command left at work here: process {left}" in again.stderr
+    assert (
+        again.returncode == 1
+        and f"ending processes that a killed command left running here: process {left}" in again.stderr
+    )
     assert not psutil.pid_exists(left) or psutil.Process(left).status() == psutil.STATUS_ZOMBIE
     assert not (tmp_path / "cycle" / AT_WORK).exists()

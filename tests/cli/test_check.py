@@ -178,7 +178,7 @@ def test_wrong_places_end_in_one_message(quipu_here: Quipu, heat: Path, baseline
         (
             ("check", "e.toml", heat, "--baseline", "e.toml", "--update-baseline"),
             2,
-            "e.toml is what this command reads",
+            "e.toml is an input of this command",
         ),
         (("check", "e.toml", heat, "--baseline", "n.txt", "--update-baseline"), 2, "n.txt exists and is no baseline"),
         (

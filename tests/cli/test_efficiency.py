@@ -265,7 +265,7 @@ def test_what_ranks_wait_for(quipu_here: Quipu, runs: Path) -> None:
         waits, cause = rows[at : at + 2]
         assert cause[0] == "main->solve" and cause[4:] == ["31", "more", "work", "app.c:3"]
         assert cause[1:4] == waits[1:]
-    assert "what ranks wait for at p=32, n=4000000000, as measured" in quipu_here("diagnose", runs).out
+    assert "operations in which ranks wait at p=32, n=4000000000, as measured" in quipu_here("diagnose", runs).out
     document = json.loads(quipu_here("diagnose", runs, "--json").out)
     assert document["waiting"] == waiting
 

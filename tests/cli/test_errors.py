@@ -55,8 +55,8 @@ from .conftest import Quipu
         (["rates", "nowhere"], 1, "nowhere"),
         (["rates", "empty"], 1, "empty: contains no run archive"),
         (["rates", "{heat}"], 1, "heat: has no instructions, so there are no rates"),
-        (["rates", "{heat}", "--machine", "file"], 2, "--machine and --on go together"),
-        (["rates", "{heat}", "--on", "file"], 2, "--machine and --on go together"),
+        (["rates", "{heat}", "--machine", "file"], 2, "--machine (the machine of the runs) and --on"),
+        (["rates", "{heat}", "--on", "file"], 2, "--machine (the machine of the runs) and --on"),
         (["model", "{heat}", "--path", "zzz*"], 1, "no call path matches --path zzz*: write the whole name"),
         (["model", "{heat}", "--path", "zzz*", "--json"], 1, "no call path matches --path zzz*"),
         # Before anything is read, measured or modelled.
@@ -146,7 +146,7 @@ def test_a_run_that_is_at_work_is_not_merged(quipu_here: Quipu, tmp_path: Path) 
         (raw / "rank-3.json").write_text(json.dumps({**rank, "pid": process.pid}), encoding="utf-8")
         answer = quipu_here("merge", raw)
         assert answer.code == 1
-        assert f"rank 3 (process {process.pid}) is still at work" in answer.err
+        assert f"rank 3 (process {process.pid}) is still running" in answer.err
         forced = quipu_here("merge", raw, "--force")
         assert forced.code == 1
         assert "launch.json: is missing" in forced.err

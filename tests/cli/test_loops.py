@@ -68,7 +68,7 @@ def test_a_prediction_names_the_loops_with_most(quipu_here: Quipu, stencil: str)
     ("options", "message"),
     [
         (["--at", "p=4"], "--at: no value for n"),
-        (["--metric", "time"], "--loops: the measurements do not say how often loops did time"),
+        (["--metric", "time"], "--loops: the measurements contain no time of loops"),
         (["--metric", "flops,blocks"], "--loops shows one metric"),
         (["--path", "nowhere"], "nowhere"),
     ],

@@ -163,7 +163,7 @@ def test_a_filter_of_measurements_without_linker_names(quipu_here: Quipu, tmp_pa
     (tmp_path / "run.txt").write_text("\n".join(lines) + "\n")
     answer = quipu_here("filter", "run.txt", "--at", "n=64", "-o", "score-p.filter")
     assert "1 of 2 regions, such as solve::run(int, double), have no linker name" in answer.err
-    assert "OpenMP constructs have none, but for their bodies" in answer.err  # also of programs that Quipu measured
+    assert "only bodies of OpenMP constructs have one" in answer.err  # also of programs that Quipu measured
     parsed = read_filter(tmp_path / "score-p.filter")
     named = [Region("_ZN5solve3runEid", "solve::run(int, double)"), Region("_ZN5solve5resetEv", "solve::reset()")]
     assert [parsed.includes(region) for region in named] == [True, False]

@@ -29,7 +29,7 @@ def test_against_another_experiment(quipu_here: Quipu, tmp_path: Path) -> None:
     assert (answer.code, answer.err) == (0, "quipu: wrote r.html\n")
     page = (tmp_path / "r.html").read_text()
     assert "compared with old" in page
-    assert "1 configuration of new not compared: the other has no such" in page
+    assert "1 configuration of new not compared: the other does not contain them" in page
     data = data_of(page)
     assert data["points"] == [[2, 32], [2, 64], [2, 96], [2, 128]]
     against = data["against"]
@@ -114,7 +114,7 @@ def test_the_iterations_of_a_refinement(quipu_here: Quipu, tmp_path: Path) -> No
 def test_a_folder_without_a_refinement(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
     for content, message in (
         (None, "has no refinement.json: give the folder that quipu refine wrote"),
-        ('{"reference_seconds": 1, "iterations": []}', "refinement.json: holds no iteration yet"),
+        ('{"reference_seconds": 1, "iterations": []}', "refinement.json: contains no iteration yet"),
         ('{"reference_seconds": 1, "iterations": [{"number": 1}]}', "refinement.json"),
     ):
         if content is not None:

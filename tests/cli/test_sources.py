@@ -12,7 +12,7 @@ from quipu.agent.installation import native_file
 
 from .conftest import Quipu
 
-READ = "is what this command reads, and would be lost"
+READ = "is an input of this command and would be overwritten"
 RULES = '[[expect]]\npath = "main"\nat_most = 1\n'
 
 
@@ -42,7 +42,7 @@ def test_files_of_the_runs_are_not_written_over_even_with_force(quipu_here: Quip
         for command in (("export",), ("model",), ("filter", "--at", "p=8,n=99"), ("report",), ("rates",)):
             answer = quipu_here(*command, heat, "-o", file, "--force")
             assert answer.code != 0 and answer.err.count("\n") == 1, (command, answer)
-            assert "would be lost" in answer.err, command
+            assert "would be overwritten" in answer.err, command
             assert file.read_bytes() == before
     for _ in range(2):  # what a command made there may be made again
         assert quipu_here("export", heat, "-o", heat / "heat.json", "--force").code == 0

@@ -59,7 +59,7 @@ def test_a_budget_that_is_spent_says_how_much_is_needed(
     asked = ("--target", "p=64,n=1000", "--repetitions", "2", "--strategy", strategy, "--values", "n=100,200,300,400")
     answer = quipu_here("suggest", measured, *asked, "--budget", budget)
     found = re.search(
-        r"the budget of .* is used up: what was measured took .*; for another run give --budget (\S+) or more",
+        r"the budget of .*is used up: the measured runs took .*; for another run give --budget (\S+) or more",
         answer.err,
     )
     assert answer.code == 0 and found

@@ -163,7 +163,7 @@ def solvers(tmp_path: Path) -> Path:
 def test_numbers_that_are_names(quipu_here: Quipu, solvers: Path, tmp_path: Path) -> None:
     options = ("--target", "time_s", "--budget", "0.1", "-o", "m.json")
     plain = quipu_here("tensor", "fit", solvers, *options)
-    assert "if its numbers are names, say --categorical solver" in " ".join(plain.out.split())
+    assert "if its numbers are names, use --categorical solver" in " ".join(plain.out.split())
     answer = quipu_here("tensor", "fit", solvers, *options, "--categorical", "solver", "--json")
     assert json.loads(answer.out)["categorical"] == ["solver"]
     assert json.loads(answer.out)["notes"] == []
@@ -335,5 +335,5 @@ def test_few_rows_say_what_is_needed(quipu_here: Quipu, tmp_path: Path) -> None:
     (tmp_path / "few.csv").write_text("n,p,time\n10,2,0.1\n20,1,0.2\n", encoding="utf-8")
     answer = quipu_here("tensor", "fit", "few.csv", "-o", "m.json")
     said = " ".join(answer.out.split())
-    assert "note: of 2 rows neither the error nor the width of intervals is known: that takes 4" in said
-    assert "note: 2 rows cannot tell 2 parameters apart: that takes at least 3" in said
+    assert "note: 2 rows are too few to estimate the error and the width of intervals: 4 are needed" in said
+    assert "note: 2 rows cannot separate the effects of 2 parameters: at least 3 are needed" in said

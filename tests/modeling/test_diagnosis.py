@@ -169,7 +169,7 @@ def test_the_program_takes_what_predictions_say_and_losses_are_part_of_it() -> N
     assert found.not_in_models == 0.0
     assert found.share(finding) == pytest.approx(finding.lost / time.total.value)
     facts = dict(diagnosis_facts("there", found))
-    assert facts["program"] == f"{quantity(time.total.value, 's')}, as quipu predict has it"
+    assert facts["program"] == f"{quantity(time.total.value, 's')}, as in quipu predict"
     assert facts["from effort"].startswith(f"{quantity(found.total, 's')}, without waiting and slowdown")
 
 
@@ -183,7 +183,7 @@ def test_losses_that_no_model_of_time_has_are_beside_the_prediction() -> None:
     assert found.not_in_models == finding.lost > 0
     assert found.predicted == found.total
     assert found.share(finding) == pytest.approx(finding.lost / (found.total + finding.lost))
-    assert "are lost by findings that no model of time has" in dict(diagnosis_facts("there", found))["program"]
+    assert "are lost by findings that no model of time contains" in dict(diagnosis_facts("there", found))["program"]
 
 
 def test_waiting_in_a_model_without_a_finding_is_said() -> None:

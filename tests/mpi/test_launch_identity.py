@@ -133,7 +133,9 @@ def test_a_launcher_that_nobody_sees_makes_the_run_partial(folder: Path, tmp_pat
 def test_a_launcher_of_another_mpi_in_a_script_makes_the_run_partial(folder: Path, tmp_path: Path) -> None:
     """Each process runs alone, as without Quipu; the run contains the launch command and the reason."""
     command = ["sh", "-c", f"mpirun{MPICH} -n 2 ./job"]
-    expected = rf"mpirun{MPICH}: its ranks are not measured as such: job was built for Open MPI, .* belongs to MPICH"
+    expected = (
+        rf"mpirun{MPICH}: its processes are not measured as ranks: job was built for Open MPI, .* belongs to MPICH"
+    )
     with pytest.raises(RunFailed, match=expected) as failure:
         measured(folder, tmp_path, command)
     assert "nothing was started" not in str(failure.value) and "by its name" not in str(failure.value)

@@ -210,7 +210,7 @@ def test_call_paths_without_rates_are_named(program: Path, tmp_path: Path) -> No
     said: list[str] = []
     options = replace(QUIET, rates=rates_file(tmp_path), say=said.append)
     simulated(program, tmp_path, options)
-    assert any("no rates of their own" in text and "take those of the program" in text for text in said)
+    assert any("without separate rates" in text and "use the rates of the program" in text for text in said)
 
 
 def test_rates_of_processes_fit_simulated_ranks_of_fortran(tmp_path: Path) -> None:
@@ -227,9 +227,9 @@ def test_rates_of_processes_fit_simulated_ranks_of_fortran(tmp_path: Path) -> No
     for rank in range(3):
         assert times[work, rank] == pytest.approx(instructions[work, rank] * SLOW_RATE, abs=2e-9)
     assert min(times[("_QQmain", "MPI_Allreduce"), rank] for rank in range(3)) == pytest.approx(own, abs=2e-9)
-    assert not any("no rates of their own" in text for text in said)
+    assert not any("without separate rates" in text for text in said)
     simulated(program, tmp_path, replace(QUIET, rates=rates_file(tmp_path), say=said.append))
-    assert any("first main program->grid::work) take those of the program" in text for text in said)
+    assert any("first main program->grid::work) use the rates of the program" in text for text in said)
 
 
 def test_rates_are_for_simulations(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_no_parameter_leads_out_of_the_folder(name: str, tmp_path: Path, capsys:
     (raw / LAUNCH_FILE).write_text(json.dumps(launch), encoding="utf-8")
     before = sorted(tmp_path.rglob("*"))
     assert run_command_line(["merge", "--force", str(raw), "-o", str(tmp_path / "a" / "out")]) == 1
-    assert "is no name of one: letters, digits and _ only" in capsys.readouterr().err
+    assert "is not a valid name: use letters, digits and _" in capsys.readouterr().err
     assert sorted(tmp_path.rglob("*")) == before
     with pytest.raises(MeasurementError, match="is no name of a parameter"):
         merge_run(raw, tmp_path / "a" / "out", RunMetadata({name: 4}))

@@ -207,7 +207,7 @@ class CountRuns:
         simulated = self._cheapest(one)
         outcome = self._launched(one, simulated, execution, options, progress)
         if outcome.error and not outcome.interrupted and len(ways) > 1:
-            progress.note(f"counts: {one.task.name} {_WAYS[simulated]} did not end well: {outcome.error}")
+            progress.note(f"counts: {one.task.name} {_WAYS[simulated]} failed: {outcome.error}")
             other = self._launched(one, not simulated, execution, options, progress)
             if not other.error:
                 self._broken.add(simulated)

@@ -109,7 +109,7 @@ def read_scheduler(table: object, parameters: Sequence[str], timeout: float | No
         raise FormatError(source, 'scheduler.ranks: should be a parameter like "{p}", or a whole number above 0')
     texts = (found.queue, found.account, found.reservation, *found.options, *map(str, found.options.values()))
     if strange := [text for text in texts if text is not None and not _is_plain(text)]:
-        raise FormatError(source, f"scheduler: {strange[0]!r} holds characters that no scheduler takes")
+        raise FormatError(source, f"scheduler: {strange[0]!r} contains characters that no scheduler accepts")
     minutes = found.minutes
     if minutes is None:
         if timeout is None:

@@ -90,7 +90,7 @@ class Scheduled:
                         if not error.later or time.monotonic() - refused > self._patience:
                             raise
                         if not said:
-                            progress.note(f"{error}; asking again for {self._patience / 60:.0f} minutes")
+                            progress.note(f"{error}; retrying for up to {self._patience / 60:.0f} minutes")
                         said = True
                         break
                     progress.started(left.pop(0))
@@ -102,7 +102,9 @@ class Scheduled:
                     if isinstance(outcome, Outcome):
                         yield outcome
                     elif outcome is not None:
-                        progress.note(f"{outcome.name}: the scheduler lost its job before the run began; once more")
+                        progress.note(
+                            f"{outcome.name}: the scheduler lost its job before the run began; submitting it again"
+                        )
                         self._tries[outcome.name] += 1
                         left.append(outcome)
                 if flight or left:

@@ -56,19 +56,29 @@ _PASSES = re.compile(
     "|JobArrayTaskLimit|FedJobLock|BurstBuffer.*"
 )
 _ADVICE = (
-    ("DependencyNeverSatisfied", "what it depends on (options in [scheduler]) failed: correct that"),
+    ("DependencyNeverSatisfied", "the job on which it depends (options in [scheduler]) failed: correct this"),
     (
         "ReqNodeNotAvail.*|Nodes required .*|NodeDown|FrontEndDown",
-        "nodes that it needs are down, drained or reserved: sinfo -R says why; ask for others, or wait for them",
+        "nodes that it needs are down, drained or reserved: sinfo -R prints the reason; "
+        "request others, or wait for them",
     ),
     ("Partition.*", "change queue, minutes or ranks_per_node in [scheduler]: sinfo lists what partitions allow"),
-    ("BadConstraints", "no node has what the options in [scheduler] ask for"),
+    ("BadConstraints", "no node fulfils the options in [scheduler]"),
     ("Invalid(Account|QOS)", "correct account and options in [scheduler]"),
-    ("JobHeldAdmin", "an administrator holds it: ask for the cause"),
-    ("JobHeldUser|JobHoldMaxRequeue|.*[Hh]eld.*", "scontrol release {native} lets it go"),
-    (".*Minutes.*", "what its account or QOS may compute is used up: ask for more, or wait until it counts anew"),
-    (".*(PerJob|WallDuration|Min).*", "it asks for more or less than one job may: change minutes, queue or the points"),
-    ("(QOS|Assoc|Max).*", "it begins when other jobs leave room below this limit, and never if it is of each job"),
+    ("JobHeldAdmin", "an administrator holds it: ask for the reason"),
+    ("JobHeldUser|JobHoldMaxRequeue|.*[Hh]eld.*", "scontrol release {native} releases it"),
+    (
+        ".*Minutes.*",
+        "its account or QOS has used its computing time: request more, or wait for the next accounting period",
+    ),
+    (
+        ".*(PerJob|WallDuration|Min).*",
+        "it requests more or less than a job may use: change minutes, queue or the points",
+    ),
+    (
+        "(QOS|Assoc|Max).*",
+        "it begins when other jobs use less of this limit, and never if the limit applies to each job",
+    ),
 )
 
 

@@ -240,7 +240,7 @@ def _numbers_or_texts(source: Path, name: str, texts: list[str], lines: _Lines |
     row = int(wrong[0]) if len(wrong) else 0
     where = f" (line {line})" if len(wrong) and (line := _line(lines, row)) else ""
     if len(wrong) * 10 <= given.sum():
-        note = f"{name} holds {_short(texts[row])}{where}, which is no number and taken as missing"
+        note = f"{name} holds {_short(texts[row])}{where}, which is not a number: treated as missing"
         return numbers, [note] if len(wrong) else []
     if len(wrong) < given.sum():
         return texts, [f"{name} holds texts such as {_short(texts[row])}{where} among numbers: all are names"]

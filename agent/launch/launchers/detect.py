@@ -89,8 +89,8 @@ def _launcher(request: LaunchRequest, ask: Ask) -> Launcher:
     if launcher is None:
         first = text.strip().splitlines()[:1]
         raise MeasurementError(
-            f"{name}: is no launcher that Quipu knows ({', '.join(kind.title for kind in FAMILIES)}); "
-            f"it says {first[0] if first else 'nothing'!r}"
+            f"{name}: is not a launcher that Quipu supports ({', '.join(kind.title for kind in FAMILIES)}); "
+            f"it prints {first[0] if first else 'nothing'!r}"
         )
     # Call the launcher as the user wrote it: for Open MPI an absolute path means --prefix, which puts its own folder
     # first in the PATH of the ranks.

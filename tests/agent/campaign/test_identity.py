@@ -103,7 +103,7 @@ def test_another_build_is_measured_again(tmp_path: Path) -> None:
     assert measured(campaign, bench, keep_old=True) == (0, [])
     again, notes = measured(campaign, bench)
     assert again == total == len(find_runs(campaign.directory))
-    assert notes[0].startswith(f"{total} runs are not what is measured now (program: two builds (")
+    assert notes[0].startswith(f"{total} runs were measured under other conditions (program: two builds (")
     assert len(list((campaign.directory / ".replaced").iterdir())) == total
     assert measured(campaign, bench) == (0, [])
 

@@ -66,8 +66,8 @@ def test_the_table_is_read(tmp_path: Path) -> None:
         ('ranks = "{p}"', "ranks = 0", "ranks"),
         ("at_once = 2", "at_once = 0", "at_once"),
         ("at_once = 2", "speed = 2", "scheduler.speed is unknown"),
-        ("at_once = 2", 'queue = "a\\nb"', "holds characters that no scheduler takes"),
-        ("at_once = 2", 'options = {qos = "$(x)"}', "holds characters that no scheduler takes"),
+        ("at_once = 2", 'queue = "a\\nb"', "contains characters that no scheduler accepts"),
+        ("at_once = 2", 'options = {qos = "$(x)"}', "contains characters that no scheduler accepts"),
         ("timeout = 600", "", "scheduler.minutes is missing"),
         ("timeout = 600", "scheduler = 3", "scheduler"),
     ],
@@ -194,7 +194,7 @@ def test_every_run_is_measured_once(tmp_path: Path, how: str) -> None:
     assert complete(tmp_path) == {1: 2, 2: 2, 4: 2}
     assert stand.begun == {1: 2, 2: 2, 4: 2}
     assert not any(outcome.error for outcome in notes.outcomes)
-    assert any("once more" in note or "asking again" in note for note in notes.notes) == (how != "doubled")
+    assert any("submitting it again" in note or "retrying" in note for note in notes.notes) == (how != "doubled")
 
 
 @pytest.mark.parametrize(
@@ -265,10 +265,10 @@ def test_reasons_of_slurm_of_several_words_are_read() -> None:
         ("PartitionNodeLimit", "change queue, minutes"),
         ("Nodes required for job are DOWN, DRAINED or reserved", "sinfo -R"),
         ("launch failed requeued held", "scontrol release 7"),
-        ("QOSMaxCpuPerJobLimit", "than one job may"),
-        ("AssocMaxWallDurationPerJobLimit", "than one job may"),
-        ("QOSMaxJobsPerUserLimit", "when other jobs leave room"),
-        ("AssocGrpCPUMinutesLimit", "is used up"),
+        ("QOSMaxCpuPerJobLimit", "than a job may"),
+        ("AssocMaxWallDurationPerJobLimit", "than a job may"),
+        ("QOSMaxJobsPerUserLimit", "when other jobs use less"),
+        ("AssocGrpCPUMinutesLimit", "has used its computing time"),
         ("SomethingNew", "scontrol show job 7"),
     ],
 )

@@ -22,7 +22,7 @@ def test_a_lock_whose_file_names_nobody(tmp_path: Path, monkeypatch: pytest.Monk
         monkeypatch.setattr(Path, "read_text", lambda *_, **__: "")
     with locked(tmp_path / "heat"):
         os.truncate(tmp_path / "heat" / LOCK_FILE, 0)
-        expected = f"at work here .process {os.getpid()} on" if known else f"cannot be seen from here.*{LOCK_FILE}"
+        expected = f"running here .process {os.getpid()} on" if known else f"cannot be seen from here.*{LOCK_FILE}"
         with pytest.raises(MeasurementError, match=expected), locked(tmp_path / "heat"):
             pass
 

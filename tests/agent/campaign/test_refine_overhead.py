@@ -50,7 +50,7 @@ def test_one_repetition_says_nothing_of_noise() -> None:
     runs = runs_at({"n": 1}, 1.5)
     once = Baseline({configuration_name({"n": 1}): Times(1.0, 1.0)}, 0.0)
     assert overhead(runs, once, 0.0) == Overhead(0.5, 0.0, None)
-    with pytest.raises(MeasurementError, match="no run of the iteration says how much processor time"):
+    with pytest.raises(MeasurementError, match="no run of the iteration contains its processor time"):
         overhead(runs, Baseline({}, 0.0), 0.0)
 
 
@@ -125,7 +125,9 @@ def test_the_target_is_one_mean_step_beyond_each_parameter(
 def test_overhead_is_not_of_runs_with_other_data(tmp_path: Path, where: str) -> None:
     path = tmp_path / "sort.toml"
     path.write_text(f"build = 'make'\n{where}\n[refine]\n")
-    with pytest.raises(MeasurementError, match=r"sort.toml: \{repetition\}: overhead is of runs with the same data"):
+    with pytest.raises(
+        MeasurementError, match=r"sort.toml: \{repetition\}: the overhead compares runs with the same data"
+    ):
         refine(read_campaign(path))
 
 

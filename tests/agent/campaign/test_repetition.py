@@ -127,7 +127,7 @@ def test_an_interruption_of_the_merge_says_what_is_left(installed: Path, monkeyp
     with pytest.raises(KeyboardInterrupt):
         run(["true"], {"p": 1}, None, "runs", replace(PLAIN, say=said.append))
     (raw,) = (installed / "runs").iterdir()
-    assert said == [f"what was counted stays in {raw}; merge it with: quipu merge {raw} -o {installed / 'runs'}"]
+    assert said == [f"the counts stay in {raw}; merge it with: quipu merge {raw} -o {installed / 'runs'}"]
     assert merge_run(raw, installed / "runs").metadata.complete
     monkeypatch.setattr("quipu.agent.campaign.repetition._launch", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -291,7 +291,7 @@ def test_a_process_that_was_cut_off_on_purpose_is_complete(installed: Path) -> N
     options = LaunchOptions(mpi=False, node_agent=False, environment={"STAND_IN_PROFILE": "running"})
     archive = run(["true"], {}, None, "runs", options)
     assert archive.metadata.complete
-    assert "ended by _exit, exec or a signal, as the program wanted" in archive.metadata.problems[0]
+    assert "ended by _exit, exec or a signal of the program" in archive.metadata.problems[0]
     with pytest.raises(RunFailed, match="false ended with exit code 1") as failure:
         run(["false"], {}, None, "runs", options)
     assert failure.value.archive is not None

@@ -180,7 +180,7 @@ def test_the_budget_of_core_hours_is_kept(tmp_path: Path) -> None:
 def test_without_improvement_the_search_ends(tmp_path: Path) -> None:
     notes = Notes()
     go(tmp_path, Program(tmp_path), TEXT.replace("patience = 0", "patience = 1").replace("20%", "100%"), notes)
-    assert "1 batch made the prediction no better (standard deviation" in notes.notes[-1]
+    assert "1 batch did not improve the prediction (standard deviation" in notes.notes[-1]
 
 
 def test_batches_of_the_lines_and_those_that_lead_on_do_not_end_a_search(tmp_path: Path) -> None:

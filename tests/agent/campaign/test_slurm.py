@@ -225,7 +225,7 @@ def test_the_reason_of_a_job_that_may_wait_for_ever_is_told(tmp_path: Path, clus
     meddler = Resumes(cluster, 1, "nothing")
     assert not run_campaign(campaign, meddler, execution=scheduled(campaign)).failed
     (note,) = meddler.notes
-    assert "does not begin (Slurm: ReqNodeNotAvail" in note and "sinfo -R says why" in note
+    assert "does not begin (Slurm: ReqNodeNotAvail" in note and "sinfo -R prints the reason" in note
     assert complete(campaign) == [1, 2]
 
 

@@ -289,7 +289,7 @@ def test_several_nodes_get_the_variables_by_x(folder: Path, option: str) -> None
         ("mpirun -n 2 ./app :", OPEN_MPI_4, "no program to start"),
         ("mpirun --app file", OPEN_MPI_4, "named in a file"),
         ("mpiexec -configfile data.txt ./app", MPICH, "named in a file"),
-        ("mpirun ./app", "mpirun of another kind", "no launcher that Quipu knows"),
+        ("mpirun ./app", "mpirun of another kind", "not a launcher that Quipu supports"),
         ("srun --export=NONE ./app", SLURM, "--export=ALL$"),
         ("./missing", "", "no such program"),
         ("", "", "no command given"),

@@ -152,7 +152,7 @@ def test_a_killed_rank_is_told(raw: Path, tmp_path: Path) -> None:
     archive = merge_run(raw, tmp_path / "runs", replace(METADATA, exit_code=137))
     assert archive.metadata.partial
     assert archive.metadata.problems == (
-        "rank 1 ended before MPI_Finalize, process 101: its numbers are what it had counted until then",
+        "rank 1 ended before MPI_Finalize, process 101: the results contain its counts until then",
     )
     assert [record.state for record in archive.ranks] == ["ended", "running"]
 
@@ -166,8 +166,8 @@ def test_a_child_of_a_rank_is_not_to_end_mpi(raw: Path, tmp_path: Path, state: P
     replace(child, pid=190).write(raw)
     archive = merge_run(raw, tmp_path / "runs", METADATA)
     assert not archive.metadata.partial
-    told = "process 190 of rank 1 ended by _exit, exec or a signal, as the program wanted: "
-    expected = (told + "what was counted until then is in the numbers",)
+    told = "process 190 of rank 1 ended by _exit, exec or a signal of the program: "
+    expected = (told + "the results contain their counts until then",)
     assert archive.metadata.problems == (expected if state is ProfileState.RUNNING else ())
 
 
@@ -194,7 +194,7 @@ def test_a_rank_without_profile_is_told(raw: Path, tmp_path: Path) -> None:
 def test_ranks_that_left_nothing_are_told(raw: Path, tmp_path: Path) -> None:
     rank_profile(1, ranks=4).write(raw)
     archive = merge_run(raw, tmp_path / "runs", METADATA)
-    assert "2 of 4 ranks left nothing at all" in archive.metadata.problems
+    assert "2 of 4 ranks left no files" in archive.metadata.problems
 
 
 def test_unreadable_profiles_are_left_out_and_told(raw: Path, tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_threads_in_nodes_of_many_chunks(tmp_path: Path) -> None:
         ((0, 0), [], 0, ""),
         ((1,), [Weights(1, [[0], [1], [5]])], 1, ""),
         ((1,), [Weights(1, [[0], [1]]), Weights(1, [[0], [500]])], 1, ""),
-        ((1, 2), [Weights(1, [[0], [1]]), Weights(1, [[9]], metric=5)], 1, "1 records of weights make no sense"),
+        ((1, 2), [Weights(1, [[0], [1]]), Weights(1, [[9]], metric=5)], 1, "1 records of weights are damaged"),
     ],
 )
 def test_what_is_missing_is_told(
@@ -145,7 +145,7 @@ def test_a_record_that_claims_more_than_its_chunk_ends_the_chunk(tmp_path: Path)
         path.write_bytes(content)
         found = read_profile(path)
         assert found.values["blocks"].sum() == 100 + room
-        assert found.problems == ("1 chunks of counters or weights stop making sense: the rest of each is left out",)
+        assert found.problems == ("1 chunks of counters or weights are damaged: the rest of each is left out",)
 
 
 WORDS = st.integers(0, (1 << 64) - 1) | st.integers(0, 50)
