@@ -85,9 +85,10 @@ def fit_rates(experiment: Experiment, used: NDArray[np.bool_], several: bool = F
     rows = _rows(experiment, metrics, used)
     if not rows.time.size:
         raise ModelingError(
-            f"{experiment.name}: has no run of one rank, and none of several with a processor each, so there are no "
-            "rates: measure one at the sizes that a rank will have, such as: quipu run --param n=64 -- ./app 64; if "
-            "the program needs several ranks, with as few as it needs: quipu run --param n=64 -- mpirun -n 2 ./app 64"
+            f"{experiment.name}: rates need a run of one rank, or of few ranks with a "
+            "processor each, and there is none. "
+            "Measure one with the problem size that a rank will have, such as: quipu run --param n=64 -- ./app 64, or "
+            "with few ranks: quipu run --param n=64 -- mpirun -n 2 ./app 64"
         )
     tree = experiment.tree
     nothing = np.zeros(len(metrics))

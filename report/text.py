@@ -115,7 +115,7 @@ def values_text(over: str, metrics: Collection[str]) -> str:
 def slowest_rank_text(parameters: Sequence[str], slowest: SlowestRank, over: str) -> str:
     """Return the time of the slowest rank of a configuration relative to the mean. over: how views combine ranks.
 
-    Example: `54.1 ms at p=32, n=192, 8.55× the mean over ranks: the run takes as long (--over-ranks max)`. Both numbers
+    Example: `54.1 ms at p=32, n=192, 8.55× the mean over ranks, and the run takes as long (--over-ranks max)`. Both numbers
     are ranges if only statistics over ranks are known.
     """
     seconds, times = quantity(slowest.high, "s"), factor(slowest.ratio)
@@ -124,7 +124,7 @@ def slowest_rank_text(parameters: Sequence[str], slowest: SlowestRank, over: str
         times = f"{factor(slowest.low / slowest.mean)} to {times}"
     place = f" at {point_text(parameters, slowest.point)}" if parameters else ""
     hint = "" if over == "max" else " (--over-ranks max)"
-    return f"{seconds}{place}, {times} the mean over ranks: the run takes as long{hint}"
+    return f"{seconds}{place}, {times} the mean over ranks, and the run takes as long{hint}"
 
 
 def ranges_text(parameters: Sequence[str], ranges: Iterable[tuple[float, float]]) -> str:

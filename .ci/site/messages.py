@@ -10,8 +10,8 @@ from quipu.agent.cli.explain import entries
 
 _HEAD = """# Messages
 
-A note, a warning or an error ends with its code: `[far-beyond]`. `quipu explain far-beyond` prints what the message
-means and what to do, as this page does. `{words}` stand for values of your measurement. Scripts should decide by the
+Messages that need an explanation end with a code, such as `[far-beyond]`. `quipu explain far-beyond` prints what the
+message means and what to do, as this page does. `{words}` stand for values of your measurement. Scripts should decide by the
 code: the words of a message may change with every version."""
 
 

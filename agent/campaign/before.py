@@ -14,7 +14,8 @@ from quipu.modeling.printable import counted
 from quipu.mpi_wrap.program import is_elf, is_instrumented, mpi_of_program, needed_libraries
 
 from ..archive.metadata import OTHERS_MATTER
-from ..catalogue import BUSY_MACHINE, MORE_RANKS, NOT_INSTRUMENTED
+from ..archive.read import read_metadata
+from ..catalogue import BUSY_MACHINE, MORE_RANKS, NOT_INSTRUMENTED, OTHER_PARAMETERS
 from ..launch.kernel import processor_ticks
 from ..launch.launchers.base import LaunchPlan
 from ..source.libraries import shared_libraries
@@ -59,6 +60,22 @@ def warnings_before(plan: LaunchPlan, options: LaunchOptions, load: float | None
     elif load is not None and needed + load > processors + OTHERS_MATTER and load >= OTHERS_MATTER:
         found.append(BUSY_MACHINE(load=load, processors=counted(processors, "processor", "processors"), needed=needed))
     return found
+
+
+def other_parameters(experiment: Path, parameters: Mapping[str, float]) -> str:
+    """Return the warning that the first run of an experiment has other parameters; empty if the names are equal."""
+    for file in sorted(experiment.glob("*/run.json")):
+        try:
+            first = read_metadata(file.parent).parameters
+        except FormatError:
+            continue  # commands that read the experiment report it
+        if set(first) == set(parameters):
+            return ""
+        names, others = (", ".join(sorted(found)) or "none" for found in (first, parameters))
+        return OTHER_PARAMETERS(
+            folder=experiment.name, first=file.parent.name, names=names, other="this run", others=others
+        )
+    return ""
 
 
 def _nothing_measured(plan: LaunchPlan, options: LaunchOptions) -> str:

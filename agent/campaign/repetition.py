@@ -105,10 +105,11 @@ def run(
     plan, again = _plan(tuple(command), raw, options, rates, source, wanted)
     _expect_claims(parameters, plan, options)
     if options.warns:
-        from .before import load_now, warnings_before
+        from .before import load_now, other_parameters, warnings_before
 
-        for warning in warnings_before(plan, options, load_now()):
-            options.say(f"warning: {warning}")
+        for warning in (*warnings_before(plan, options, load_now()), other_parameters(experiment, parameters)):
+            if warning:
+                options.say(f"warning: {warning}")
     metadata = RunMetadata(
         parameters=dict(parameters),
         repetition=repetition or 1,

@@ -105,4 +105,4 @@ def _why_nothing(found: Diagnosis, others: bool) -> str:
     """
     if found.without_effort >= 1.0:
         return "no effort was measured, so the growth of time cannot be compared with it"
-    return "" if others else "no call path takes longer per effort as a parameter grows"
+    return "" if others else "no call path takes more time per unit of effort as a parameter grows"

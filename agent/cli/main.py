@@ -122,7 +122,7 @@ Predict:   quipu predict heat.runs --at p=1024,n=1e6
 
 An EXPERIMENT is a folder of runs, a file of Extra-P, or profiles of Score-P, Caliper or HPCToolkit.
 
-A message ends with its code, such as [far-beyond]: quipu explain far-beyond says what it means, and what to do.
+Many messages end with a code, such as [far-beyond]: quipu explain far-beyond says what the message means.
 """
 
 

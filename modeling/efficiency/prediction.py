@@ -26,8 +26,9 @@ def predicted_factors(
     """Return the parallel efficiency of each scope at a point, and its factors.
 
     like: any run of the experiment; only its call tree and the kinds of its call paths are used. mean, slowest: by
-    metric, the evaluated models of the mean over ranks and of the slowest rank. Serialization and transfer are missing without models of waiting, or if
-    waiting was not separated. Without models of `thread_time`, ranks have one thread.
+    metric, the evaluated models of the mean over ranks and of the slowest rank. Without models of waiting, or if
+    waiting was not separated, serialization and transfer are missing. Without models of `thread_time`, ranks have one
+    thread.
     """
     most = _scopes(like.tree, slowest["time"], ~like.mpi)
     transfers = _scopes(like.tree, slowest["time"], like.mpi)

@@ -72,7 +72,7 @@ def loss_tables(view: EfficiencyView, top: int, layout: Layout) -> list[Renderab
         shares = [_share(float(part[path]) / losses.elapsed) for part in parts]
         lost = percent(float(losses.total[path]) / losses.elapsed)
         rows.append((path_text(steps(view.tree, path)), lost, *shares, place_of(view.tree, path)))
-    slowest = f", rank {losses.rank} has most outside of MPI" if view.last.ranks > 1 else ""
+    slowest = f", rank {losses.rank} has the most time outside of MPI" if view.last.ranks > 1 else ""
     line = f"lost at {view.last.heading}: {percent(losses.lost)} of {quantity(losses.elapsed, 's')}{slowest}"
     headings = (CALL_PATH, "lost", "load balance", "communication", "threads", "computation", "at")
     table = elastic(headings, rows, (0,), (1, 2, 3, 4, 5), layout, (6,))

@@ -207,7 +207,7 @@ def test_the_table(quipu_here: Quipu, tmp_path: Path) -> None:
     assert "      transfer " in out
     assert out.index("load balance") < out.index("communication efficiency") < out.index("computation scalability")
     lost = next(line for line in out.splitlines() if line.startswith("lost at"))
-    assert "rank 3 has most outside of MPI" in lost
+    assert "rank 3 has the most time outside of MPI" in lost
     assert "app.c:3" in next(line for line in out.splitlines() if line.startswith("main->solve"))
 
 

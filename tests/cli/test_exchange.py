@@ -278,7 +278,7 @@ def test_tables_are_read_by_pandas(quipu_here: Quipu, runs: Path, tmp_path: Path
     pandas.DataFrame({"a": [1.0]}).to_parquet(tmp_path / "mine.parquet")
     assert "is no export to parquet" in quipu_here("export", runs, "-o", "mine.parquet").err
     assert pandas.read_parquet(tmp_path / "mine.parquet").columns.tolist() == ["a"]
-    assert "has exclusive values" in quipu_here("export", runs, "-f", "csv", "--inclusive").err
+    assert "contains exclusive values" in quipu_here("export", runs, "-f", "csv", "--inclusive").err
 
 
 def _clashing(path: Path) -> Path:

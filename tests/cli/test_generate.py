@@ -107,7 +107,7 @@ def test_an_experiment_without_losses_has_no_diagnosis(quipu_here: Quipu, heat: 
     answer = quipu_here("diagnose", heat, "-o", "d.html")
     assert answer.code == 0
     assert "what will hurt at p=256, n=160" in answer.out
-    assert "no call path takes longer per effort" in answer.err
+    assert "no call path takes more time per unit of effort" in answer.err
     assert quipu_here("diagnose", heat, "--at", "p=4").code == 2
     assert json.loads(quipu_here("diagnose", heat, "--at", "p=64,n=9", "--json").out)["findings"] == []
 

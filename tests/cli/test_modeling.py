@@ -285,7 +285,7 @@ def test_a_rank_that_takes_much_longer_is_said_in_every_view(quipu_here: Quipu, 
         for n in (32, 64, 128):
             write_run(tmp_path / "runs", p, n, first=1e-3 * p * 32 / n)
     note = re.compile(
-        r"slowest rank: 9\.\d+ ms at p=8, n=32, 4\.\d+× the mean over ranks: the run takes as long( .*)?$"
+        r"slowest rank: 9\.\d+ ms at p=8, n=32, 4\.\d+× the mean over ranks, and the run takes as long( .*)?$"
     )
     at = ("--at", "p=64,n=128")
     assert quipu_here("model", "runs", "-o", "models.json").code == 0
@@ -296,7 +296,7 @@ def test_a_rank_that_takes_much_longer_is_said_in_every_view(quipu_here: Quipu, 
     (found,) = filter(
         note.match, json.loads(quipu_here("predict", "runs", *at, "--over-ranks", "max", "--json").out)["notes"]
     )
-    assert found.endswith("the run takes as long [slowest-rank]")
+    assert found.endswith("and the run takes as long [slowest-rank]")
     assert "slowest rank: " in quipu_here("diagnose", "runs", *at).out
     for shown in (("runs", "--at", "p=8,n=32"), ("runs/p=8,n=32.r1",), ("runs/p=8,n=32.r1", "--ranks")):
         assert [*filter(note.match, json.loads(quipu_here("show", *shown, "--json").out)["notes"])]

@@ -113,8 +113,8 @@ def test_the_slowest_rank_stands_beside_the_mean(tmp_path: Path) -> None:
     slow = RankTimes(mean, mean * np.linspace(1.0, 3.0, 20)[:, None], mean * np.linspace(1.0, 4.0, 20)[:, None])
     found = seen(report(rank_times=slow), TEXTS, tmp_path)
     assert (
-        "slowest rank3.00 s to 4.00 s (of statistics over ranks) at p=16, n=256, 3× to 4× the mean over ranks: "
-        "the run takes as long (--over-ranks max)"
+        "slowest rank3.00 s to 4.00 s (of statistics over ranks) at p=16, n=256, 3× to 4× the mean over ranks, "
+        "and the run takes as long (--over-ranks max)"
     ) in found["overview-facts"]
     assert re.search(r"% of p=1, by the mean over ranks, not by the slowest rank", found["overview-facts"])
     assert found["scaling-status"].endswith(", by the mean over ranks, not by the slowest rank")

@@ -110,7 +110,7 @@ class Simulated(Launcher):
         polls = [f"--cfg={name}:{_POLL}" for name in _POLLS if not any(f"--cfg={name}:" in word for word in command)]
         if polls:
             options += polls
-            notes.append(f"{' '.join(polls)} (seconds of a poll; SMPI's own are 1e-4)")
+            notes.append(f"{' '.join(polls)} (simulated seconds of one MPI_Test or MPI_Iprobe; SMPI's default is 1e-4)")
         stack = next((word for word in command if word.startswith(f"--cfg={STACK_SIZE}:")), "")
         if not stack and (size := _stack_limit()) > _STACK:
             options.append(stack := f"--cfg={STACK_SIZE}:{size}")
