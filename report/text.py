@@ -115,8 +115,8 @@ def values_text(over: str, metrics: Collection[str]) -> str:
 def slowest_rank_text(parameters: Sequence[str], slowest: SlowestRank, over: str) -> str:
     """Return the time of the slowest rank of a configuration relative to the mean. over: how views combine ranks.
 
-    Example: `54.1 ms at p=32, n=192, 8.55× the mean over ranks, and the run takes as long (--over-ranks max)`. Both numbers
-    are ranges if only statistics over ranks are known.
+    Example: `54.1 ms at p=32, n=192, 8.55× the mean over ranks, and the run takes as long (--over-ranks max)`. Both
+    numbers are ranges if only statistics over ranks are known.
     """
     seconds, times = quantity(slowest.high, "s"), factor(slowest.ratio)
     if slowest.low < slowest.high:

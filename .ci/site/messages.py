@@ -11,8 +11,8 @@ from quipu.agent.cli.explain import entries
 _HEAD = """# Messages
 
 Messages that need an explanation end with a code, such as `[far-beyond]`. `quipu explain far-beyond` prints what the
-message means and what to do, as this page does. `{words}` stand for values of your measurement. Scripts should decide by the
-code: the words of a message may change with every version."""
+message means and what to do, as this page does. `{words}` stand for values of your measurement. Scripts should decide
+by the code: the words of a message may change with every version."""
 
 
 def message_page() -> str:

@@ -48,7 +48,7 @@ _VARIES = re.compile(r"\d+(\.\d+)?%|\b\d+(?= ranks\b)")
 
 @dataclass(frozen=True)
 class CampaignResult:
-    """The result of an invocation.
+    """The result of one execution of a campaign.
 
     finished: runs that were already on the disk. not_started: runs that are left after a stop. stopped: reason of the
     stop, if several runs failed with the same error or a disk is full.
