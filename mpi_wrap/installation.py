@@ -75,7 +75,7 @@ def _describe(found: str, clang: str) -> tuple[tuple[str, str, tuple[str, ...], 
         if compiling is not None and linking is not None:
             break
     else:
-        raise MeasurementError(f"{found} does not say how it compiles: it answers none of --showme:compile, -show")
+        raise MeasurementError(f"{found} prints no compile options: neither --showme:compile nor -show works")
     compile_flags, link_flags = _compile_flags(compiling), _link_flags(linking)
     header = run_clang(clang, [*compile_flags, "-E", "-dD"], INCLUDE)
     family, version = _identify(header)

@@ -3,8 +3,8 @@
  *
  * Each region of these call paths has one set of counters per thread in memory. The counters belong to the innermost
  * running call of the region. Before another call begins, and when a call ends, the counters times the weights of the
- * region are added to the caller. Such a call has two additional frames above its frame, so that code which ends a
- * frame inline finds another frame on top and calls the runtime:
+ * region are added to the caller. Such a call has two additional frames above its frame. Inline code that ends the call
+ * expects its frame on top. It finds another frame there, and therefore calls the runtime:
  *
  *   frame: counters of the region; node: the caller
  *   mark:  no counters; node: the previous user of the counters
