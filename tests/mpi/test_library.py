@@ -99,7 +99,7 @@ def test_a_missing_runtime_is_named(tmp_path: Path) -> None:
 
 
 def test_a_compiler_without_mpi_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(MeasurementError, match="does not say how it compiles"):
+    with pytest.raises(MeasurementError, match="prints no compile options"):
         describe_mpicc(str(script(tmp_path, "mpicc", "exit 1")))
     with pytest.raises(MeasurementError, match=r"cannot read mpi\.h"):
         describe_mpicc(str(script(tmp_path, "mpicc", f"echo gcc -I{tmp_path} -lmpi")))
