@@ -354,7 +354,7 @@ def test_two_parameters_of_a_call_path(tmp_path: Path) -> None:
     assert "measured" in found["measured"][0]
     assert found["measured"][0] != found["measured"][1]
     assert "p 6" in found["far"]
-    assert found["far"].endswith("beyond what was measured")
+    assert found["far"].endswith("beyond the measurements")
     assert found["within"] == 1
 
 

@@ -114,12 +114,12 @@ function startPlotControls() {
 }
 
 // ---- ranking ----
-const oversubscribedTag = () => element("span", { class: "tag", title: "made from runs with more ranks than processors, whose times contain waiting for one" }, "oversubscribed");
+const oversubscribedTag = () => element("span", { class: "tag", title: "fitted to runs with more ranks than processors, whose times contain waiting for a processor" }, "oversubscribed");
 
 function beyondTag(beyond) {
   if (!Object.keys(beyond).length) return [];
   const far = isFar(beyond);
-  const title = `times beyond what the model was made from; predictions are checked up to ${DATA.far} times`;
+  const title = `factor beyond the measurements of the model; benchmarks check predictions up to ${DATA.far} times`;
   return [" ", element("span", { class: far ? "tag far" : "tag", title }, `${beyondText(beyond)} beyond${far ? " (far)" : ""}`)];
 }
 

@@ -48,7 +48,7 @@ function overviewFacts(metric, point, findings) {
   const heap = metric === "time" ? largestHeap(point) : null;
   if (heap) facts.push(["largest heap of a rank", heap]);
   const lost = findings.reduce((sum, one) => sum + one.lost, 0);
-  if (program && lost >= 0.01 * program.middle) facts.push(["lost on what grows faster than effort", `${quantity(lost, "s")}, ${percent(lost / wholeWith(point, findings), 0)}`]);
+  if (program && lost >= 0.01 * program.middle) facts.push(["lost by growth beyond effort", `${quantity(lost, "s")}, ${percent(lost / wholeWith(point, findings), 0)}`]);
   return facts;
 }
 
@@ -56,7 +56,7 @@ function overviewFacts(metric, point, findings) {
 function sureness(program, point) {
   const ratio = program.high / program.low;
   const beyond = beyondText(timesBeyond(point, DATA.ranges));
-  const far = beyond ? `the target is ${beyond} beyond what was measured` : "the target is within what was measured";
+  const far = beyond ? `the target is ${beyond} beyond the measurements` : "the target is within the measured range";
   if (!(ratio <= DATA.open)) return `Not determined by the measurements: ${far}.`;
   const word = ratio <= NARROW ? "Well" : ratio <= WIDE ? "Roughly" : "Hardly";
   const ends = ratio < 1.005 ? "both ends of the interval are equal" : `the upper end is ${factorText(ratio)} the lower one`;
@@ -89,7 +89,7 @@ function adviceItems(metric, point, findings, top) {
   const said = new Set();
   for (const one of findings.filter((own) => own.lost >= WORTH * whole).slice(0, MOST_ADVICE)) {
     said.add(one.path);
-    const what = ADVICE[one.cause] || "to more time per effort";
+    const what = ADVICE[one.cause] || "to more time per unit of effort";
     items.push([linkTo(one.path, "time"), ` loses ${quantity(one.lost, "s")} (${percent(one.lost / whole, 0)}) there ${what}.`]);
   }
   for (const [path, share] of top) {
@@ -110,8 +110,8 @@ function remedyOf(path, metric, model, point) {
     const [waiting, all] = ["wait_time", "time"].map((name) => mediansAt(name, "exclusive", state.configuration)[path]);
     if (waiting > 0.5 * all) return `${percent(waiting / all, 0)} of it is waiting for other ranks: balance the work before it, or overlap it with computing`;
   }
-  if (regionOf(path).kind === "mpi") return "fewer or larger messages, calls that are made once instead of each time, or overlap with computing help";
-  return growsTo(model, point) ? "an algorithm of lower order, or less work, helps; a faster machine only by a factor" : "only making it faster helps";
+  if (regionOf(path).kind === "mpi") return "fewer or larger messages, fewer calls, or overlap with computation help";
+  return growsTo(model, point) ? "an algorithm of lower order, or less work, helps; a faster machine only by a factor" : "only a faster implementation helps";
 }
 
 // Returns the measurements to make before the user relies on the prediction.
@@ -138,7 +138,7 @@ function drawOverview() {
   byId("overview-long").firstElementChild.textContent = metric === "time" ? "How long, and how sure?" : `How many ${metric}, and how sure?`;
   byId("overview-answer").replaceChildren(...(program ? [element("strong", {}, quantity(program.middle, metricByName.get(metric).unit)), `${metric === "time" ? "" : ` ${metric}`}${program.high > program.low ? `, 90 % interval ${intervalText(program.low, program.high, metricByName.get(metric).unit)}` : ""}. `, sureness(program, point)] : []));
   const verdict = byId("overview-verdict");
-  if (!top.length) verdict.replaceChildren(right ? "nothing grows" : `There is no model of ${metric} to predict with: the tree below shows what was measured.`);
+  if (!top.length) verdict.replaceChildren(right ? "nothing grows" : `There is no model of ${metric}: the tree below shows measured values.`);
   else {
     const [path, share, now] = top[0];
     const before = Number.isFinite(now) && !isSingle ? `, ${percent(now, 0)} at the configuration that is shown` : "";

@@ -134,7 +134,7 @@ function moveCursor([column, row]) {
   const parts = [Number.isFinite(value) ? `modeled ${quantity(value, unit)}` : "no model"];
   for (const one of near) parts.push(`measured ${quantity(one.value, unit)} at ${pointText(DATA.parameters, one.point)}`);
   const beyond = beyondText(timesBeyond(point, DATA.ranges));
-  if (beyond) parts.push(`${beyond} beyond what was measured`);
+  if (beyond) parts.push(`${beyond} beyond the measurements`);
   byId("surface-status").textContent = `${pointText(DATA.parameters, there)}: ${parts.join("; ")}`;
 }
 
