@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which thread of an OpenMP team the others wait for at a barrier, and why.
+/* Finds the late thread of an OpenMP team at a barrier, and the call paths for which the other threads wait.
  *
- * Between two barriers of a team every thread knows what it spent in each call path. The late thread is the one that
- * came last. A thread waited for the call paths in which the late thread took longer than it did: first for those that
- * the late thread executed while it was the only one that did not wait, as in a dynamic schedule the items before were
- * shared out; then for the others, in proportion. A thread is late, too, because it came out of the construct before
- * later than the others, or because it had no processor: those excesses are charged to the construct.
+ * Every thread knows the time of its call paths since the previous barrier. The late thread arrives last. Another
+ * thread waited for the call paths in which the late thread took longer than this other thread. Call paths that the
+ * late thread executed while all others waited count first, because a dynamic schedule shares out the work before that
+ * moment. The rest of the waiting is distributed over the other call paths, in proportion to their excess. A thread is
+ * also late if it left the previous construct later than the others, or had no processor. These excesses are charged to
+ * the construct.
  *
- * Each thread looks at its own call paths when it leaves a barrier; the last one that does compares all. At the end of
- * a region, where workers do not leave the barrier, the thread that ends the region does both.
+ * Each thread records its call paths when it leaves a barrier. The last thread to do so compares all threads. At the
+ * end of a region, workers do not leave the barrier. The thread that ends the region then does both steps for all
+ * threads.
  */
 #include "team_delays.h"
 #include "clock.h"
@@ -20,18 +22,18 @@
 namespace quipu {
 namespace {
 
-/* Part of the time of threads that accounting may take; barriers are left out until it does not take more. */
+/* Largest share of the time of the threads for this accounting. Above it, barriers are left out. */
 constexpr double accounting_share = 0.01;
 
 uint64_t accounting_ticks; /* of all threads */
 
-/* A step of accounting, which looks at so many call paths. A thread may lose its processor in it: no step takes longer
- * than this by itself. */
+/* Upper limits for the time of a step of accounting (per step, and per call path). A longer time means that the thread
+ * lost its processor. */
 constexpr double longest_ns = 20e3, longest_ns_of_path = 100;
 
 struct Accounting {
     const uint64_t begun = ticks(clock_kind);
-    const uint32_t paths, threads; /* threads: that it keeps from their work */
+    const uint32_t paths, threads; /* threads: number of threads that wait for this step */
     Accounting(uint32_t listed, uint32_t held) : paths(listed), threads(held) {}
     ~Accounting() {
         const auto longest = static_cast<uint64_t>((longest_ns + longest_ns_of_path * paths) * ticks_per_ns);
@@ -55,14 +57,14 @@ uint64_t time_of(const Node *node) { return get(node->metrics[QUIPU_TIME]); }
 ProcessorUse use_now() {
     struct rusage use;
     timespec time;
-    /* The times of getrusage are those of the latest tick of the scheduler. */
+    /* getrusage only has the times of the latest tick of the scheduler, so the processor time is from clock_gettime. */
     if (!may_call_system() || getrusage(RUSAGE_THREAD, &use) != 0 || clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0)
         return {0, 0, false};
     const uint64_t ns = static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
     return {ns, static_cast<uint64_t>(use.ru_nvcsw), true};
 }
 
-/* A thread that blocked waited for what its call paths do, as files. */
+/* Returns the time without a processor; 0 if the thread blocked, because it may have waited for a file, for example. */
 uint64_t deprived_since(const TeamThread *own) {
     const ProcessorUse now = own->use.known ? use_now() : ProcessorUse{0, 0, false};
     if (!now.known || now.blocked != own->use.blocked)
@@ -84,7 +86,7 @@ void remember(TeamThread *own) {
     put(own->knows, true);
 }
 
-/* What the thread did until it came to the barrier. It is in the barrier, or leaves it. */
+/* Records the work of a thread until it arrived at the barrier. The thread is in the barrier, or leaves it. */
 void record(TeamThread *own, uint64_t left) {
     TeamThread::Work *work = &own->work;
     work->begun = own->begun;
@@ -112,7 +114,7 @@ void record(TeamThread *own, uint64_t left) {
     work->known = true;
 }
 
-/* Others wait already for the only thread that does not. */
+/* Stores the times of the only thread that does not wait yet. */
 void watch(TeamDelays *team, TeamWatch *watch) {
     const TeamThread *found = nullptr;
     for (uint32_t i = 0; i < get(team->size) && !found; i++)
@@ -137,7 +139,7 @@ void watch(TeamDelays *team, TeamWatch *watch) {
     watch->thread = found;
 }
 
-/* Time in a call path of the late thread while all others waited for it. */
+/* Returns the time in a call path of the late thread while all others waited for it. */
 uint64_t watched(const TeamWatch *watch, const TeamSpent &spent) {
     const uint64_t before = spent.place < watch->nodes ? watch->seen[spent.place] : 0;
     return spent.total > before ? spent.total - before : 0;
@@ -161,7 +163,7 @@ bool make_room(TeamDelays *team, uint32_t paths, Charges *charges) {
     return true;
 }
 
-/* Where a call path is in the table, or would be. */
+/* Returns the slot of a call path in the hash table; an empty slot if the table does not contain it. */
 double *slot_of(const Charges *charges, const TeamSpent *spent, uint64_t path) {
     for (uint64_t at = path >> 20;; at++) {
         double *slot = &charges->slot[at & (charges->slots - 1)];
@@ -172,7 +174,7 @@ double *slot_of(const Charges *charges, const TeamSpent *spent, uint64_t path) {
 
 double beyond(uint64_t a, double b) { return static_cast<double>(a) > b ? static_cast<double>(a) - b : 0; }
 
-/* Charges what one thread waited for; returns what is left. */
+/* Charges the waiting of one thread to call paths. Returns the waiting without an explanation. */
 double charge_one(const TeamThread::Work &late, const TeamThread::Work &other, Charges *charges) {
     memset(charges->usual, 0, (late.paths + 1) * sizeof(double));
     for (uint32_t i = 0; i < other.paths; i++) {
@@ -194,7 +196,7 @@ double charge_one(const TeamThread::Work &late, const TeamThread::Work &other, C
     const double whole = alone + rest, explained = whole < waited ? whole : waited;
     if (whole <= 0)
         return waited;
-    /* Without a processor a thread is late in whatever call path it is. */
+    /* A thread without a processor is late in any call path. */
     const double longer = beyond(late.deprived, static_cast<double>(other.deprived));
     const double deprived = longer < whole ? explained * longer / whole : explained, worked = explained - deprived;
     const double of_alone = alone > worked ? worked / alone : 1;
@@ -207,10 +209,10 @@ double charge_one(const TeamThread::Work &late, const TeamThread::Work &other, C
     return waited - explained;
 }
 
-/* All threads have recorded their work. */
+/* Compares the threads after all have recorded their work. */
 void account(TeamDelays *team, uint32_t barrier) {
     const TeamThread *late = nullptr;
-    uint64_t before = 0; /* when the last one of the others came */
+    uint64_t before = 0; /* arrival of the second to last thread */
     for (uint32_t i = 0; i < get(team->size); i++) {
         const TeamThread *one = &team->threads[i];
         if (!get(one->thread) || !one->work.known)

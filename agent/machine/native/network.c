@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times of messages and of collective operations, one line each: operation ranks bytes seconds. For quipu machine.
+/* Measures messages and collective operations for `quipu machine`; prints lines: operation ranks bytes seconds.
  *
- * Messages go between the first and the last rank, which a launcher puts far from each other; the time is half of a
- * round trip. Of collective operations the slowest rank counts. The lower quartile of many. */
+ * The time of a message is half of a round trip between the first and the last rank, which a launcher usually places on
+ * different nodes. The time of a collective operation is the time of its slowest rank. Prints lower quartiles. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { TIMES = 101, WARM = 10, LONGEST = 1 << 18 };
 
-/* Of messages more sizes than of collective operations: libraries change their protocol several times between them. */
+/* Messages have more sizes than collective operations, because libraries change the protocol at several sizes. */
 static const int message_sizes[] = {8,     64,    256,   512,   1024,  1536,  2048,  3072,   4096,   6144,   8192,
                                     12288, 16384, 24576, 32768, 49152, 65536, 98304, 131072, 196608, LONGEST};
 static const int few_sizes[] = {8, 1024, 16384, LONGEST};
@@ -32,7 +32,8 @@ static void round_trip(int bytes) {
     }
 }
 
-/* The second of two round trips, on the first rank: in the first one both ranks come from a barrier, not at once. */
+/* Returns the time of the second of two round trips on the first rank; the ranks begin the first one at different
+ * times. */
 static double ping_pong(int bytes) {
     round_trip(bytes);
     const double begin = MPI_Wtime();

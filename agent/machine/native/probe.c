@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures a machine: each command prints one number.
  *
- *   quipu-probe latency BYTES LINE      seconds of a load that depends on the one before, within so many bytes
- *   quipu-probe bandwidth BYTES CORES   bytes per second that so many threads read, each of BYTES (4 MiB or more) of
- * its own; the lower quartile of chunks quipu-probe tsc                     ticks of the time stamp counter per second;
- * 0 without one quipu-probe frequency               cycles of the core per second, while it computes
- *   quipu-probe in-order BYTES LINE     seconds per line of loads from one line after the other, over and over
- *   quipu-probe scattered BYTES LINE    seconds of a load from any line that depends on no other load
- *   quipu-probe flops                   multiplications and additions in double precision per second of a core
- */
+ * - latency BYTES LINE: seconds of a load that depends on the previous load, in BYTES bytes of memory
+ * - bandwidth BYTES CORES: bytes per second of CORES threads, each with BYTES (4 MiB or more); lower quartile
+ * - tsc: ticks of the time stamp counter per second; 0 without a counter
+ * - frequency: cycles of the core per second during computation
+ * - in-order BYTES LINE: seconds per line of loads from consecutive lines
+ * - scattered BYTES LINE: seconds of a load from a random line, independent of other loads
+ * - flops: multiplications and additions in double precision per second of a core */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -19,7 +18,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* Many short passes, of which the fastest counts: shorter than a time slice, so that some are undisturbed. */
+/* Uses the fastest of many passes. A pass is shorter than a time slice, so that some passes are undisturbed. */
 enum { PASSES = 200, MOST_PASSES = 1 << 16, MOST_CORES = 4096, CHUNK = 1 << 22 };
 static const double least_seconds = 0.001, spread_seconds = 0.1, most_seconds = 1.0;
 
@@ -41,7 +40,7 @@ static uint64_t next_random(uint64_t *state) { /* xorshift64, Marsaglia 2003 */
     return *state;
 }
 
-/* Memory in huge pages where the system gives them, so that page tables take no part in what is measured. */
+/* Allocates memory in huge pages if possible, so that times do not contain page tables. */
 static void *memory_of(size_t bytes) {
     const size_t huge = (size_t)2 << 20;
     const size_t whole = (bytes + huge - 1) / huge * huge;
@@ -55,7 +54,7 @@ static void *memory_of(size_t bytes) {
     return memory;
 }
 
-/* In pages as programs get them. */
+/* Allocates memory in ordinary pages, like programs. */
 static char *ordinary_memory_of(size_t bytes) {
     char *memory = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     if (memory == NULL) {
@@ -123,7 +122,7 @@ static double latency(size_t bytes, size_t line) {
     return best;
 }
 
-/* So many loads, from as many lines as there are. */
+/* Executes `loads` loads from `lines` lines. */
 typedef uint64_t loads_of(const char *memory, size_t line, size_t lines, size_t loads);
 
 static uint64_t load_in_order(const char *memory, size_t line, size_t lines, size_t loads) {
@@ -146,8 +145,8 @@ static uint64_t load_scattered(const char *memory, size_t line, size_t lines, si
     return sum;
 }
 
-/* Every pass goes over the memory once at least, so that none of it is nearer than it was. The lower quartile: the
- * fastest pass is one that had more of a shared cache to itself than loads get there in general. */
+/* Returns the lower quartile of the time of a load. Every pass reads the whole memory at least once, so that no part of
+ * it moves to a nearer cache. The fastest pass would be too fast, because it had more of a shared cache than usual. */
 static double seconds_of(loads_of *load, size_t bytes, size_t line) {
     const size_t lines = bytes / line < 2 ? 2 : bytes / line;
     const char *memory = ordinary_memory_of(lines * line);

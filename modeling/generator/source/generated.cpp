@@ -39,7 +39,7 @@ bool receives(const Run &run, Operation operation) {
     }
 }
 
-// What must be at `index` of the array that arrives.
+// Returns the correct value at `index` of the received array.
 Element arriving(const Run &run, Operation operation, std::size_t elements, std::size_t index) {
     const auto rank = static_cast<std::uint64_t>(run.rank);
     const auto ranks = static_cast<std::uint64_t>(run.ranks);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all generated functions share: sizes, data with known contents, steps of computation, and their verification.
+// Common code of all generated functions: sizes, data with known contents, steps of computation, and verification.
 #pragma once
 
 #include <bit>
@@ -13,8 +13,8 @@ namespace generated {
 
 using Element = std::uint32_t;
 
-// What a run was asked for. `p` is the number of ranks that the sizes follow, which is that of the communicator
-// unless one process computes as a rank of a larger job.
+// The options of a run. `p` is the number of ranks that determines the sizes: the size of the communicator, except if
+// one process computes as a rank of a larger job.
 struct Run {
     double p = 1;
     double n = 1;
@@ -24,23 +24,24 @@ struct Run {
     bool computes = true;
 };
 
-// The sizes of loops and messages: the nearest whole number, at least 1.
+// Returns the size of a loop or message: the nearest whole number, at least 1.
 inline std::uint64_t rounded(double size) { return size < 1.5 ? 1 : static_cast<std::uint64_t>(size + 0.5); }
 
-// Where part `index` of `parts` begins when `total` iterations are shared among them as evenly as whole numbers can be.
+// Returns the first iteration of part `index`, if `total` iterations are divided into `parts` parts as evenly as
+// possible.
 inline std::uint64_t share(std::uint64_t index, std::uint64_t parts, std::uint64_t total) {
     return index * (total / parts) + index * (total % parts) / parts;
 }
 
 enum class Operation { none, barrier, bcast, reduce, allreduce, gather, scatter, allgather, alltoall, send_recv };
 
-// The data of one function on one rank: what it gives to MPI and what it gets. Element i of rank r is a known number,
-// so that every rank can tell what must arrive.
+// The data of one function on one rank: send and receive buffers. Element i of rank r is a known number, so that every
+// rank can verify the received data.
 struct Data {
     Data(const Run &run, Operation operation, std::size_t elements);
-    // The number of elements that arrived and are not what they must be.
+    // The number of wrong elements in the received data.
     [[nodiscard]] std::uint64_t wrong(const Run &run) const;
-    // The array that the computation works on.
+    // The array for the computation.
     [[nodiscard]] const std::vector<Element> &operand() const;
 
     Operation operation;
@@ -49,7 +50,7 @@ struct Data {
     std::vector<Element> theirs;
 };
 
-// The first elements of an array, a power of two of them, read round and round; they stay in the first-level cache.
+// The first elements of an array (a power of two), read cyclically; they stay in the first-level cache.
 struct Window {
     static constexpr std::size_t largest = 4096;
     explicit Window(const Data &data);
@@ -59,10 +60,10 @@ struct Window {
     std::uint64_t mask;
 };
 
-// All ranks begin to communicate together, so that the time of a function is not that of waiting for the one before.
+// Synchronizes the ranks, so that the time of a function does not contain waiting for the previous function.
 void synchronize();
 
-// Steps x -> a·x + b modulo 2^64, whose coefficients come from the window: each step needs the one before.
+// Steps x -> a·x + b modulo 2^64, with coefficients from the window: each step needs the previous result.
 struct Addition {
     static std::uint64_t factor(std::uint64_t /*element*/) { return 1; }
     static std::uint64_t summand(std::uint64_t element) { return element; }
@@ -88,7 +89,7 @@ struct Relaxation {
     double value = 1;
 };
 
-// x -> factor·x + summand, as numbers modulo 2^64; `then` is the map of one after the other.
+// The map x -> factor·x + summand modulo 2^64. `then` returns the composition of two maps.
 struct Affine {
     [[nodiscard]] Affine then(const Affine &next) const {
         return {factor * next.factor, summand * next.factor + next.summand};
@@ -98,7 +99,8 @@ struct Affine {
 };
 [[nodiscard]] Affine power(Affine map, std::uint64_t times);
 
-// Whether `found` is the result of so many steps: the map of one round of the window to the power of the rounds.
+// Returns whether `found` is the result of `steps` steps, from the map of one cycle of the window to the power of
+// cycles.
 template <typename Step> [[nodiscard]] bool right(const Step &found, const Window &window, std::uint64_t steps) {
     Affine round;
     Affine rest;
@@ -110,10 +112,10 @@ template <typename Step> [[nodiscard]] bool right(const Step &found, const Windo
     const Affine all = power(round, steps / (window.mask + 1)).then(rest);
     return found.value == all.factor * Step{}.value + all.summand;
 }
-// Halving forgets all but the last steps.
+// Only the last steps have an effect, because each step halves the value.
 [[nodiscard]] bool right(const Relaxation &found, const Window &window, std::uint64_t steps);
 
-// What went wrong in one function: elements that arrived wrong, and whether the computation failed.
+// The errors of one function: number of wrong elements, and whether the computation is wrong.
 struct Errors {
     std::uint64_t elements = 0;
     std::uint64_t computations = 0;

@@ -79,7 +79,7 @@ Options parse(std::span<char *> arguments, int rank, int ranks) {
     return options;
 }
 
-// Libraries set up connections and buffers when they are first used; no function shall be the first one.
+// Libraries create connections and buffers at first use; this call keeps their time out of the functions.
 void warm_up(const generated::Run &run) {
     if (run.communicates) {
         int value = 0;
