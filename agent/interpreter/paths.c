@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call paths of Python functions for valgrind, which sees the functions of the interpreter only.
+/* Call paths of Python functions for valgrind, which only sees the functions of the interpreter.
  *
- * Every Python call path is evaluated through a function of its own, quipu_python_path_0 and so on (PEP 523 lets a
- * library evaluate frames). They do nothing but to call the interpreter; their names are in the chains of callers that
- * callgrind keeps. A file says which call path each one is: a line of its number, the number of the path that called
- * it (-1: none), and of its code the first line, the qualified name and the file, divided by tabs.
+ * Every Python call path is evaluated through a separate function: quipu_python_path_0 and so on (PEP 523 lets a
+ * library evaluate frames). These functions only call the interpreter. Their names appear in the chains of callers of
+ * callgrind. A file describes each call path in a line with fields separated by tabs: its number, the number of its
+ * caller (-1: none), and the first line, the qualified name and the file of its code.
  */
 #define _GNU_SOURCE
 #include "python_api.h"
