@@ -9,9 +9,9 @@ Grammar (Score-P 8.4):
     rule    := "EXCLUDE" | "INCLUDE"
 
 Tokens are separated by space, tab and newline. A backslash makes a space, a tab or a `#` part of a token; it stays in
-the pattern, where fnmatch(3) interprets it. For linker names, the writer uses only the form with the same meaning for
-compilers and runtimes, for C, C++ and Fortran, in Score-P and in Quipu. Other names, for example from measurements of
-other tools, are written as DEMANGLED in a separate block.
+the pattern, where fnmatch(3) interprets it. The writer writes linker names as MANGLED patterns, because these have the
+same meaning at compile time and at run time, for C, C++ and Fortran, in Score-P and in Quipu. Other names, for example
+from measurements of other tools, are written as DEMANGLED in a separate block.
 """
 
 from __future__ import annotations

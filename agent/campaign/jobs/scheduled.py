@@ -26,7 +26,7 @@ from .queue import Queue, SubmissionFailed
 
 _LOOK = 1.0  # seconds between two checks of the folders of jobs
 _SILENT = 6 * BEAT
-"""Seconds without a heartbeat until a run whose job has ended counts as lost; longer than file system delays."""
+"""If a job has ended and its heartbeat is older than this (seconds), its run is lost. Exceeds file system delays."""
 _PATIENCE = 600.0
 """Seconds for which a scheduler may refuse jobs before the campaign stops; its controller may be restarting."""
 _TRIES = 3  # largest number of submissions of a run if the scheduler loses its jobs
@@ -46,8 +46,8 @@ class _Watched:
 class Scheduled:
     """An `Execution` that submits runs as jobs to a queue.
 
-    silent: seconds without a heartbeat until a run whose job has ended counts as lost. patience: seconds for which the
-    scheduler may refuse jobs.
+    silent: age of the last heartbeat (seconds) from which on the run of an ended job is lost. patience: seconds for
+    which the scheduler may refuse jobs.
     """
 
     def __init__(self, queue: Queue, silent: float = _SILENT, patience: float = _PATIENCE, look: float = _LOOK) -> None:
@@ -257,7 +257,7 @@ def _result(job: JobFolder) -> Result | None:
 def _without(tasks: Sequence[Task], flight: Sequence[Task]) -> list[Task]:
     """Return the tasks without submitted jobs.
 
-    For each point, as many tasks are removed as jobs are in flight, beginning with the same repetitions.
+    Removes one task of the same point for each submitted job, if possible the task of the same repetition.
     """
     left = defaultdict[Point, list[Task]](list)
     for task in tasks:
