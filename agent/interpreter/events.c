@@ -17,11 +17,11 @@
 
 struct python_api python;
 
-/* What an active function is part of. */
+/* The part of Python to which an active function belongs. */
 enum part { PROGRAM, LIBRARY, IMPORT };
 
-/* `running` is the frame, or its code where no frame is given: the innermost entry with it is the one that ends.
- * `region` is NULL if the function belongs to its caller. */
+/* running: the frame, or its code if there is no frame; an end refers to the innermost entry with it. region: NULL if
+ * the function belongs to its caller. */
 struct active {
     PyObject *running;
     struct quipu_frame *region;

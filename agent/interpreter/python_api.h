@@ -32,7 +32,7 @@ enum { TRACE_CALL = 0, TRACE_RETURN = 3 };
     X(void, PyErr_Clear, (void))                                                                                       \
     X(void, PyEval_SetProfile, (trace_function, PyObject *))
 
-/* Of Python 3.12 and newer, for sys.monitoring. */
+/* Functions of Python 3.12 and newer, for sys.monitoring. */
 #define QUIPU_PYTHON_MONITORING(X)                                                                                     \
     X(PyObject *, PyCFunction_NewEx, (struct method *, PyObject *, PyObject *))                                        \
     X(PyObject *, PyEval_GetFrame, (void))

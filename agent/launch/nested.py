@@ -85,7 +85,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _for_unmeasured(argv: Sequence[str], reason: str) -> dict[str, str]:
-    """Record a launch whose ranks are not measured as ranks; return the environment variable that tells them so."""
+    """Record a launch whose ranks are not measured as ranks; return the environment variable for them."""
     raw = Path(os.environ["QUIPU_DIR"])
     try:
         _, descriptor = _new_job(raw)

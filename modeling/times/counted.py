@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the models of call paths predict at a point: formulas, and laws of counts where they are better."""
+"""Predict the counts of call paths at a point, by laws of counts or by formulas."""
 
 from __future__ import annotations
 

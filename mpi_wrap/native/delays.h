@@ -53,7 +53,7 @@ bool quipu_mpi_set_clocks(MPI_Comm comm, int ranks, uint64_t weight);
 /* Passes the blocks that this rank has waited for to the runtime. */
 void quipu_mpi_tell_awaited(void);
 #else /* all ranks are in one process, which has the data of all of them */
-/* Which ranks wait in a collective operation, and for which ranks. */
+/* The ranks for which a collective operation waits: all wait for all, all for the root, or the root for all. */
 enum quipu_mpi_awaited { QUIPU_MPI_AWAITS_ALL, QUIPU_MPI_AWAITS_ROOT, QUIPU_MPI_ROOT_AWAITS };
 /* The time of a rank from the latest synchronization of all ranks to its arrival at an operation. */
 struct quipu_mpi_arrival {
