@@ -33,7 +33,7 @@ GROUPS = {
     "Measure": {
         "run": "Run a program under measurement.",
         "campaign": "Run all points of a declared experiment.",
-        "merge": "Merge what the processes of a run left behind.",
+        "merge": "Merge the raw profiles of an interrupted run.",
     },
     "Look": {
         "show": "Show the call tree of a run with its metrics.",
@@ -60,9 +60,9 @@ GROUPS = {
     },
     "Other tools and programs": {
         "export": "Write an experiment or a call tree for other tools.",
-        "facts": "Show what the compiler knew of each function.",
+        "facts": "Show blocks, instructions, loops and calls of each function.",
         "callgraph": "Show the call graph of a binary.",
-        "generate": "Write an MPI program whose models are known.",
+        "generate": "Write an MPI program with known complexity.",
     },
     "Quipu itself": {
         "explain": "Say what a message means, and what to do.",

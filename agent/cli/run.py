@@ -79,15 +79,15 @@ def command(
         None,
         "--counters",
         metavar="SOURCE|NAMES",
-        help="Count what the processor does: perf, papi, cachegrind (a run of its own in a simulated cache), effort, "
-        "auto, names such as instructions,L1,LLC,mem, or events of the processor by their own names.",
+        help="Count events of the processor. A source: perf, papi, cachegrind or reuse (simulated caches, in further "
+        "runs), effort, auto; or names: instructions,L1,LLC,mem, or events of the processor.",
     ),
     machine: Path = typer.Option(
         None,
         "--machine",
         metavar="FILE",
-        help="Whose caches --counters cachegrind simulates, as quipu machine wrote it. [default: this machine, as the "
-        "system describes it]",
+        help="The machine whose caches --counters cachegrind simulates, as written by quipu machine. [default: this "
+        "machine, as the system describes it]",
     ),
     sampling_rate: int = typer.Option(
         1000, "--sampling-rate", metavar="HZ", help="Samples per second of processor time, if counters are sampled."

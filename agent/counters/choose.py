@@ -34,7 +34,7 @@ def choose(request: str, sources: Sequence[CounterSource] = SOURCES) -> tuple[Co
     events = {word for word in counters if word not in known and any(source.knows(word) for source in asked)}
     unknown = [word for word in counters if word not in known and word not in events]
     if not words or len(named) > 1 or unknown:
-        wrong = f"{unknown[0]!r} is none of them" if words and len(named) <= 1 else "give one source"
+        wrong = f"{unknown[0]!r} is neither a source nor a counter" if words and len(named) <= 1 else "give one source"
         raise UsageError(
             f"--counters {request!r}: {wrong}; sources: auto, {', '.join(by_name)}; counters: {', '.join(REQUESTED)}; "
             "or events as perf and papi call them"
