@@ -270,7 +270,10 @@ def alternatives(
 
 
 def _choices(classes: tuple[FactorClass, ...], hidden: Sequence[Factor]) -> list[tuple[Factor, ...]]:
-    """Return combinations of one member of each class, with up to two hidden factors (constant where measured)."""
+    """Return combinations of one member of each class, with up to two hidden factors.
+
+    Hidden factors are constant at all measured configurations, so that the counts do not exclude them.
+    """
     members = [entry.members[:_MOST_MEMBERS] for entry in classes]
     plain = sorted(itertools.islice(itertools.product(*members), 4096), key=lambda chosen: sum(m.bits for m in chosen))
     extras = [extra for count in range(3) for extra in itertools.combinations(hidden, count)]

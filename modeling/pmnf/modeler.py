@@ -87,11 +87,12 @@ def fit_counts(
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """Models of N call paths, and data on costs that they miss.
+    """Models of N call paths, and data about models that do not fit well.
 
-    noise: (N,) relative standard deviation of central values (data.neighbours.noise_of; for effort by repetitions).
-    nearest: for call paths whose model misses the values by more than the noise, by their index, the models with
-    coefficients fitted to the largest values (Options.at_largest).
+    - noise: relative standard deviation of central values, (N,) (data.neighbours.noise_of; for effort, from
+      repetitions).
+    - nearest: by call path, the model with coefficients fitted to the largest values (Options.at_largest). Only for
+      call paths whose model misses the values by more than the noise.
     """
 
     models: list[Model | NoModel]
@@ -107,7 +108,7 @@ def fit_with_doubt(
     options: Options = DEFAULT,
     executed: _Flags | None = None,
 ) -> Fits:
-    """Return the models of `fit_models`, and data on models that miss the values."""
+    """Return the models of `fit_models`, their noise, and models near the largest values."""
     points, values = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
     names = tuple(parameters)
     check(points, values, names, executed)
@@ -185,7 +186,7 @@ def _fit_task(task: _Task) -> Fits:
 
 
 def _fit_many_parameters(task: _Task) -> Fits:
-    """Return the fits of a task with more parameters than are searched together: each call path in some of them."""
+    """Return the fits of a task with too many parameters for a common search. Each call path uses some of them."""
     paths_of: dict[tuple[int, ...], list[int]] = {}
     for path, own in enumerate(mean_over_repetitions(task.values)):
         paths_of.setdefault(influential(task.points, own), []).append(path)
@@ -215,7 +216,7 @@ def _fit_many_parameters(task: _Task) -> Fits:
 
 
 def _distinct(values: FloatArray, executed: _Flags | None) -> tuple[_Rows, _Rows]:
-    """Return the call paths with distinct values (N, C, R) and executions (N, C), and the one that each of N equals."""
+    """Return the rows with distinct values (N, C, R) and executions (N, C), and the place of each of N among them."""
     first: list[int] = []
     known: dict[bytes, int] = {}
     row_of = np.empty(len(values), dtype=np.int64)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of fitted priors: their coefficients, and what is not known of these and of the choice of the prior."""
+"""Build models from fitted priors, with the uncertainty of coefficients and of the choice of the prior."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..pmnf.model import Alternative, Model, Term, add, alternatives_with, colle
 from ..pmnf.uncertainty.covariance import joint_covariance, lack_of_fit, value_variance
 from .prior import Fitted, Prior, PriorFit, columns_of
 
-# The same work does not take the same time to more than this, relatively: where data are, and in which order work is
-# done, differs between configurations, also where nothing else disturbs them. benchmarks/simulated_time.py
+# Relative difference of the time of equal work between configurations, because the place of data and the order of work
+# differ, even without disturbances. Source: benchmarks/simulated_time.py
 LEAST_DEVIATION = 0.005
-# Priors whose score is worse by less than this, a twentieth as likely, are alternatives of the best one.
+# A prior is an alternative if its score is worse by less than this (a twentieth of the likelihood).
 _MOST_WORSE = 6.0
 
 
@@ -32,7 +32,7 @@ def build(
     repetitions: Repetitions,
     notes: tuple[str, ...],
 ) -> PriorFit:
-    """Return the model of a prior with its coefficients, fitted to values that have these `repetitions` (1, C)."""
+    """Return the model of a prior with its coefficients, fitted to `repetitions` (1, C)."""
     coefficients, residual, left_out = found.coefficients, found.residual, found.left_out
     constant, terms = _summed(prior, coefficients)
     design = columns_of(prior, parameters, points)[None]
@@ -52,7 +52,7 @@ def build(
     coefficients_of = np.kron(np.eye(1 + len(parameters)), mapping)
     whole = np.zeros((len(coefficients_of) + len(parameters), len(covariance)))
     whole[: len(coefficients_of), : coefficients_of.shape[1]] = coefficients_of
-    whole[len(coefficients_of) :, coefficients_of.shape[1] :] = np.eye(len(parameters))  # deviating exponents
+    whole[len(coefficients_of) :, coefficients_of.shape[1] :] = np.eye(len(parameters))  # deviations of exponents
     fitted = np.einsum("kc,k->c", design[0], coefficients)[None]
     matrix = whole @ covariance @ whole.T
     alternatives: tuple[Alternative, ...] = ()
@@ -72,15 +72,15 @@ def build(
 
 
 def _apart_from(number: int, prior: Prior, coefficients: FloatArray) -> tuple[Model, Model]:
-    """Return a column times its coefficient, and the sum of all others times theirs."""
+    """Return a column times its coefficient, and the sum of all other columns times their coefficients."""
     parts = [column.scaled(c) for c, column in zip(coefficients.tolist(), prior.columns, strict=True)]
     return parts.pop(number), add(parts)
 
 
 def with_others(best: PriorFit, own: Fitted, others: Sequence[tuple[Prior, Fitted]]) -> PriorFit:
-    """Return the best of the priors of a call path with the others that are nearly as likely as alternatives.
+    """Return the best prior of a call path, with other priors that are nearly as likely as alternatives.
 
-    Priors of the same sums count once. `own` and `others`: the fits of the best one and of the others.
+    Priors with equal sums count once. own, others: the fits of the best prior and of the others.
     """
     sums: dict[tuple[object, ...], tuple[float, float, tuple[Term, ...]]] = {}
     for prior, found in sorted(others, key=lambda one: one[1].score):
@@ -97,6 +97,6 @@ def with_others(best: PriorFit, own: Fitted, others: Sequence[tuple[Prior, Fitte
 
 
 def _summed(prior: Prior, coefficients: FloatArray) -> tuple[float, tuple[Term, ...]]:
-    """Return the sum of the columns of a prior, each times its coefficient: its constant and its terms."""
+    """Return the constant and the terms of the sum of columns times coefficients."""
     parts = [(c, column) for c, column in zip(coefficients.tolist(), prior.columns, strict=True) if c > 0]
     return collect(sum(c * m.constant for c, m in parts), [term.scaled(c) for c, m in parts for term in m.terms])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The priors of every call path of an experiment: what its effort says of the order of its time."""
+"""List the priors of every call path of an experiment: the order of its time according to its effort."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .table import ANY_DATA, Bytes, Row, Scale, other_rows, row_of
 from .untimed import OF_CALLS, models_with_untimed, with_untimed
 
 _COLUMN = Metric("column", "1", "effort")
-# Effort of communication, and what is no amount of work.
+# Effort of communication, and metrics that are no amount of work.
 _NOT_COMPUTATION = OF_CALLS | {"blocks"}
 _OF_MESSAGES = ("visits", "bytes_sent", "bytes_received")
 
@@ -29,10 +29,10 @@ _OF_MESSAGES = ("visits", "bytes_sent", "bytes_received")
 def time_priors(
     experiment: Experiment, effort: Mapping[str, list[Model | NoModel]], options: Options = DEFAULT
 ) -> list[list[Prior]]:
-    """Return the priors of the time of each call path, the most trusted one first; none where nothing is known.
+    """Return the priors of the time of each call path, the most plausible first; empty if nothing is known.
 
-    effort: models of all effort metrics that have values, by name, one entry per call path. That of a call path without
-    a time of its own belongs to its caller (`untimed`).
+    effort: models of all measured effort metrics, by name, one entry per call path. The effort of a call path without a
+    separate time belongs to its caller (`untimed`).
     """
     choices: list[list[Prior]] = [[] for _ in range(len(experiment.tree))]
     whole = with_untimed(experiment)
@@ -48,7 +48,7 @@ def time_priors(
 
 
 def _beyond_one(experiment: Experiment, effort: Sequence[Model | NoModel]) -> tuple[str, ...]:
-    """Return the parameters whose value 1 was measured, and that one of these models of effort leaves out."""
+    """Return the parameters with measured value 1 that a model of effort leaves out."""
     lowest = [[low for low, _ in model.ranges] for model in effort if isinstance(model, Model) and model.ranges]
     return tuple(
         name
@@ -60,10 +60,10 @@ def _beyond_one(experiment: Experiment, effort: Sequence[Model | NoModel]) -> tu
 def _computation(
     experiment: Experiment, choices: list[list[Prior]], effort: Mapping[str, list[Model | NoModel]]
 ) -> None:
-    """Put priors of computation in `choices`, where any effort is counted.
+    """Add priors of computation to `choices` where effort is counted.
 
-    A function whose few instructions are in blocks of its caller, such as a loop that became a call of the library of
-    the language, has no blocks of its own: those are a constant, beside which its other effort counts.
+    If the compiler replaces the loop of a function by a call of the C library, the function has only a constant number
+    of blocks. Its other effort then counts in addition to this constant.
     """
     if "blocks" not in experiment.values:
         return
@@ -87,7 +87,7 @@ def _computation(
 
 
 def _threads(experiment: Experiment, path: int) -> Model | None:
-    """Return 1/t as a model if so many threads as a parameter t says share the effort of a call path; else None."""
+    """Return 1/t as a model if parameter t is the number of threads that share the effort of a call path; else None."""
     if "threads" not in experiment.values:
         return None
     counts = experiment.values["threads"][path]
@@ -137,7 +137,7 @@ def _communication(
     visit_models = [effort["visits"][path] for path in paths]
     alternatives = [(row, *other_rows(row)) for row in rows]
     symbolic = [_symbolic(same, size) for same, size in zip(alternatives, size_models, strict=True)]
-    # Where the size of the communicator is no parameter (a row of a process grid), products are modeled as measured.
+    # If the size of the communicator is no parameter (a row of a process grid), measured products are modeled.
     measured: list[dict[tuple[Scale, str], Model | NoModel]] = [{} for _ in paths]
     for scale, (amount, values) in product(Scale, (("visits", visits[paths]), ("bytes", transferred))):
         places = [place for place in everywhere if scale in symbolic[place] and symbolic[place][scale] is None]
@@ -153,7 +153,7 @@ def _communication(
                 columns = _columns(row, factors, symbolic[place], measured[place])
                 details = f"B = {volume}" if row.bytes is not Bytes.NONE and isinstance(volume, Model) else ""
                 prior = communication.prior(row, tree.name(path), columns, details)
-                if not prior.columns:  # a communicator of one process: nothing but the calls
+                if not prior.columns:  # with one process per communicator, only the calls remain
                     prior = communication.prior(row, tree.name(path), {"α": calls}, details)
                 if prior.columns and prior.columns not in [known.columns for known in choices[path]]:
                     choices[path].append(prior)
@@ -162,7 +162,7 @@ def _communication(
 
 
 def _has(prior: Prior, column: Model) -> bool:
-    """Whether a column of a prior is the same function."""
+    """Return whether a prior contains a column with the same function."""
     return any((own.constant, own.terms) == (column.constant, column.terms) for own in prior.columns)
 
 
@@ -172,10 +172,10 @@ def _columns(
     symbolic: Mapping[Scale, Model | None],
     measured: Mapping[tuple[Scale, str], Model | NoModel],
 ) -> dict[str, Model]:
-    """Return the models of what α, β and γ of a row are multiplied with, as far as there are any.
+    """Return the factors of α, β and γ of a row as models, as far as they exist.
 
-    factors: models of "visits" and "bytes". symbolic: the scales as models; measured: models of products where they
-    are none.
+    factors: models of "visits" and "bytes". symbolic: the scales as models. measured: models of measured products, for
+    scales without a model.
     """
     columns: dict[str, Model] = {}
     for symbol, scale, amount in _parts(row):
@@ -188,19 +188,19 @@ def _columns(
 
 
 def _parts(row: Row) -> list[tuple[str, Scale, str]]:
-    """Return the coefficients of a row with the scale and the amount that each is multiplied with."""
+    """Return the coefficients of a row, each with its scale and its amount."""
     parts = (("α", row.latency, "visits"), ("β", row.transfer, "bytes"), ("γ", row.reduction, "bytes"))
     return [(symbol, scale, amount) for symbol, scale, amount in parts if scale is not None]
 
 
 def _symbolic(rows: Sequence[Row], size: Model | NoModel) -> dict[Scale, Model | None]:
-    """Return the scales of rows as models of the parameters, None where the size of the communicator is no such."""
+    """Return the scales of rows as models of the parameters; None if the communicator size has no such model."""
     scales = {scale for row in rows for _, scale, _ in _parts(row)}
     return {scale: communication.scale_model(scale, size) if isinstance(size, Model) else None for scale in scales}
 
 
 def _rows(experiment: Experiment) -> dict[int, Row]:
-    """Return the row of Table I of every MPI call path that has one, or that moves data without one."""
+    """Return the row of Table I of each MPI call path, or the general row if it moves data without a row."""
     tree = experiment.tree
     moves = np.zeros(len(tree), dtype=bool)
     for name in ("bytes_sent", "bytes_received"):

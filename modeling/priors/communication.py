@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priors of communication: Table I with the measured models of bytes and of calls put in.
+"""Build priors of communication: Table I with the measured models of bytes and calls.
 
-α counts per call, so its column is visits(p, x) times the latency of the operation; β and γ count per byte, so
-theirs is B(p, x) times the share of it that is transferred or reduced.
+α counts per call: its column is visits(p, x) times the latency of the operation. β and γ count per byte: their columns
+are B(p, x) times the share of the bytes that is transferred or reduced.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def bytes_of(
 ) -> FloatArray:
     """Return B of a row from mean bytes per rank and the size of the communicator, arrays of equal shape.
 
-    requested: the bytes that a completion waits for (`requests.requested_bytes`).
+    requested: the bytes for which a completion waits (`requests.requested_bytes`).
     """
     if row.bytes is Bytes.REQUESTED:
         return requested
@@ -41,7 +41,7 @@ def bytes_of(
 
 
 def scale_values(scale: Scale, processes: FloatArray) -> FloatArray:
-    """Return a scale of the table at numbers of processes (at least 1)."""
+    """Return a scale of the table for numbers of processes (at least 1)."""
     p: FloatArray = np.maximum(processes, 1.0)
     if scale is Scale.LOG:
         return np.asarray(np.log2(p))
@@ -53,7 +53,7 @@ def scale_values(scale: Scale, processes: FloatArray) -> FloatArray:
 
 
 def scale_model(scale: Scale, processes: Model) -> Model | None:
-    """Return a scale as a model, if the number of processes is a parameter or a constant; else None."""
+    """Return a scale as a model if the number of processes is a parameter or a constant; else None."""
     names = processes.parameters
     if scale is Scale.ONE:
         return Model(names, 1.0)
@@ -76,25 +76,25 @@ def scale_model(scale: Scale, processes: Model) -> Model | None:
     return Model(names, -1.0, (Term(1.0, (Factor(name, Fraction(1)),)),))
 
 
-# No network and no memory is faster than these. The bounds keep the order of growth of a prior where the noise hides
-# one of its terms: seconds per call, seconds per byte.
+# Lower bounds of the coefficients (seconds per call, seconds per byte): no network and no memory is faster. The bounds
+# keep the order of growth of a prior if noise hides one of its terms.
 LEAST = {"α": 1e-9, "β": 1e-12, "γ": 0.0}
 
 
 def with_overhead(alone: Prior, calls: Model) -> Prior:
-    """Return the prior of calls that take some time each, however many processes take part: o of LogP.
+    """Return the prior of calls with a constant time for each call: o of LogP.
 
-    Culler and others, LogP (PPoPP 1993): what a processor is busy with for each message. Small communicators show it,
-    where there are few steps. alone: the prior without that; calls: per rank.
+    Culler and others, LogP (PPoPP 1993): o is the time that a processor needs for each message. Small communicators,
+    with few steps, show it. alone: the prior without this effect. calls: per rank.
     """
     columns, least = (*alone.columns, replace(calls, covariance=())), (*alone.least, LEAST["α"])
     return replace(alone, columns=columns, text=f"{alone.text} + o·visits", least=least)
 
 
 def prior(row: Row, region: str, columns: dict[str, Model], details: str) -> Prior:
-    """Return the prior of a call path from the models of its columns α, β, γ (those that the row has).
+    """Return the prior of a call path from the models of the columns α, β, γ of its row.
 
-    Columns that are nothing everywhere are left out; so is γ where it says the same as β.
+    Columns that are 0 everywhere are omitted, and so is γ if it is proportional to β.
     """
     kept: dict[str, Model] = {}
     for symbol, column in columns.items():
@@ -103,6 +103,6 @@ def prior(row: Row, region: str, columns: dict[str, Model], details: str) -> Pri
             kept[symbol] = column
     text = row.text + (f", {details}" if details else "")
     least = tuple(LEAST[symbol] for symbol in kept)
-    # calls and bytes are open together, which columns that count as independent would have twice
+    # calls and bytes have common uncertainty; separate columns would count it twice
     certain = tuple(replace(column, covariance=()) for column in kept.values())
     return Prior(certain, f"table I: {region}", f"{text} [{row.source}]", least=least)

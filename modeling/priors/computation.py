@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priors of computation: the order of the block counts of a call path is the order of its time.
+"""Build priors of computation: time has the order of the block counts of a call path.
 
-Method of de Morais et al., Denoising Application Performance Models with Noise-Resilient Priors, section III-B:
-the exponents of the effort model are kept, its coefficients are dropped, and new ones are fitted to time.
+Method of de Morais et al., Denoising Application Performance Models with Noise-Resilient Priors, section III-B: keep
+the exponents of the effort model, drop its coefficients, and fit new coefficients to time.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .fit import MOST_COLUMNS
 from .prior import Prior
 
 BASIS = "effort"
-# Metrics beyond blocks must predict time that much better (score, in units of 2 log likelihood), so that noise
-# does not choose among many; a change of the order of growth has the same penalty again.
+# Metrics other than blocks must improve the prediction of time by this score (2 log likelihood), so that noise does not
+# select among many. A different order of growth costs the same again.
 _OTHER_METRIC = 6.0
-# Seconds that effort takes at least, where noise hides that it takes any: no processor executes more blocks at once.
+# Smallest seconds per block, used if noise hides the time of effort: no processor executes blocks faster.
 _LEAST = 1e-12
 
 
@@ -33,17 +33,18 @@ def skeleton(effort: Model) -> tuple[Term, ...]:
 def priors(effort: Model) -> list[Prior]:
     """Return the priors of a call path with this effort model, the most constrained one first.
 
-    1. Time in proportion to effort: every block costs the same.
-    2. The same with a constant, such as the cost of measuring and of cold caches.
-    3. The skeleton: every term with a coefficient of its own, because blocks of different loops cost differently.
-    4. The second with effort so small that noise hides it, in place of effort alone where that fits no better by far.
-    More coefficients must lower the cross-validated error by more than their penalty. The third needs a term of the
-    highest order, else it would lose what the effort says about growth.
+    - Time in proportion to effort: every block takes the same time.
+    - The same with a constant, for example for measuring and cold caches.
+    - The skeleton: every term with a separate coefficient, because blocks of different loops take different times. It
+      must contain a term of the highest order, so that it keeps the growth of the effort.
+    - A constant, plus effort with the smallest possible time that noise hides; only if effort alone fits much worse.
+
+    An additional coefficient must lower the cross-validated error by more than its penalty.
     """
     constant = Model(effort.parameters, 1.0)
     if not effort.terms:
         return [Prior((constant,), BASIS, "c0")]
-    whole = replace(effort, quality=None, notes=())  # what is open of effort is open of time
+    whole = replace(effort, quality=None, notes=())  # uncertainty of effort is uncertainty of time
     formula = f"c1·({whole})"
     terms = skeleton(effort)
     found = [
@@ -65,19 +66,19 @@ def priors(effort: Model) -> list[Prior]:
     return [*found, hidden]
 
 
-# Metrics that say something of their own per call path, and how near to each other two are that say the same, and their
-# constants as parts of the smallest counts.
+# Metrics with separate information per call path; relative difference up to which two metrics count as proportional;
+# and largest constants, as a share of the smallest counts.
 _MOST_METRICS, _ALIKE, _SMALLER = 4, 1e-3, 0.01
 
 
 def further_priors(blocks: Model, others: Mapping[str, Model]) -> list[Prior]:
-    """Return priors of effort beyond blocks: each metric alone, and each pair of metrics, blocks included.
+    """Return priors of effort other than blocks: each metric alone, and each pair of metrics with blocks.
 
-    others: models of further effort metrics (instructions, flops, loads, stores, bytes …) of a call path by name.
-    Those that are in proportion to blocks, or to one another, say nothing new and are left out; so do those with a
-    larger constant beside the same terms, as time may have. Which prior is taken
-    follows from its cross-validated error and its penalty. Constant blocks are those of a function that leaves its work
-    to the library of the language, as filling and copying memory, whose bytes are counted.
+    others: models of further effort metrics (instructions, flops, loads, stores, bytes …) of a call path, by name.
+    Omits metrics that are proportional to blocks or to each other, and metrics that only differ by a larger constant,
+    because time has a constant, too. The cross-validated error and the penalty decide which prior is selected. A
+    function with constant blocks leaves its work to the C library, for example to fill and copy memory; its bytes are
+    counted.
     """
     distinct: dict[str, Model] = {"blocks": blocks} if blocks.terms else {}
     for name, model in others.items():
@@ -104,14 +105,14 @@ def further_priors(blocks: Model, others: Mapping[str, Model]) -> list[Prior]:
 
 
 def _alike(first: Model, second: Model) -> bool:
-    """Whether a model is in proportion to the second one, or has a larger constant beside the terms that are."""
+    """Return whether a model is proportional to the second one, except for a larger constant."""
     if {term.shape for term in first.terms} != {term.shape for term in second.terms}:
         return False
     other = {term.shape: term.coefficient for term in second.terms}
     ratios = [term.coefficient / other[term.shape] for term in first.terms]
     if max(ratios) - min(ratios) > _ALIKE * max(map(abs, ratios)):
         return False
-    # blocks with a constant of their own are no sum of a positive constant and counts that have less of it
+    # blocks with a separate constant are no sum of a positive constant and counts with a smaller constant
     less = second.constant - first.constant / ratios[0]
     least = second.evaluate(np.array(list(product(*second.ranges)))).min() if second.ranges else 0.0
     return bool(less <= _SMALLER * max(float(least), 0.0))

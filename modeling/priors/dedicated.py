@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which times models rest on: those of ranks that had a processor each, where enough of them were measured.
+"""Select the times for models: times of ranks with a processor each, if enough of them were measured.
 
-With more ranks than processors, time contains waiting for one, which is no property of the program. Effort is the same.
+With more ranks than processors, times contain waiting for a processor, which is no property of the program. Effort does
+not change.
 """
 
 from __future__ import annotations
@@ -15,22 +16,24 @@ from ..experiment import Experiment, FloatArray, RegionKind
 from .prior import Prior
 
 _Flags = NDArray[np.bool_]
-# Values of a parameter that must remain: to learn how time grows with it (of two values, models say that growth is a
-# guess), and to learn the coefficients of a prior, whose growth is known from effort.
+# Values of a parameter that must remain: several, to find how time grows with it; fewer, to find the coefficients of a
+# prior, whose growth is known from effort.
 _LEAST_VALUES, _LEAST_VALUES_OF_PRIOR = 3, 2
-# Configurations that must remain, so that there is a residual to tell noise from.
+# Configurations that must remain, so that a residual shows the noise.
 _LEAST_CONFIGURATIONS = 3
 
 
 def dedicated_times(
     experiment: Experiment, metric: str, choices: Sequence[Sequence[Prior]] | None = None
 ) -> tuple[FloatArray, _Flags]:
-    """Return the values of a cost metric for models, (paths, C, R), and which models rest on oversubscribed runs.
+    """Return the values of a cost metric for models, (paths, C, R), and whether they contain oversubscribed runs.
 
-    Values of runs on a loaded machine are NaN where the configuration has other runs; a configuration that has none
-    counts as oversubscribed. Values of oversubscribed configurations are NaN for the call paths of which enough others
-    were measured; the flags, (paths,), are of those that need them. choices: priors per call path; a call path without
-    any learns its growth from the values alone. Of one process the times of MPI say nothing.
+    - Values of runs on a loaded machine are NaN if the configuration has other runs. Otherwise, the configuration
+      counts as oversubscribed.
+    - Values of oversubscribed configurations are NaN if enough other configurations of the call path exist. The flags,
+      (paths,), mark call paths that need these values.
+    - choices: priors per call path. The growth of a call path without priors is fitted to the values alone. For MPI,
+      runs of one process are not used.
     """
     values = _alone(experiment, experiment.values[metric])
     paths, dedicated = len(experiment.tree), experiment.dedicated
@@ -51,7 +54,7 @@ def dedicated_times(
 
 
 def _alone(experiment: Experiment, values: FloatArray) -> FloatArray:
-    """Return values without the runs on a loaded machine where another run of the configuration was not disturbed."""
+    """Return values without runs on a loaded machine, if the configuration has an undisturbed run."""
     if experiment.loaded is None or not experiment.loaded.any():
         return values
     result = values.copy()
@@ -60,7 +63,7 @@ def _alone(experiment: Experiment, values: FloatArray) -> FloatArray:
 
 
 def _processes(experiment: Experiment) -> FloatArray:
-    """Return the processes of each configuration, those of its largest communicator; infinite if none is known."""
+    """Return the number of processes (largest communicator) of each configuration; infinite if unknown."""
     sizes = experiment.values.get("comm_size")
     if sizes is None or not np.nan_to_num(sizes).any():
         return np.full(experiment.configurations, np.inf)
@@ -68,10 +71,10 @@ def _processes(experiment: Experiment) -> FloatArray:
 
 
 def enough_dedicated(experiment: Experiment, where: _Flags, priors: Sequence[Prior] = (), is_mpi: bool = False) -> bool:
-    """Whether the configurations with a processor for each rank make a model of a call path that counts at `where`.
+    """Return whether configurations with a processor for each rank suffice for a model at `where`.
 
-    The growth of computation is that of its effort: so only parameters that its priors have need several values, and
-    configurations count at which those are not zero. MPI needs several values of each.
+    Computation grows like its effort. Only parameters in its priors therefore need several values, at configurations
+    where the priors are not 0. MPI needs several values of each parameter.
     """
     parameters = set(experiment.parameters)
     if priors and not is_mpi:

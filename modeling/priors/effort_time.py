@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of time for every call path of an experiment, constrained by effort where effort was measured."""
+"""Fit models of time for every call path, constrained by effort where effort was measured."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from .waiting_part import parts_that_wait
 def model_time(
     experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
 ) -> tuple[PathModel, ...]:
-    """Return the model of exclusive time of each call path, given its priors (`choices.time_priors`).
+    """Return the model of exclusive time of each call path from its priors (`choices.time_priors`).
 
-    Computation has the order of its block model, communication follows Table I, and what has no effort (Python
-    regions, code without instrumented blocks) gets a model from time alone. Waiting that was measured, and growth
-    beyond effort that the diagnosis finds, are part of the models (`waiting`, `growth`). Where repetitions tell that
-    whole runs were disturbed, models are those of times without it (`run_noise`).
+    Computation has the order of its block model. Communication follows Table I. Call paths without effort (Python
+    regions, code without instrumented blocks) get a model from time alone. The models contain measured waiting, and
+    growth beyond effort that the diagnosis finds (`waiting`, `growth`). If repetitions show that whole runs were
+    disturbed, the models use times without the disturbances (`run_noise`).
     """
     return model_time_and_waiting(experiment, choices, options).time
 
 
 @dataclass(frozen=True)
 class TimeModels:
-    """Models of exclusive time, one per call path, and of the waiting in it, of call paths that waited.
+    """Models of exclusive time, one per call path, and of the waiting in it, for call paths that waited.
 
-    No waiting is longer than the time of its call path, and both grow alike. notes: what is to be said of all of them.
+    Waiting is never longer than the time of its call path, and both grow in the same way. notes: notes on all models.
     """
 
     time: tuple[PathModel, ...]
@@ -59,7 +59,7 @@ class TimeModels:
 def model_time_and_waiting(
     experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
 ) -> TimeModels:
-    """Return the same, with the waiting in time where it was measured."""
+    """Return the models of time, and of measured waiting."""
     experiment = with_untimed(experiment)
     left_out = of_effort_beyond_one(experiment, choices)
     for one in left_out:
@@ -93,9 +93,9 @@ def model_time_and_waiting(
 def _computing_grown(
     experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options
 ) -> dict[int, PathModel]:
-    """Return the models of all call paths, those of computation with its growth beyond effort.
+    """Return the models of all call paths; models of computation contain growth beyond effort.
 
-    What ranks wait for is computation as long as it takes.
+    Ranks wait for computation including this growth.
     """
     found = fit_time(experiment, choices, options)
     rest = [path for path in range(len(experiment.tree)) if path not in found]
@@ -111,10 +111,10 @@ def _computing(experiment: Experiment) -> set[int]:
 def fit_time(
     experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
 ) -> dict[int, PathModel]:
-    """Return the models that the priors of call paths (`choices.time_priors`) make of measured time.
+    """Return the models of measured time from the priors of call paths (`choices.time_priors`).
 
-    Call paths without a prior, or without a measurement, are left out. Those that were executed at the same
-    configurations are fitted together. Oversubscribed configurations are left out where the others are enough.
+    Omits call paths without a prior or a measurement. Fits call paths with equal executed configurations together.
+    Leaves out oversubscribed configurations if enough others exist.
     """
     values, oversubscribed = dedicated_times(experiment, "time", choices)
     executed = experiment.executed
@@ -137,7 +137,7 @@ def fit_time(
 
 
 def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -> dict[int, PathModel]:
-    """Model time without effort; of MPI (setting up, communicators) only slow growth is considered.
+    """Model time without effort. For MPI (initialization, communicators), only slow growth is tried.
 
     Such operations take long and scatter widely, and nothing measured says how they grow: the constant must be
     refuted, and no more than linear growth is considered. It must be refuted of what OpenMP does between the threads,

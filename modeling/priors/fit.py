@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coefficients of priors: non-negative least squares on relative errors, for many call paths at once."""
+"""Fit the coefficients of priors: non-negative least squares on relative errors, for many call paths at once."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .one_sided import FIRST_ROUNDS, LEAST_REPETITIONS, Undisturbed, trust
 from .prior import Fitted, Prior, PriorFit, columns_of
 
 _Flags = NDArray[np.bool_]
-# Non-negative least squares tries all subsets of the columns; priors have few.
+# Largest number of columns of a prior: non-negative least squares tries all subsets.
 MOST_COLUMNS = 6
 _ROUNDS, _TRUST_ROUNDS = 4, 15
-# Trust that changes by less is settled.
+# The iteration ends when weights change by less.
 _SETTLED = 0.01
-# Errors are relative to at least this part of the mean; below it a fit says nothing about the noise.
+# Errors are relative to at least this share of the mean; a smaller fit does not show the noise.
 _LEAST_FIT = 1e-3
 
 
@@ -41,14 +41,16 @@ def fit_priors(
     singles: FloatArray | None = None,
     doubted: bool = False,
 ) -> list[PriorFit | None]:
-    """Fit the priors of N call paths and return for each path the best one; None if none can be fitted.
+    """Fit the priors of N call paths. Return the best prior of each call path; None if none can be fitted.
 
-    choices: N lists of priors with at most MOST_COLUMNS columns, the more trusted one first; points (C, m) in the
-    order of `parameters`; repetitions: N call paths at these points, all of them measured.
-    `notes` go into every model. All priors with the same number of columns are fitted in one batch.
-    singles: (N, C, R), the repetitions one by one. Coefficients and the choice rest on them then: where noise makes
-    half of them longer, the others are among them, and in no mean.
-    doubted: the other priors of a call path that are nearly as likely as the best one are alternatives of its model.
+    - choices: N lists of priors with at most MOST_COLUMNS columns, the most plausible prior first.
+    - points: (C, m), columns as `parameters`. repetitions: N call paths at these points, all measured.
+    - notes: added to every model.
+    - singles: the single repetitions (N, C, R). With them, coefficients and the choice of the prior use single values:
+      if noise lengthens half of the repetitions, the undisturbed repetitions still count, which no mean shows.
+    - doubted: the models contain other priors that are nearly as likely as alternatives.
+
+    Priors with the same number of columns are fitted in one batch.
     """
     built, each = repetitions, 1 if singles is None else singles.shape[2]
     usable = np.ones_like(repetitions.centre)
@@ -59,7 +61,7 @@ def fit_priors(
             lower = Undisturbed.of(repetitions.centre.reshape(len(choices), -1, each))
     owner = np.array([path for path, several in enumerate(choices) for _ in several], dtype=np.int64)
     priors = [prior for several in choices for prior in several]
-    known: dict[int, FloatArray] = {}  # several priors, and priors of several call paths, have columns in common
+    known: dict[int, FloatArray] = {}  # cache: priors, also of different call paths, share columns
     columns = [
         np.repeat(_counted(prior, columns_of(prior, parameters, points, known)), each, axis=1) for prior in priors
     ]
@@ -85,7 +87,7 @@ def fit_priors(
         if not again.size and round_ >= FIRST_ROUNDS:
             break
         fits = fits | _fit_all(again, owner, priors, columns, repetitions, trusted)
-    # as all were fitted at first where trust is what it was then
+    # call paths with unchanged weights keep their first fit
     again = everything[(trusted != usable).any(axis=1)[owner]]
     fits = {**at_first, **_fit_all(again, owner, priors, columns, repetitions, trusted)}
     best = _best(owner, fits)
@@ -102,9 +104,9 @@ def fit_priors(
 
 
 def _apart(singles: FloatArray, repetitions: Repetitions) -> tuple[Repetitions, FloatArray]:
-    """Return values (N, C, R) as values of N call paths at C·R configurations, and which of them were measured (0, 1).
+    """Return values (N, C, R) as N call paths at C·R configurations, and which of them were measured (0, 1).
 
-    What was not, or is 0 where other repetitions are not, has the value of its configuration.
+    A missing value, or a 0 where other repetitions are above 0, is replaced by the value of its configuration.
     """
     measured = np.isfinite(singles) & (singles > 0.0)
     values = np.where(measured, singles, repetitions.centre[:, :, None]).reshape(len(singles), -1)
@@ -115,7 +117,7 @@ def _apart(singles: FloatArray, repetitions: Repetitions) -> tuple[Repetitions, 
 
 
 def _of_means(found: Fitted, columns: FloatArray, repetitions: Repetitions) -> Fitted:
-    """Return a fit to single values with its errors at configurations, columns (K, C): intervals are of their means."""
+    """Return a fit to single values, with its errors at the configurations. Intervals refer to their means."""
     fitted = np.maximum(found.coefficients @ columns, 1e-300)[None]
     trusted = trust(repetitions.centre, fitted)
     residual = float(np.sqrt(((trusted * (repetitions.centre / fitted - 1.0)) ** 2).mean()))
@@ -133,10 +135,10 @@ def fit_where(
     singles: FloatArray | None = None,
     doubted: bool = False,
 ) -> dict[int, PriorFit]:
-    """Fit the priors of call paths, each at its own configurations; those that have the same ones in one batch.
+    """Fit the priors of call paths, each at separate configurations; equal configurations share a batch.
 
-    choices: by row of `repetitions` and `where`, (N, C). notes: of a row and its configurations. singles, doubted: as
-    `fit_priors` has them. Rows without a configuration, or without a fit, are left out.
+    choices: by row of `repetitions` and `where`, (N, C). notes: for a row and its configurations. singles, doubted: as
+    in `fit_priors`. Rows without a configuration, or without a fit, are omitted.
     """
     rows = np.array([row for row, priors in choices.items() if priors and where[row].any()], dtype=np.int64)
     patterns, group = np.unique(where[rows], axis=0, return_inverse=True)
@@ -165,7 +167,7 @@ def _fit_all(
     repetitions: Repetitions,
     trusted: FloatArray,
 ) -> dict[int, Fitted]:
-    """Fit the priors of these numbers, those with equally many columns together; trusted (N, C) per call path."""
+    """Fit the priors with these numbers, grouped by their number of columns. trusted: weights (N, C) per call path."""
     result: dict[int, Fitted] = {}
     widths = np.array([len(priors[number].columns) for number in numbers])
     for width in np.unique(widths).tolist():
@@ -185,7 +187,7 @@ def _fit_all(
 
 
 def _best(owner: NDArray[np.int64], fits: Mapping[int, Fitted]) -> dict[int, int]:
-    """Return the number of the best prior of each call path that has one."""
+    """Return the number of the best prior of each call path with a fit."""
     best: dict[int, int] = {}
     for number, path in enumerate(owner.tolist()):
         score_ = fits[number].score
@@ -195,7 +197,7 @@ def _best(owner: NDArray[np.int64], fits: Mapping[int, Fitted]) -> dict[int, int
 
 
 def _counted(prior: Prior, columns: FloatArray) -> FloatArray:
-    """Return the columns of a prior (K, C) with what was counted in place of models."""
+    """Return the columns of a prior (K, C), with counted values instead of models."""
     for column, values in prior.counted.items():
         columns[column] = values
     return columns
@@ -206,10 +208,10 @@ def _nonnegative(
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return coefficients (N, K), residuals, left-out errors and scores (N,) of the best non-negative fits.
 
-    The non-negative optimum is the best among the subsets of columns whose unconstrained fit is positive. Errors
-    relative to the values draw a fit towards values that are small by chance; they are relative to the fit itself
-    from the second round on (iteratively reweighted least squares for noise in proportion to the mean).
-    trusted: (N, C) factors of the weights, see `one_sided`.
+    The non-negative optimum is the best positive fit among the unconstrained fits to all subsets of columns. From the
+    second round on, errors are relative to the fit (iteratively reweighted least squares for noise in proportion to the
+    mean). Errors relative to the values would favour values that are small by chance. trusted: factors of the weights
+    (N, C), see `one_sided`.
     """
     problem = _Problem(columns, repetitions, needed, bounded)
     weights = trusted * relative_weights(repetitions.centre)
@@ -222,7 +224,7 @@ def _nonnegative(
 
 
 class _Problem:
-    """What `_nonnegative` fits with weights that change: its subsets of columns, and what does not depend on these."""
+    """The constant part of the problem of `_nonnegative`: its subsets of columns, and terms without weights."""
 
     def __init__(self, columns: FloatArray, repetitions: Repetitions, needed: _Flags, bounded: _Flags) -> None:
         _, width, points = columns.shape
@@ -244,7 +246,7 @@ class _Problem:
             self.subsets.append((subsets, scaled[:, subsets], possible))
 
     def fitted(self, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return what `_nonnegative` does for given weights (N, C)."""
+        """Return the results of `_nonnegative` for given weights (N, C)."""
         best = np.zeros(self.scale.shape)
         paths = len(best)
         residual, left_out, best_score, fair = (np.full(paths, np.inf) for _ in range(4))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time beyond effort: what takes longer per unit of effort as a parameter grows.
+"""Model time that grows faster than effort.
 
 Where the diagnosis finds that time grows faster than effort (`slowdown`), the model is effort × (1 + growth), if that
 explains more than its penalty.
@@ -39,7 +39,7 @@ def with_growth(
     options: Options = DEFAULT,
     only: Collection[int] | None = None,
 ) -> dict[int, PathModel]:
-    """Return the models of call paths that slow down, or of `only` these: effort × (1 + growth).
+    """Return the models effort × (1 + growth) of call paths that slow down, or of `only` these.
 
     models: of the time of all call paths. Growth must be significant (`slowdown`), and fit better.
     """
@@ -101,11 +101,11 @@ def _may_be_ring(region: Region) -> bool:
 
 
 def _ring(model: Model, name: str) -> Model | None:
-    """Return the latencies of a collective operation around a ring of ranks in place of a tree; None if it has no tree.
+    """Return the latencies of a collective operation around a ring instead of a tree; None without a tree.
 
-    Libraries pass small data around rings, too, or pad it to a block for each rank (Patarasuk and Yuan, Bandwidth
-    optimal all-reduce algorithms for clusters of workstations, J. Parallel Distrib. Comput. 69, 2009): steps are as
-    many as ranks where trees have the logarithm of that.
+    Libraries also pass small data around rings, or pad it to one block per rank (Patarasuk and Yuan, Bandwidth optimal
+    all-reduce algorithms for clusters of workstations, J. Parallel Distrib. Comput. 69, 2009). A ring has as many steps
+    as ranks; a tree has their logarithm.
     """
     tree, step = Factor(name, log=1), Factor(name, Fraction(1))
     terms = tuple(

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the imbalance of effort over the ranks says of waiting: the others wait for the rank that has the most to do.
+"""Compute the waiting that imbalance of effort causes: all ranks wait for the rank with most work.
 
-Effort of all ranks is counted. What the busiest rank counts beyond the mean, times the seconds that a block takes, is
-what ranks wait on average where the next operation synchronizes them. It has no noise, and its growth is that of the
-data and of the decomposition, which need not be that of the computation: a largest bucket grows, relative to the
-others, with their number.
+The effort of all ranks is counted. Ranks wait, on average, for (effort of the busiest rank - mean effort) × seconds per
+block, at the next operation that synchronizes them. This waiting has no noise. Its growth depends on the data and on
+the decomposition, and may differ from the growth of the computation. For example, the largest of several buckets grows,
+relative to the others, with their number.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ..pmnf.modeler import fit_models
 from ..pmnf.options import DEFAULT, Options
 from .path_model import PathModel
 
-# Below this part of all computation, somewhere, no rank has more to do than the others.
+# Share of the computation; a smaller imbalance at all configurations is ignored.
 _LEAST_PART = 0.01
-# A call path that is somewhere more than this part of the imbalance is worth a sum without it; no more than so many.
+# Share of the imbalance from which on a sum without a call path is tried, and the largest number of such sums. Source:
 # benchmarks/selection_campaign.py
 _NOTICEABLE, _MOST = 0.2, 4
 
 
 @dataclass(frozen=True, eq=False)
 class Imbalance:
-    """The seconds that the busiest rank computes longer than the mean: a model, and what was counted (C,)."""
+    """Seconds that the busiest rank computes longer than the mean: a model, and the measured values (C,)."""
 
     model: Model
     counted: FloatArray
@@ -38,11 +38,11 @@ class Imbalance:
 def imbalances(
     experiment: Experiment, models: Mapping[int, PathModel], options: Options = DEFAULT
 ) -> tuple[Imbalance, ...]:
-    """Return the imbalance of computation, summed over call paths, and sums without one of them each.
+    """Return the imbalance of computation, summed over call paths, and the sums without one call path each.
 
-    It is an upper bound where call paths have different busiest ranks; and for what one of them computes longer, ranks
-    may have waited before, in another operation. models: of time by call path. Nothing if effort of single ranks is not
-    known at all configurations, or is the same on all of them.
+    The sum is an upper bound, for two reasons: call paths may have different busiest ranks, and ranks may have waited
+    before, in another operation. models: of time by call path. Empty if the effort of single ranks is unknown at some
+    configuration, or equal on all ranks.
     """
     excess = experiment.excess.get(IMBALANCE)
     if excess is None or IMBALANCE not in experiment.values or not np.isfinite(excess).any(axis=(0, 2)).all():
@@ -85,10 +85,10 @@ def _summed(
     seconds: FloatArray,
     options: Options,
 ) -> Imbalance | None:
-    """Return the sum of the imbalance of N call paths: models of their counts, parts (N, C) and seconds (N,) for each.
+    """Return the summed imbalance of N call paths. models: of counts; parts (N, C) and seconds (N,) of each.
 
-    Where no exact function gives it, it is by chance: that of the data, which call paths have in common. So these have
-    one model together, and the doubt about that.
+    If no exact function gives an imbalance, it depends on the data, which all call paths share. These call paths
+    therefore get one common model, with its alternatives.
     """
     found = list(enumerate(counts))
     exact = [model.scaled(float(seconds[row])) for row, model in found if model and not model.covariance]
@@ -107,7 +107,7 @@ def _summed(
 
 
 def _models(experiment: Experiment, counts: FloatArray, options: Options) -> list[Model | None]:
-    """Return the models of counts (N, C, R), None where there is none, or a constant that is not above 0."""
+    """Return the models of counts (N, C, R); None for no model, and for a constant that is not above 0."""
     metric, points, parameters = experiment.metric(IMBALANCE), experiment.points, experiment.parameters
     return [
         model if isinstance(model, Model) and (model.terms or model.constant > 0.0) else None
@@ -116,7 +116,7 @@ def _models(experiment: Experiment, counts: FloatArray, options: Options) -> lis
 
 
 def _first(values: FloatArray) -> FloatArray:
-    """Return values (N, C, R) of the first repetition that has them, 0 where none has: effort is the same in all."""
+    """Return values (N, C, R) of the first measured repetition, otherwise 0; effort is equal in all repetitions."""
     known = np.isfinite(values)
     first = np.take_along_axis(values, known.argmax(axis=2)[:, :, None], axis=2)[:, :, 0]
     return np.asarray(np.where(known.any(axis=2), first, 0.0), dtype=np.float64)

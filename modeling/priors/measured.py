@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of call paths as fits of priors take them, and what fits them where they were measured."""
+"""Prepare the values of call paths for fits of priors, and fit them at the measured configurations."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .prior import Prior
 
 
 def centred(values: FloatArray, options: Options) -> Repetitions:
-    """Return values (N, C, R) over repetitions; 0 where nothing was measured."""
+    """Return values (N, C, R) combined over repetitions; 0 if not measured."""
     repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
     return replace(repetitions, centre=np.nan_to_num(repetitions.centre))
 
 
 def one_by_one(values: FloatArray, options: Options) -> FloatArray | None:
-    """Return values (N, C, R) as `singles` of fits; None if the options say what one value they become."""
+    """Return values (N, C, R) as `singles` of fits; None if the options combine repetitions in another way."""
     return np.where(np.isinf(values), np.nan, values) if options.aggregation == DEFAULT.aggregation else None
 
 
@@ -34,9 +34,9 @@ def fit_measured(
     singles: FloatArray | None,
     doubted: bool = False,
 ) -> dict[int, Model]:
-    """Return the best models of these call paths, each at the configurations where it has values above 0.
+    """Return the best models of call paths, each fitted to the configurations with values above 0.
 
-    doubted: other priors that are nearly as likely are alternatives of the models.
+    doubted: the models contain other priors that are nearly as likely as alternatives.
     """
     where, points = repetitions.centre > 0, experiment.points
     fits = fit_where(choices, experiment.parameters, points, repetitions, where, singles=singles, doubted=doubted)

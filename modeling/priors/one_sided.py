@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trust in measurements whose noise makes them longer, hardly ever shorter.
+"""Weight measurements whose noise only makes them longer.
 
-Other programs, the operating system and a busy network delay a run; nothing makes it faster than the work takes. So
-values far above a fit say less than values below it. Weights are those of an M-estimator (Huber, Robust Statistics,
-1981, section 7) with a loss that is quadratic below and up to one deviation above, and logarithmic beyond, where the
-deviation is that of the values below the fit.
+Other programs, the operating system and a busy network delay a run; nothing makes a run faster than its work. A value
+far above a fit is therefore weaker evidence than a value below it. The weights are the weights of an M-estimator
+(Huber, Robust Statistics, 1981, section 7). Its loss is quadratic up to one deviation above the fit, and logarithmic
+beyond. The deviation is estimated from the values below the fit.
 """
 
 from __future__ import annotations
@@ -16,30 +16,31 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 
-# A deviation is at least this part of the value: clocks and caches scatter so much.
+# Smallest relative deviation: scatter of clocks and caches.
 _LEAST = 0.01
-# The median distance of a normal distribution from its mean in standard deviations, inverted.
+# Standard deviation divided by the median distance from the mean, for a normal distribution.
 NORMAL = 1.4826
 
-# What values above the fit count in the first rounds, which look for the lower edge of the values.
+# Factor for values above the fit in the first rounds, which search the lower edge of the values.
 _ABOVE = 0.3
 FIRST_ROUNDS = 5
 
 
-# What all repetitions of a configuration share is noise only if it is so many deviations above the fit: noise that hits
-# half of the values hits all of five in a thirtieth of the configurations (all of three in an eighth: too many).
+# A deviation that all repetitions of a configuration share is noise only if it is at least this number of deviations
+# above the fit. If noise affects half of the values, it affects all five of five in 1/32 of the configurations (all
+# three of three in 1/8, which is too many).
 _SHARED = 3.0
-# Repetitions of which half are disturbed have others left, from this number on. The two least of three that noise
-# leaves alone are, in the middle, this many standard deviations apart.
+# From this number of repetitions on, half of them may be disturbed. The two smallest of three undisturbed repetitions
+# differ by this number of standard deviations (median).
 LEAST_REPETITIONS, _APART = 5, 0.69
 
 
 @dataclass(frozen=True, eq=False)
 class Undisturbed:
-    """What the least repetitions of N call paths say of times without noise.
+    """Estimates of times without noise from the smallest repetitions of N call paths.
 
-    least: of each value (N, C), the least repetition of its configuration. deviation: the relative standard deviation
-    of values that noise leaves alone (N,). What lies between the lower half and the upper one is noise itself.
+    least: the smallest repetition of the configuration of each value, (N, C). deviation: relative standard deviation of
+    undisturbed values, (N,). Differences between the lower and the upper half of the repetitions are noise.
     """
 
     least: FloatArray
@@ -47,27 +48,27 @@ class Undisturbed:
 
     @classmethod
     def of(cls, values: FloatArray) -> Undisturbed:
-        """Return that of values (N, C, R) with R repetitions of each configuration, two or more."""
+        """Return the estimates from values (N, C, R) with R repetitions of each configuration, at least two."""
         first, second = np.moveaxis(np.partition(values, 1, axis=2)[:, :, :2], 2, 0)
         apart = second / np.where(first > 0, first, np.inf) - np.where(first > 0, 1.0, 0.0)
         least = np.repeat(first, values.shape[2], axis=1)
         return cls(least, np.median(apart, axis=1) / _APART)
 
     def take(self, paths: NDArray[np.int64]) -> Undisturbed:
-        """Return that of some call paths."""
+        """Return the estimates of some call paths."""
         return Undisturbed(self.least[paths], self.deviation[paths])
 
 
 def trust(
     values: FloatArray, fitted: FloatArray, first: bool = False, undisturbed: Undisturbed | None = None
 ) -> FloatArray:
-    """Return factors (N, C) in (0, 1] for the weights of values (N, C), given a fit to them.
+    """Return factors (N, C) in (0, 1] for the weights of values (N, C), relative to a fit.
 
-    first: the factors of an expectile below the mean (Newey and Powell, Econometrica 55, 1987), from which the rounds
-    start: if half of the values are too long by the same part, those and the others look alike from the middle.
-    undisturbed: what the least repetitions say, where there are enough of them. What they share above the fit is no
-    noise but something that the fit does not have, unless few configurations are like that; and how far values below
-    the fit are from it says less of what noise leaves alone than repetitions do: the fit may be above these.
+    - first: factors of an expectile below the mean (Newey and Powell, Econometrica 55, 1987). The iteration starts with
+      it: if half of the values are too long by the same factor, the median does not show which half is disturbed.
+    - undisturbed: estimates from the smallest repetitions, if there are enough. A deviation above the fit that all
+      repetitions share is a misfit and no noise, unless only few configurations have it. The deviation of undisturbed
+      values is estimated from repetitions, because the fit may be above the values.
     """
     if undisturbed is None:
         return _trusted(values, fitted, first)
@@ -75,12 +76,12 @@ def trust(
     above = lowest / np.where(fitted > 0, fitted, np.inf) - np.where(fitted > 0, 1.0, 0.0)
     usual = _SHARED * np.maximum(NORMAL * np.median(np.abs(above), axis=1), _LEAST)[:, None]
     shared = np.where(above > usual, usual / np.maximum(above, usual), 1.0)
-    deviation = np.maximum(undisturbed.deviation, 2.0 * _LEAST)  # from the least value, not from the middle
+    deviation = np.maximum(undisturbed.deviation, 2.0 * _LEAST)  # relative to the smallest value, not to the middle
     return shared * _trusted(values, np.maximum(fitted, lowest), first, deviation)
 
 
 def _trusted(values: FloatArray, fitted: FloatArray, first: bool, deviation: FloatArray | None = None) -> FloatArray:
-    """Return the factors of values (N, C); deviation: of those that noise leaves alone (N,), else of those below."""
+    """Return the factors of values (N, C). deviation: of undisturbed values (N,); default: of values below the fit."""
     relative = values / np.where(fitted > 0, fitted, np.inf) - np.where(fitted > 0, 1.0, 0.0)
     if first:
         return np.where(relative > 0, _ABOVE, 1.0)

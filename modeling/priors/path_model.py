@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The model of one call path, and how it came about."""
+"""Define the model of one call path, with the facts from which it was fitted."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ WAITING = "waiting"
 
 @dataclass(frozen=True)
 class PathModel:
-    """The model of one call path and metric, and how it came about.
+    """The model of one call path and metric, with the facts from which it was fitted.
 
-    basis: "effort" (time from the block model), "table I: MPI_Bcast" (from a communication model), "time only" or
-    "measured" (from the values of the metric alone) or "sum" (inclusive, from the call paths below); with
-    "+ waiting" or "× growth in n" behind it where time grows beyond its effort. Of waiting: "waiting", what the model
-    of time has of it, or "part of time", a part of each of its terms.
-    prior: the prior as a formula, empty without one.
-    oversubscribed: it is a model of time that rests on runs with more ranks than processors, because too few others
-    were measured.
-    lower: where time grows beyond effort, the model from effort alone.
+    - basis of a model of time: "effort" (from the block model), "table I: MPI_Bcast" (from a communication model), or
+      "time only". "+ waiting" or "× growth in n" follows if time grows beyond its effort.
+    - basis of other models: "measured" (from the values of the metric alone), or "sum" (inclusive, from the call paths
+      below).
+    - basis of waiting: "waiting" (the part of the model of time), or "part of time" (a share of each term of the time).
+    - prior: the prior as a formula; empty without a prior.
+    - oversubscribed: whether the model uses runs with more ranks than processors, because too few others exist.
+    - lower: the model from effort alone, if time grows beyond effort.
     """
 
     model: Model | NoModel
@@ -34,22 +34,22 @@ class PathModel:
 
     @property
     def is_from_time_alone(self) -> bool:
-        """Whether the model rests on values of time, without effort."""
+        """Return whether the model only uses measured times, without effort."""
         return self.basis == TIME_ONLY
 
     @property
     def has_waiting(self) -> bool:
-        """Whether the model has a part for waiting in MPI, or is that part."""
+        """Return whether the model is, or contains, a model of waiting in MPI."""
         return self.basis.endswith(WAITING)
 
     @property
     def from_effort(self) -> Model | NoModel:
-        """The model without what time has beyond effort."""
+        """The model without growth beyond effort."""
         return self.model if self.lower is None else self.lower
 
 
 def unit(model: Model) -> Model:
-    """Return the form of a model as a column of a prior: without what is known of its own uncertainty."""
+    """Return a model as a column of a prior: without covariance, alternatives, quality and notes."""
     return Model(model.parameters, model.constant, model.terms)
 
 

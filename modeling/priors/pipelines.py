@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How waiting grows with the ranks: along trees, rings, and pipelines through process grids.
+"""Model the growth of waiting with the ranks: along trees, rings, and pipelines through process grids.
 
-A wave through a process grid takes a stage for each step: a rank receives, computes, and passes on. Programs sweep from
-all corners, one after the other, and the next wave begins where a corner is done, so that each dimension has its own
-number of steps (Mudalige, Vernon and Jarvis, A plug-and-play model for evaluating wavefront computations on parallel
+A wave through a process grid takes one stage per step: a rank receives, computes, and sends on. Programs sweep from all
+corners, one after the other. The next wave begins when a corner is done, so each dimension has a separate number of
+steps (Mudalige, Vernon and Jarvis, A plug-and-play model for evaluating wavefront computations on parallel
 architectures, IEEE International Symposium on Parallel and Distributed Processing, 2008).
 """
 
@@ -27,18 +27,18 @@ from .prior import Prior
 from .requests import requested_bytes
 from .slowdown import GROWTHS, growth_model
 
-# Waiting has models with more freedom than Table I: each growth with ranks must explain more than a coefficient does,
-# and waves from all corners, which few programs have, more than one wave by as much again.
+# Models of waiting have more freedom than Table I. Each growth with ranks must therefore improve the fit by more than a
+# coefficient. Waves from all corners, which few programs have, need the same improvement again. Source:
 # benchmarks/simulated_time.py, benchmarks/priors_applications.py
 _PENALTY, _SWEEPS_PENALTY = NOISY.coefficient, 2.0 * NOISY.coefficient
-# Where the process grid of a program is known, waiting for messages that grows neither along it nor along a tree must
-# explain more by so much: from p = 8 to 216, px + py + pz and log2(p)² are alike to 2 %, and 5 % apart at 343.
+# If the process grid of a program is known, waiting for messages that grows neither along the grid nor along a tree
+# needs this improvement: from p = 8 to 216, px + py + pz and log2(p)² differ by 2 %, and at 343 by 5 %. Source:
 # benchmarks/selection_campaign.py
-# So must waiting for all ranks that grows with their number itself: the largest of p times by chance, on average, is a
-# concave function of p (David and Nagaraja, Order Statistics, 2003, section 4.4), and a straight line its upper limit.
-# benchmarks/priors_applications.py
+# Waiting for all ranks that grows with their number needs it, too. The expected maximum of p random times is a concave
+# function of p (David and Nagaraja, Order Statistics, 2003, section 4.4), and a straight line is its upper limit.
+# Source: benchmarks/priors_applications.py
 _OTHER_PENALTY = 5.0 * NOISY.coefficient
-# How the length of a pipeline through a process grid of two and three dimensions grows.
+# Growth of the length of a pipeline through a process grid of two and three dimensions.
 _PIPELINES = ((Fraction(1, 2), 0), (Fraction(1, 3), 0))
 _TREE, _LINE = (Fraction(0), 1), (Fraction(1), 0)
 _SIZE = Metric("message size", "bytes", "effort")
@@ -48,7 +48,7 @@ _ALIKE = 1e-9
 
 @dataclass(frozen=True)
 class Growth:
-    """A function of numbers of ranks that waiting may grow by; its penalty is that of priors that have it.
+    """A function of numbers of ranks by which waiting may grow, and the penalty of priors with it.
 
     messages: how many of others a rank waits for, in a process grid.
     """
@@ -58,19 +58,19 @@ class Growth:
     messages: Model | None = None
 
     def __str__(self) -> str:
-        """Return the function."""
+        """Return the function as text."""
         return str(self.model)
 
 
 def waiting_growths(ranks: Sequence[str], grids: Sequence[ProcessGrid] = (), messages: bool = True) -> list[Growth]:
-    """Return how waiting may grow with numbers of ranks, of which these `grids` are known, the likeliest first.
+    """Return the possible growths of waiting with numbers of ranks, the likeliest first. grids: known process grids.
 
-    messages: whether it waits for messages of single other ranks, which come along the grid; a chain of all ranks says
-    nothing of what waits for all of them, where any may be late by chance, which grows more slowly than their number.
+    messages: whether the call path waits for messages of single ranks, which come along the grid. Waiting for all ranks
+    does not follow a chain of ranks: any rank may be late by chance, and this waiting grows more slowly than the number
+    of ranks.
 
-    One process waits for nobody: growth with the only number of ranks is that of g(p) - g(1), which is the length of a
-    pipeline through a process grid for p^(1/3) and p^(1/2), and exactly that, in place of these two, for the `grids` of
-    the program.
+    One process waits for nobody, so the growth with a number of ranks is g(p) - g(1). For p^(1/3) and p^(1/2), this is
+    the length of a pipeline through a process grid. For known `grids`, the exact length replaces these two.
     """
     grids = [grid for grid in grids if messages or grid.dimensions > 1]
     known = [grid for grid in grids if grid.parameter in ranks]
@@ -94,7 +94,7 @@ def waiting_growths(ranks: Sequence[str], grids: Sequence[ProcessGrid] = (), mes
 
 
 def told_apart(growths: Sequence[Growth], parameters: tuple[str, ...], points: FloatArray) -> list[Growth]:
-    """Return the growths without those that are another one before them times a factor at all points (C, m)."""
+    """Return the growths without growths that are proportional to an earlier one at all points (C, m)."""
     kept: list[Growth] = []
     seen: list[FloatArray] = []
     for growth in growths:
@@ -157,11 +157,11 @@ def _waits_for_one(region: str) -> bool:
 
 
 def _sweeps(dimensions: int) -> list[list[float]]:
-    """Return the mean steps in each dimension of waves from all corners, one after the other, the fewest as 1.
+    """Return the mean steps in each dimension of waves from all corners, one after the other, relative to the fewest.
 
-    Loops over the two directions of each dimension are nested: the wave turns in the innermost one after each sweep,
-    in the next one after each second sweep, and so on. So it passes each extent as often as the directions of that
-    dimension and of those inside it go through all their cases, 2, 4, 8 times from the outermost loop.
+    Loops over the two directions of each dimension are nested. The wave turns in the innermost dimension after each
+    sweep, in the next one after each second sweep, and so on. It therefore passes an extent 2, 4, 8 times, from the
+    outermost to the innermost loop.
     """
     if dimensions == 1:
         return []
@@ -170,10 +170,10 @@ def _sweeps(dimensions: int) -> list[list[float]]:
 
 
 def _messages(grid: ProcessGrid, steps: Model, waves: float = 0.0) -> Model:
-    """Return how many messages others send on the way of waves through a process grid, for so many steps.
+    """Return the number of messages of other ranks on the way of waves through a process grid, for these steps.
 
-    On that way a rank passes messages on in each dimension in which there are several ranks, other than at the border.
-    waves: how many there are; of the time of their messages a rank spends what it sends itself, which is no waiting.
+    On the way, a rank sends messages on in each dimension with several ranks, except at the border. waves: number of
+    waves. The messages that a rank sends itself are no waiting, and are subtracted.
     """
     own = tuple(Term(-waves, (Factor(grid.parameter, shares=1, axis=axis),)) for axis in grid.axes if waves)
     several = tuple(Term(1.0, (Factor(grid.parameter, several=True, axis=axis),)) for axis in grid.axes)
@@ -182,7 +182,7 @@ def _messages(grid: ProcessGrid, steps: Model, waves: float = 0.0) -> Model:
 
 
 def _steps(grid: ProcessGrid, steps: Sequence[float]) -> Model:
-    """Return the sum of the extents of a process grid less one each, times the steps in each dimension."""
+    """Return Σ (extent - 1) · steps over the dimensions of a process grid."""
     extents = tuple(
         Term(times, (Factor(grid.parameter, Fraction(1), axis=axis),))
         for times, axis in zip(steps, grid.axes, strict=True)

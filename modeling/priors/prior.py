@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priors of call paths, models without coefficients, and what fits of them say."""
+"""Define priors (models without coefficients) and the results of their fits."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ _Flags = NDArray[np.bool_]
 class Prior:
     """A model without coefficients: time = Σ c_k · columns[k] with c_k >= 0.
 
-    basis: where the prior comes from. text: the prior as a formula. needed: columns of which one at least must have a
-    part in the model, because the order of the effort is known; empty if there is no such demand. least: lower bounds
-    of the coefficients; priors that have them keep every column that fits, the others only columns that explain more
-    than their penalty.
-    penalty: what is added to the score, because the prior is less trusted than others.
-    counted: by column what was counted of it at the configurations, shape (C,). Coefficients are fitted to that, and
-    the models say how it goes on: what these leave open, no time tells.
-    beyond_one: parameters at whose value 1 the effort of the call path follows another formula.
+    - basis: source of the prior. text: the prior as a formula.
+    - needed: the model must contain at least one of these columns, because the order of the effort is known; empty: no
+      condition.
+    - least: lower bounds of the coefficients. A prior with bounds keeps every column that fits; a prior without bounds
+      only keeps columns that explain more than their penalty.
+    - penalty: added to the score, because the prior is less plausible than others.
+    - counted: measured values of a column, shape (C,). Coefficients are fitted to these values, and the model of the
+      column is used for predictions: times do not show the uncertainty of a count.
+    - beyond_one: parameters whose value 1 is excluded, because the effort follows another formula there.
     """
 
     columns: tuple[Model, ...]
@@ -39,7 +40,7 @@ class Prior:
     beyond_one: tuple[str, ...] = ()
 
     def at(self, where: _Flags) -> Prior:
-        """Return the prior at some of the configurations."""
+        """Return the prior at a part of the configurations."""
         if not self.counted:
             return self
         return replace(self, counted={column: values[where] for column, values in self.counted.items()})
@@ -59,7 +60,7 @@ class PriorFit:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Coefficients of one prior, errors in sample and left out, and the score (lower is better)."""
+    """The fit of one prior: coefficients, errors at fitted and left-out points, and score (lower is better)."""
 
     coefficients: FloatArray
     residual: float
@@ -70,7 +71,7 @@ class Fitted:
 def columns_of(
     prior: Prior, parameters: tuple[str, ...], points: FloatArray, known: dict[int, FloatArray] | None = None
 ) -> FloatArray:
-    """Return the columns of a prior at points, (K, C). known: those of models by identity, which grows."""
+    """Return the columns of a prior at points, (K, C). known: cache of columns by the identity of their model."""
     known = {} if known is None else known
     for model in prior.columns:
         if id(model) not in known:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which parameters of an experiment are the number of ranks."""
+"""Find the parameters of an experiment that are the number of ranks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..parameter_names import RANK_NAMES
 
 
 def rank_parameters(experiment: Experiment) -> set[str]:
-    """Return the parameters that are the number of ranks: as `called_ranks`, and those a communicator has the size of.
+    """Return the parameters that are the number of ranks, by name (`called_ranks`) or by the size of a communicator.
 
-    The largest communicator of every configuration counts, which is that of all ranks.
+    Uses the largest communicator of every configuration, which contains all ranks.
     """
     lowest, highest = experiment.points.min(axis=0, initial=np.inf), experiment.points.max(axis=0, initial=-np.inf)
     names = called_ranks(experiment.parameters, list(zip(lowest.tolist(), highest.tolist(), strict=True)))
@@ -28,7 +28,7 @@ def rank_parameters(experiment: Experiment) -> set[str]:
 
 
 def called_ranks(parameters: Sequence[str], ranges: Sequence[tuple[float, float]]) -> set[str]:
-    """Return the parameters that are called as the number of ranks is, and range from one whole number to another."""
+    """Return the parameters with a name for the number of ranks, and with whole numbers as range."""
     return {
         name
         for name, ends in zip(parameters, ranges, strict=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What completion operations wait for: the bytes of the requests that were posted near them.
+"""Find the bytes for which completion operations wait: the bytes of the requests that were posted near them.
 
-The bytes of a nonblocking operation are counted where it was posted, but the time that they need to move is spent where
-the request is completed. A halo exchange posts and completes in one function, or in two that a third one calls.
+The bytes of a nonblocking operation are counted where it is posted. Its time is spent where the request is completed. A
+halo exchange posts and completes in one function, or in two functions with a common caller.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ..mpi_operations import operation_of
 
 
 def requested_bytes(tree: CallTree, sent: FloatArray, received: FloatArray) -> FloatArray:
-    """Return the bytes that each completion waits for, (paths, C, R), like `sent` and `received`; 0 for all others.
+    """Return the bytes that each completion waits for, (paths, C, R), like `sent` and `received`; otherwise 0.
 
-    They are those of the nonblocking operations below the nearest caller that has some below it, and the larger of
-    bytes sent and received, which move at the same time.
+    These are the bytes of the nonblocking operations below the nearest caller that contains such operations. Sent and
+    received bytes move at the same time, so the larger number counts.
     """
     names = [
         tree.region_of(path).name if tree.region_of(path).kind is RegionKind.MPI else "" for path in range(len(tree))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Noise of whole runs: what makes all call paths of a run take longer, or less long, than in the other runs.
 
-Clocks change with the temperature, other programs use memory and cores for minutes: noise is not drawn anew for each
-call path, but shared by those of a run, by each as far as it depends on what was disturbed. So the deviations of many
-call paths from their models tell what a run has in common, which the times of one call path alone cannot tell:
+Clocks change with the temperature, and other programs use memory and cores for minutes. Noise is therefore shared by
+the call paths of a run, by each in proportion to its sensitivity. The common part of the deviations of many call paths
+from their models shows the disturbance; the times of one call path cannot show it:
 
     ln(time / model) of call path i in run r = load_i · disturbance_r + rest
 
@@ -23,7 +23,7 @@ from ..experiment import Experiment, FloatArray, RegionKind, median_over_repetit
 from ..pmnf.model import Model
 from .path_model import PathModel
 
-# Runs of a configuration of which a median is none of the extremes; call paths likewise.
+# Smallest number of runs of a configuration for which the median is not an extreme; the same for call paths.
 _LEAST_REPETITIONS = _LEAST_PATHS = 3
 # A disturbance with a standard deviation below this part of the time is none, and so is one whose variance is mostly
 # that of the noise of single call paths.
@@ -41,10 +41,10 @@ _BY_CHANCE = 2.0
 
 @dataclass(frozen=True, eq=False)
 class RunNoise:
-    """Disturbances of runs, and what they do to each call path.
+    """Disturbances of runs, and their effect on each call path.
 
-    factors: by which times (paths, C, R) are too long, 1 where nothing is known. deviation: the standard deviation of
-    the disturbance of a run, in parts of the time.
+    factors: factor by which a time is too long, (paths, C, R); 1 if unknown. deviation: standard deviation of the
+    disturbance of a run, as a share of the time.
     """
 
     factors: FloatArray
@@ -52,14 +52,14 @@ class RunNoise:
 
     @property
     def note(self) -> str:
-        """What is to be said of models that rest on times without these disturbances."""
+        """The note for models that use times without these disturbances."""
         return (
             f"whole runs were faster or slower than others, by {100 * self.deviation:.0f} % (standard deviation), in "
             "all of their call paths: models of time are those of the run in the middle"
         )
 
     def without(self, experiment: Experiment) -> Experiment:
-        """Return the experiment with times, and waiting in them, as in an undisturbed run."""
+        """Return the experiment with times and waiting as in an undisturbed run."""
         known = {name: experiment.values[name] for name in ("time", "wait_time") if name in experiment.values}
         return replace(
             experiment, values={**experiment.values, **{name: own / self.factors for name, own in known.items()}}
@@ -67,9 +67,9 @@ class RunNoise:
 
 
 def run_noise(experiment: Experiment, models: Mapping[int, PathModel]) -> RunNoise | None:
-    """Return what disturbed whole runs; None if there are too few repetitions or call paths to tell, or nothing did.
+    """Return the disturbances of whole runs; None if there are none, or too few repetitions or call paths.
 
-    models: of exclusive time, by call path. Runs of oversubscribed configurations are left as they are.
+    models: of exclusive time, by call path. Runs of oversubscribed configurations are not changed.
     """
     tree = experiment.tree
     deviations = _deviations(experiment, models)

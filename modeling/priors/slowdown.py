@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where time grows faster than effort, and how.
+"""Find where time grows faster than effort, and how.
 
-A call path whose time follows its effort takes the same time per unit of effort at every configuration. So for each
-call path with a prior (effort, Table I), slowdown r = time / (time expected from effort) is sought along every
-parameter: r = a + b·g(x) with a and b for each line of points in x, and one slowly growing g for all lines. What is
-significant is named by its cause: MPI waits or is congested, memory and caches are shared, or no longer hold the data.
+A call path whose time follows its effort takes the same time per unit of effort at every configuration. For each call
+path with a prior (effort, Table I), slowdown is r = time / (time expected from effort). It is examined along every
+parameter: r = a + b·g(x), with separate a and b for each line of points in x, and one slowly growing g for all lines. A
+significant slowdown gets a cause: MPI waits or is congested, memory and caches are shared, or caches no longer hold the
+data.
 """
 
 from __future__ import annotations
@@ -27,27 +28,26 @@ from .path_model import PathModel
 from .rank_parameters import rank_parameters
 from .variances import CommonVariance, common_variance
 
-# How slowdown may grow: trees, process grids of two and three dimensions, rings; the first of those that fit equally
-# well is taken.
+# Possible growth of slowdown: trees, process grids of two and three dimensions, rings. If several fit equally well, the
+# first is selected.
 GROWTHS = tuple(
     (Fraction(power), log) for power, log in (("0", 1), ("1/3", 0), ("1/2", 0), ("1", 0), ("2/3", 0), ("0", 2))
 )
-# A growth must explain that much more than the one before it (logarithm of the likelihood), and counts if luck makes
-# less than this part of the findings of the program (F-tests against no slowdown), and if slowdown changes by this
-# factor over the measured range.
+# Log-likelihood by which a growth must be better than an earlier one. Accepted share of false findings in the program
+# (F-tests against no slowdown). Smallest factor by which slowdown must change over the measured range.
 _BETTER, _BY_LUCK, _LEAST_CHANGE = 2.0, 0.01, 1.2
-# Slowdown is sought along lines with at least so many values of a parameter.
+# Smallest number of values of a parameter on a line.
 LEAST_VALUES = 4
-# So many of the largest values on a line are where its slowdown is.
+# Number of the largest values on a line that show its slowdown.
 _SLOWEST = 2
-# Rounds of weights relative to the fit, which is at least this part of the mean.
+# Rounds with weights relative to the fit, and the smallest fit as a share of the mean.
 _ROUNDS, _LEAST_FIT = 4, 0.02
-# Points where effort or time is below this part of the largest value on the line say nothing of their ratio.
+# Share of the largest value on a line; points with less effort or time do not show the ratio.
 _LEAST_VALUE = 1e-6
 
 
 class Cause(Enum):
-    """Why time grows faster than effort."""
+    """Cause of time that grows faster than effort."""
 
     WAITING = "waiting"
     CONTENTION = "contention"
@@ -58,7 +58,7 @@ class Cause(Enum):
 class Line:
     """Slowdown along one line of configurations: a + b·g(x) for x from `low` to `high`.
 
-    others: values of the other parameters, in their order; least: the smallest slowdown that was measured.
+    others: values of the other parameters, in their order. least: the smallest measured slowdown.
     """
 
     others: tuple[float, ...]
@@ -71,10 +71,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Slowdown:
-    """How a call path gets slower per effort as one parameter grows, on every line of configurations in it.
+    """Growth of the time per unit of effort of a call path with one parameter, on every line of configurations.
 
-    parameter: its number; power, log: g(x) = x^power · log2(x)^log; growth: g as text. significance, wait_share: as
-    in Finding.
+    parameter: its index. power, log: g(x) = x^power · log2(x)^log. growth: g as text. significance, wait_share: as in
+    Finding.
     """
 
     path: int
@@ -88,7 +88,7 @@ class Slowdown:
     lines: tuple[Line, ...]
 
     def factors(self, target: tuple[float, ...]) -> tuple[float, float, float]:
-        """Return slowdown at the largest and the smallest measured x, and at a point, on the line nearest to it."""
+        """Return the slowdown at the largest and smallest measured x, and at a point, on the line nearest to it."""
         others = [math.log(max(x, 1e-300)) for column, x in enumerate(target) if column != self.parameter]
 
         def distance(line: Line) -> float:
@@ -103,12 +103,12 @@ class Slowdown:
 def slowdowns(
     experiment: Experiment, models: Sequence[PathModel], least_change_with_ranks: float = _LEAST_CHANGE
 ) -> list[Slowdown]:
-    """Return where time of the program grows faster than effort.
+    """Return the call paths of the program whose time grows faster than effort.
 
-    models: those of exclusive time, one per call path; what they leave out below their range (one process, another
-    branch of the program) is no part of a line. least_change_with_ranks: by which factor it must change over the
-    measured range of a number of ranks. Computation that was simulated by its effort has neither caches nor
-    contention. Raises ModelingError if there is no time.
+    models: of exclusive time, one per call path; values that a model leaves out below its range (one process, another
+    branch of the program) are not part of a line. least_change_with_ranks: smallest factor of the change over the
+    measured range of a number of ranks. Computation that is simulated by effort has neither caches nor contention.
+    Raises ModelingError if there is no time.
     """
     if "time" not in experiment.values:
         raise ModelingError(f"{experiment.name}: there is no time to diagnose; measure without --counts")
@@ -159,10 +159,10 @@ def slowdowns(
 
 
 def _false_discoveries(chances: list[float], tests: int) -> list[float]:
-    """Return for each chance by luck the share of findings by luck among those that are as good (at most 1).
+    """Return for each probability of a false finding the share of false findings at this level, at most 1.
 
-    Benjamini and Hochberg, "Controlling the false discovery rate", J. R. Stat. Soc. B 57 (1995); the best finding of
-    all has what luck gives in the whole program.
+    Source: Benjamini and Hochberg, "Controlling the false discovery rate", J. R. Stat. Soc. B 57 (1995). For the best
+    finding, this is the probability that the whole program has a false finding.
     """
     order = np.argsort(chances)
     shares = np.array(chances)[order] * tests / np.arange(1, len(chances) + 1)
@@ -172,12 +172,12 @@ def _false_discoveries(chances: list[float], tests: int) -> list[float]:
 
 
 def growth_model(name: str, power: Fraction, log: int) -> Model:
-    """Return how slowdown grows with a parameter, one of `GROWTHS`."""
+    """Return the growth of slowdown with a parameter, one of `GROWTHS`, as a model."""
     return Model((name,), 0.0, (Term(1.0, (Factor(name, power, log),)),))
 
 
 def _ratios(time: FloatArray, expected: FloatArray) -> FloatArray:
-    """Return time per effort (N, C), NaN where it cannot be known."""
+    """Return time per effort (N, C); NaN where it is undefined."""
     largest = np.nanmax(time, axis=1, keepdims=True, initial=0.0)
     known = np.isfinite(time) & (time > _LEAST_VALUE * largest)
     known &= expected > _LEAST_VALUE * expected.max(axis=1, keepdims=True, initial=0.0)
@@ -186,9 +186,9 @@ def _ratios(time: FloatArray, expected: FloatArray) -> FloatArray:
 
 
 def _changes(ratios: FloatArray, along: list[IntArray]) -> FloatArray:
-    """Return by how much each ratio (N, C) changes from the first to the last point of lines, the median over lines.
+    """Return the change of each ratio (N, C) from the first to the last point of lines, median over the lines.
 
-    NaN where no line has enough points.
+    NaN if no line has enough points.
     """
     changes = np.full((len(along) + 1, len(ratios)), np.nan)
     rows = np.arange(len(ratios))
@@ -206,9 +206,9 @@ def _changes(ratios: FloatArray, along: list[IntArray]) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Lines:
-    """The ratio of one call path on the lines of one parameter that have enough points.
+    """The ratio of one call path on the lines of one parameter with enough points.
 
-    without: the sum of squared relative deviations from no growth.
+    without: the sum of squared relative deviations from a constant.
     """
 
     others: FloatArray
@@ -219,7 +219,7 @@ class _Lines:
 
     @classmethod
     def of(cls, points: FloatArray, column: int, along: list[IntArray], ratio: FloatArray) -> _Lines:
-        """Return the lines of a parameter with a ratio (C,), NaN where it is not known."""
+        """Return the lines of a parameter with a ratio (C,), NaN where unknown."""
         usable = [line[np.isfinite(ratio[line])] for line in along]
         usable = [line for line in usable if line.size >= LEAST_VALUES]
         values = [ratio[line] for line in usable]
@@ -237,16 +237,16 @@ class _Lines:
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom that a growth leaves."""
+        """Degrees of freedom after the fit of a growth."""
         return float(sum(map(len, self.values)) - 2 * len(self.values))
 
     @property
     def variance(self) -> float:
-        """The relative variance around the first growth: that around the best of all is too small by the choice."""
+        """The relative variance around the first growth; around the best growth it would be too small."""
         return self.fit(0)[1] / self.freedom
 
     def _alike(self, growth: int, common: CommonVariance) -> float:
-        """Return the chance by luck of a growth that is the same on all lines, in parts of their means."""
+        """Return the probability of such a growth on all lines without slowdown, relative to means."""
         parts = [r / r.mean() - 1.0 for r in self.values]
         steps = [Factor("x", *GROWTHS[growth]).evaluate(x) for x in self.places]
         steps = [g - g.mean() for g in steps]
@@ -257,7 +257,7 @@ class _Lines:
         return float(special.fdtrc(1, freedom, explained / variance)) if variance > 0.0 else 0.0
 
     def growth(self, common: CommonVariance) -> tuple[int, tuple[Line, ...], float] | None:
-        """Return how the ratio grows: index of the growth, lines, and chance by luck; None if not on most lines."""
+        """Return the growth of the ratio: index, lines, and probability without slowdown; None if not on most lines."""
         known, count = common.freedom * common.variance, common.freedom + sum(map(len, self.values))
         best = 0
         for growth in range(1, len(GROWTHS)):
@@ -282,7 +282,7 @@ class _Lines:
 def _fit(places: list[FloatArray], values: list[FloatArray], growth: int) -> tuple[FloatArray, float]:
     """Return (a, b) of every line, and the sum of squared deviations relative to the fit.
 
-    Noise is multiplicative, so least squares are reweighted with the fit.
+    Noise is multiplicative, so the least squares are reweighted with the fit.
     """
     result, total = [], 0.0
     for x, r in zip(places, values, strict=True):
@@ -298,10 +298,10 @@ def _fit(places: list[FloatArray], values: list[FloatArray], growth: int) -> tup
 
 
 def _wait_share(experiment: Experiment, path: int, along: list[IntArray]) -> float:
-    """Return which part of the time was waiting where the slowdown along lines is; NaN without a measurement.
+    """Return the share of waiting in the time where the slowdown along lines is largest; NaN if not measured.
 
-    That is the median over the upper ends of the lines: one odd run has no say. Waiting is measured in some operations
-    only (docs/design/mpi-waiting.md): where there is none at all, it was not.
+    Uses the median over the upper ends of the lines, so that one odd run has no effect. Waiting is only measured in
+    some operations (docs/design/mpi-waiting.md). An operation without any waiting was not measured.
     """
     waits, times = experiment.values.get("wait_time"), experiment.values["time"][path]
     if waits is None or not np.nan_to_num(waits[path]).any():
@@ -316,9 +316,9 @@ def _wait_share(experiment: Experiment, path: int, along: list[IntArray]) -> flo
 
 
 def _cause(experiment: Experiment, path: int, by_ranks: bool, wait_share: float) -> Cause:
-    """Return why: operations that wait for others wait, unless it was measured that they do not.
+    """Return the cause: operations that may wait do wait, unless measurements show that they do not.
 
-    So do programs that poll (MPI_Test, MPI_Iprobe): no part of one of these calls waits, but all that find nothing do.
+    Programs that poll (MPI_Test, MPI_Iprobe) wait, too: no single call waits, but all unsuccessful calls together do.
     """
     region = experiment.tree.region_of(path)
     if region.kind is not RegionKind.MPI:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The expected run time of MPI operations: Table I of the noise-resilient priors paper and what it leaves out.
+"""Define the expected run time of MPI operations: Table I of the noise-resilient priors paper, and further rows.
 
 Sources
 [18] E. Chan, M. Heimlich, A. Purkayastha, R. van de Geijn: Collective communication: theory, practice, and
@@ -20,7 +20,7 @@ from ..mpi_operations import operation_of
 
 
 class Bytes(Enum):
-    """What B(p, x) of a row is, from the mean over ranks of what was measured."""
+    """Definition of B(p, x) in a row, from the mean over ranks of the measured bytes."""
 
     NONE = "no data"
     SENT = "bytes sent"
@@ -42,9 +42,9 @@ class Scale(Enum):
 
 @dataclass(frozen=True)
 class Row:
-    """f = latency(p)·α·visits + transfer(p)·β·B + reduction(p)·γ·B; a missing scale is a missing term.
+    """f = latency(p)·α·visits + transfer(p)·β·B + reduction(p)·γ·B; a missing scale means a missing term.
 
-    model: what mpi_wrap/operations.toml calls it in its column `model`.
+    model: name in the column `model` of mpi_wrap/operations.toml.
     """
 
     model: str
@@ -81,9 +81,9 @@ _ROWS = (
     # further point-to-point operations; operations on windows move their bytes like one message, and persistent
     # operations and exchanges with the neighbours of a topology send several messages per call
     Row("sendrecv", Bytes.LARGER, Scale.ONE, Scale.ONE, None, _HOCKNEY),
-    # looking for messages: nothing to wait for
+    # probes of messages: no bytes
     Row("probe", Bytes.NONE, Scale.ONE, None, None, _LATENCY),
-    # completing requests: a latency per call, and the time that their bytes need
+    # completion of requests: one latency per call, and the time of the bytes
     Row("completion", Bytes.REQUESTED, Scale.ONE, Scale.ONE, None, _HOCKNEY),
     # further collective operations
     Row("barrier", Bytes.NONE, Scale.LOG, None, None, _HENSGEN),
@@ -102,20 +102,20 @@ _OTHERS = (
     Row("alltoall", Bytes.SENT, Scale.LOG, Scale.LOG, None, _THAKUR),
     Row("completion", Bytes.NONE, Scale.ONE, None, None, _LATENCY),
 )
-# Data moved by an operation that no row names (files, extensions): a message per call.
+# Operations that move data without a row (files, extensions): one message per call.
 ANY_DATA = Row("any", Bytes.LARGER, Scale.ONE, Scale.ONE, None, _HOCKNEY)
 
 
 def other_rows(row: Row) -> tuple[Row, ...]:
-    """Return what other algorithms of the operation of a row take."""
+    """Return the rows of other algorithms of the operation of a row."""
     return tuple(other for other in _OTHERS if other.model == row.model)
 
 
 def row_of(region: str) -> Row | None:
-    """Return the row of an MPI region; None for operations that have none (MPI_Init, MPI_Comm_split …).
+    """Return the row of an MPI region; None for operations without a row (MPI_Init, MPI_Comm_split …).
 
-    What a wait receives is counted at the call that posted the request (`requests`). Non-blocking collectives have
-    the row of the blocking ones, which bounds the work that their progress takes.
+    Bytes that a wait receives count at the call that posted the request (`requests`). Nonblocking collectives have the
+    row of the blocking operation, which is an upper bound of the work of their progress.
     """
     operation = operation_of(region)
     return None if operation is None or operation.model is None else ROWS[operation.model]

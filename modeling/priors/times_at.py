@@ -38,14 +38,14 @@ _LEAST_BEYOND_ONE = 2
 
 @dataclass(frozen=True, eq=False)
 class TimesAt:
-    """Call paths whose models of time rest on some configurations (C,) only, and the note that says so."""
+    """Call paths whose models of time only use some configurations (C,), and the note about this."""
 
     paths: tuple[int, ...]
     where: _Flags
     note: str
 
     def only(self, experiment: Experiment) -> Experiment:
-        """Return the experiment without the times of these call paths at other configurations."""
+        """Return the experiment without times of these call paths at other configurations."""
         values = dict(experiment.values)
         for name in ("time", "wait_time"):
             if name in values:
@@ -54,7 +54,7 @@ class TimesAt:
         return replace(experiment, values=values)
 
     def noted(self, models: Mapping[int, PathModel]) -> dict[int, PathModel]:
-        """Return the models of call paths, with a note on these."""
+        """Return the models of call paths, with the note for these call paths."""
         return {
             path: replace(entry, model=replace(entry.model, notes=(*entry.model.notes, self.note)))
             if path in self.paths and isinstance(entry.model, Model)
@@ -168,9 +168,9 @@ def _errors(fit: PriorFit, points: FloatArray, values: FloatArray) -> FloatArray
 
 
 def of_effort_beyond_one(experiment: Experiment, choices: Sequence[Sequence[Prior]]) -> list[TimesAt]:
-    """Return for each parameter the call paths whose effort follows another formula at its value 1, as priors say.
+    """Return for each parameter the call paths whose effort follows another formula at value 1.
 
-    So does their time there: it is of another branch of the program. Two larger values must have been measured.
+    Their time does, too, because another branch of the program runs. Two larger values must have been measured.
     """
     there = np.asarray((np.nan_to_num(experiment.values["time"]) > 0).any(axis=2), dtype=bool)
     result = []

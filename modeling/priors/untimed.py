@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effort of functions without a time of their own, as that of the call path whose time has theirs.
+"""Add the effort of functions without a time to the call path whose time contains theirs.
 
-What the compiler expands in its caller has counters, but only what does enough work has hooks that measure its time.
-The time of a call path is that of its own effort and of all such functions below it, down to those with a time.
+A function that the compiler inlines has counters. Only inlined functions with enough work have hooks that measure time.
+The time of a call path therefore belongs to its effort and the effort of all untimed functions below it, down to
+functions with a separate time.
 """
 
 from __future__ import annotations
@@ -19,17 +20,18 @@ from ..pmnf.criterion.one_process import reproduces
 from ..pmnf.model import Model, add
 from ..pmnf.options import DEFAULT, NoModel, Options
 
-# What is counted where it happens, and is no work of the caller.
+# Counts that belong to the place of the operation, and are no work of its caller.
 OF_CALLS = frozenset(("visits", "comm_size"))
 OF_CALLS |= {f"{what}_{way}" for what in ("bytes", "messages") for way in ("sent", "received")}
 
 
 def timed_owners(tree: CallTree, times: FloatArray, visits: FloatArray | None = None) -> NDArray[np.int64]:
-    """Return for each call path the one whose time has its own, (N,): the nearest at or above it that has a time.
+    """Return for each call path the call path whose time contains its time, (N,).
 
-    times, visits: (N, ...), all 0 or NaN where a call path has none. MPI operations are their own, and so are call
-    paths with no caller that has a time. Where measuring would cost too much, a call path loses its time to its caller
-    during the run: one that was visited without a time somewhere has none anywhere.
+    This is the nearest call path with a time, from the call path itself upwards. times, visits: (N, ...), all 0 or NaN
+    if a call path has none. MPI operations own their time, and so do call paths without a timed caller. To limit the
+    overhead, a call path may lose its time to its caller during a run. If it was visited without a time in any
+    configuration, it counts as untimed in all.
     """
     has = np.nan_to_num(times).reshape(len(tree), -1) != 0.0
     timed = has.any(axis=1)
@@ -49,7 +51,7 @@ def _visited(visits: FloatArray) -> NDArray[np.bool_]:
 
 
 def with_times_at_callers(experiment: Experiment) -> Experiment:
-    """Return the experiment with times where they are in all runs: those that some runs lost, at the callers."""
+    """Return the experiment with times at call paths that are timed in all runs; other times move to the callers."""
     times, visits = experiment.values.get("time"), experiment.values.get("visits")
     if times is None or visits is None or times.shape != visits.shape:
         return experiment
@@ -66,7 +68,7 @@ def with_times_at_callers(experiment: Experiment) -> Experiment:
 
 
 def with_untimed(experiment: Experiment) -> Experiment:
-    """Return the experiment with effort at the call paths whose time it is part of; without time, as it is."""
+    """Return the experiment with effort moved to the call path that contains its time; unchanged without times."""
     times = experiment.values.get("time")
     if times is None:
         return experiment
@@ -84,9 +86,9 @@ def with_untimed(experiment: Experiment) -> Experiment:
 def models_with_untimed(
     experiment: Experiment, whole: Experiment, effort: Mapping[str, list[Model | NoModel]], options: Options = DEFAULT
 ) -> dict[str, list[Model | NoModel]]:
-    """Return the models of effort of a `whole` experiment (`with_untimed`), given those of the experiment, `effort`.
+    """Return the models of effort of a `whole` experiment (`with_untimed`), from the models `effort` of the experiment.
 
-    Where all models of a sum are exact it is that of the models; else it is modeled by itself.
+    If all models of a sum are exact, the result is the sum of the models. Otherwise, the sum of the counts is modeled.
     """
     result = {name: list(models) for name, models in effort.items()}
     if whole is experiment:
@@ -117,7 +119,7 @@ def models_with_untimed(
 
 
 def _exact(parts: Sequence[Model | NoModel]) -> list[Model] | None:
-    """Return the models if all of them are exact at all configurations, else None."""
+    """Return the models if all are exact at all configurations; else None."""
     models = [part for part in parts if isinstance(part, Model)]
     nothing = [not model.terms and not model.constant for model in models]
     exact = all((none or reproduces(model)) and not model.notes for model, none in zip(models, nothing, strict=True))
@@ -133,7 +135,7 @@ def _is_work(experiment: Experiment, name: str) -> bool:
 
 
 def _at(owners: NDArray[np.int64], moved: NDArray[np.int64], counts: FloatArray) -> FloatArray:
-    """Return counts (N, C, R) added to those of their owners, and 0 where they were."""
+    """Return counts (N, C, R) added to the counts of their owners; 0 at their former place."""
     result = counts.copy()
     np.add.at(result, owners[moved], np.nan_to_num(counts[moved]))
     result[moved] = np.where(np.isnan(counts[moved]), np.nan, 0.0)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the variances of many call paths, each known from few runs, say of each other.
+"""Estimate the variances of many call paths together, because each variance is known from few runs.
 
-Few runs tell the variance of one call path badly, but call paths of a program are measured in the same runs on the
-same machine. Their variances are taken as drawn from one distribution, s0²·d0/χ²(d0), whose d0 and s0² their spread
-tells: alike, they are as good as known; different by orders of magnitude, each stands alone.
+Call paths of a program are measured in the same runs on the same machine. Their variances are therefore treated as
+draws from one distribution, s0²·d0/χ²(d0). The spread of the variances determines d0 and s0². If the variances are
+similar, their mean is used; if they differ by orders of magnitude, each variance is used alone.
+
 Source: Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
 experiments", Statistical Applications in Genetics and Molecular Biology 3 (2004), sections 4 and 6.2.
 """
@@ -19,16 +20,16 @@ from scipy import optimize, special
 
 from ..experiment import FloatArray
 
-# As many degrees of freedom as this are a known variance.
+# A variance with at least this number of degrees of freedom counts as known.
 MOST_FREEDOM = 1e4
 _LEAST_FREEDOM = 1e-2
-# A spread of fewer variances than this is not known.
+# The smallest number of variances from which their spread is estimated.
 _LEAST_COUNT = 3
 
 
 @dataclass(frozen=True)
 class CommonVariance:
-    """The distribution of variances: s0² (`variance`) with d0 degrees of freedom (`freedom`, 0 if nothing is known)."""
+    """The distribution of variances: s0² (`variance`) with d0 degrees of freedom (`freedom`; 0: unknown)."""
 
     variance: float
     freedom: float
@@ -49,9 +50,9 @@ NOTHING_KNOWN = CommonVariance(0.0, 0.0)
 
 
 def common_variance(variances: FloatArray, freedom: FloatArray) -> CommonVariance:
-    """Return the distribution that variances (N,) with degrees of freedom (N,) come from.
+    """Return the distribution of variances (N,) with degrees of freedom (N,).
 
-    Moments of the logarithms are matched (section 6.2). Variances of 0 and without freedom are left out.
+    Matches the moments of the logarithms (section 6.2). Ignores variances that are 0 or have no degrees of freedom.
     """
     known = (variances > 0.0) & (freedom > 0.0) & np.isfinite(variances)
     variances, freedom = variances[known], freedom[known]

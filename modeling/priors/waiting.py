@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time beyond effort: what ranks wait for.
+"""Model the time that ranks wait.
 
-Waiting that was measured is no transfer: the priors of Table I are fitted to what is left of the time, and waiting has
-a model of its own. Ranks wait for those that have more to do, or that have been delayed, so it has the order of the
-program's computation, or is a constant, and it may grow with the ranks as trees, process grids and rings do, from
-nothing for a single rank.
+Measured waiting is no transfer. The priors of Table I are therefore fitted to time without waiting, and waiting has a
+separate model. Ranks wait for ranks that have more work or are delayed. Waiting therefore has the order of the
+computation of the program, or is a constant. It may also grow with the ranks like trees, process grids and rings, from
+0 for a single rank.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .rank_parameters import rank_parameters
 from .slowdown import LEAST_VALUES
 from .waiting_part import waits_of
 
-# Below this part of a call path's time, waiting is noise of the transfer, where there is any.
+# Share of the time of a call path; smaller waiting is noise of the transfer.
 _LEAST_SHARE = 0.05
 # The sum of the models of transfer and waiting may miss the time by so much, relatively, and the model of time alone
 # may explain so much more (2 log likelihood). Relative errors below the last are none. benchmarks/separated_waiting.py
@@ -38,7 +38,7 @@ _MISFIT, _ALONE, _EXACT = 0.2, 20.0, 1e-3
 
 
 def transfer_times(experiment: Experiment) -> tuple[Experiment, list[bool]]:
-    """Return the experiment with waiting taken out of the time of the call paths that waited, and which these are."""
+    """Return the experiment with waiting subtracted from the time of call paths, and which call paths waited."""
     waits, paths = experiment.values.get("wait_time"), len(experiment.tree)
     if waits is None:
         return experiment, [False] * paths
@@ -59,9 +59,9 @@ def with_waiting(
     choices: Sequence[Sequence[Prior]],
     options: Options = DEFAULT,
 ) -> dict[int, tuple[PathModel, PathModel]]:
-    """Return the models of call paths that waited, transfer and waiting, where that fits better than Table I alone.
+    """Return the models of call paths that waited, as transfer plus waiting, if this fits better than Table I alone.
 
-    Of each the model of time, and that of the waiting in it.
+    Returns the model of time and the model of waiting of each call path.
 
     models: of the time of all call paths. transfers: the same of those that waited, without waiting (`transfer_times`),
     with the growth that transfers have beyond Table I. choices: the priors of all call paths.
@@ -114,10 +114,11 @@ def _choices(
 
 
 def is_preferred(parts: Quality, alone: Quality) -> bool:
-    """Whether to take the sum of the models of transfer and of waiting, and not the model of time alone.
+    """Return whether to select the sum of the models of transfer and waiting instead of the model of time alone.
 
-    Both parts were measured. A model of time alone knows less, and often has more freedom. So it must explain clearly
-    more where the sum fits, and only a little where the sum misses the time: then one of the parts has the wrong form.
+    Both parts were measured. A model of time alone has less information, and often more freedom. It must therefore be
+    clearly better if the sum fits. If the sum misses the time, one part has the wrong form, and a small improvement
+    suffices.
     """
     known, other = (max(one.rms_relative, _EXACT) for one in (parts, alone))
     clearly = 2.0 * parts.points * math.log(known / other) > _ALONE
@@ -138,9 +139,9 @@ def _computation(experiment: Experiment, models: Mapping[int, PathModel]) -> Mod
 
 
 def _grows_with(experiment: Experiment, waits: FloatArray, ranks: Set[str]) -> tuple[str, ...]:
-    """Return the numbers of ranks of which waiting (C, R) was measured at enough values to see it grow.
+    """Return the numbers of ranks with enough measured values of waiting (C, R) to determine its growth.
 
-    Of oversubscribed runs it is waiting for a processor, too.
+    In oversubscribed runs, waiting contains waiting for a processor.
     """
     points = experiment.points[(np.nan_to_num(waits) > 0).any(axis=1) & experiment.dedicated]
     return tuple(
@@ -153,9 +154,9 @@ def _grows_with(experiment: Experiment, waits: FloatArray, ranks: Set[str]) -> t
 def waiting_priors(work: Model | None, growths: Sequence[Growth], uneven: Sequence[Imbalance] = ()) -> list[Prior]:
     """Return the priors of waiting: a constant, the computation of the program, and both times growth with ranks.
 
-    What the program computes once, whatever its parameters are, need not be what ranks wait for:
-    "growing" is the computation without its constant, which stands beside it. uneven: sums of imbalance, the likeliest
-    first, beside which the others must explain more than a coefficient does.
+    "growing" is the computation without its constant: ranks need not wait for computation that happens once, and the
+    constant is a separate column. uneven: sums of imbalance, the likeliest first; other priors must then improve the
+    fit by more than a coefficient.
     """
     constant = Model((), 1.0)
     columns = [constant] if work is None else [constant, work]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting as a part of time where both have one model: no rank waits longer in a call than the call takes."""
+"""Model waiting as a part of time, if waiting and transfer have one model: waiting is never longer than the call."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ def parts_that_wait(
 
 
 def waits_of(experiment: Experiment, times: FloatArray) -> FloatArray:
-    """Return waiting (N, C, R) in the runs that models of time rest on, NaN in others, as `times` has them."""
+    """Return waiting (N, C, R) in the runs that models of time use; NaN in the runs where `times` is not finite."""
     return np.where(np.isfinite(times), experiment.values["wait_time"], np.nan)

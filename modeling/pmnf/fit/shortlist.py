@@ -50,9 +50,9 @@ def sweep_errors(
 def line_squares(terms: FloatArray, values: FloatArray, nonnegative: bool) -> tuple[FloatArray, FloatArray]:
     """Return the relative squared errors (N, A) of c0 + c1·term and of c1·term over lines at the same places.
 
-    Each line has separate coefficients. terms: (A, c); values: (N, L, c). All lines of a call path have the weights of
-    their common profile, so their scatter matrix (c, c) is sufficient. If a coefficient of the sum of all lines would
-    be negative and must not, the error is that of the other coefficient alone.
+    Each line has separate coefficients. terms: (A, c); values: (N, L, c). All lines of a call path have the same
+    weights, from their mean profile, so only the scatter matrix (c, c) of the lines is needed. If a coefficient of the
+    sum of all lines would be negative although that is not allowed, the fit only uses the other coefficient.
     """
     size = np.abs(values).mean(axis=2, keepdims=True)
     values = values / np.where(size > 0, size, 1.0)
@@ -77,7 +77,7 @@ def line_squares(terms: FloatArray, values: FloatArray, nonnegative: bool) -> tu
     found = np.maximum(flat - explained / length, 1e-24 * total)
     if nonnegative:
         up = (weights * everything) @ terms.T - share * level
-        # the constant of everything ≈ c0·constant + c1·column, in units of the length of the constant
+        # the sum of all lines ≈ c0·constant + c1·column, in units of the length of the constant
         found = np.where(level * length < up * share, pure, found)
         found = np.where(up < 0, np.maximum(flat, 1e-24 * total), found)
     return found, pure
@@ -86,11 +86,11 @@ def line_squares(terms: FloatArray, values: FloatArray, nonnegative: bool) -> tu
 def set_squares(
     terms: FloatArray, paired: NDArray[np.int64], values: FloatArray, weights: FloatArray
 ) -> list[tuple[FloatArray, NDArray[np.bool_]]]:
-    """Return the weighted squared errors of c0 + c1·term (N, A), and of c0 + c1·a + c2·b of all pairs of `paired`.
+    """Return the weighted squared errors of c0 + c1·term (N, A), and of c0 + c1·a + c2·b for all pairs of `paired`.
 
-    Each of several lines at the same places has separate coefficients. terms: (A, c); values, weights: (N, L, c). As in
-    line_squares, all lines have the weights of their common profile, times the scale of their weights. Also returns
-    where a coefficient of the sum of all lines is negative.
+    Each line at the same places has separate coefficients. terms: (A, c); values, weights: (N, L, c). As in
+    line_squares, all lines of a call path have the same profile of weights. A factor per line adapts it to the weights
+    of the line. Also returns where a coefficient of the sum of all lines is negative.
     """
     common, values = _profile(values, weights)
     constant = common / np.sqrt((common**2).sum(axis=1, keepdims=True))

@@ -45,9 +45,10 @@ class OtherForms:
     again: Fit | None
 
     def models(self, models: Sequence[Model | None], metrics: Sequence[NDArray[np.int64]]) -> list[list[Model | None]]:
-        """Return the models of the call paths of each metric, by other forms if these explain more.
+        """Return the models of the call paths of each metric, with other forms where these explain more.
 
-        Also return which models miss the counts. metrics: the rows of the call paths of each; equal counts share a row.
+        Models that miss the counts get a note. metrics: the rows of the call paths of each metric; equal counts share a
+        row.
         """
         found = list(models) if self.again is None else self._by_functions(models, self.again)
         result = []
@@ -105,10 +106,10 @@ class OtherForms:
         return found
 
     def _by_dimension(self, processes: FloatArray) -> bool:
-        """Return whether call paths depend on one dimension of a grid.
+        """Return whether call paths depend on a single dimension of a grid, as exchanges in one dimension do.
 
-        They do if some are not executed at some p > 1 (C,). Otherwise, counts that are equal for all p > 1 more likely
-        do not depend on neighbours in the dimension divided first.
+        This is so if some are not executed at some p > 1 (C,). Otherwise, counts that are equal for all p > 1 more
+        likely do not depend on neighbours in the dimension that is divided first.
         """
         at = (processes[:, None] == np.unique(processes[processes > 1])).astype(np.float64)
         counted, known = (flags.astype(np.float64) @ at > 0.0 for flags in (self.counts != 0, self.measured))

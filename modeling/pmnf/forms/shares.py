@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model counts by functions of the share of one process: n/p, n²/p or n³/p.
 
-A process that sorts, searches or builds a tree of n/p items does n/p · log2(n/p) steps: n/p · log2(n) minus n/p ·
-log2(p). Sums of functions of n and of p rarely find this difference. As functions of one parameter, the share, such
-models are found like models of one process.
+A process that sorts, searches or builds a tree of n/p items does n/p · log2(n/p) steps, which is n/p · log2(n) - n/p ·
+log2(p). The search for sums of functions of n and p rarely finds this difference. With the share as the only parameter,
+the function is found like the function of a single process.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Share:
         return np.asarray(points[:, self.whole] ** float(self.dimensions) / points[:, self.parts], dtype=np.float64)
 
     def sizes(self, points: FloatArray) -> FloatArray:
-        """Return points (C, m) with the share instead of the whole, and 1 for parts that have no other effect."""
+        """Return points (C, m) with the share instead of the whole. Parts without another effect become 1."""
         result = points.copy()
         result[:, self.whole] = self.of(points)
         if self.alone:
@@ -83,9 +83,10 @@ class Share:
         return found
 
     def expand(self, model: Model, names: Sequence[str], measured: tuple[tuple[float, float], ...]) -> Model:
-        """Return a function of the share (as the parameter of the whole) as a function of all parameters.
+        """Return a function of the share as a function of all parameters.
 
-        x^i · log2(x)^j of the share x = n^d/p is n^(d·i) · p^-i · (d·log2(n) - log2(p))^j.
+        In `model`, the parameter of the whole stands for the share. x^i · log2(x)^j of the share x = n^d/p is n^(d·i) ·
+        p^-i · (d·log2(n) - log2(p))^j.
         """
         constant, terms, parts = self._sum(model, names)
         places = {term.shape: place for place, term in enumerate(terms, 1)}
@@ -111,13 +112,15 @@ class Share:
     def _covariance(self, model: Model, change: FloatArray) -> tuple[tuple[float, ...], ...]:
         """Return the covariance of a function of the share, as a function of all parameters.
 
-        Its coefficients are `change` (1 + T, 1 + K) times those of the function. x^e is n^(d·e) · p^-e: a deviation e
-        of an exponent of the share is a deviation d·e for n and -e for p. Curvature of the share is ignored.
+        Its coefficients are `change` (1 + T, 1 + K) times the coefficients of the function of the share. A factor x^e
+        of the share is n^(d·e) · p^-e. A deviation e of an exponent of the share is therefore a deviation d·e for n and
+        -e for p. Curvature of the share is ignored.
         """
         if not model.covariance:
             return ()
         parameters, (terms, size) = len(model.parameters), change.shape
-        # which parameters the exponents of the share, and of the others, are those of
+        # for each parameter of the function of the share: the parameters whose exponents deviate with it, and by which
+        # factor
         deviating = {self.whole: {self.whole: float(self.dimensions), self.parts: -1.0}}
         dropped = {self.whole, self.parts} if self.alone else {self.whole}
         deviating |= {own: {own: 1.0} for own in range(parameters) if own not in dropped}
@@ -142,7 +145,7 @@ class Share:
         return *collect(model.constant, whole), parts
 
     def _expanded(self, term: Term, names: Sequence[str]) -> Iterator[Term]:
-        """Return the terms in all parameters of one term with the share."""
+        """Return one term with the share as terms in all parameters."""
         whole, parts = names[self.whole], names[self.parts]
         others = Term(term.coefficient, tuple(own for own in term.factors if own.parameter != whole))
         share = next((own for own in term.factors if own.parameter == whole), Factor(whole))
@@ -185,9 +188,9 @@ def by_shares(
 def _explains_more(model: Model, former: Model, points: int) -> bool:
     """Return whether a function of a share is better than a model of counts at this number of points.
 
-    With more coefficients, it must have a much smaller residual; otherwise the likelihood decides, with a penalty per
-    coefficient. Counts that no function explains are not replaced, because a function of fewer parameters would only
-    seem more certain.
+    With more coefficients, it must have a much smaller residual. Otherwise the likelihood decides, with a penalty per
+    coefficient. If the function does not reproduce the counts, the former model stays: a function of fewer parameters
+    would only seem more certain.
     """
     if missed(model) > SHARE_MISSED:
         return False
@@ -195,7 +198,7 @@ def _explains_more(model: Model, former: Model, points: int) -> bool:
 
 
 def _of_points(model: Model, share: Share, names: Sequence[str], points: FloatArray) -> Model:
-    """Return a function of a share without notes that only apply to the points with the share."""
+    """Return a function of a share without notes that only apply to points with the share in place of the whole."""
     wrong = {*open_notes(names, share.sizes(points))} - {*open_notes(names, points)}
     return replace(model, notes=tuple(note for note in model.notes if note not in wrong))
 
@@ -205,11 +208,12 @@ def _coefficients(model: Model) -> int:
 
 
 def _determined(share: Share, model: Model, points: FloatArray) -> bool:
-    """Return whether a function of a share has fewer functions of each other parameter than this has values.
+    """Return whether the values of the other parameters determine a function of a share.
 
-    Each number of parts has different shares, so a function through all values seems to be confirmed. If the function
-    does not only depend on the share, the same limit applies to functions of the whole. Work for a share does not grow
-    as the share becomes smaller: x^-3 of n³/p would be p³/n⁹.
+    For each other parameter, the function must contain fewer functions of it than it has values. Each number of parts
+    has different shares, so a function through all values would otherwise seem to be confirmed. If the function also
+    depends on the parts, the same limit applies to functions of the whole. Work on a share does not grow as the share
+    becomes smaller: x^-3 of n³/p would be p³/n⁹.
     """
     if model.is_constant or _falls(share, model):
         return False
@@ -218,7 +222,7 @@ def _determined(share: Share, model: Model, points: FloatArray) -> bool:
 
 
 def _has_fewer(model: Model, parameter: int, points: FloatArray) -> bool:
-    """Return whether a model has one function of a parameter, or fewer than this has values."""
+    """Return whether a model has one function of a parameter, or fewer functions than the parameter has values."""
     functions = {term.exponents(model.parameters[parameter]) for term in model.terms}
     if model.constant:
         functions.add((Fraction(0), 0))
@@ -233,7 +237,7 @@ def _falls(share: Share, model: Model) -> bool:
 
 
 def _shares(points: FloatArray, alone: bool) -> list[Share]:
-    """Return the possible shares: with several values, all at least one."""
+    """Return the possible shares: shares with several values, all at least 1."""
     varying = [index for index in range(points.shape[1]) if np.unique(points[:, index]).size > 1]
     if len(points) < SHARE_VALUES or points.min() <= 0 or not (alone or len(varying) == 2):
         return []

@@ -28,7 +28,7 @@ _Flags = NDArray[np.bool_]
 _Index = NDArray[np.int64]
 
 
-# No function; -1 is a constant.
+# index of no function; -1 is a constant
 _ABSENT = -2
 
 
@@ -124,7 +124,7 @@ class FewValues:
         return result
 
     def _functions(self, coefficients: FloatArray, evidence: FloatArray) -> tuple[_Index, _Flags]:
-        """Return the simplest functions (M, 2) that sum to `coefficients` (M, 3), and where there are such."""
+        """Return the simplest functions (M, 2) with the sum `coefficients` (M, 3), and where such functions exist."""
         tolerance = FEW_TOLERANCE * np.abs(coefficients).max(axis=1)
         result = np.full((len(coefficients), 2), _ABSENT)
         supported = np.ptp(coefficients, axis=1) <= tolerance
@@ -149,8 +149,9 @@ class FewValues:
 class _Family:
     """Sets of K functions at the three values, simplest first, without duplicates there.
 
-    sets: (S, K). design: (S, 3, K). inverse: (S, K, 3), of least squares. lead: (S,) the function that grows fastest.
-    freedom: (S,) values that confirm. tried: number of sets.
+    - sets: (S, K). design: (S, 3, K). inverse: least squares, (S, K, 3).
+    - lead: the function that grows fastest, (S,). freedom: number of values that confirm the set, (S,).
+    - tried: number of sets.
     """
 
     sets: NDArray[np.int64]

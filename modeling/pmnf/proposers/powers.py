@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Powers of one parameter between those of the library, for noisy values.
+"""Propose powers of one parameter with exponents between the exponents of the library, for noisy values.
 
-Caches, imbalance and contention cause times c + a·x^i with any exponent. The library has the exponents of loops and
-blocks, at most a quarter apart; over a wide range, noise of 1 % distinguishes exponents that differ by a few
-hundredths. The best exponent is therefore one more hypothesis, with the complexity of an unusual exponent
-(hypotheses.library.make_term) and a penalty for its choice.
+Caches, imbalance and contention cause times c + a·x^i with any exponent. The exponents of the library are the exponents
+of loops and blocks; neighbours differ by at most 1/4. Over a wide range, noise of 1 % distinguishes exponents that
+differ by a few hundredths. The best exponent is therefore one more hypothesis. It has the complexity of an unusual
+exponent (hypotheses.library.make_term), and a penalty for the choice among many.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from ..hypotheses.tables import Tables, extended
 
 
 def with_powers(points: FloatArray, library: Library, criterion: Evidence, pool: Pool) -> tuple[Pool, Tables]:
-    """Return the pool with the best power of the only parameter, if it explains the values, and its tables.
+    """Return the pool with the best power as a further hypothesis where it explains the values, and its tables.
 
-    The tables are those of `criterion` with more terms at their end. The pool and tables do not change if points (C, 1)
-    have too few values, or if the library is not the default.
+    The tables are the tables of `criterion` with more terms at their end. The pool and the tables do not change if
+    there are several parameters, if points (C, 1) have too few values, or if the library is not the default.
     """
     tables = criterion.tables
     column = np.unique(points)
@@ -91,7 +91,7 @@ def power_squares(terms: FloatArray, values: FloatArray, weights: FloatArray, no
 
 @lru_cache(maxsize=1)
 def _powers() -> tuple[SimpleTerm, ...]:
-    """Return the terms between those of the library, for positive exponents."""
+    """Return powers with positive exponents between the exponents of the library."""
     highest = max(EXPONENTS)
     every = (Fraction(number, POWERS_STEPS) for number in range(1, int(highest * POWERS_STEPS)))
     return tuple(make_term(exponent, 0) for exponent in every if exponent not in EXPONENTS)
