@@ -167,7 +167,9 @@ def test_a_filter_of_measurements_without_linker_names(quipu_here: Quipu, tmp_pa
     parsed = read_filter(tmp_path / "score-p.filter")
     named = [Region("_ZN5solve3runEid", "solve::run(int, double)"), Region("_ZN5solve5resetEv", "solve::reset()")]
     assert [parsed.includes(region) for region in named] == [True, False]
-    assert "the file contains their displayed names" in quipu_here("filter", "run.txt", "--at", "n=64", "-f", "names").err
+    assert (
+        "the file contains their displayed names" in quipu_here("filter", "run.txt", "--at", "n=64", "-f", "names").err
+    )
 
 
 def test_a_filter_says_which_program_shares_are_of(quipu_here: Quipu, tmp_path: Path) -> None:

@@ -229,7 +229,9 @@ def test_a_job_that_cannot_begin_is_told_once_with_the_reason(tmp_path: Path) ->
 def test_a_job_that_the_scheduler_will_never_begin_is_not_waited_for(tmp_path: Path) -> None:
     stand, notes = go(tmp_path, {2: "waits: DependencyNeverSatisfied"})
     (failed,) = (outcome for outcome in notes.outcomes if outcome.error)
-    assert failed.error.startswith("job 2 can never begin (Slurm: DependencyNeverSatisfied); it was cancelled; the job on which")
+    assert failed.error.startswith(
+        "job 2 can never begin (Slurm: DependencyNeverSatisfied); it was cancelled; the job on"
+    )
     assert len(stand.cancelled) == 1
     assert sum(complete(tmp_path).values()) == 5
     assert not list(unsettled(tmp_path / "heat"))
