@@ -189,7 +189,7 @@ def test_disturbed_repetitions_change_nothing() -> None:
 def test_only_ranks_that_ran_alone_count() -> None:
     rates = fit_rates(_experiment(), EVERYWHERE & (N < 40))
     assert [point["n"] for point in rates.points] == [16, 24, 32]
-    with pytest.raises(ModelingError, match="no run of one rank"):
+    with pytest.raises(ModelingError, match="rates need a run of one rank"):
         fit_rates(_experiment(), ~EVERYWHERE)
 
 
