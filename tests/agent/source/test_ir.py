@@ -173,7 +173,7 @@ NEWER = """define i32 @f() {
         ("binary.ll", b"define \xff\xfe", "is no text and no bitcode"),
         ("bad.bc", b"BC\xc0\xdenothing", "cannot read it: LLVM bitcode parsing error"),
         ("undefined.ll", b"define i32 @f() {\n  ret i32 %x\n}\n", "cannot read it: "),
-        ("lib.a", b"!<arch>\n" + b"x" * 70, "the head of a member"),
+        ("lib.a", b"!<arch>\n" + b"x" * 70, "the header of a member"),
     ],
 )
 def test_bad_files_are_one_error(tmp_path: Path, name: str, content: bytes, message: str) -> None:
