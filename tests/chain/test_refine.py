@@ -185,7 +185,9 @@ def test_a_build_that_takes_no_selection_is_an_error(tmp_path: Path) -> None:
     declared.write_text(declared.read_text().replace('build = "', 'build = "test -n \\"$QUIPU_FILTER\\" || '))
     of_template = {f"_Z5oftenILi{one}EEddi": GIVEN.regions["_Z5oftendi"] for one in range(3)}
     given = Given({**GIVEN.regions, **of_template})
-    with pytest.raises(MeasurementError, match=r"measured 3 functions beside the 2 .*begin in another folder"):
+    with pytest.raises(
+        MeasurementError, match=r"measured 3 functions that are not among the 2 .*begin in another folder"
+    ):
         refine(read_campaign(declared), measuring=given.measuring)
     assert load_experiment(tmp_path / "cycle" / "iteration-1").configurations == 3
 

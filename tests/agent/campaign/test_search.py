@@ -120,7 +120,7 @@ def test_ranges_constraints_and_the_plan_are_read(tmp_path: Path) -> None:
         ("n % 20", "m % 20", "no parameter m"),
         ("patience = 0", "patience = -1", "patience"),
         ("patience = 0", 'strategy = "magic"', "'magic' is none of posterior, cpf"),
-        ("patience = 0", 'ranks = "q"', "'q' is no parameter"),
+        ("patience = 0", 'ranks = "q"', "'q' is neither a parameter"),
         ("patience = 0", "speed = 3", "search.speed is unknown"),
         ("factor = 2", "factor = 1", "factor above 1"),
         ("step = 10", "stride = 10", "a range needs"),
