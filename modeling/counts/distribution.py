@@ -74,7 +74,10 @@ class Distribution:
 
 
 def _merged(values: Floats, weights: Floats) -> Distribution:
-    """Merge equal values. If more than _ATOMS remain, merge neighbours into groups of equal weight."""
+    """Merge equal values. If more than _ATOMS remain, merge neighbours into groups of equal weight.
+
+    The value of a group is its value with the largest weight. A mean would be the prediction of no law.
+    """
     order = np.argsort(values, kind="stable")
     values, weights = values[order], weights[order]
     scale = max(abs(float(values[0])), abs(float(values[-1])), 1e-300)
@@ -82,8 +85,5 @@ def _merged(values: Floats, weights: Floats) -> Distribution:
     if new.sum() > _ATOMS:
         share = (np.cumsum(weights) - weights / 2) / weights.sum()
         new = np.append(True, np.diff(np.minimum(share * _ATOMS, _ATOMS - 1).astype(int)) > 0)
-    begin = np.flatnonzero(new)
-    total = np.add.reduceat(weights, begin)
-    mean = np.add.reduceat(weights * values, begin) / np.maximum(total, 1e-300)
-    first = values[begin]
-    return Distribution(np.where(total > 0, mean, first), total)
+    heaviest = np.lexsort((-weights, np.cumsum(new)))[np.flatnonzero(new)]
+    return Distribution(values[heaviest], np.add.reduceat(weights, np.flatnonzero(new)))

@@ -30,12 +30,15 @@ _MOST_TERMS = 6000
 _MOST_THIRD = 40  # cheapest columns, as third term
 _MOST_OF_THREE = 1200  # cheapest terms, for sums of three
 _ALTERNATIVES = 16  # most members of a term that become separate laws
+_MOST_TRIED = 5000  # most sets with equal directions that are verified
+_COMBINATIONS = 256  # most combinations of members of the terms of a sum
 _MOST_SUMS = 60  # most sums that get a weight
 _MOST_LAWS = 400
 _NEGATIVE = 3.0  # bits of a negative coefficient
 _TERM = 2.0  # bits of each further term
 _EXACT = 1e-9
 _ALIKE = 1e-8  # tolerance of directions
+_NEARLY = 1e-6  # tolerance of a sum before its coefficients are solved
 _FEWEST = {2: 3, 3: 5}  # least number of distinct counts, by number of terms
 _SEED = 2
 
@@ -146,15 +149,13 @@ def exact_sums(counts: Floats, terms: Terms, numbers: Mapping[str, int], unit: f
     if len(chosen) < 2 or distinct < _FEWEST[2]:
         return None
     scaled = table / counts[support]
-    found: list[tuple[int, ...]] = [pair for pair, _ in _parallel(scaled, scaled[:0])]
-    if not found and distinct >= _FEWEST[3]:
+    found = _parallel(scaled, scaled[:0])
+    if not len(found) and distinct >= _FEWEST[3]:
         own = np.flatnonzero(basic)[:_MOST_OF_THREE]
         few = scaled[own]
-        for pair, third in _parallel(few, few[:_MOST_THIRD]):
-            if third not in pair:
-                found.append(tuple(own[[*pair, third]].tolist()))
+        found = own[_parallel(few, few[:_MOST_THIRD])]
     laws: list[tuple[float, tuple[float, ...], tuple[tuple[Factor, ...], ...]]] = []
-    for members in {tuple(sorted(members)) for members in found}:
+    for members in {tuple(sorted(members)) for members in found.tolist()}:
         laws += _weighed([chosen[k] for k in members], scaled[list(members)], unit)
     if not laws:
         return None
@@ -187,10 +188,10 @@ def exact_sums(counts: Floats, terms: Terms, numbers: Mapping[str, int], unit: f
     return Laws(kept[0][0] - math.log2(weights.sum()), terms_of(0), True, predict, cases=cases)
 
 
-def _parallel(scaled: Floats, thirds: Floats) -> list[tuple[tuple[int, int], int]]:
-    """Return pairs of columns that may explain the constant 1 together with one of the thirds.
+def _parallel(scaled: Floats, thirds: Floats) -> NDArray[np.int64]:
+    """Return sets of two columns, or of two columns and one of the thirds, whose sum explains the constant 1.
 
-    Columns have shape (terms, support).
+    Columns have shape (terms, support). The result has the indexes of the columns, shape (sets, 2 or 3).
     """
     measured = scaled.shape[1]
     left = scaled - scaled.mean(axis=1, keepdims=True)
@@ -205,15 +206,30 @@ def _parallel(scaled: Floats, thirds: Floats) -> list[tuple[tuple[int, int], int
     length = np.sqrt(np.where(usable, after, 1.0))
     first, second = (((left @ w)[:, None] - share * (other.T @ w)) / length for w in weights.T)
     second = np.where(first < 0, -second, second)
+    turned = np.where(first < 0, -length, length)
     first = np.where(usable, np.abs(first), np.arange(len(left))[:, None] + 10.0 * math.sqrt(measured))
     order = np.argsort(first, axis=0, kind="stable")
     first, second = np.take_along_axis(first, order, 0), np.take_along_axis(second, order, 0)
     found = []
     for step in (1, 2, 3, 4):
         near = (first[step:] - first[:-step] <= _ALIKE) & (np.abs(second[step:] - second[:-step]) <= _ALIKE)
-        for row, third in np.argwhere(near).tolist():
-            found.append(((int(order[row, third]), int(order[row + step, third])), third))
-    return sorted(found, key=lambda entry: sum(entry[0]) + entry[1])[:_MOST_SUMS]
+        row, third = np.nonzero(near)
+        found.append(np.stack([order[row, third], order[row + step, third], third], axis=1))
+    sets = np.concatenate(found)
+    sets = sets[np.argsort(sets.sum(axis=1), kind="stable")][:_MOST_TRIED]
+    one, two, third = sets.T
+    # Coefficients with which the rest of both columns cancels, and then their share in the third column.
+    solution = np.zeros((len(sets), 3))
+    solution[:, 0], solution[:, 1] = 1.0 / turned[one, third], -1.0 / turned[two, third]
+    both = solution[:, 0] * share[one, third] + solution[:, 1] * share[two, third]
+    solution[:, 2] = -both / np.maximum(size[third], 1e-6)
+    columns = np.stack([scaled[one], scaled[two], thirds[third] if len(thirds) else 0.0 * scaled[one]], axis=1)
+    parts = solution[:, :, None] * columns
+    with np.errstate(all="ignore"):
+        parts = parts / parts.sum(axis=1).mean(axis=1)[:, None, None]
+        # Columns that are parallel to each other have equal directions, too, but no such sum.
+        right = np.abs(parts.sum(axis=1) - 1.0).max(axis=1) <= _NEARLY
+    return sets[right][:_MOST_SUMS, : 3 if len(thirds) else 2]
 
 
 def _weighed(
@@ -233,7 +249,8 @@ def _weighed(
         simple = np.minimum(coefficient_bits(own, 1e-7), coefficient_bits(own / unit, 1e-7))
         price = simple + _NEGATIVE * (own < 0) + np.array([bits for bits, _, _ in term.alternatives])
         entries = zip(price.tolist(), own.tolist(), (factors for _, factors, _ in term.alternatives), strict=True)
-        priced.append(sorted((entry for entry in entries if entry[0] <= price.min() + WINDOW), key=lambda e: e[0]))
+        likely = sorted((entry for entry in entries if entry[0] <= price.min() + WINDOW), key=lambda entry: entry[0])
+        priced.append(likely[: round(_COMBINATIONS ** (1 / len(terms)))])
     for some in itertools.product(*priced):
         products = tuple(factors for _, _, factors in some)
         shared = sum(f.bits + PRICES["factor"] for f in set(products[0]).intersection(*products[1:]))

@@ -31,6 +31,7 @@ _FAR_SHIFTS = (-32, -24, -16, -12, -10, -8, -7, -6, -5, 5, 6, 7, 8, 10, 12, 16, 
 _PAIRS = ((2, 1), (3, 2))  # (a, b) of a·N - b: points and their neighbours, on one side or both
 _FAR_SLOPES = (-8, -6, -5, 5, 6, 8, 10, 12, 16)  # slopes of extents in linear forms without constant
 _STEP = 3.0  # bits of the threshold of a condition, if it is not 2
+_BASES = (2, 4, 8, 16)  # of numbers of steps
 _NONE: frozenset[int] = frozenset()
 _LINEAR = frozenset({"size form", "half form", "divided form", "joined form", "pairs"})
 GRID = frozenset({"extent", "edges", "neighbours", "line", "ring", "sums"})
@@ -255,6 +256,7 @@ def _of_size(name: str, size: Floats, measured: int) -> Iterator[Factor]:
     for power, shift in itertools.product((2, 3), (-1, 1, -2, 2, -4, 4, -8, 8)):
         yield _factor("power form", f"({name}^{power} {_plus(shift)})", size**power + shift, number=_bits_of(shift))
     yield from _logarithms(name, size)
+    yield from _steps(name, size)
     yield from _levels(name, size, measured)
 
 
@@ -293,8 +295,19 @@ def _logarithms(name: str, size: Floats) -> Iterator[Factor]:
     yield _factor("logarithm", f"log2({name})", logarithm, basic=True)
     for shift in (1, -1, 2, -2, 3, -3):
         yield _factor("logarithm", f"(log2({name}) {_plus(shift)})", logarithm + shift, number=_bits_of(shift))
-    yield _factor("steps", f"ceil(log2({name}))", np.ceil(logarithm - 1e-9))
-    yield _factor("steps", f"floor(log2({name}))", np.floor(logarithm + 1e-9))
+
+
+def _steps(name: str, size: Floats) -> Iterator[Factor]:
+    """Yield the number k of multiplications by a base from 1 to the size, and base^k.
+
+    Examples: passes of a merge sort, digits of a radix sort, the capacity of a vector that doubles.
+    """
+    for base in _BASES:
+        ratio = np.log2(size) / math.log2(base)
+        for side, k in (("ceil", np.ceil(ratio - 1e-9)), ("floor", np.floor(ratio + 1e-9))):
+            number, power = f"{side}(log{base}({name}))", math.log2(base) - 1
+            yield _factor("steps", number, k, number=power, basic=True)
+            yield _factor("doublings", f"{base}^{number}", float(base) ** k, number=power, basic=True)
 
 
 def _levels(name: str, size: Floats, measured: int) -> Iterator[Factor]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from .distribution import Distribution
 from .factors import Floats
 from .laws import Case, Laws, Place, times
+from .polynomials import Polynomials
 from .sums import Column, sum_laws
 
 EACH = 6.0  # bits of a reference to another count
@@ -33,6 +34,7 @@ class Grid(Protocol):
 
     laws: dict[bytes, Laws]
     columns: list[Column]
+    polynomials: Polynomials
 
 
 class Exact(Protocol):
@@ -102,9 +104,17 @@ def _sum(
         own += [_times_other(column, other, values, grid, more) for column in own[:_FACTORS]]
     found = sum_laws(counts, own, exact_only=True)
     if found is None:
-        return None
+        polynomials = (_polynomial(counts, at, other, values, grid, more) for other, values in beside.items())
+        return min(filter(None, polynomials), key=lambda laws: laws.bits, default=None)
     noise = max(grid.laws[other].noise for other in beside)
     return Laws(found.bits, found.terms, False, found.predict, noise, found.cases)
+
+
+def _polynomial(
+    counts: Floats, at: NDArray[np.int64], other: bytes, values: Floats, grid: Grid, more: float
+) -> Laws | None:
+    found = grid.polynomials.find_with(counts, at, values, lambda: grid.laws[other])
+    return None if found is None else replace(found, bits=found.bits + more)
 
 
 def _rows(

@@ -23,7 +23,7 @@ _MOST_MEMBERS = 12  # members of a class that become separate laws
 _MOST_LAWS = 400
 _MOST_CASES = 24  # laws of a vector that `Laws.each` returns
 _MOST_CHOICES, _FEWEST_CHOICES = 600, 12  # combinations of class members; fewer if there are many hidden factors
-_DENOMINATORS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512, 1024])
+DENOMINATORS = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512, 1024])
 _NO_RATIONAL = 40.0  # bits of a coefficient without a small denominator
 
 
@@ -161,6 +161,12 @@ def times(one: Case, other: Case) -> Case:
     return Case(one.weight * other.weight, terms, lambda place: one.value(place) * other.value(place), noise)
 
 
+def plus(one: Case, other: Case) -> Case:
+    """Return the sum of two independent laws."""
+    terms, noise = one.terms + other.terms, max(one.noise, other.noise)
+    return Case(one.weight * other.weight, terms, lambda place: one.value(place) + other.value(place), noise)
+
+
 def formula(terms: Iterable[tuple[float, str]]) -> str:
     """Return a sum of multiples of products as text."""
     together: dict[str, float] = {}
@@ -191,10 +197,10 @@ def mixture(laws: Sequence[Laws], softness: float = 1.0) -> Laws:
 
 def coefficient_bits(values: Floats, error: float = 1e-9) -> Floats:
     """Return the bits of the simplest rational within a relative `error` of each value; same shape as `values`."""
-    scaled = np.abs(values)[..., None] * _DENOMINATORS
+    scaled = np.abs(values)[..., None] * DENOMINATORS
     near = np.rint(scaled)
     fits = (near > 0) & (np.abs(scaled - near) <= error * scaled) & (near < 1e9)
-    price = 1.0 + 1.5 * np.log2(1.0 + near) + 2.0 * np.log2(_DENOMINATORS)
+    price = 1.0 + 1.5 * np.log2(1.0 + near) + 2.0 * np.log2(DENOMINATORS)
     return np.asarray(np.where(fits, price, _NO_RATIONAL).min(axis=-1))
 
 

@@ -13,6 +13,7 @@ from ..class_vectors import Place
 from ..experiment import Experiment, FloatArray, mean_over_repetitions
 from ..pmnf.model import Prediction
 from .deciding import Deciding, deciding
+from .products import EXACT
 from .program import Model, fit
 from .vectors import Vectors, vectors_of
 
@@ -97,8 +98,8 @@ class CountModels:
         beyond = bool((np.array(place) < low).any() or (np.array(place) > high).any())
         result = []
         for model in self.models[metric]:
-            known = model.at(place).scaled(share)
-            lower, middle, upper = (max(known.quantile(part), 0.0) for part in (_LOWEST, _MIDDLE, _HIGHEST))
+            known = model.at(place)
+            lower, middle, upper = (share * max(_whole(known.quantile(q)), 0.0) for q in (_LOWEST, _MIDDLE, _HIGHEST))
             result.append(Prediction(middle, lower, upper, beyond))
         return tuple(result)
 
@@ -137,6 +138,12 @@ class CountModels:
         if self.ranks is None or self.experiment.over_ranks != "mean":
             return np.ones(len(points))
         return np.asarray(points[:, list(self.experiment.parameters).index(self.ranks)], dtype=np.float64)
+
+
+def _whole(count: float) -> float:
+    """Return a count without its rounding error, so that an exact law predicts a whole number."""
+    near = round(count)
+    return float(near) if abs(count - near) <= EXACT * abs(near) else count
 
 
 def count_models(experiment: Experiment) -> CountModels | None:

@@ -16,6 +16,7 @@ PRICES = {
     "1/size": 9.0,
     "logarithm": 5.0,  # log2(N)
     "steps": 6.0,  # rounded log2(N)
+    "doublings": 12.0,  # 2 to the power of it
     "levels": 7.0,  # sum over the levels of a multigrid
     "part": 7.8,  # size of the largest part
     "part logarithm": 6.0,

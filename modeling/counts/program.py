@@ -18,6 +18,7 @@ from .exact_sums import Terms, exact_sums
 from .factors import Axes, Floats, axes_of, factors_of, hidden_of, indicators_of
 from .followed import follow
 from .laws import ONE, Case, Laws, Place, exact_laws, formula, mixture, times
+from .polynomials import Polynomials, monomials_of
 from .products import WINDOW, Library
 from .sums import Column, columns_of, sum_laws, terms_of
 
@@ -97,11 +98,12 @@ class _Grid:
         self.axes = axes_of(self.points, self.names, self.grid, measured)
         self.factors, self.hidden = factors_of(self.axes), hidden_of(self.axes)
         self.indicators, terms = indicators_of(self.axes), terms_of(self.axes)
-        every = [*self.factors, *self.hidden, *self.indicators, *terms]
+        every = [*self.factors, *self.hidden, *self.indicators, *terms, *monomials_of(self.axes).values()]
         distinct = dict.fromkeys([ONE, *(entry.name for entry in every)])
         self.numbers = {name: number for number, name in enumerate(distinct)}
         self.columns = columns_of(terms, self.numbers)
         self.dimensions = len(self.axes.extents) if self.axes.varies(self.axes.ranks) else 0
+        self.polynomials = Polynomials(self.axes, self.numbers)
         self.terms = Terms([*self.factors, *self.indicators], self.hidden, self.dimensions, measured)
 
     @property
@@ -127,6 +129,7 @@ class _Grid:
             points = np.vstack([self.points, point])
             axes = axes_of(points, self.names, self.grid, len(self.points))
             every = [*factors_of(axes), *hidden_of(axes), *indicators_of(axes), *terms_of(axes)]
+            every += monomials_of(axes).values()
             values = np.ones(len(self.numbers))
             for entry in every:
                 values[self.numbers[entry.name]] = entry.values[-1]
@@ -286,7 +289,8 @@ def _exact(grid: _Grid, counts: Floats, unit: float) -> Laws | None:
     found = exact_laws(counts, library, grid.indicators, grid.dimensions, grid.hidden, grid.numbers, unit)
     if found is not None and found.bits < _CHEAP:
         return found
-    laws = list(filter(None, (found, exact_sums(counts, grid.terms, grid.numbers, unit))))
+    sums = exact_sums(counts, grid.terms, grid.numbers, unit) or grid.polynomials.find(counts, unit)
+    laws = list(filter(None, (found, sums)))
     return mixture(laws) if laws else None
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from .distribution import Distribution
 from .factors import Axes, Factor, Floats
-from .laws import Case, Laws, Place, Predict, coefficient_bits, likeliest, mixture
+from .laws import Case, Laws, Place, Predict, coefficient_bits, likeliest, mixture, plus
 from .products import EXACT
 
 SOFTNESS = 3.0  # the weights are 2^(-bits / SOFTNESS), because the errors of counts are dependent
@@ -308,14 +308,8 @@ def _cases(columns: Sequence[Column], members: Sequence[int], solution: Floats, 
     found = [Case(1.0, (), lambda place: 0.0, noise)]
     for k, coefficient in zip(members, solution.tolist(), strict=True):
         own = [case.scaled(coefficient) for case in likeliest(columns[k].cases())]
-        found = likeliest(_plus(one, other) for one in found for other in own)
+        found = likeliest(plus(one, other) for one in found for other in own)
     return found
-
-
-def _plus(one: Case, other: Case) -> Case:
-    """Return the sum of two independent laws."""
-    terms, noise = one.terms + other.terms, max(one.noise, other.noise)
-    return Case(one.weight * other.weight, terms, lambda place: one.value(place) + other.value(place), noise)
 
 
 def _ahead(

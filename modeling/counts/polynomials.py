@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find polynomials that reproduce all counts.
+
+A call path contains many loops, so the sum of their laws has more terms than a search for sums can find. But the terms
+are known: the loops of all ranks over the parts of a domain make Π (N + c·P_d) = Σ c^b · N^(D-b) · e_b iterations, with
+the elementary symmetric functions e_b of the extents P_d of a process grid with D dimensions. All coefficients of such
+a family of terms are solved at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .distribution import Distribution
+from .factors import Axes, Factor, Floats
+from .laws import DENOMINATORS, Case, Laws, Place, coefficient_bits, likeliest, plus, times
+from .products import Integers
+
+_DEGREES = (1, 2, 3)
+_MOST_TERMS = 20
+_MONOMIAL = 4.0  # bits of a term
+_NEGATIVE = 3.0  # bits of a negative coefficient
+_EXACT = 1e-9
+_DEPENDENT = 1e-7  # relative singular value of families whose terms are dependent
+_SIMPLE = 1e-5  # tolerance of a rational coefficient; the rational itself must reproduce the counts
+_SPARE = 2  # least number of different counts beyond the coefficients
+
+
+def monomials_of(axes: Axes) -> dict[tuple[tuple[int, ...], int], Factor]:
+    """Return the terms of all families by the powers of the sizes and the index of the symmetric function."""
+    one = np.ones_like(axes.ranks)
+    sizes = axes.usable_sizes
+    symmetric = _symmetric(axes)
+    found = {}
+    for powers in itertools.product(range(max(_DEGREES) + 1), repeat=len(sizes)):
+        if sum(powers) > max(_DEGREES):
+            continue
+        names = [name if power == 1 else f"{name}^{power}" for name, power in zip(sizes, powers, strict=True) if power]
+        column = math.prod((size**power for size, power in zip(sizes.values(), powers, strict=True)), start=one)
+        for index, (text, values) in enumerate(symmetric):
+            name = "·".join([*names, text] if text else names) or "1"
+            found[powers, index] = Factor(name, _MONOMIAL, column * values)
+    return found
+
+
+def _symmetric(axes: Axes) -> list[tuple[str, Floats]]:
+    """Return the names and values of the elementary symmetric functions of the extents of the process grid."""
+    extents = list(axes.extents) if axes.varies(axes.ranks) else []
+    names = {0: "", 1: "sum(pd)", 2: "sum(pd·pe)"} | {len(extents): "p" if extents else ""}
+    result = []
+    for count in range(len(extents) + 1):
+        chosen = [math.prod(some) for some in itertools.combinations(extents, count)]
+        result.append((names[count], sum(chosen) if count else np.ones_like(axes.ranks)))
+    return result
+
+
+@dataclass(eq=False)
+class Polynomials:
+    """The families of terms under one process grid, smallest first. axes: of the measured configurations."""
+
+    axes: Axes
+    numbers: Mapping[str, int]
+    _bases: dict[int, list[tuple[list[Factor], Floats]]] = field(default_factory=dict)
+
+    @property
+    def families(self) -> Iterator[list[Factor]]:
+        """Return the families of terms that the measured values of each parameter can confirm.
+
+        A family with k powers of a size, or k functions of the ranks, needs k + 1 different values. The terms of loops
+        over a common domain confirm each other, because the power of a size determines the function of the ranks.
+        """
+        terms = monomials_of(self.axes)
+        last = len(_symmetric(self.axes)) - 1
+        ranks = np.unique(self.axes.ranks).size
+        sizes = min((np.unique(size).size for size in self.axes.usable_sizes.values()), default=0)
+        for degree in (degree for degree in _DEGREES if degree + 1 < sizes):
+            small = {key: term for key, term in terms.items() if sum(key[0]) <= degree}
+            yield [term for (_, b), term in small.items() if not b]  # the work of one rank
+            if last:
+                yield [term for (_, b), term in small.items() if b == last]  # all ranks do the same
+                if degree <= last:  # all ranks share a domain
+                    yield [term for (powers, b), term in small.items() if b == last - min(sum(powers), last)]
+                if last + 1 < ranks:
+                    yield list(small.values())
+
+    def find(self, counts: Floats, unit: float) -> Laws | None:
+        """Return the polynomial that reproduces the counts, shape (measured,); None if there is none.
+
+        unit: greatest common divisor of the counts; coefficients may be simple multiples of it.
+        """
+        if not counts.all():
+            return None
+        for terms, basis in self._usable(np.unique(counts).size - _SPARE):
+            if np.abs(counts - basis @ (basis.T @ counts)).max() <= _EXACT * counts.max():
+                found = _solved(counts, np.stack([term.values for term in terms]), unit)
+                if found is not None:
+                    return self._laws(terms, found, unit)
+        return None
+
+    def find_with(self, counts: Floats, at: Integers, other: Floats, law: Callable[[], Laws]) -> Laws | None:
+        """Return a polynomial plus a polynomial times another count that reproduce the counts; None if there are none.
+
+        counts, other: shape (rows,); at: their configurations; law: returns the laws of the other count.
+        """
+        if not counts.all():
+            return None
+        distinct = np.unique(counts).size
+        for terms, _ in self._usable((distinct - _SPARE) // 2):
+            columns = np.stack([term.values[at] for term in terms])
+            columns = np.concatenate([columns, columns * other])
+            found = _solved(counts, columns, 1.0)
+            if found is not None and found[len(terms) :].any():
+                return self._with_other(terms, found, law)
+        return None
+
+    def _usable(self, most: int) -> list[tuple[list[Factor], Floats]]:
+        """Return the families with at most so many terms and independent columns, with an orthonormal basis each."""
+        if most not in self._bases:
+            found = []
+            for terms in sorted(self.families, key=len):
+                if 1 < len(terms) <= min(most, _MOST_TERMS):
+                    table = np.stack([term.values / np.abs(term.values).max() for term in terms], axis=1)
+                    left, singular, _ = np.linalg.svd(table, full_matrices=False)
+                    if singular[-1] > _DEPENDENT * singular[0]:
+                        found.append((terms, left))
+            self._bases[most] = found
+        return self._bases[most]
+
+    def _laws(self, terms: Sequence[Factor], solution: Floats, unit: float = 1.0) -> Laws:
+        own = [(term, value) for term, value in zip(terms, solution.tolist(), strict=True) if value]
+        kept = np.array([value for _, value in own])
+        simple = np.minimum(coefficient_bits(kept, 1e-7), coefficient_bits(kept / unit, 1e-7))
+        bits = float(simple.sum()) + _MONOMIAL * len(own) + _NEGATIVE * int((kept < 0).sum())
+        places = np.array([self.numbers[term.name] for term, _ in own], dtype=np.int64)
+
+        def predict(place: Place) -> Distribution:
+            return Distribution(max(float(kept @ place.values[places]), 0.0))
+
+        return Laws(bits, tuple((value, term.name) for term, value in own), True, predict)
+
+    def _with_other(self, terms: Sequence[Factor], solution: Floats, law: Callable[[], Laws]) -> Laws:
+        alone, each = (self._laws(terms, part) for part in np.split(solution, 2))
+
+        def predict(place: Place) -> Distribution:
+            return law().at(place).times(each.predict(place)).plus(alone.predict(place))
+
+        def cases() -> list[Case]:
+            own = likeliest(alone.each())[0]
+            return [plus(own, times(each.each()[0], other)) for other in law().each()]
+
+        texts = [(value, f"{product}·({law().text})".removeprefix("1·")) for value, product in each.terms]
+        return Laws(alone.bits + each.bits, (*alone.terms, *texts), False, predict, law().noise, cases)
+
+
+def _solved(counts: Floats, columns: Floats, unit: float) -> Floats | None:
+    """Return simple rational coefficients with which a sum of columns reproduces the counts; None if there are none.
+
+    columns: shape (terms, rows). The result is 0 for terms that are not needed.
+    """
+    table = (columns / counts).T
+    solution, *_ = np.linalg.lstsq(table, np.ones(len(counts)), rcond=None)
+    if np.abs(table @ solution - 1.0).max() > _EXACT:
+        return None
+    result = np.zeros(len(columns))
+    for scale in (1.0, unit):
+        tried = solution[:, None] / scale * DENOMINATORS
+        near = np.rint(tried)
+        fits = np.abs(tried - near) <= _SIMPLE * np.maximum(np.abs(near), 1.0)
+        if fits.any(axis=1).all():
+            first = fits.argmax(axis=1)
+            result = near[np.arange(len(near)), first] / DENOMINATORS[first] * scale
+            if np.abs(table @ result - 1.0).max() <= _EXACT:
+                return result
+    return None
