@@ -229,7 +229,7 @@ def _parallel(scaled: Floats, thirds: Floats) -> NDArray[np.int64]:
         parts = parts / parts.sum(axis=1).mean(axis=1)[:, None, None]
         # Columns that are parallel to each other have equal directions, too, but no such sum.
         right = np.abs(parts.sum(axis=1) - 1.0).max(axis=1) <= _NEARLY
-    return sets[right][:_MOST_SUMS, : 3 if len(thirds) else 2]
+    return np.asarray(sets[right][:_MOST_SUMS, : 3 if len(thirds) else 2], dtype=np.int64)
 
 
 def _weighed(

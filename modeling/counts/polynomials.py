@@ -175,5 +175,5 @@ def _solved(counts: Floats, columns: Floats, unit: float) -> Floats | None:
             first = fits.argmax(axis=1)
             result = near[np.arange(len(near)), first] / DENOMINATORS[first] * scale
             if np.abs(table @ result - 1.0).max() <= _EXACT:
-                return result
+                return np.asarray(result, dtype=np.float64)
     return None
