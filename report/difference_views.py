@@ -32,7 +32,7 @@ class EffortRow:
     """An effort metric of a call path that differs, with the source lines that cause the difference.
 
     growth_before, growth_after: models of both sides, if enough was measured; empty if they are equal. weight: the
-    change as a share of the whole program, the larger share of both sides.
+    change divided by the total of the program, on the side where this is larger.
     """
 
     difference: EffortDifference
@@ -47,7 +47,7 @@ class EffortRow:
 class DifferenceView:
     """A comparison of two sides: names, common facts, exact differences of effort, and tested differences of time.
 
-    quality: of both measurements, one line each. equal: effort metrics that are equal for all call paths.
+    quality: of both measurements, one line each. compared: effort metrics that were compared.
     """
 
     before: str
@@ -81,10 +81,12 @@ def difference_json(view: DifferenceView) -> dict[str, Any]:
     "metrics", "same_effort", "effort", "times".
 
     Each of "effort": "id", "parent", "depth", "path", "region", "start_and_end" as `quipu show --json` has them,
-    "metric", "configurations" (indices), "of", "point" (where they are the farthest apart), "before", "after", "ratio"
-    (null if it is new), "weight", "certain", "growth_before", "growth_after", "lines" (each "function", "file", "line",
-    "old_line", "metric", "before", "after", mean over ranks). Each of "times": "path", "metric", "before", "after"
-    (means in seconds), "ratio", "chance", "corrected", "significant", "testable", "repetitions", "start_and_end".
+    "metric", "configurations" (indices), "of" (number of compared configurations), "point" (where they are the farthest
+    apart), "before", "after", "ratio" (null if it is new), "weight", "certain" (all repetitions of a side are equal),
+    "growth_before", "growth_after", "lines" (each "function", "file", "line", "old_line", "metric", "before", "after",
+    mean over ranks). Each of "times": "path", "metric", "before", "after" (means in seconds), "ratio", "chance"
+    (p-value), "corrected" (p-value, corrected for all tests), "significant", "testable", "repetitions",
+    "start_and_end".
     """
     return {
         "format": "quipu-diff",

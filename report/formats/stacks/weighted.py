@@ -30,7 +30,7 @@ class Sample:
 class WeightedStacks:
     """The call paths of a run or a configuration, with values of one or several samples.
 
-    tree: the start and the end of MPI are roots, so that inclusive values are sums over a call path and all below it.
+    tree: the start and the end of MPI are roots, because the inclusive values of their callers do not contain them.
     """
 
     title: str
@@ -53,7 +53,7 @@ class WeightedStacks:
             raise ModelingError(f"{metric.name} of {where} is {measured[wrong[0]]:g}, and stacks have no such weights")
         scale = _WHOLE_UNITS.get(metric.unit, (1.0,))[0]
         if math.fsum((measured / _LARGEST * scale).tolist()) >= 1.0:
-            raise ModelingError(f"{metric.name} adds up to more than 2^63, which viewers cannot hold: use hatchet")
+            raise ModelingError(f"{metric.name} adds up to more than 2^63, too much for viewers: use --format hatchet")
         values = (measured * scale).tolist()
         weights = [math.floor(value) for value in values]
         remainders = [value - weight for value, weight in zip(values, weights, strict=True)]
