@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the further run that distinguishes laws which disagree at a target."""
+"""Find the further run that distinguishes laws (formulas of one count) which disagree at a target."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _cases(program: Program, key: bytes) -> list[tuple[int, Case]]:
 def _table(
     program: Program, key: bytes, cases: Sequence[tuple[int, Case]], points: Sequence[Point]
 ) -> tuple[Floats, Floats]:
-    """Return the weights of laws, shape (cases,), and their predictions, shape (cases, points)."""
+    """Return two arrays: the weight of each law, shape (cases,), and its predictions, shape (cases, points)."""
     places: Mapping[int, list[Place]] = {
         number: [program.grids[number].place(point) for point in points] for number in {number for number, _ in cases}
     }
@@ -152,7 +152,7 @@ def _spread(weights: Floats, values: Floats) -> float:
 
 
 def _left(cases: Sequence[tuple[int, Case]], weights: Floats, values: Floats, number: int) -> float:
-    """Return the expected distance that would remain at the last point if the count at one of the points were known."""
+    """Return the expected distance of the laws at the last point that would remain if one of the counts were known."""
     noise = np.array([max(case.noise, _ROUNDING) for _, case in cases])
     order = np.argsort(values[:, number], kind="stable")
     there, near = values[order, number], noise[order]

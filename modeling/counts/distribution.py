@@ -53,7 +53,10 @@ class Distribution:
 
     @staticmethod
     def together(parts: Iterable[tuple[float, Distribution]]) -> Distribution:
-        """Return the distribution of a sum of multiples, added by rank: the dependence of the values is unknown."""
+        """Return the distribution of a sum of multiples.
+
+        The dependence of the parts is not known, so quantiles of the same level are added.
+        """
         known = [(factor, part) for factor, part in parts if factor]
         sure = sum(factor * float(part.values[0]) for factor, part in known if part.values.size == 1)
         rest = [factor * part.quantiles(_LEVELS) for factor, part in known if part.values.size > 1]
@@ -76,7 +79,7 @@ class Distribution:
 def _merged(values: Floats, weights: Floats) -> Distribution:
     """Merge equal values. If more than _ATOMS remain, merge neighbours into groups of equal weight.
 
-    The value of a group is its value with the largest weight. A mean would be the prediction of no law.
+    The value of a group is its value with the largest weight. No law predicts the mean of a group.
     """
     order = np.argsort(values, kind="stable")
     values, weights = values[order], weights[order]

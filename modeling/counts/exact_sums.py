@@ -121,7 +121,7 @@ class Terms:
         return np.array([term.basic for term in self.every], dtype=bool)
 
     def on(self, support: NDArray[np.bool_]) -> tuple[list[Term], Floats, NDArray[np.bool_]]:
-        """Return the terms that are 0 wherever the counts are 0, their columns elsewhere, and whether each is basic."""
+        """Return the terms that are 0 wherever the counts are 0; their columns elsewhere; which of them are basic."""
         key = support.tobytes()
         if key not in self._tables:
             rows = np.flatnonzero(~self._columns[:, ~support].any(axis=1))
@@ -189,7 +189,7 @@ def exact_sums(counts: Floats, terms: Terms, numbers: Mapping[str, int], unit: f
 
 
 def _parallel(scaled: Floats, thirds: Floats) -> NDArray[np.int64]:
-    """Return sets of two columns, or of two columns and one of the thirds, whose sum explains the constant 1.
+    """Return the sets of columns whose sum explains the constant 1: two columns, or two columns and one of `thirds`.
 
     Columns have shape (terms, support). The result has the indexes of the columns, shape (sets, 2 or 3).
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generate the factors of the grammar, as columns over configurations.
+"""Generate the factors of which laws of counts consist, each as its values at the configurations.
 
 A domain with N points in each dimension is divided into P_d parts along dimension d. A loop of one rank runs over its
 part plus a constant c. Summed over the ranks, a product of such loops is a product of linear forms N + c·P_d, even if

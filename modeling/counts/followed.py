@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explain counts by other counts. Work that depends on data is often exact per execution of the code around it.
+"""Explain counts by other counts, such as the work of a solver by its number of iterations.
 
 The number of iterations to a tolerance, of probes of a hash table, or of refined cells follows no law of the sizes. But
-the work of an iteration is constant. A count without an exact law is therefore tried as a multiple of other counts, and
-as a sum of terms, some of them times other counts. If the runs of one configuration differ, a sum must reproduce every
-single run. The resulting law has the error of the other counts.
+the work of one iteration, probe or cell often does. A count without an exact law is therefore tried as a multiple of
+other counts, and as a sum of terms, some of them times other counts. If the runs of one configuration differ, a sum
+must reproduce every single run. The resulting law has the error of the other counts.
 """
 
 from __future__ import annotations
@@ -55,16 +55,15 @@ def follow(
     """Explain vectors without an exact law by the counts around them. The result is in `grid.laws`.
 
     - distinct: vectors by key, shape (configurations,).
-    - runs: the single runs of vectors whose runs are known, shape (configurations, repetitions); NaN for missing
-      repetitions.
-    - around: by key, the vectors that a vector may follow.
+    - runs: for some vectors, the value of each run, shape (configurations, repetitions); NaN if missing.
+    - around: for some vectors, by key: the vectors of which a vector may be a function, such as visits of the callers.
     - dear: exact laws with more bits than this compete with the results.
     """
     for key, others in around.items():
         law, counts = grid.laws[key], distinct[key]
         if law.exact and law.bits < dear:
             continue
-        # Only smaller counts are followed, so that no two counts follow each other.
+        # Only smaller counts explain a count, so that no two counts explain each other.
         fewer = [k for k in others if 0 < distinct[k].sum() < counts.sum()]
         usable = [k for k in fewer if (distinct[k][counts > 0] > 0).all()][:_AROUND]
         for other in usable:
@@ -81,7 +80,7 @@ def follow(
 
 
 def _multiple(each: Laws, other: bytes, grid: Grid, more: float) -> Laws:
-    """Return the laws of the count per execution of another count, times the other count."""
+    """Return the laws of a count that is a multiple of another count: laws of the quotient, times the other count."""
 
     def predict(place: Place) -> Distribution:
         return grid.laws[other].at(place).times(each.predict(place))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect the laws that explain one vector of counts, weighed by their bits."""
+"""Collect the laws (formulas) that explain one count at all configurations, with weights by their bits."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Case:
     noise: float = 0.0
 
     def scaled(self, factor: float, weight: float = 1.0) -> Case:
-        """Return the law of a multiple of the counts, its weight multiplied by another."""
+        """Return the law of `factor` times the counts. Its weight is multiplied by `weight`."""
         terms = tuple((factor * coefficient, product) for coefficient, product in self.terms)
         return Case(weight * self.weight, terms, lambda place: factor * self.value(place), self.noise)
 
@@ -196,7 +196,7 @@ def mixture(laws: Sequence[Laws], softness: float = 1.0) -> Laws:
 
 
 def coefficient_bits(values: Floats, error: float = 1e-9) -> Floats:
-    """Return the bits of the simplest rational within a relative `error` of each value; same shape as `values`."""
+    """Return for each value the bits of the simplest rational number within a relative `error` of the value."""
     scaled = np.abs(values)[..., None] * DENOMINATORS
     near = np.rint(scaled)
     fits = (near > 0) & (np.abs(scaled - near) <= error * scaled) & (near < 1e9)

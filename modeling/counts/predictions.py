@@ -24,7 +24,10 @@ _FEWEST = 3  # least number of configurations
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A class of a call path. each: value of the metric per execution; model: executions, summed over the ranks."""
+    """A class of blocks of a call path, such as a loop body.
+
+    each: value of the metric per execution; model: of the number of executions, summed over the ranks.
+    """
 
     path: int
     place: Place

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find products of factors that reproduce a vector of counts exactly.
+"""Find products of factors that reproduce a vector (one count at all configurations) exactly.
 
 The logarithm of a product is a sum. A random projection of the centred logarithms turns each factor into one number,
 and constant coefficients vanish. A product of factors is proportional to the counts only if the sum of their numbers is
@@ -48,7 +48,7 @@ class FactorClass:
 
 @dataclass(eq=False)
 class Library:
-    """The factor classes on one support: the configurations with a count. support: shape (measured,)."""
+    """The classes of factors on one support: the configurations where a count is not 0. support: shape (measured,)."""
 
     factors: Sequence[Factor]
     support: NDArray[np.bool_]

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model all counts of a program together: equal vectors only once, and one process grid for all vectors."""
+"""Model all counts of a program together.
+
+A vector is one count of a call path at all configurations, summed over the ranks. Equal vectors are modeled once. All
+vectors share one process grid.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +31,18 @@ _PRIOR = {1: 0.0, 2: 1.0, 3: 1.0}  # prior bits in favour of grids, by number of
 _RULE = "balanced"
 _KNOWN = 20.0  # bits in favour of a grid that the program created or the user declared
 _LIKELY = 2.0  # bits in favour of grids that fit the messages, if the number of dimensions is ambiguous
-_POWERS = 5.0  # bits in favour of a grid if all numbers of ranks are squares (cubes), because a user chose them
+_POWERS = 5.0  # bits in favour of a grid if all numbers of ranks are squares (cubes), as users choose for such grids
 _SHARE = 0.3  # weight of the evidence of one vector, because the vectors of a program are dependent
 _FREE = 8.0  # bits by which a vector may contradict the common grid before it gets separate weights
 _ALIKE = 3.0  # differences of laws up to these bits are no evidence
-_TURNED = 2.0  # bits against a grid whose first extent is the smallest except for primes
+_TURNED = 2.0  # bits against grids with ascending extents (2x3), but p x 1 if p is prime
 _MOST_BITS = 60.0
 _CHEAP = 12.0  # with products of at most these bits, no sums are tried
 _DEAR = 45.0  # exact laws with more bits compete with sums
 _LAWLESS = 16.0  # bits against counts without a law
 _LARGEST = 2.0**53  # largest exact count
 _SPREADS = (0.0, -0.25, -0.5, -0.75)  # standard error as a power of the mean
-_EXPLAINED = 160  # most explained counts that are terms of sums
+_EXPLAINED = 160  # largest number of vectors with exact laws that are tried as terms of sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +117,7 @@ class _Grid:
         return np.array([extent for extent in extents if self.axes.varies(extent)]).tobytes()
 
     def library(self, support: NDArray[np.bool_]) -> Library:
-        """Return the factor classes on a support."""
+        """Return the classes of factors that are proportional at the configurations of `support`."""
         key = support.tobytes()
         if key not in self.libraries:
             self.libraries[key] = Library(self.factors, support)
@@ -164,7 +168,7 @@ class Program:
     def shares(self, parts: Sequence[tuple[bytes, float]]) -> list[tuple[int, float]]:
         """Return the grids of a sum with their weights.
 
-        These are the weights of the program, reduced for grids that counts of the sum contradict.
+        These are the weights of the program. A grid that fits the counts of this sum badly gets a smaller weight.
         """
         against = dict.fromkeys(self.grids, 0.0)
         for key, _ in parts:
@@ -190,11 +194,10 @@ def fit(
 
     - points: shape (configurations, parameters).
     - vectors: counts summed over the ranks, shape (configurations,).
-    - ranks: index of the parameter that is the number of ranks.
+    - ranks: name of the parameter that is the number of ranks; None if there is none.
     - known: possible process grids, likeliest first.
-    - within: for each vector, the indexes of vectors that it may follow (executions of the code around it).
-    - runs: by index, the single runs of vectors whose runs are known, shape (configurations, repetitions); NaN for
-      missing ones.
+    - within: for each vector, the indexes of vectors of which it may be a function, such as visits of the callers.
+    - runs: for some vectors, by index: the value of each run, shape (configurations, repetitions); NaN if missing.
     """
     points = np.asarray(points, dtype=np.float64)
     primitive = [_primitive(np.asarray(vector, dtype=np.float64)) for vector in vectors]
@@ -235,11 +238,10 @@ def _primitive(vector: Floats) -> tuple[Floats, float]:
 
 
 def _standard_errors(runs: Floats) -> Floats | None:
-    """Return the relative standard errors of the means, shape (configurations,), of runs, shape (configurations,
-    repetitions).
+    """Return the relative standard error of the mean of each configuration, shape (configurations,).
 
-    They are a power of the mean: 0 for a constant relative error, -1/2 for independent random events. None if no
-    repetitions differ.
+    The errors are proportional to a power of the mean: 0 for a constant relative error, -1/2 for independent random
+    events. None if no repetitions differ. runs: shape (configurations, repetitions).
     """
     number = np.isfinite(runs).sum(axis=1)
     mean = np.nansum(runs, axis=1) / np.maximum(number, 1)
@@ -258,7 +260,7 @@ def _standard_errors(runs: Floats) -> Floats | None:
 
 
 def _laws(counts: Floats, grid: _Grid, unit: float, errors: Floats | None) -> Laws:
-    """Return the laws of counts that are not all 0, under one grid.
+    """Return the laws of one vector under one grid.
 
     unit: greatest common divisor of the counts; errors: relative standard errors, None if they are unknown.
     """
@@ -299,7 +301,7 @@ def _bits(laws: Laws) -> float:
 
 
 def _conditional(counts: Floats, grid: _Grid, errors: Floats | None) -> Laws | None:
-    """Return sums times a condition of the grammar; None if no condition fits.
+    """Return sums times a condition such as [p > 1]; None if no condition fits.
 
     They are for code that only some configurations execute.
     """
@@ -390,10 +392,10 @@ def _candidates(
 
 
 def _turned(grid: ProcessGrid, ranks: Floats) -> str | None:
-    """Return the rule of grids whose first extent is the smallest except for primes; None if the ranks do not
-    distinguish it.
+    """Return the rule of grids with ascending extents, but p x 1 if p is prime.
 
-    Some programs divide one dimension until the parts are no longer than high, and then have such grids.
+    Return None if this rule gives the same grids as `grid` at all measured numbers of ranks. Some programs split the
+    longer side until each part is at most as wide as high; this gives such grids.
     """
     numbers = sorted({int(p) for p in ranks.tolist() if float(p).is_integer()})
     primes = [p for p in numbers if p > 1 and all(p % d for d in range(2, math.isqrt(p) + 1))]
@@ -410,7 +412,8 @@ def _weights(grids: Mapping[int, _Grid], distinct: Mapping[bytes, Floats], prior
     seen = {number: grid.visible for number, grid in grids.items()}
     for key in distinct:
         bits = {number: grid.laws[key].bits for number, grid in grids.items()}
-        for number, grid in grids.items():  # grids with equal measured extents differ by structure only
+        # Only exact laws distinguish grids with the same extents at all measured configurations.
+        for number, grid in grids.items():
             if not grid.laws[key].exact:
                 bits[number] = min(bits[other] for other in grids if seen[other] == seen[number])
         best = min(bits.values())

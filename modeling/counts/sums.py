@@ -192,7 +192,7 @@ class _Data:
 
     @cached_property
     def size(self) -> Floats:
-        """Return the units of the residuals, shape (measured,)."""
+        """Return the unit of the residual of each count, shape (measured,)."""
         return np.asarray(np.maximum(self.counts, 1.0) * self.apart)
 
     @cached_property
@@ -207,7 +207,7 @@ class _Data:
         return float(rounding**2 + self.error**2)
 
     def bits(self, variance: Floats) -> Floats:
-        """Return the bits of the counts given laws with relative errors of these variances."""
+        """Return for each variance of the relative errors of a law the bits of the counts, given this law."""
         measured = self.counts.size
         spread = 0.5 * measured * np.log2(2 * np.pi * np.e * np.maximum(variance, self.floor))
         return np.asarray(np.maximum(float(np.log2(self.size).sum()) + spread, 0.0))

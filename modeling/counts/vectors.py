@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collect the vectors of an experiment, and express each metric of a call path as a sum of vectors."""
+"""Collect the vectors of an experiment: counts at all configurations. Metrics of call paths are sums of vectors."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ROUNDING = 1e-9  # relative rounding error of sums over classes
 class Vectors:
     """Vectors: counts summed over the ranks, each of shape (configurations,).
 
-    - within: for each vector, the vectors that it may follow: visits of its call path, of the callers, of the callees,
-      and of earlier callees of its caller, and the class around it.
-    - runs: by vector, its single runs, shape (configurations, repetitions).
+    - within: for each vector, others of which it may be a function: visits of its call path, of the callers, of the
+      callees, and of earlier callees of its caller, and the class around it.
+    - runs: by vector, the value of each run, shape (configurations, repetitions).
     - parts: metric → for each call path, the vectors of its sum and their multiplicities.
     - classes: the classes whose executions are the first vectors; None if there are none.
     """

@@ -4,7 +4,7 @@
 The prediction of a call path has these uncertain parts:
 
 - its form: several hypotheses with posterior weights,
-- the function of each parameter in the most probable form (`exchanges`),
+- the function of each parameter in the most probable form, such as n² or n·log2(n) (`exchanges`),
 - the coefficients of each hypothesis,
 - if only one hypothesis is left, its exponents (covariance of the model).
 
@@ -12,15 +12,15 @@ Mean and covariance of the prediction form a Gaussian process with the kernel
 
     k(x, y) = Σ_h w_h φ_h(x)ᵀ S_h φ_h(y) + Σ_h w_h (f_h(x) - f(x)) (f_h(y) - f(y)) + e(x)ᵀ E e(y)
 
-The first part is the uncertainty of the coefficients from noise. The second part is the difference between hypotheses,
-summed over the form and each parameter. The third part is the uncertainty of exponents; it is used only if one form is
-left. At the target the third part is limited to the first part: otherwise it would dominate far beyond the
-measurements, and only the largest runs would be suggested.
+The first part is the uncertainty of the coefficients from noise. The second part is the difference between hypotheses:
+between the forms and, for each parameter, between its functions. The third part is the uncertainty of exponents; it is
+used only if one form is left. At the target the third part is limited to the first part: otherwise it would dominate
+far beyond the measurements, and only the largest runs would be suggested.
 
 A run at x with noise s(x) reduces the variance at the target t by k(t, x)² / (k(x, x) + s(x)²) (best linear
 prediction). This does not depend on the measured value, so that a whole batch can be chosen in sequence. Priors from
-effort restrict the hypotheses. The times of runs with more ranks than processors are not used, only their effort; for
-effort, one line of points is sufficient.
+effort restrict the hypotheses. The times of runs with more ranks than processors are not used, only their effort. A
+line consists of points that differ in one parameter. One line per parameter is enough to find the form of effort.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Posterior:
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
         """Return the next runs: first one repetition of the lines of all parameters, then the best runs per core hour.
 
-        If effort determines all forms, only the line of the number of ranks is measured first.
+        If effort determines all forms, first only points that differ in the number of ranks are measured.
         """
         begun = None
         if state.follows_effort:
@@ -127,7 +127,7 @@ class Noise:
         return np.asarray(self.configuration**2 + self.run**2 / runs)
 
     def of_next(self, runs: FloatArray) -> FloatArray:
-        """Return the relative variance of an observation that is equivalent to one run in addition to `runs`."""
+        """Return the relative variance of one independent observation that is worth one more run after `runs`."""
         after = self.variance(runs + 1.0)
         before = self.variance(np.maximum(runs, 1.0))
         said = np.maximum(1.0 / after - 1.0 / before, _ROUNDING / after)
@@ -222,7 +222,7 @@ def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, kno
 def _forms(model: Model, known_form: bool) -> list[tuple[float, float, Sequence[Term]]]:
     """Return weight, constant and terms of the hypotheses.
 
-    Hypotheses that differ from the first one only by exchanged functions are counted in its weight.
+    Hypotheses with the same products of parameters as the first one, but other functions, add their weight to it.
     """
     seen = 1.0 - sum(a.weight for a in model.alternatives if a.hidden)
     shape = _structure(model.terms)

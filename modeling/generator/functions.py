@@ -70,8 +70,8 @@ class Computation:
     """Loops with the sizes `loops`, outermost first.
 
     Each loop does one step per iteration before its inner loops, so that nested loops r0, r1 do r0 + r0·r1 steps. Sizes
-    are generally not whole numbers. The number of iterations of an inner loop varies by one, so that the sum of all its
-    iterations is the product of the sizes, rounded once.
+    are generally not whole numbers. An inner loop sometimes does one iteration more, so that the total over all its
+    executions is the product of the sizes, rounded once.
     """
 
     loops: tuple[Term, ...]
@@ -112,7 +112,7 @@ class Communication:
         return one.times(RANKS) if self.operation.to_all else one
 
     def time(self, name: str) -> Model:
-        """Return the expected run time of an MPI function with all coefficients 1: its row of Table I."""
+        """Return the run time of an MPI function if all coefficients are 1: its row of Table I (de Morais et al.)."""
         row = row_of(name)
         assert row is not None
         volume = self.volume.times(RANKS) if row.bytes in (Bytes.ALL_SENT, Bytes.ALL_RECEIVED) else self.volume

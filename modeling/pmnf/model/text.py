@@ -22,8 +22,8 @@ def plain(constant: float, terms: Sequence[Term]) -> str:
 def python(constant: float, terms: Sequence[Term]) -> str:
     """Return a Python expression; it needs `log2` (of math or numpy) and the parameters as variables.
 
-    Extents of process grids are variables too: px, py, pz of p. Steps and blocks need `ceil`, and steps
-    `floor`, as well. A condition, (px>1), counts as 1 or 0.
+    Extents of process grids are variables too: px, py, pz of p. Blocks also need `ceil`; steps need `ceil` or `floor`.
+    A condition, (px>1), counts as 1 or 0.
     """
     products = [_in_blocks(term, _python_product) for term in _ordered(terms)]
     return _sum(constant, products, repr, "*")
@@ -90,7 +90,7 @@ def _plain_steps(factor: Factor, steps: Steps) -> list[str]:
 
 
 def _in_blocks(term: Term, product: Callable[[Term, Sequence[Blocks]], str]) -> tuple[float, str]:
-    """Return the coefficient and the text of a product, with blocks as their number."""
+    """Return the coefficient and the text of a product; factors in blocks are written as ⌈n/32⌉."""
     rest, blocks = term.in_blocks
     return rest.coefficient, product(rest, blocks)
 

@@ -39,7 +39,7 @@ from ..hypotheses.tables import Specification
 
 @dataclass(frozen=True, eq=False)
 class _Likely:
-    """Hypotheses (N, H, K, m), which of them (N, H) may have a posterior weight, and the best one."""
+    """Hypotheses (N, H, K, m); near, best: which may have a posterior weight, and which is the best, (N, H)."""
 
     specification: Specification
     near: NDArray[np.bool_]
@@ -47,7 +47,7 @@ class _Likely:
 
 
 def _likely(lists: list[tuple[Specification, FloatArray]]) -> _Likely:
-    """Return several short lists of the same call paths with their rough scores (N, H) as one."""
+    """Join short lists of hypotheses for the same call paths, each with rough scores (N, H)."""
     rough = np.concatenate([scores for _, scores in lists], axis=1)
     least = rough.min(axis=1, keepdims=True, initial=np.inf)
     near, best = rough <= least + NEAR, (rough == least) & np.isfinite(rough)
@@ -186,7 +186,7 @@ class Search:
         return merge([pool, alone], NOISY_POOL)
 
     def _candidates(self) -> tuple[list[Specification], Specification]:
-        """Return the likeliest terms of each parameter, best first, (N, k), and of pure products (N, m)."""
+        """Return the likeliest terms of each parameter, best first, (N, k); and the best pure products, (N, m)."""
         found, factors = [], []
         for parameter in range(self.parameters):
             found_lines = self.lines[parameter]
@@ -300,7 +300,7 @@ class Search:
 
 
 def _of_forms(lists: list[tuple[Specification, FloatArray]], number: int) -> Specification:
-    """Return the `number` likeliest of hypotheses (N, K, m) with rough scores (N,), (N, F, K, m)."""
+    """Return the `number` likeliest hypotheses, (N, F, K, m). lists: hypotheses (N, K, m) with rough scores (N,)."""
     rough = np.stack([scores for _, scores in lists], axis=1)
     width = max(form.shape[1] for form, _ in lists)
     padded = [np.pad(form, ((0, 0), (0, width - form.shape[1]), (0, 0)), constant_values=-1) for form, _ in lists]

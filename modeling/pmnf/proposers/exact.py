@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propose models that reproduce exact counts: sums of products of the functions that lines show.
+"""Propose models that reproduce exact counts: sums of products of functions that are found along each parameter.
 
 The model is linear in the products of the functions of all parameters; products with coefficient 0 are removed.
 """
@@ -24,7 +24,7 @@ _Index = NDArray[np.int64]
 
 
 class ExactSums:
-    """Hypotheses of the counts of `criterion`."""
+    """Proposes hypotheses for the counts of `criterion`."""
 
     def __init__(self, criterion: Exactness) -> None:
         self.criterion, self.tables = criterion, criterion.tables
@@ -72,7 +72,7 @@ class ExactSums:
         return result
 
     def _within(self, products: Specification, paths: _Index, limit: FloatArray, constant: bool) -> _Flags:
-        """Return where (M,) sums of `products` (M, K, m) reproduce the counts of `paths` to within `limit` (M,)."""
+        """Return which sums reproduce the counts of `paths`, (M,). products: (M, K, m); limit: largest error, (M,)."""
         fitted = self.criterion.fit(products[:, None], paths, constant)
         return np.asarray(fitted.worst[:, 0] <= limit, dtype=bool)
 

@@ -68,7 +68,7 @@ def _families_of(terms: tuple[SimpleTerm, ...]) -> tuple[Specification, ...]:
 
 @lru_cache(maxsize=256)
 def _units(tables: Tables, parameter: int, size: int) -> FloatArray:
-    """Return the units (S,) of sums of whole multiples of the functions of sets of this size, at least 1."""
+    """Return for each set of this size the unit of sums of whole multiples of its functions, at least 1; shape (S,)."""
     sets = _families(tables, parameter)[size - 1]
     table = tables.columns[parameter] * tables.scale[parameter][:, None]
     least = EXACT_RESOLUTION * np.abs(table).max(axis=1)
@@ -79,15 +79,19 @@ def _units(tables: Tables, parameter: int, size: int) -> FloatArray:
 
 
 class ExactLines:
-    """Sets of functions of call paths with `values` (N, C) at `points` (C, m), where `tables` holds the terms."""
+    """Searches for sets of functions that reproduce counts along lines: points that differ in one parameter.
+
+    points: (C, m), m parameters. values: (N, C), for N call paths. tables: the possible terms at the points.
+    """
 
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
         self.points, self.tables, self.values = points, tables, values
 
     def propose(self, parameter: int) -> tuple[Specification, _Flags]:
-        """Return the simplest set of terms (N, 3) that reproduces every line along one parameter, and where (N,).
+        """Return for each call path the simplest set of terms that reproduces every line, and whether one was found.
 
-        Lines with fewer values than others are ignored if the others have points to spare. -1 is no term.
+        Shapes: (N, 3), -1 for no term, and (N,). The lines are those along one parameter. Lines with fewer values than
+        others are ignored if the others have points to spare.
         """
         paths = self.values.shape[0]
         found_lines = lines(self.points, parameter, least=2)
@@ -130,7 +134,7 @@ class ExactLines:
                     break
                 rows = open_paths[alive]
                 if line is telling[0] and freedom > 0:
-                    # the smallest deviation of fewer functions, on the line with the largest variation, in units
+                    # how far the best smaller set is from the values, on the line with the largest variation, in units
                     counts = np.zeros((rows.size, len(sets)))
                     of_sets = _units(self.tables, parameter, sets.shape[1])
                     for number in np.unique(steepest[rows]).tolist():
@@ -151,12 +155,13 @@ class ExactLines:
         return terms, exact
 
     def _evidence(self, found_lines: list[NDArray[np.int64]]) -> tuple[FloatArray, FloatArray]:
-        """Return the evidence of one point of a line, the logarithm of variation over resolution, and units, (N,).
+        """Return two arrays (N,): the evidence of one point, which is ln(variation / resolution), and the unit.
 
-        Whole numbers have the resolution 1, and means over ranks the unit of which they are multiples, because small
-        numbers are reproduced by coincidence. A set of functions is accepted if its evidence exceeds the logarithm of
-        the number of tried sets. If fewer functions leave a few units, the set only explains their rounding; its
-        coefficients must then also be coefficients of loops.
+        The resolution is 1 for whole numbers; for means over ranks, it is the unit of which they are multiples. Small
+        variations are little evidence, because many functions reproduce small numbers by coincidence. A set of
+        functions is accepted if its evidence exceeds the logarithm of the number of tried sets. If a smaller set
+        differs from the values by a few units only, the larger set may explain mere rounding. It is then accepted
+        only with coefficients that loops produce (multiples of 1/LOOP_DENOMINATOR).
         """
         best = np.full(self.values.shape[0], -np.inf)
         units = np.ones(self.values.shape[0])
@@ -174,7 +179,7 @@ class ExactLines:
         return best, units
 
     def _resolved(self, alike: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-        """Return the logarithm of variation over resolution, and the units, (N, L), on lines (L, c)."""
+        """Return two arrays (N, L): ln(variation / resolution) and the unit, on each of the lines `alike` (L, c)."""
         values = self.values[:, alike].reshape(-1, alike.shape[1])
         whole = (values == np.round(values)).all(axis=1)
         top = np.abs(values).max(axis=1)
@@ -192,7 +197,7 @@ class ExactLines:
         paths: NDArray[np.int64],
         wanted: _Flags,
     ) -> _Flags:
-        """Return `_possible` for all lines, with a fast test that excludes most sets."""
+        """Return which sets are `_possible` on all lines."""
         for line in telling:
             wanted = wanted & self._possible(parameter, sets, line, paths, wanted)
             if not wanted.any():
@@ -202,10 +207,10 @@ class ExactLines:
     def _possible(
         self, parameter: int, sets: Specification, line: NDArray[np.int64], paths: NDArray[np.int64], wanted: _Flags
     ) -> _Flags:
-        """Return which of the `wanted` sets (S, K) may reproduce the values of `paths` on one line, (paths, S).
+        """Return which of the sets (S, K) may reproduce the values of `paths` on one line, (paths, S).
 
-        Without weights, residuals are products with matrices common to all call paths. If they are too large, the
-        weighted residuals are, too. This avoids the precise fit of nearly all sets.
+        wanted: (paths, S), the sets to test. Without weights, residuals are products with matrices common to all call
+        paths. If they are too large, the weighted residuals are, too. This avoids the precise fit of nearly all sets.
         """
         distinct, width = np.unique(self.points[line, parameter]).size, sets.shape[1]
         if distinct <= width + 1:
@@ -229,7 +234,7 @@ class ExactLines:
         paths: NDArray[np.int64],
         evidence: FloatArray,
     ) -> FloatArray:
-        """Return the deviation of `paths` on a line from the best constant or set of the `simpler`, (paths,).
+        """Return for each path the smallest deviation on a line from a constant or from a set in `simpler`, (paths,).
 
         simpler: sets with fewer coefficients than points, each with the logarithm of the number of tried sets.
         """
@@ -266,10 +271,10 @@ class ExactLines:
         doubted: _Flags,
         most: int,
     ) -> tuple[_Flags, _Flags]:
-        """Return which sets (S, K) reproduce the values of `paths` on one line, and which have a visible leading term.
+        """Return two arrays (paths, S): which sets reproduce the values on a line; which have a visible leading term.
 
-        wanted: (paths, S), sets to try. doubted: (paths, S), where coefficients must be fractions of loops. most:
-        number of values of the parameter on the longest line.
+        sets: (S, K). wanted: (paths, S), sets to try. doubted: (paths, S), where coefficients must be ones that loops
+        produce (multiples of 1/LOOP_DENOMINATOR). most: number of values of the parameter on the longest line.
         """
         distinct = np.unique(self.points[line, parameter]).size
         width = sets.shape[1]
@@ -294,12 +299,12 @@ class ExactLines:
         calls = self._calls_at_smallest(parameter, line)[chosen]
         below = np.where(calls > 1.0, RECURSION_DENOMINATOR, LOOP_DENOMINATOR).max(axis=1, keepdims=True)
         exact &= ~doubted[path, number] | _whole(self._parts(parameter, line) * below * coefficients * calls)
-        # as many coefficients as distinct values describe nothing, for example a constant with one exception
+        # as many coefficients as distinct values are no explanation, for example of a constant with one exception
         steps = np.diff(np.sort(values, axis=1), axis=1) > EXACT_RESIDUAL * np.abs(values).max(axis=1, keepdims=True)
         different = np.count_nonzero(steps, axis=1)
         exact &= ((different == 0) | (different >= width))[path]
         if distinct == width + 2 == most:
-            # such sums reproduce small numbers by coincidence, unless their coefficients are those of loops
+            # with one spare point, a sum may be a coincidence: accept it with powers of loops, or without a constant
             loops = self._of_loops(parameter)[chosen[:, 1:]].all(axis=1)
             exact &= ~doubted[path, number] | loops | (np.abs(coefficients[:, 0]) <= WHOLE)
             # one spare point is not enough for a function that becomes negative, because counts do not
@@ -353,7 +358,7 @@ def _whole(coefficients: FloatArray) -> _Flags:
 
 
 def _left(table: FloatArray, sets: Specification, values: FloatArray) -> FloatArray:
-    """Return the residual share of the squares of values (N, C) after a fit of sets (S, K) of rows of `table`, (N, S).
+    """Fit each set (S, K) of rows of `table` to the values (N, C); return the share of squares that remains, (N, S).
 
     Normal equations square the weights, so the weight of a single zero among the values is limited.
     """

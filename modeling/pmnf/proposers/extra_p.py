@@ -16,7 +16,7 @@ from ..hypotheses.tables import Tables
 
 
 class ExtraPForms:
-    """The rule of Extra-P with Quipu's hypotheses: values (N, C) at `points` (C, m), where `tables` holds the terms.
+    """The rule of Extra-P with Quipu's terms. points: (C, m); values: (N, C); tables: the terms at the points.
 
     One parameter: ordinary least squares of c0 + c1·term; a hypothesis replaces the constant, or a simpler one, if its
     cross-validated SMAPE is lower. Several parameters: the functions come from the mean of the longest lines along each
@@ -43,7 +43,7 @@ class ExtraPForms:
         return result
 
     def _function(self, parameter: int) -> NDArray[np.int16]:
-        """Return the term of a parameter that fits the mean of its lines best, (N,), -1 for none."""
+        """Return for each call path the term of a parameter that fits the mean of its lines best; -1 for none."""
         found = lines(self.points, parameter, most=len(self.points))
         best = np.full(len(self.values), -1, dtype=np.int16)
         if not found:

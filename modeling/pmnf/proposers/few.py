@@ -124,7 +124,7 @@ class FewValues:
         return result
 
     def _functions(self, coefficients: FloatArray, evidence: FloatArray) -> tuple[_Index, _Flags]:
-        """Return the simplest functions (M, 2) with the sum `coefficients` (M, 3), and where such functions exist."""
+        """Return the simplest functions whose sum is `coefficients` (M, 3): numbers (M, 2); and which are confirmed."""
         tolerance = FEW_TOLERANCE * np.abs(coefficients).max(axis=1)
         result = np.full((len(coefficients), 2), _ABSENT)
         supported = np.ptp(coefficients, axis=1) <= tolerance

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the functions of all parameters except the number of processes in counts, and their coefficients.
 
-They come from lines of points at one number of processes each. If these have too few points for a degree of freedom,
-polynomials are used, which the coefficients must confirm.
+The functions come from lines of points; each line has one number of processes. If lines have too few points for a
+degree of freedom, polynomials are used, which the coefficients must confirm.
 """
 
 from __future__ import annotations
@@ -32,12 +32,18 @@ Functions = tuple[tuple[SimpleTerm | None, ...], ...]  # products of one term (o
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """The functions of the other parameters in a call path, their coefficients at each grid (K, G), and tolerances.
+    """The functions of the other parameters in a call path, with their coefficients at each process grid.
 
-    peak: (K,), the largest values of the functions. free: points beyond the coefficients, at all grids together. whole,
-    units: of the first grid, if there are none: log2 of the number of sets of whole counts for each set of whole
-    coefficients; per function, the unit of its coefficients: the greatest common divisor of all counts, or of all
-    differences of counts.
+    - values: coefficients, shape (K functions, G grids).
+    - tolerance: of the coefficients of each function, (K,).
+    - peak: largest value of each function, (K,).
+    - free: number of points minus number of coefficients, summed over the grids.
+
+    If the first grid has no more points than functions, also:
+
+    - whole: log2 of the number of sets of whole counts for each set of whole coefficients.
+    - units: for each function, the unit of its coefficients: the greatest common divisor of all counts, or of all
+      differences of counts.
     """
 
     functions: Functions
@@ -85,9 +91,10 @@ def _divisor(parts: Sequence[Fraction]) -> Fraction:
 
 
 def _units(counts: FloatArray, functions: FloatArray, coefficients: FloatArray, constant: bool) -> tuple[Fraction, ...]:
-    """Return the unit of the coefficients (K,) of functions (K, C); constant: whether the first function is 1.
+    """Return for each function the unit of its coefficient, (K,).
 
-    This is the greatest common divisor of all counts (C,). If a constant hides it, differences of counts determine it
+    counts: (C,). functions: (K, C). constant: whether the first function is 1.
+    The unit is the greatest common divisor of all counts. If a constant hides it, differences of counts determine it
     for the other coefficients, unless it already divides the functions' differences, the products of coefficients and
     functions (with even sizes, 300·n³ is a multiple of 2400), or these coefficients.
     """
@@ -112,9 +119,9 @@ def _order(function: tuple[SimpleTerm | None, ...]) -> int | None:
 
 
 class OtherParameters:
-    """The functions of the parameters other than the number of processes, at their values (C, m-1).
+    """Finds the functions of all parameters except the number of processes.
 
-    where: the points of each number of processes.
+    others: the values of these parameters, (C, m-1). where: the points of each number of processes.
     """
 
     def __init__(self, others: FloatArray, where: Sequence[NDArray[np.int64]], library: Library) -> None:
@@ -122,7 +129,7 @@ class OtherParameters:
         self.tables = make_tables(others, library) if others.shape[1] else None
 
     def coefficients(self, values: FloatArray) -> list[Coefficients | None]:
-        """Return the functions of call paths with `values` (N, C) and their coefficients; None if unknown."""
+        """Return for each call path the functions of its `values` (N, C), with their coefficients; None if unknown."""
         result: list[Coefficients | None] = [None] * len(values)
         if self.tables is None:
             for number, own in enumerate(values):
@@ -146,7 +153,7 @@ class OtherParameters:
 
     @cached_property
     def _of_one_size(self) -> list[tuple[list[int], NDArray[np.int64]]]:
-        """Numbers of processes with equally many points, which are fitted together, and their points (P, c)."""
+        """Groups of P numbers of processes that have the same number c of points, with these points, (P, c)."""
         sizes = [place.size for place in self.where]
         alike = [[number for number, size in enumerate(sizes) if size == one] for one in dict.fromkeys(sizes)]
         return [(numbers, np.stack([self.where[number] for number in numbers])) for numbers in alike]

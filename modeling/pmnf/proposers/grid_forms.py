@@ -72,10 +72,10 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Forms:
-    """F sums with the same values, the shortest first. lengths: (F,) of their descriptions.
+    """F sums with the same values at the measured grids, the shortest description first.
 
-    beyond: (F, B), their values at larger grids. rows: functions and coefficients of each; most of the hundreds of sums
-    are never used.
+    lengths: of their descriptions, (F,). beyond: their values at B larger grids, (F, B). rows: functions and
+    coefficients of each sum, as arrays, because most of the hundreds of sums are never used.
     """
 
     lengths: FloatArray
@@ -89,7 +89,7 @@ class Forms:
 
 
 class _Family:
-    """Sets of k functions (S, k), their columns (S, G, k), and the matrix for least squares of values (S, k, G)."""
+    """Sets of k functions. sets: (S, k); design: values at G grids, (S, G, k); inverse: least squares, (S, k, G)."""
 
     def __init__(self, sets: NDArray[np.int64], design: FloatArray, inverse: FloatArray) -> None:
         self.sets, self.design, self.inverse = sets, design, inverse
@@ -117,7 +117,8 @@ class _Family:
 class GridForms:
     """Sums of functions of the grids (G, d); beyond: larger grids, where sums are compared.
 
-    known: also use neighbours of all ranks and, in one dimension, work per other rank, which many wrong sums contain.
+    known: the grids are known. More functions are then used, which many wrong sums contain: neighbours of all ranks
+    and, in one dimension, work per other rank.
     periodic: for each dimension, whether the first and the last rank are neighbours, if known.
     """
 
@@ -149,9 +150,9 @@ class GridForms:
         return result
 
     def _sets(self, width: int) -> NDArray[np.int64]:
-        """Return the shortest sets of this number of functions (S, k): of domains, and with functions of rows, too.
+        """Return the shortest sets of `width` functions, (S, width).
 
-        There are so many of the latter that only small sets contain them.
+        All sets may contain functions of domains. Only small sets contain functions of rows, because there are many.
         """
         every = range(len(self.grid_functions))
         of_domains = [i for i in every if not self.grid_functions[i].is_beside_domains]
@@ -170,9 +171,9 @@ class GridForms:
     ) -> Forms | None:
         """Return the sums with the values (G,) at all grids, the shortest first; None if there are none.
 
-        Of sums with the same values at larger grids, only the shortest is returned. No sum has more functions than
-        distinct values, because a table would be shorter. order: the power of n whose coefficients are the values, None
-        if it is no whole power; highest: of all.
+        If several sums have the same values at larger grids, the result has only the shortest. No sum has more
+        functions than distinct values, because a table would be shorter. order: the power of n whose coefficients are
+        the values, None if it is no whole power; highest: whether it is the highest power of the call path.
         """
         return _proposed(self, values.tobytes(), tolerance, order, highest, domain)
 
@@ -247,7 +248,7 @@ def _proposed(
 
 
 def _deviation(design: FloatArray, coefficients: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the largest residuals (S,) of the values (G,) from sums of functions (S, G, K)."""
+    """Return for each sum of functions (S, G, K) the largest residual of the values (G,), (S,)."""
     missed: FloatArray = np.abs(np.einsum("sgk,sk->sg", design, coefficients) - values).max(axis=1)
     return missed
 

@@ -50,7 +50,7 @@ class GridFunction:
     several: bool = False
 
     def evaluate(self, grids: FloatArray) -> FloatArray:
-        """Return the function at grids (G, d), (G,)."""
+        """Return the values of the function at grids (G, d), shape (G,)."""
         if self.processes is not None:
             p, (exponent, log) = grids.prod(axis=1), self.processes
             result: FloatArray = (
@@ -110,9 +110,10 @@ def _of_dimension(kind: int, x: FloatArray) -> FloatArray:
 
 
 def grid_functions(dimensions: int, known: bool, periodic: tuple[bool, ...]) -> tuple[GridFunction, ...]:
-    """Return all functions of grids of this dimension; for known grids, also functions that others have by coincidence.
+    """Return all functions of grids with this number of dimensions.
 
-    With (x-1)/x and [x > 1], any function of the extents 1, 2 and 4 is a sum. periodic: as in `GridForms`.
+    known: also return functions that are likely to fit by coincidence, because the grids are known: a sum with (x-1)/x
+    and [x > 1] can have any values at the extents 1, 2 and 4. periodic: as in `GridForms`.
     """
     around = known and (not periodic or any(periodic))
     result = []

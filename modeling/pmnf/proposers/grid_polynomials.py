@@ -35,7 +35,7 @@ _NOTHING = 1e-9
 
 @dataclass(frozen=True)
 class Polynomial:
-    """Powers of the other parameter, and for each the sum of functions of the grid; the length of the description."""
+    """Powers of the other parameter. forms: their coefficients; length: of the description."""
 
     functions: Functions
     forms: tuple[Form, ...]
@@ -43,7 +43,7 @@ class Polynomial:
 
 
 class GridPolynomials:
-    """Polynomials at points: sizes (C,) of the other parameter, and place (C,), the index of the grid in `forms`."""
+    """Proposes polynomials. sizes: values of the other parameter, (C,); place: index of the grid in `forms`, (C,)."""
 
     def __init__(self, sizes: FloatArray, place: NDArray[np.int64], forms: GridForms) -> None:
         self.sizes, self.place, self.forms = sizes, place, forms
@@ -101,7 +101,7 @@ class GridPolynomials:
 
     @cached_property
     def _families(self) -> list[tuple[NDArray[np.int64], FloatArray]]:
-        """Sets of 1, 2, … independent terms (S, k), and bases of their orthogonal complements (S, C, C - k)."""
+        """Sets of 1, 2, … independent terms, (S, k), with bases of their orthogonal complements, (S, C, C - k)."""
         result = []
         for width, chosen in sorted(self._sets().items()):
             sets = np.array(sorted(chosen), dtype=np.int64)

@@ -19,7 +19,7 @@ from .grid_forms import Form, Forms, GridForms
 
 
 def with_logarithms_of_shares(forms: GridForms, functions: Functions, choices: Sequence[Forms]) -> list[Forms]:
-    """Return the sums for the coefficient of each of the functions, shorter if they contain the logarithm of a share.
+    """Return the sums for the coefficient of each function; sums with the logarithm of a share become shorter.
 
     choices: sums for the coefficients of functions, the shortest first, as in the result.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propose models of counts that no function reproduces: sums of products of the likeliest functions of lines."""
+"""Propose models of counts that no function reproduces: sums of products of the likeliest functions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _Flags = NDArray[np.bool_]
 
 
 class InexactSums:
-    """Hypotheses of the counts of `criterion`, measured at `points` (C, m), which form lines in each parameter."""
+    """Proposes hypotheses for the counts of `criterion` at `points` (C, m), with lines along each parameter."""
 
     def __init__(self, points: FloatArray, criterion: Deviating) -> None:
         self.points, self.tables, self.criterion = points, criterion.tables, criterion
@@ -128,7 +128,7 @@ class InexactSums:
         return [Candidates(path, specification[:, 1:].reshape(paths * number, 1, self.parameters), False)]
 
     def _proportional_terms(self, parameter: int) -> Specification:
-        """Return the terms (N, k) that values along lines in one parameter are most nearly proportional to."""
+        """Return for each call path the terms to which values along lines are most nearly proportional, (N, k)."""
         found_lines = lines(self.points, parameter)
         cost, order = self.tables.cost[parameter][:-1], self.tables.order_of(parameter)
         squares = np.zeros((len(self.values), len(cost)))
@@ -236,10 +236,10 @@ def _first_distinct(terms: NDArray[np.int64], number: int) -> Specification:
 
 
 def _products(terms: list[Specification]) -> tuple[Specification, NDArray[np.int64]]:
-    """Return all products of at most one term per parameter, (N, Q, m), the empty one first, and their slots (Q, m).
+    """Return all products of at most one term per parameter, (N, Q, m), and their slots, (Q, m).
 
-    A slot is the index of a term (N, k) of a parameter in a product; a product is all -1 if one of its terms is
-    missing.
+    terms: for each parameter, (N, k). A slot is the index of a term of a parameter in a product. The empty product is
+    the first. A product is all -1 if one of its terms is missing.
     """
     slots = np.array(list(product(*(range(-1, chosen.shape[1]) for chosen in terms))), dtype=np.int64)
     result = np.stack(
@@ -250,5 +250,5 @@ def _products(terms: list[Specification]) -> tuple[Specification, NDArray[np.int
 
 
 def _gathered(table: FloatArray, columns: NDArray[np.int64]) -> FloatArray:
-    """Return the columns (1, S) or (N, S) of `table` (N, Q), (N, S)."""
+    """Return some columns of each row of `table` (N, Q), (N, S). columns: (N, S), or (1, S) if equal for all rows."""
     return table.take(columns[0], axis=1) if len(columns) == 1 else np.take_along_axis(table, columns, axis=1)

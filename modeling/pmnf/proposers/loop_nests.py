@@ -2,9 +2,9 @@
 """Loop nests over the part of a domain that a rank has, as functions of the size and of the process grid.
 
 A loop over one dimension runs over the cells of a rank, with layers of ghosts or without the edges of the domain or of
-the part. Or it runs once: for every rank, for ranks with a neighbour, for the first or the last. A nest is a product of
-one of these per dimension. Its mean over the ranks is the product of the means, because ranks of a grid are all pairs
-of its rows and columns. This also holds if processes do not divide the size.
+the part. Other loops run once: on every rank, on ranks with a neighbour, on the first or the last rank. A nest is a
+product of one of these per dimension. Its mean over the ranks is the product of the means of the dimensions, because
+a grid contains every combination of a row and a column. This also holds if processes do not divide the size.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .grid_forms import Domain
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The range of a loop in one dimension of x ranks: cells·own + one + share/x + several·[x > 1], its mean.
+    """The range of a loop in one dimension of x ranks: on average, cells·own + one + share/x + several·[x > 1].
 
     own: n/x if n is the size of the domain, n if it is the size of a rank. bits: length of the description. usual:
     whether most programs have such loops.
@@ -176,7 +176,7 @@ class LoopNests:
         return tuple(found)
 
     def coefficients(self, nests: Sequence[Nest], grids: FloatArray) -> FloatArray:
-        """Return the polynomials in the size of nests at grids (G, d): (M, D + 1, G), from the constant on."""
+        """Return each loop nest as a polynomial in the size: coefficients (M, D + 1, G), the constant first."""
         undivided = np.ones((len(grids), self.domain.dimensions - self.dimensions))
         extents = np.concatenate([grids, undivided], axis=1)
         number = [place for place, nest in enumerate(nests) for _ in nest.over]

@@ -141,7 +141,7 @@ class NestSums:
 
 
 def _solved(vectors: FloatArray, sets: NDArray[np.int64], values: FloatArray) -> Iterator[tuple[list[int], FloatArray]]:
-    """Yield the sets (k,) of vectors (M, C), from sets (S, k), of which the values are a sum, with coefficients."""
+    """Yield each set of vectors of which `values` (C,) is a sum, with coefficients. vectors: (M, C); sets: (S, k)."""
     if not len(sets):
         return
     scale = np.linalg.norm(vectors[sets], axis=2)
@@ -207,11 +207,11 @@ class _Family:
 
 
 def _on_one_line(vectors: FloatArray, values: FloatArray, rounding: float) -> NDArray[np.int64]:
-    """Return the pairs (2, S), in order, of vectors (M, 3) of which a sum with coefficients > 0 may be values (3,).
+    """Return the pairs of vectors of which a sum with coefficients > 0 may be `values`: indices (2, S), in order.
 
-    vectors, values: parts of unit vectors; rounding: largest residual of the sum. Projected along the values, both are
-    collinear: they have the same angle, up to rounding of the longer part of the sum, whose coefficient is at least
-    1/2.
+    vectors: (M, 3), and values: (3,), are parts of unit vectors. rounding: largest residual of the sum. In the
+    projection along the values, both vectors of a pair are collinear. They have the same angle, up to rounding of the
+    longer part of the sum, whose coefficient is at least 1/2.
     """
     seen = vectors @ _orthogonal(values[None])[0].T
     angle = np.arctan2(seen[:, 1], seen[:, 0]) % np.pi
@@ -230,9 +230,10 @@ def _on_one_line(vectors: FloatArray, values: FloatArray, rounding: float) -> ND
 
 
 def _in_one_plane(vectors: FloatArray, values: FloatArray) -> NDArray[np.int64]:
-    """Return the sets (S, 3) of vectors (M, 4) whose span contains values (4,).
+    """Return the sets of three vectors whose span contains `values`: indices (S, 3).
 
-    Projected along the values and along one of the three, the two others are collinear: they have the same angle.
+    vectors: (M, 4); values: (4,). In the projection along the values and one vector of a set, the two others are
+    collinear: they have the same angle.
     """
     beside = _orthogonal(values[None])[0]
     seen = vectors @ beside.T

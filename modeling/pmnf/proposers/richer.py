@@ -22,7 +22,7 @@ from ..hypotheses.tables import Specification, Tables
 
 
 class RicherSums:
-    """Hypotheses with one product more than in `pool`, of the call paths of `criterion` at `points` (C, m)."""
+    """Proposes hypotheses with one more product than in `pool`. criterion: of the same call paths; points: (C, m)."""
 
     def __init__(self, points: FloatArray, criterion: Evidence, beyond: Tables, pool: Pool) -> None:
         self.points, self.pool, self.criterion = points, pool, Signed.of(criterion, beyond)

@@ -39,7 +39,7 @@ _Index = NDArray[np.int64]
 
 
 class RoundedSums:
-    """Hypotheses of call paths measured at `points` (C, m), where `tables` holds the functions."""
+    """Proposes hypotheses for counts that were measured at `points` (C, m). tables: the functions."""
 
     def __init__(self, points: FloatArray, tables: Tables) -> None:
         self.points, self.tables = points, tables
@@ -77,7 +77,7 @@ class RoundedSums:
     # --- functions of one parameter -------------------------------------------------------------------------
 
     def _groups(self, parameter: int) -> list[tuple[_Index, list[FloatArray]]]:
-        """Return the lines of a parameter at the same places, with residual matrices of the families of sets."""
+        """Return groups of lines with the same values of a parameter, and residual matrices of sets of functions."""
         if parameter not in self._known_groups:
             found = []
             for alike in same_places(lines(self.points, parameter), self.points[:, parameter]):
@@ -91,7 +91,7 @@ class RoundedSums:
         return _families(len(self.tables.terms[parameter]), min(2, distinct - 2))
 
     def _sets(self, parameter: int, values: FloatArray) -> tuple[NDArray[np.int16], _Flags]:
-        """Return the likeliest sets of up to two functions for each call path, (N, sets, 2), and which have any.
+        """Return for each call path the likeliest sets of up to two functions, (N, sets, 2); and whether there are any.
 
         Along a line in one parameter, the other factors are constant, so every line has separate coefficients.
         """

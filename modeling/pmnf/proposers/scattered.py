@@ -36,7 +36,7 @@ def scattered(points: FloatArray) -> bool:
 
 
 class ScatteredSums:
-    """Hypotheses of values at `points` (C, m), without noise except what a criterion allows."""
+    """Proposes hypotheses for values at `points` (C, m) whose noise is no larger than a criterion allows."""
 
     def __init__(self, points: FloatArray, tables: Tables) -> None:
         self.points, self.tables = points, tables

@@ -19,7 +19,7 @@ _WHOLE, _LARGEST = 1e-9, float(1 << 53)
 
 
 class SizePolynomials:
-    """Polynomials of a degree in sizes (C,) at numbers of processes (C,), with coefficients of loops.
+    """Finds polynomials of a degree in the size, one per number of processes. sizes, processes: shape (C,).
 
     Sizes that are no whole numbers have no such polynomials.
     """
@@ -45,7 +45,10 @@ class SizePolynomials:
         return found
 
     def coefficients(self, values: FloatArray) -> FloatArray | None:
-        """Return the coefficients (degree + 1, G) of the values (C,), means over the ranks; None if they have none."""
+        """Return the coefficients at each number of processes, (degree + 1, G); None if no polynomial fits.
+
+        values: means over the ranks, (C,). The coefficients are multiples of 1/LOOP_DENOMINATOR.
+        """
         totals = values * self.processes
         whole = np.round(totals)
         if not self._whole or np.abs(totals).max() >= _LARGEST:

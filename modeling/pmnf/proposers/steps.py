@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SteppedSum:
-    """A sum that reproduces counts: steps, the constant, and coefficients with the powers of their functions."""
+    """A sum that reproduces counts. parts: coefficients, each with the powers (`Powers`) of its function."""
 
     steps: Steps
     constant: float
@@ -97,7 +97,7 @@ def unlikeliness(steps: Steps) -> float:
 
 
 class SteppedSums:
-    """Sums of counts that are measured at the values `x` >= 1 (C,) of one parameter."""
+    """Proposes sums for counts of one parameter that are measured at its values `x` >= 1, (C,)."""
 
     def __init__(self, x: FloatArray) -> None:
         self.x = x
