@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Detects a launcher that a script calls by its path, so that Quipu's script for this launcher does not run. Searches
- * the parents of the process, up to quipu-exec. Environment variables alone would also show the launcher of an outer
- * job, because ranks inherit its variables. */
+/* A script may call a launcher by its path. Quipu's script for this launcher, which precedes it in PATH, then does not
+ * run. This file detects such launchers among the parents of the process, up to quipu-exec. Environment variables alone
+ * would also show the launcher of an outer job, because ranks inherit its variables. */
 #include "other_launcher.h"
 
 #include <fcntl.h>

@@ -40,17 +40,18 @@ struct quipu_region {
     uint32_t line;       /* line of the definition, 0 if unknown */
     uint32_t kind;       /* enum quipu_kind, and QUIPU_PACKED */
     uint64_t id;
-    const void *weights; /* counters + 1 rows of QUIPU_WEIGHTED int64_t: the effort of one visit, then of 1 in each
-                            counter; packed if the kind says so, with one more column: additions that
-                            counting does */
-    uint32_t counters;   /* at most QUIPU_MOST_COUNTERS */
+    const void *weights; /* Rows of QUIPU_WEIGHTED int64_t. Row 0: effort of one visit; row i: effort per count of
+                            counter i. With QUIPU_PACKED in `kind`: packed, and a last column with the additions
+                            that counting executes. */
+    uint32_t counters;   /* number of counters, at most QUIPU_MOST_COUNTERS */
     uint32_t hook;       /* enum quipu_hook */
     uint64_t hash;       /* hash of the name; 0: the runtime computes it */
-    struct quipu_scope *scopes;
+    struct quipu_scope *scopes; /* the function, then the functions that were inlined into it */
     uint32_t scope_count;
     uint32_t slot;   /* number of the slot of a region that the pass made (inlined.h) */
-    int64_t details; /* 0; of a region that the pass made: how far from here struct quipu_details is. Then `line` is the
-                        number of its entry, and `scope_count` which of the scopes in it this is, 0: the function. */
+    int64_t details; /* Offset in bytes from this region to its struct quipu_details if the pass made the region;
+                        otherwise 0. If it is not 0, `line` is the index of the entry in the details, and
+                        `scope_count` the index of the scope in the entry (0: the function). */
 };
 
 /* Names, weights and scopes of the functions of one file, written by the pass. If `packed` is less than `size`, they
@@ -62,18 +63,18 @@ struct quipu_details {
     uint8_t data[];
 };
 
-/* A function that was inlined into another function and counts with it. The first scope is the function itself,
- * including recursive inlining, and has no name. Parents come before children. */
+/* A function that was inlined into another function. Its effort is derived from the counters of that function. The
+ * first scope is the function itself, including recursive inlining, and has no name. Parents come before children. */
 struct quipu_scope {
     struct quipu_region region; /* without weights */
     uint32_t parent;            /* index of a scope */
     uint32_t count;             /* number of rows */
-    /* Rows: the index of a row of weights of the whole function, and its part in this scope (visits, then effort).
-     * Empty rows are left out. Packed. */
+    /* Each row: the index of a row in the weights of the whole function, then how much of it belongs to this scope
+     * (visits, then effort). Empty rows are left out. Packed. */
     const uint8_t *rows;
 };
-/* Format of a packed row, written by the pass: one bit for each column that is not 0 (ULEB128), and their values
- * (SLEB128). In a scope, its index (ULEB128) and the visits (SLEB128) precede it. */
+/* Format of a packed row, written by the pass: a bit mask of the columns that are not 0 (ULEB128), then their values
+ * (SLEB128). A row of a scope begins with the index of the row (ULEB128) and the visits (SLEB128). */
 enum { QUIPU_PACKED = 0x100 /* added to the kind of a region */ };
 enum { QUIPU_SCOPE_ROW = 2 + QUIPU_WEIGHTED };
 
@@ -83,7 +84,7 @@ struct quipu_node; /* a call path of one thread */
 struct quipu_frame {
     uint64_t *counters;
     struct quipu_node *node;
-    struct quipu_node *back; /* what was active before */
+    struct quipu_node *back; /* the call path that was active before */
 };
 
 /* Enters a region and returns its frame, never NULL. The frame is valid until quipu_exit of it or of an outer frame. */
@@ -91,7 +92,7 @@ struct quipu_frame *quipu_enter(struct quipu_region *region);
 /* Leaves the region of this frame. Frames above it (left by longjmp or by an exception through foreign code) end first.
  */
 void quipu_exit(struct quipu_frame *frame);
-/* Counts a visit of a region without a hook, and returns its counters. The visit has no end. */
+/* Counts a visit of a region that is not entered and left (enum quipu_hook), and returns its counters. */
 uint64_t *quipu_count(struct quipu_region *region);
 /* Continues at a call path, possibly of another thread, without a visit. quipu_exit of the returned frame goes back. */
 struct quipu_frame *quipu_attach(struct quipu_node *path);
@@ -99,8 +100,9 @@ struct quipu_frame *quipu_attach(struct quipu_node *path);
 void quipu_unwind(struct quipu_frame *frame);
 /* Returns the innermost active frame of this thread: the argument of quipu_unwind in functions without a region. */
 struct quipu_frame *quipu_top(void);
-/* Counts a block of code in a scope of an entered function: visits, then one number per weighted metric; and moved
- * bytes. The reference implementation, with which tests compare counters and weights, uses only these functions. */
+/* quipu_effort counts a block of code in a scope of an entered function; work: visits, then one number per weighted
+ * metric. quipu_moved counts the bytes that the block loads and stores. The reference implementation, with which tests
+ * compare counters and weights, uses only these functions. */
 void quipu_effort(struct quipu_region *function, uint64_t scope, const int64_t *work);
 void quipu_moved(struct quipu_region *function, uint64_t scope, uint64_t bytes_loaded, uint64_t bytes_stored);
 
