@@ -117,8 +117,12 @@ def _deviations(experiment: Experiment, models: Mapping[int, PathModel]) -> Floa
     for path, entry in models.items():
         if not isinstance(entry.model, Model) or experiment.tree.start_and_end[path]:
             continue
-        fitted, times = entry.model.evaluate(experiment.points)[:, None], experiment.values["time"][path]
-        known = np.isfinite(times) & (times > 0) & (fitted > 0) & experiment.dedicated[:, None]
+        times = experiment.values["time"][path]
+        known = np.isfinite(times) & (times > 0) & experiment.dedicated[:, None]
+        fitted = np.zeros((len(times), 1))
+        there = known.any(axis=1)  # a model may have no value elsewhere, such as log2(p) at 0
+        fitted[there, 0] = entry.model.evaluate(experiment.points[there])
+        known &= fitted > 0
         logs = np.log(np.where(known, times, 1.0) / np.where(known, fitted, 1.0))
         if known.any():
             result[path] = np.where(known, logs - np.median(logs[known]), np.nan)

@@ -8,7 +8,8 @@ and libraries change their algorithms with the number of ranks and the size of m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -28,6 +29,8 @@ from .prior import Prior, PriorFit
 _Flags = NDArray[np.bool_]
 # Values of each parameter that are left, and configurations beside as many as there are coefficients.
 _LEAST_VALUES, _LEAST_FREEDOM = 3, 2
+# Most combinations of smallest values. A limit of time: three parameters of six values have fewer.
+_MOST_PARTS = 200
 # Relative errors below these are none: what clocks scatter, and what is left of waiting in simulated times.
 _SCATTER, _SIMULATED = 0.01, 1e-3
 # Smaller values follow another formula if as large an error is less likely than this (Student's t distribution).
@@ -85,6 +88,8 @@ def of_larger_values(
         for path, own in enumerate(choices)
         if experiment.tree.region_of(path).kind is RegionKind.MPI and known[path].any() and not oversubscribed[path]
     }
+    if not rest:
+        return []
     kept = known.copy()
     scatters: dict[int, _Scatter] = {}
     for where in _parts(points):
@@ -139,10 +144,17 @@ class _Scatter:
 
 
 def _parts(points: FloatArray) -> list[_Flags]:
-    """Return sets of configurations (C,), those from some value of each parameter on, the largest first."""
+    """Return sets of configurations (C,), those from some value of each parameter on, the largest first.
+
+    With many parameters, these are the sets from some value of one parameter on.
+    """
     distinct = [np.unique(values) for values in points.T]
     several = [values[: max(len(values) - _LEAST_VALUES + 1, 1)].tolist() for values in distinct]
-    parts = [np.asarray((points >= np.array(least)).all(axis=1), dtype=bool) for least in product(*several)]
+    lowest: Iterable[Sequence[float]] = product(*several)
+    if math.prod(map(len, several)) > _MOST_PARTS:
+        least = points.min(axis=0)
+        lowest = (np.where(np.arange(len(least)) == k, x, least) for k, own in enumerate(several) for x in own)
+    parts = [np.asarray((points >= np.array(own)).all(axis=1), dtype=bool) for own in lowest]
     return sorted(parts, key=lambda where: -int(where.sum()))
 
 

@@ -283,7 +283,9 @@ def test_twenty_parameters_do_not_fill_the_memory(words: tuple[str, ...], tmp_pa
     lines = []
     for number in range(50):
         params = {f"x{place}": 2 + (number * (place + 3) + place**2) % 7 for place in range(20)}
-        lines.append({"params": params, "callpath": "main", "metric": "time", "value": sum(params.values()) ** 1.5})
+        for callpath in ("main", "main->MPI_Send"):
+            value = sum(params.values()) ** 1.5
+            lines.append({"params": params, "callpath": callpath, "metric": "time", "value": value})
     (tmp_path / "x.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     rest = [word.replace("{out}", str(tmp_path)) for word in words[1:]]
     code, said = limited(words[0], tmp_path / "x.jsonl", *rest)
