@@ -123,7 +123,7 @@ def _deviations(experiment: Experiment, models: Mapping[int, PathModel]) -> Floa
         there = known.any(axis=1)  # a model may have no value elsewhere, such as log2(p) at 0
         fitted[there, 0] = entry.model.evaluate(experiment.points[there])
         known &= fitted > 0
-        logs = np.log(np.where(known, times, 1.0) / np.where(known, fitted, 1.0))
+        logs = np.log(np.where(known, times, 1.0)) - np.log(np.where(known, fitted, 1.0))
         if known.any():
             result[path] = np.where(known, logs - np.median(logs[known]), np.nan)
     return result
