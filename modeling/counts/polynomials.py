@@ -37,15 +37,23 @@ def monomials_of(axes: Axes) -> dict[tuple[tuple[int, ...], int], Factor]:
     sizes = axes.usable_sizes
     symmetric = _symmetric(axes)
     found = {}
-    for powers in itertools.product(range(max(_DEGREES) + 1), repeat=len(sizes)):
-        if sum(powers) > max(_DEGREES):
-            continue
+    largest = max(_degrees(axes), default=0)
+    for chosen in itertools.chain.from_iterable(
+        itertools.combinations_with_replacement(range(len(sizes)), degree) for degree in range(largest + 1)
+    ):
+        powers = tuple(map(chosen.count, range(len(sizes))))
         names = [name if power == 1 else f"{name}^{power}" for name, power in zip(sizes, powers, strict=True) if power]
         column = math.prod((size**power for size, power in zip(sizes.values(), powers, strict=True)), start=one)
         for index, (text, values) in enumerate(symmetric):
             name = "·".join([*names, text] if text else names) or "1"
             found[powers, index] = Factor(name, _MONOMIAL, column * values)
     return found
+
+
+def _degrees(axes: Axes) -> list[int]:
+    """Return the degrees of the families with at most `_MOST_TERMS` terms: one degree of up to 19 sizes."""
+    sizes = len(axes.usable_sizes)
+    return [degree for degree in _DEGREES if sizes and math.comb(sizes + degree, degree) <= _MOST_TERMS]
 
 
 def _symmetric(axes: Axes) -> list[tuple[str, Floats]]:
@@ -78,7 +86,7 @@ class Polynomials:
         last = len(_symmetric(self.axes)) - 1
         ranks = np.unique(self.axes.ranks).size
         sizes = min((np.unique(size).size for size in self.axes.usable_sizes.values()), default=0)
-        for degree in (degree for degree in _DEGREES if degree + 1 < sizes):
+        for degree in (degree for degree in _degrees(self.axes) if degree + 1 < sizes):
             small = {key: term for key, term in terms.items() if sum(key[0]) <= degree}
             yield [term for (_, b), term in small.items() if not b]  # the work of one rank
             if last:
@@ -166,7 +174,6 @@ def _solved(counts: Floats, columns: Floats, unit: float) -> Floats | None:
     solution, *_ = np.linalg.lstsq(table, np.ones(len(counts)), rcond=None)
     if np.abs(table @ solution - 1.0).max() > _EXACT:
         return None
-    result = np.zeros(len(columns))
     for scale in (1.0, unit):
         tried = solution[:, None] / scale * DENOMINATORS
         near = np.rint(tried)

@@ -94,3 +94,13 @@ def test_exact_laws_predict_whole_numbers() -> None:
     assert found is not None
     (visits,) = found.predict({"n": 36001.0}, "visits")
     assert (visits.lower, visits.value, visits.upper) == (36001 * 16,) * 3
+
+
+@pytest.mark.parametrize("parameters", [3, 12, 20])
+def test_many_parameters_have_few_monomials(parameters: int) -> None:
+    """Monomials of degree 3 of 20 parameters times the functions of a grid would be 4^20 combinations."""
+    points = np.random.default_rng(1).integers(2, 9, (50, parameters)).astype(np.float64)
+    names = tuple(f"x{k}" for k in range(parameters))
+    assert len(monomials_of(axes_of(points, names, None, len(points)))) <= 20
+    (model,) = fit(points, names, [7 * points[:, 0] * points[:, 1] + 3 * points[:, 2]], None)
+    assert middle(model, *range(1, parameters + 1)) == pytest.approx(7 * 2 + 3 * 3)
