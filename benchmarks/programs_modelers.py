@@ -20,7 +20,6 @@ from quipu.modeling.analysis import analyze
 from quipu.modeling.counts.predictions import count_models
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import Experiment, FloatArray, mean_over_repetitions
-from quipu.modeling.pmnf.options import ALL_FORMS
 
 Point = dict[str, float]
 Predictions = dict[str, FloatArray]
@@ -41,7 +40,7 @@ def quipu_engine(experiment: Experiment, points: Sequence[Point]) -> list[Predic
 
 def formulas_engine(experiment: Experiment, points: Sequence[Point]) -> list[Predictions]:
     """Return the predictions of the formulas that `quipu model` prints, without the laws of counts."""
-    analysis = replace(analyze(experiment, ALL_FORMS), counts=None)
+    analysis = replace(analyze(replace(experiment, classes=None)), counts=None)
     return [
         {
             name: np.array([(own.value, own.lower, own.upper) for own in evaluate(analysis, point, name).exclusive])

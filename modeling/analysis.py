@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from .absence import with_absence
 from .catalogue import EMPTY_EXPERIMENT, LOADED_MACHINE
+from .counts.models import models_of
 from .counts.predictions import CountModels, count_models
 from .domain import possible_grids
 from .errors import ModelingError
@@ -60,7 +61,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     left_out = {*together, "threads"}  # the schedule, not the work, determines the number of threads
     alone = [name for name in experiment.metrics if name in experiment.values and name not in left_out]
     counts = count_models(experiment) if options.selector == DEFAULT.selector else None
-    models = fit_metrics(experiment, alone, options, _with_laws(experiment, counts, options))
+    models = fit_metrics(experiment, alone, options, counts)
     exclusive = {name: _measured(experiment, name, found) for name, found in models.items()}
     notes: tuple[str, ...] = ()
     if with_priors:
@@ -125,44 +126,51 @@ def _disturbed_notes(experiment: Experiment) -> list[str]:
     return [LOADED_MACHINE(loaded=number, points=counted(experiment.configurations, "point", "points"))]
 
 
-def _with_laws(experiment: Experiment, counts: CountModels | None, options: Options) -> frozenset[str]:
-    """Return the metrics that laws of the counted loops predict."""
-    if counts is None or experiment.classes is None or options.without_laws:
-        return frozenset()
-    return frozenset(counts.metrics)
-
-
 def fit_metrics(
     experiment: Experiment,
     metrics: Iterable[str],
     options: Options = DEFAULT,
-    with_laws: Collection[str] = (),
+    laws: CountModels | None = None,
 ) -> dict[str, list[Model | NoModel]]:
     """Return models of the exclusive values of these metrics, one per call path.
 
     Each cost is modeled separately. Counts are modeled together with the other counts of the call path, and with visits
     if these are among the metrics. Costs of oversubscribed configurations are not used if enough others exist.
-    with_laws: counts that laws predict. Of the further forms, their models have only those of process grids.
+    laws: of all counts, if they are known. Where loops were counted, exact laws are the models of their counts.
     """
     points, parameters, executed = experiment.points, experiment.parameters, experiment.executed
     names = list(metrics)
     effort = [name for name in names if experiment.metrics[name].is_effort]
+    if experiment.classes is None or options.selector != DEFAULT.selector:
+        laws = None
+    elif laws is None:
+        laws = count_models(experiment.only(effort))
+    lawful = {name: _exact_laws(laws, name, len(experiment.tree)) for name in effort}
+    rest = {name: [path for path, model in enumerate(own) if model is None] for name, own in lawful.items()}
+    flags = None if executed is None else [executed[paths] for paths in rest.values()]
+    values = [experiment.values[name][paths] for name, paths in rest.items()]
+    found = fit_counts(points, values, parameters, options, flags, "modeling counts")
     result: dict[str, list[Model | NoModel]] = {}
-    for lawful in (True, False):
-        own = [name for name in effort if (name in with_laws) == lawful]
-        flags = None if executed is None else [executed] * len(own)
-        counted, how = [experiment.values[name] for name in own], replace(options, grids_only=lawful)
-        result |= zip(own, fit_counts(points, counted, parameters, how, flags, "modeling counts"), strict=True)
+    for name, models in zip(effort, found, strict=True):
+        others = dict(zip(rest[name], models, strict=True))
+        result[name] = [others[path] if model is None else model for path, model in enumerate(lawful[name])]
     for name in steps("modeling costs", [name for name in names if name not in result]):
-        values = dedicated_times(experiment, name)[0]
-        result[name] = fit_models(points, values, experiment.metrics[name], parameters, options, executed)
-    others = {name: result[name] for name in names if name not in with_laws}
-    others = by_shared_start(experiment, by_shared_steps(experiment, others), options)
-    result |= by_visits(experiment, others, options)
-    found = {name: result[name] for name in names}
-    for name in (name for name in found if experiment.metrics[name].is_effort):
-        found[name] = [far_off(model) if isinstance(model, Model) else model for model in found[name]]
-    return found
+        costs = dedicated_times(experiment, name)[0]
+        result[name] = fit_models(points, costs, experiment.metrics[name], parameters, options, executed)
+    result = by_shared_start(experiment, by_shared_steps(experiment, result), options)
+    result = by_visits(experiment, result, options)
+    result = {name: result[name] for name in names}
+    for name in effort:
+        result[name] = [far_off(model) if isinstance(model, Model) else model for model in result[name]]
+    return result
+
+
+def _exact_laws(laws: CountModels | None, metric: str, paths: int) -> list[Model | NoModel | None]:
+    """Return the exact laws of a metric as models, per call path; None without an exact law."""
+    if laws is None or metric not in laws.metrics:
+        return [None] * paths
+    models = enumerate(models_of(laws, metric))
+    return [model if laws.is_exact(metric, path) and isinstance(model, Model) else None for path, model in models]
 
 
 def _waiting(experiment: Experiment, known: Mapping[int, PathModel], options: Options) -> tuple[PathModel, ...]:

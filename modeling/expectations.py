@@ -117,7 +117,8 @@ def growth_of(text: str | Mapping[str, str], parameters: Sequence[str], at_most:
     exponents = {}
     for name, growth in named.items():
         term = Term(1.0, ()) if growth.strip() == "constant" else parse_product(growth, parameters, divides=True)
-        if not isinstance(text, str) and (others := {factor.parameter for factor in term.factors} - {name}):
+        used = {own for factor in term.factors for own in factor.parameters}
+        if not isinstance(text, str) and (others := used - {name}):
             raise ModelingError(f"growth {growth!r} in {name} has the parameter {', '.join(sorted(others))}")
         exponents[name] = term.exponents(name)
     written = text if isinstance(text, str) else ", ".join(f"{value} in {name}" for name, value in named.items())

@@ -108,7 +108,7 @@ def command(
     with parallel.jobs(jobs) as workers:
         if workers is None:
             return
-        analysis, experiment = load_both(experiment_path, how, options, split_names(metric), without_laws=True)
+        analysis, experiment = load_both(experiment_path, how, options, split_names(metric))
         if loops or at:
             point = point_of("--at", at, analysis.parameters, ranks=ranks_of(analysis, experiment)) if at else None
             _show_loops(analysis, split_names(metric) or ["instructions"], path, top or _LOOPS, as_json, point, loops)

@@ -67,7 +67,6 @@ def command(
     For a folder of quipu refine, the report shows the last iteration and compares all iterations.
     """
     from quipu.modeling.behaviour import behaviour
-    from quipu.modeling.pmnf.options import ALL_FORMS
     from quipu.modeling.priors.rank_parameters import rank_parameters
     from quipu.report.html import html_report, placed_models
     from quipu.report.json_views import document_json
@@ -102,7 +101,7 @@ def command(
     else:
         runs = find_runs(experiment)
         facts = [*quality_fact(data.quality), *provenance([run.metadata for run in runs])]
-    models = analyze_once(data, ALL_FORMS)
+    models = analyze_once(data)
     page = html_report(
         data,
         placed_models(models),

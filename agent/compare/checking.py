@@ -18,7 +18,6 @@ from quipu.modeling.expectations import (
     check_growth,
 )
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
-from quipu.modeling.pmnf.options import ALL_FORMS
 from quipu.modeling.short_names import plain_names
 from quipu.report.check_views import Cause, CheckResult
 from quipu.report.formats.fnmatch import matches
@@ -59,7 +58,7 @@ class _Checker:
         data = side.experiment
         self.analysis: Analysis | None = None
         if modeled:
-            self.analysis = analyze(data.only({*modeled, "visits"}), ALL_FORMS)
+            self.analysis = analyze(data.only({*modeled, "visits"}))
 
     def results(self, one: Expectation) -> Iterator[CheckResult]:
         """Yield the result for each matching call path; one failure if no call path matches."""

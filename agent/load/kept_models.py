@@ -5,9 +5,6 @@
 ${XDG_CACHE_HOME:-~/.cache}/quipu/models. The name of a file is a hash of the measurements, the options, and the code
 of the modeler. Files are written atomically. If a file cannot be read, the models are fitted again. If the cache is
 too large, the least recently used files are removed.
-
-Commands that print or compare formulas search more of them (`Options.without_laws`), so their models are in another
-file than those of commands that only predict.
 """
 
 from __future__ import annotations

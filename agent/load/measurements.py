@@ -31,12 +31,11 @@ def load_both(
     over_ranks: Over = "mean",
     options: Options | None = None,
     metrics: Collection[str] = (),
-    without_laws: bool = False,
 ) -> tuple[Analysis, Experiment | None]:
     """Return models and, if available, the measurements that they were fitted to.
 
     source: an experiment as for `load`, or a file of `quipu model -o`. options: how to model; raises UsageError if
-    given for a file of models. metrics: as for `load`. without_laws: search all forms of counts. Raises FormatError
+    given for a file of models. metrics: as for `load`. Raises FormatError
     with the path of a wrong file, and ModelingError if there is nothing to model.
     """
     if _holds_models(source):
@@ -52,7 +51,7 @@ def load_both(
     from .kept_models import analyze_once
 
     experiment = load(source, over_ranks, metrics)
-    return analyze_once(experiment, replace(options or DEFAULT, without_laws=without_laws)), experiment
+    return analyze_once(experiment, options or DEFAULT), experiment
 
 
 def ranks_of(analysis: Analysis, measured: Experiment | None) -> set[str]:

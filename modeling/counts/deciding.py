@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..process_grid import ProcessGrid
 from ..rank_numbers import rank_counts
 from .distribution import Floats
-from .laws import Case, Place, formula
+from .laws import Case, Place, Terms, formula
 from .program import Model, Program
 
 Point = tuple[float, ...]
@@ -45,12 +46,18 @@ class Deciding:
 
 
 def deciding(
-    models: Sequence[Model], work: Sequence[Model], points: Floats, target: Point, ranks: int | None
+    models: Sequence[Model],
+    work: Sequence[Model],
+    points: Floats,
+    target: Point,
+    ranks: int | None,
+    written: Callable[[Terms, ProcessGrid | None], str] = lambda law, grid: formula(law),
 ) -> Deciding | None:
     """Return the run that distinguishes the laws of the counts of call paths; None if the laws agree.
 
     models: models of a metric, by call path; work: models of the effort, by call path; points: the measured
-    configurations, shape (configurations, parameters); ranks: index of the parameter that is the number of ranks.
+    configurations, shape (configurations, parameters); ranks: index of the parameter that is the number of ranks;
+    written: returns a law under a process grid as a formula.
     """
     program = models[0].program
     total = Model.total((1.0, model) for model in models)
@@ -72,9 +79,11 @@ def deciding(
     key = max(before, key=lambda entry: before[entry])
     paths = {path: dict(model.parts)[key] for path, model in enumerate(models) if key in dict(model.parts)}
     path = max(paths, key=lambda entry: paths[entry])
-    laws = _furthest(cases[key], tables[key], paths[path])
-    if laws is None:
+    apart_laws = _furthest(cases[key], tables[key], paths[path])
+    if apart_laws is None:
         return None
+    (first, one), (second, other) = apart_laws
+    laws = (first, _shown(program, one, written)), (second, _shown(program, other, written))
     effort = Model.total((1.0, model) for model in work)
     whole = effort.at(target).quantile(0.5)
     left = []
@@ -163,7 +172,7 @@ def _left(cases: Sequence[tuple[int, Case]], weights: Floats, values: Floats, nu
 
 def _furthest(
     cases: Sequence[tuple[int, Case]], table: tuple[Floats, Floats], factor: float
-) -> tuple[tuple[float, str], tuple[float, str]] | None:
+) -> tuple[tuple[float, tuple[int, Case]], tuple[float, tuple[int, Case]]] | None:
     """Return the likeliest law and the likeliest law that differs at the last point; None without a second law."""
     weights, values = table
     last = values[:, -1] * factor
@@ -172,8 +181,14 @@ def _furthest(
     if not apart:
         return None
 
-    def law(k: int) -> tuple[float, str]:
-        terms = cases[k][1].scaled(factor).terms
-        return float(last[k]), formula(terms[:_TERMS]) + " + …" * (len(terms) > _TERMS)
+    def law(k: int) -> tuple[float, tuple[int, Case]]:
+        number, case = cases[k]
+        return float(last[k]), (number, case.scaled(factor))
 
     return law(first), law(apart[0])
+
+
+def _shown(program: Program, law: tuple[int, Case], written: Callable[[Terms, ProcessGrid | None], str]) -> str:
+    """Return the first terms of a law under the process grid with this number as a formula."""
+    number, case = law
+    return written(case.terms[:_TERMS], program.grids[number].grid) + " + …" * (len(case.terms) > _TERMS)

@@ -32,6 +32,9 @@ _PAIRS = ((2, 1), (3, 2))  # (a, b) of a·N - b: points and their neighbours, on
 _FAR_SLOPES = (-8, -6, -5, 5, 6, 8, 10, 12, 16)  # slopes of extents in linear forms without constant
 _STEP = 3.0  # bits of the threshold of a condition, if it is not 2
 _BASES = (2, 4, 8, 16)  # of numbers of steps
+_CALLS = (3, 5, 6, 7)  # of recursions on halves
+_BLOCKS = (2, 4, 8, 16, 32, 64, 128, 256)
+_MOST_DOUBLINGS = 60  # largest logarithm of a count
 _NONE: frozenset[int] = frozenset()
 _LINEAR = frozenset({"size form", "half form", "divided form", "joined form", "pairs"})
 GRID = frozenset({"extent", "edges", "neighbours", "line", "ring", "sums"})
@@ -90,9 +93,8 @@ class Axes:
 
     @property
     def usable_sizes(self) -> dict[str, Floats]:
-        """Return the sizes that vary and are positive."""
-        found = self.sizes.items()
-        return {name: size for name, size in found if self.varies(size) and size[: self.measured].min() > 0}
+        """Return the sizes that vary."""
+        return {name: size for name, size in self.sizes.items() if self.varies(size)}
 
     @property
     def hidden(self) -> tuple[int, ...]:
@@ -128,8 +130,12 @@ def _factor(
 
 
 def factors_of(axes: Axes) -> list[Factor]:
-    """Return all factors of the grammar over these columns. Their probabilities 2^-bits sum to 1."""
-    found = normalized([*_of_grid(axes), *_of_sizes(axes)])
+    """Return all factors of the grammar over these columns. Their probabilities 2^-bits sum to 1.
+
+    Functions without a value at a measured configuration, such as logarithms of 0, are left out.
+    """
+    every = [*_of_grid(axes), *_of_sizes(axes)]
+    found = normalized([factor for factor in every if np.isfinite(factor.values[: axes.measured]).all()])
     return [*found, *_lines(axes, found)]
 
 
@@ -166,7 +172,7 @@ def _of_grid(axes: Axes) -> Iterator[Factor]:
         yield _factor("extent", name, values, covered, basic=True)
         yield _factor("1/extent", f"1/{name}", 1 / values)
         yield _factor("edges", f"({name} - 1)", values - 1, covered)
-        yield _factor("extent form", f"({name} - 2)", np.maximum(values - 2, 0), covered)
+        yield _factor("extent form", f"max({name} - 2, 0)", np.maximum(values - 2, 0), covered)
         yield _factor("extent form", f"({name} + 1)", values + 1, covered)
         yield _factor("extent root", f"sqrt({name})", np.sqrt(values))
         yield _factor("extent logarithm", f"log2({name})", np.log2(values), basic=True)
@@ -182,9 +188,9 @@ def _of_grid(axes: Axes) -> Iterator[Factor]:
         yield _factor("ring", "p·sum[pd > 1]", p * (extents > 1).sum(axis=0), every)  # neighbours in a periodic grid
         yield _factor("sums", "sum[pd > 1]", (extents > 1).sum(axis=0).astype(np.float64))
         around = np.prod(3 * extents - 2, axis=0) - p  # neighbours, including corners
-        yield _factor("neighbours", "(prod(3pd - 2) - p)", around, every, number=1.0, basic=True)
+        yield _factor("neighbours", "(prod(3·pd - 2) - p)", around, every, number=1.0, basic=True)
         owned = np.prod(2 * extents - 1, axis=0) - p  # neighbours, if the lower rank owns shared points
-        yield _factor("neighbours", "(prod(2pd - 1) - p)", owned, every, number=1.0, basic=True)
+        yield _factor("neighbours", "(prod(2·pd - 1) - p)", owned, every, number=1.0, basic=True)
         if dimensions > 2:
             pairs = sum((extents[a] * extents[b] for a, b in itertools.combinations(range(dimensions), 2)), 0 * p)
             yield _factor("sums", "sum(pd·pe)", pairs, every, number=2.0)
@@ -257,6 +263,9 @@ def _of_size(name: str, size: Floats, measured: int) -> Iterator[Factor]:
         yield _factor("power form", f"({name}^{power} {_plus(shift)})", size**power + shift, number=_bits_of(shift))
     yield from _logarithms(name, size)
     yield from _steps(name, size)
+    yield from exponentials(name, size, measured)
+    yield from _recursions(name, size, measured)
+    yield from _blocks(name, size, measured)
     yield from _levels(name, size, measured)
 
 
@@ -287,7 +296,7 @@ def _plus(number: float) -> str:
 
 
 def _signed(slope: int, letter: str) -> str:
-    return f"{'+' if slope > 0 else '-'} {abs(slope) if abs(slope) > 1 else ''}{letter}"
+    return f"{'+' if slope > 0 else '-'} {f'{abs(slope)}·' if abs(slope) > 1 else ''}{letter}"
 
 
 def _logarithms(name: str, size: Floats) -> Iterator[Factor]:
@@ -310,8 +319,35 @@ def _steps(name: str, size: Floats) -> Iterator[Factor]:
             yield _factor("doublings", f"{base}^{number}", float(base) ** k, number=power, basic=True)
 
 
+def exponentials(name: str, size: Floats, measured: int) -> Iterator[Factor]:
+    """Yield powers of bases, for a size that is a number of doublings, such as levels or the scale of a graph."""
+    for base in _BASES:
+        if size[:measured].max() * math.log2(base) <= _MOST_DOUBLINGS:
+            number = math.log2(base) - 1
+            yield _factor("exponential", f"{base}^{name}", float(base) ** size, number=number, basic=True)
+
+
+def _recursions(name: str, size: Floats, measured: int) -> Iterator[Factor]:
+    """Yield n^log2(c), the work of a function that calls itself c times on half of n, if the sizes double."""
+    doublings = np.log2(size[:measured] / size[:measured].min())
+    if not np.array_equal(doublings, np.rint(doublings)):
+        return
+    for calls in _CALLS:
+        yield _factor("recursion", f"{name}^log2({calls})", size ** math.log2(calls), basic=True)
+
+
+def _blocks(name: str, size: Floats, measured: int) -> Iterator[Factor]:
+    """Yield the numbers of whole blocks, and of all blocks, for sizes that are no multiples of the block."""
+    for block in _BLOCKS:
+        for side, number in (("ceil", np.ceil(size / block)), ("floor", np.floor(size / block))):
+            if number[:measured].min() > 0 and (number * block != size)[:measured].any():
+                yield _factor("blocks", f"{side}({name}/{block})", number, number=math.log2(block), basic=True)
+
+
 def _levels(name: str, size: Floats, measured: int) -> Iterator[Factor]:
     """Yield sums of (m + c)^k over the levels m = 2^l, ..., size/2, size of a multigrid."""
+    if size[:measured].min() <= 0:
+        return
     top = np.log2(size)
     if np.abs(top - np.rint(top))[:measured].max() > 1e-9:
         return

@@ -18,6 +18,7 @@ from .prices import PRICES
 from .products import EXACT, WINDOW, FactorClass, Library
 
 ONE = "1"  # the name of the factor that changes nothing
+UNKNOWN = "not known"  # the text of a count without a law; its value is the largest count
 _UNKNOWN_CONDITION = 12.0  # bits of zeros that no condition of the grammar explains
 _MOST_MEMBERS = 12  # members of a class that become separate laws
 _MOST_LAWS = 400
@@ -32,7 +33,10 @@ def product_text(factors: Iterable[Factor]) -> str:
     powers: dict[str, int] = {}
     for factor in factors:
         powers[factor.text] = powers.get(factor.text, 0) + 1
-    return "·".join(text if power == 1 or text[0] == "[" else f"{text}^{power}" for text, power in powers.items())
+    bases = {text: f"({text})" if "^" in text else text for text in powers}
+    return "·".join(
+        text if power == 1 or text[0] == "[" else f"{bases[text]}^{power}" for text, power in powers.items()
+    )
 
 
 def structure_bits(factors: Sequence[Factor], dimensions: int) -> float:
@@ -89,6 +93,11 @@ class Case:
     terms: Terms
     value: Callable[[Place], float]
     noise: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """Return the law as a formula."""
+        return formula(self.terms)
 
     def scaled(self, factor: float, weight: float = 1.0) -> Case:
         """Return the law of `factor` times the counts. Its weight is multiplied by `weight`."""
@@ -173,6 +182,8 @@ def formula(terms: Iterable[tuple[float, str]]) -> str:
     for coefficient, product in terms:
         name = "" if product == ONE else product
         together[name] = together.get(name, 0.0) + coefficient
+    if UNKNOWN in together:
+        return UNKNOWN
     texts = [product if c == 1 and product else f"{c:.12g}·{product}".rstrip("·") for product, c in together.items()]
     return " + ".join(texts).replace("+ -", "- ") or "0"
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,14 +13,20 @@ import numpy as np
 from ..class_vectors import Place
 from ..experiment import Experiment, FloatArray, mean_over_repetitions
 from ..pmnf.model import Prediction
+from ..pmnf.model.text import plain
+from ..process_grid import ProcessGrid
 from .deciding import Deciding, deciding
+from .formulas import form_of
+from .laws import UNKNOWN, Terms
 from .products import EXACT
 from .program import Model, fit
+from .unvaried import EXPONENT_DEVIATION, distance
 from .vectors import Vectors, vectors_of
 
-_LOWEST, _MIDDLE, _HIGHEST = 0.05, 0.5, 0.95
-_WORK = ("instructions", "blocks", "visits")  # metrics of the cost of a run; the first available one is used
 _FEWEST = 3  # least number of configurations
+_LOWEST, _MIDDLE, _HIGHEST = 0.05, 0.5, 0.95
+_NORMAL = 1.645  # standard deviations at the ends of an interval of 90 %
+_WORK = ("instructions", "blocks", "visits")  # metrics of the cost of a run; the first available one is used
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +46,7 @@ class Loop:
 class CountModels:
     """The counts of an experiment. The first access models all of them together.
 
-    ranks: the parameter that is the number of ranks; None if there is none.
+    ranks: the parameter that is the number of ranks; None if there is none, or if it does not vary.
     """
 
     experiment: Experiment
@@ -48,8 +55,7 @@ class CountModels:
     @property
     def metrics(self) -> tuple[str, ...]:
         """Return the metrics that are counts and add up over ranks."""
-        known = self.experiment.metrics.items()
-        values = self.experiment.values
+        known, values = self.experiment.metrics.items(), self.experiment.values
         return tuple(
             name for name, metric in known if metric.is_effort and metric.over_locations == "sum" and name in values
         )
@@ -60,14 +66,39 @@ class CountModels:
 
     @cached_property
     def _found(self) -> list[Model]:
+        """Return the models of all vectors. Vectors that were measured at the same configurations share a program."""
+        vectors, found = self._vectors, dict[int, Model]()
+        groups: dict[bytes, list[int]] = {}
+        for number in range(len(vectors.counts)):
+            there = vectors.measured.get(number)
+            groups.setdefault(b"" if there is None else there.tobytes(), []).append(number)
+        for numbers in groups.values():
+            found |= zip(numbers, self._fitted(numbers), strict=True)
+        return [found[number] for number in range(len(vectors.counts))]
+
+    def _fitted(self, numbers: Sequence[int]) -> list[Model]:
+        """Return the models of vectors that were measured at the same configurations."""
         experiment, vectors = self.experiment, self._vectors
-        names = list(experiment.parameters)
-        return fit(experiment.points, names, vectors.counts, self.ranks, experiment.grids, vectors.within, vectors.runs)
+        there = vectors.measured.get(numbers[0], np.ones(len(experiment.points), dtype=bool))
+        if not there.any():  # nothing was measured, so there is nothing to predict
+            there = ~there
+        place = {number: row for row, number in enumerate(numbers)}
+        return fit(
+            experiment.points[there],
+            list(experiment.parameters),
+            [vectors.counts[number][there] for number in numbers],
+            self.ranks,
+            experiment.grids,
+            [[place[other] for other in vectors.within[number] if other in place] for number in numbers],
+            {place[number]: vectors.runs[number][there] for number in numbers if number in vectors.runs},
+        )
 
     @cached_property
     def models(self) -> dict[str, list[Model]]:
         """Return the model of each metric, per call path. Counts are sums over the ranks."""
         found = self._found
+        if not found:
+            return {name: [] for name in self.metrics}
         nothing = Model(found[0].program, ())
         return {
             name: [
@@ -75,6 +106,10 @@ class CountModels:
             ]
             for name, of_paths in self._vectors.parts.items()
         }
+
+    def problem(self, metric: str, path: int) -> str | None:
+        """Return why the counts of a call path cannot be modeled; None if they can."""
+        return self._vectors.unusable[metric].get(path)
 
     def loops(self, metric: str) -> list[Loop]:
         """Return the loops that contribute to a metric. Loops at the same line with the same law are merged."""
@@ -93,17 +128,19 @@ class CountModels:
     def predict(self, point: Mapping[str, float], metric: str) -> tuple[Prediction, ...]:
         """Return the predictions of a metric per call path, combined over ranks as in the experiment.
 
-        The value is the median of the laws, and the interval has 90 % of their weight.
+        The value is the median of the laws, and the interval has 90 % of their weight. It is wider if parameters change
+        in a direction in which no configuration changed.
         """
         place = [float(point[name]) for name in self.experiment.parameters]
         share = 1.0 / float(self._ranks_of(np.array([place]))[0])
         low, high = self.experiment.points.min(axis=0), self.experiment.points.max(axis=0)
         beyond = bool((np.array(place) < low).any() or (np.array(place) > high).any())
+        wider = math.exp(_NORMAL * EXPONENT_DEVIATION * distance(self.experiment.points, place))
         result = []
         for model in self.models[metric]:
             known = model.at(place)
             lower, middle, upper = (share * max(_whole(known.quantile(q)), 0.0) for q in (_LOWEST, _MIDDLE, _HIGHEST))
-            result.append(Prediction(middle, lower, upper, beyond))
+            result.append(Prediction(middle, lower / wider, upper * wider, beyond))
         return tuple(result)
 
     def deciding(self, point: Mapping[str, float], metric: str) -> Deciding | None:
@@ -112,11 +149,11 @@ class CountModels:
         place = tuple(float(point[name]) for name in names)
         work = next((name for name in _WORK if name in self.models), metric)
         ranks = None if self.ranks is None else names.index(self.ranks)
-        found = deciding(self.models[metric], self.models[work], self.experiment.points, place, ranks)
+        found = deciding(self.models[metric], self.models[work], self.experiment.points, place, ranks, self._written)
         if found is None:
             return None
         share = 1.0 / float(self._ranks_of(np.array([place]))[0])
-        first, second = ((share * value, self._per_rank(law)) for value, law in found.laws)
+        first, second = ((share * value, law) for value, law in found.laws)
         return replace(found, laws=(first, second))
 
     def is_exact(self, metric: str, path: int) -> bool:
@@ -130,21 +167,31 @@ class CountModels:
 
     def text(self, metric: str, path: int) -> str:
         """Return the likeliest law of a call path as a formula."""
-        return self._per_rank(self.models[metric][path].text)
+        model = self.models[metric][path]
+        return self._written(model.terms, model.program.leading(model.parts).grid)
 
-    def _per_rank(self, law: str) -> str:
-        mean = self.experiment.over_ranks == "mean" and self.ranks is not None
-        return f"({law})/{self.ranks}" if mean and law != "0" else law
+    @property
+    def per_rank(self) -> bool:
+        """Return whether the values are means over the ranks, so that laws are divided by their number."""
+        return self.experiment.over_ranks == "mean" and self.ranks is not None
+
+    def _written(self, law: Terms, grid: ProcessGrid | None) -> str:
+        """Return a law as a formula, divided by the number of ranks if the values are means."""
+        if any(product == UNKNOWN for _, product in law):
+            return UNKNOWN
+        return plain(*form_of(law, self.experiment.parameters, grid, self.per_rank))
 
     def _ranks_of(self, points: FloatArray) -> FloatArray:
         """Return the ratio of a sum over the ranks to the value of a configuration."""
-        if self.ranks is None or self.experiment.over_ranks != "mean":
+        if self.ranks is None or not self.per_rank:
             return np.ones(len(points))
         return np.asarray(points[:, list(self.experiment.parameters).index(self.ranks)], dtype=np.float64)
 
 
 def _whole(count: float) -> float:
     """Return a count without its rounding error, so that an exact law predicts a whole number."""
+    if not math.isfinite(count):
+        return math.nan
     near = round(count)
     return float(near) if abs(count - near) <= EXACT * abs(near) else count
 
@@ -154,5 +201,7 @@ def count_models(experiment: Experiment) -> CountModels | None:
     positive = bool((experiment.points > 0).all())
     if experiment.over_ranks == "max" or experiment.configurations < _FEWEST or not positive:
         return None
-    found = CountModels(experiment, "p" if "p" in experiment.parameters else None)
+    names = list(experiment.parameters)
+    varies = "p" in names and bool(np.ptp(experiment.points[:, names.index("p")]))
+    found = CountModels(experiment, "p" if varies else None)
     return found if found.metrics else None

@@ -17,6 +17,9 @@ PRICES = {
     "logarithm": 5.0,  # log2(N)
     "steps": 6.0,  # rounded log2(N)
     "doublings": 12.0,  # 2 to the power of it
+    "exponential": 12.0,  # 2^N
+    "recursion": 12.0,  # N^log2(c)
+    "blocks": 16.0,  # N/b, rounded
     "levels": 7.0,  # sum over the levels of a multigrid
     "part": 7.8,  # size of the largest part
     "part logarithm": 6.0,

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from ..process_grid import ProcessGrid
 from .distribution import Distribution
-from .exact_sums import Terms, exact_sums
+from .exact_sums import Terms as SumTerms
+from .exact_sums import exact_sums
 from .factors import Axes, Floats, axes_of, factors_of, hidden_of, indicators_of
 from .followed import follow
-from .laws import ONE, Case, Laws, Place, exact_laws, formula, mixture, times
+from .laws import ONE, UNKNOWN, Case, Laws, Place, Terms, exact_laws, formula, mixture, times
 from .polynomials import Polynomials, monomials_of
 from .products import WINDOW, Library
 from .sums import Column, columns_of, sum_laws, terms_of
@@ -42,7 +43,17 @@ _DEAR = 45.0  # exact laws with more bits compete with sums
 _LAWLESS = 16.0  # bits against counts without a law
 _LARGEST = 2.0**53  # largest exact count
 _SPREADS = (0.0, -0.25, -0.5, -0.75)  # standard error as a power of the mean
+_MOST_CASES = 12  # laws of a sum of vectors that become alternatives of a formula
 _EXPLAINED = 160  # largest number of vectors with exact laws that are tried as terms of sums
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """One law of a sum of vectors under one process grid, with its weight. parts: the law of each vector."""
+
+    weight: float
+    grid: ProcessGrid | None
+    parts: tuple[Case, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +75,25 @@ class Model:
     @property
     def text(self) -> str:
         """Return the likeliest laws as a formula."""
-        return formula(term for law, factor in self._laws for term in law.scaled(factor).terms)
+        return formula(self.terms)
+
+    @property
+    def terms(self) -> Terms:
+        """Return the terms of the likeliest laws."""
+        return tuple(term for law, factor in self._laws for term in law.scaled(factor).terms)
+
+    def cases(self) -> list[Alternative]:
+        """Return the likeliest laws of the sum, likeliest first."""
+        found = []
+        for number, share in self.program.shares(self.parts):
+            grid = self.program.grids[number]
+            whole: list[tuple[float, tuple[Case, ...]]] = [(share, ())]
+            for key, factor in self.parts:
+                own = [case.scaled(factor) for case in grid.laws[key].each()]
+                more = ((weight * case.weight, (*cases, case)) for weight, cases in whole for case in own)
+                whole = sorted(more, key=lambda entry: -entry[0])[:_MOST_CASES]
+            found += [Alternative(weight, grid.grid, cases) for weight, cases in whole]
+        return sorted(found, key=lambda entry: -entry.weight)[:_MOST_CASES]
 
     @property
     def _laws(self) -> list[tuple[Laws, float]]:
@@ -100,15 +129,17 @@ class _Grid:
     def __post_init__(self) -> None:
         measured = len(self.points)
         self.axes = axes_of(self.points, self.names, self.grid, measured)
-        self.factors, self.hidden = factors_of(self.axes), hidden_of(self.axes)
-        self.indicators, terms = indicators_of(self.axes), terms_of(self.axes)
-        every = [*self.factors, *self.hidden, *self.indicators, *terms, *monomials_of(self.axes).values()]
+        with np.errstate(all="ignore"):  # functions without a finite value at a configuration are left out
+            self.factors, self.hidden = factors_of(self.axes), hidden_of(self.axes)
+            self.indicators, terms = indicators_of(self.axes), terms_of(self.axes)
+            monomials = monomials_of(self.axes).values()
+        every = [*self.factors, *self.hidden, *self.indicators, *terms, *monomials]
         distinct = dict.fromkeys([ONE, *(entry.name for entry in every)])
         self.numbers = {name: number for number, name in enumerate(distinct)}
         self.columns = columns_of(terms, self.numbers)
         self.dimensions = len(self.axes.extents) if self.axes.varies(self.axes.ranks) else 0
         self.polynomials = Polynomials(self.axes, self.numbers)
-        self.terms = Terms([*self.factors, *self.indicators], self.hidden, self.dimensions, measured)
+        self.terms = SumTerms([*self.factors, *self.indicators], self.hidden, self.dimensions, measured)
 
     @property
     def visible(self) -> bytes:
@@ -132,8 +163,9 @@ class _Grid:
         if point not in self._places:
             points = np.vstack([self.points, point])
             axes = axes_of(points, self.names, self.grid, len(self.points))
-            every = [*factors_of(axes), *hidden_of(axes), *indicators_of(axes), *terms_of(axes)]
-            every += monomials_of(axes).values()
+            with np.errstate(all="ignore"):
+                every = [*factors_of(axes), *hidden_of(axes), *indicators_of(axes), *terms_of(axes)]
+                every += monomials_of(axes).values()
             values = np.ones(len(self.numbers))
             for entry in every:
                 values[self.numbers[entry.name]] = entry.values[-1]
@@ -340,7 +372,7 @@ def _condition(number: int, place: Place) -> float:
 def _unknown(counts: Floats, raw: float) -> Laws:
     top = float(counts.max())
     return Laws(
-        raw + 30, ((1.0, "not known"),), False, lambda place: Distribution(np.array([0.3 * top, top, 3 * top])), 1.0
+        raw + 30, ((top, UNKNOWN),), False, lambda place: Distribution(np.array([0.3 * top, top, 3 * top])), 1.0
     )
 
 

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .distribution import Distribution
-from .factors import Axes, Factor, Floats
+from .factors import Axes, Factor, Floats, exponentials
 from .laws import Case, Laws, Place, Predict, coefficient_bits, likeliest, mixture, plus
 from .products import EXACT
 
 SOFTNESS = 3.0  # the weights are 2^(-bits / SOFTNESS), because the errors of counts are dependent
 _POWERS = {0: 0.0, 1: 1.5, 2: 1.5, 3: 1.5, 0.5: 5.0, 1.5: 5.0, 2.5: 6.0, 4: 5.0, -1: 8.0}  # power of a size: bits
+_EXPONENTIAL = 8.0  # bits of 2^N
 _NEGATIVE = 4.0  # bits of a negative coefficient
 _WINDOW = 20.0
 _PAIRS = 24  # most pairs that are solved
@@ -64,7 +65,7 @@ def columns_of(terms: Sequence[Factor], numbers: Mapping[str, int]) -> list[Colu
     """
     groups: dict[bytes, list[Factor]] = {}
     for term in terms:
-        if np.count_nonzero(term.values) >= min(_SEEN, term.values.size):
+        if np.isfinite(term.values).all() and np.count_nonzero(term.values) >= min(_SEEN, term.values.size):
             groups.setdefault((np.round(term.values / term.values.max(), 9) + 0.0).tobytes(), []).append(term)
     columns = [_column(members, numbers) for members in groups.values()]
     return sorted(columns, key=lambda column: column.bits)[:_MOST_COLUMNS]
@@ -96,7 +97,7 @@ def _size_terms(axes: Axes) -> list[Factor]:
     one = np.ones_like(axes.ranks)
     every = [Factor("", 1.0, one)]
     for name, size in axes.usable_sizes.items():
-        own = []
+        own = [Factor(term.name, _EXPONENTIAL, term.values) for term in exponentials(name, size, axes.measured)][:1]
         logarithm = np.log2(size)
         for (power, bits), (logs, more) in itertools.product(_POWERS.items(), ((0, 0.0), (1, 3.5))):
             if power or logs:

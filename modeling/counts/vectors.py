@@ -13,6 +13,7 @@ from ..class_vectors import ClassVectors
 from ..experiment import CallTree, Experiment, FloatArray, mean_over_repetitions
 
 _CALLERS = 3  # number of callers whose visits a count may follow
+_LARGEST = 1e60  # larger numbers are no counts
 _ROUNDING = 1e-9  # relative rounding error of sums over classes
 
 
@@ -24,6 +25,8 @@ class Vectors:
       callees, and of earlier callees of its caller, and the class around it.
     - runs: by vector, the value of each run, shape (configurations, repetitions).
     - parts: metric → for each call path, the vectors of its sum and their multiplicities.
+    - unusable: metric → for some call paths, the reason why their counts cannot be modeled.
+    - measured: for vectors that were not measured at all configurations: where they were, (configurations,).
     - classes: the classes whose executions are the first vectors; None if there are none.
     """
 
@@ -31,6 +34,8 @@ class Vectors:
     within: list[tuple[int, ...]] = field(default_factory=list)
     runs: dict[int, FloatArray] = field(default_factory=dict)
     parts: dict[str, list[list[tuple[float, int]]]] = field(default_factory=dict)
+    unusable: dict[str, dict[int, str]] = field(default_factory=dict)
+    measured: dict[int, NDArray[np.bool_]] = field(default_factory=dict)
     classes: ClassVectors | None = None
 
 
@@ -40,9 +45,14 @@ def vectors_of(experiment: Experiment, metrics: Collection[str], ranks: FloatArr
     Metrics of the pass are sums over the classes of a call path, if the classes are known and account for all counts.
     Every other metric has one vector per call path.
     """
-    measured = {name: np.nan_to_num(mean_over_repetitions(experiment.values[name])) * ranks for name in metrics}
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = {name: mean_over_repetitions(experiment.values[name]) for name in metrics}
+    unusable = {name: _unusable(own) for name, own in means.items()}
+    for name, paths_of in unusable.items():
+        means[name][list(paths_of)] = np.nan
+    measured = {name: _without_tiny(own) * ranks for name, own in means.items()}
     paths = len(experiment.tree)
-    result = Vectors(parts={name: [[] for _ in range(paths)] for name in metrics})
+    result = Vectors(parts={name: [[] for _ in range(paths)] for name in metrics}, unusable=unusable)
     classes = experiment.classes.vectors if experiment.classes is not None else None
     explained: dict[str, NDArray[np.bool_]] = {}
     if classes is not None and classes.ranks.size == len(experiment.points):
@@ -69,7 +79,10 @@ def vectors_of(experiment: Experiment, metrics: Collection[str], ranks: FloatArr
                     visits[path] = len(result.counts)
                 owner.append(path)
                 outer.append(-1)
-                result.runs[len(result.counts)] = experiment.values[name][path] * ranks[:, None]
+                if not (there := np.isfinite(means[name][path])).all():
+                    result.measured[len(result.counts)] = there
+                runs = np.where(there[:, None], experiment.values[name][path], np.nan)
+                result.runs[len(result.counts)] = _without_tiny(runs, np.nan) * ranks[:, None]
                 result.counts.append(values[path])
     near = [_near(experiment.tree, path, visits) for path in range(paths)]
     for path, around in zip(owner, outer, strict=True):
@@ -78,11 +91,28 @@ def vectors_of(experiment: Experiment, metrics: Collection[str], ranks: FloatArr
     return result
 
 
+def _without_tiny(counts: FloatArray, missing: float = 0.0) -> FloatArray:
+    """Return counts with 0 for positive numbers that are no counts, and `missing` where nothing was measured."""
+    usable = np.isfinite(counts)
+    return np.where(usable, np.where(usable & (np.abs(counts) < 1.0 / _LARGEST), 0.0, counts), missing)
+
+
+def _unusable(counts: FloatArray) -> dict[int, str]:
+    """Return why the counts of some call paths (paths, configurations) cannot be modeled."""
+    with np.errstate(invalid="ignore"):
+        negative = (counts < 0).any(axis=1)
+        large = (np.isinf(counts) | (np.abs(counts) > _LARGEST)).any(axis=1)
+    found = dict.fromkeys(np.flatnonzero(negative).tolist(), "a measured count is below 0")
+    return found | dict.fromkeys(np.flatnonzero(large).tolist(), f"a measured count is beyond {_LARGEST:g}")
+
+
 def _near(tree: CallTree, path: int, visits: Mapping[int, int]) -> tuple[list[int], list[int]]:
     """Return the vectors of visits near a call path: of the call path and its callers; of other call paths.
 
     The others are its callees, and earlier callees of its caller.
     """
+    if not visits:
+        return [], []
     callers = [visits[above] for above in tree.ancestry(path)[::-1][:_CALLERS] if above in visits]
     parent = int(tree.parent[path])
     before = [other for other in (tree.children[parent] if parent >= 0 else tree.roots) if other < path]

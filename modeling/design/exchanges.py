@@ -39,10 +39,10 @@ class Columns:
         result = np.ones((1 + len(terms), len(self.points)))
         for row, term in enumerate(terms, 1):
             for factor in term.factors:
-                if factor.parameter == without:
+                if without in factor.parameters:
                     continue
                 if factor not in self._known:
-                    self._known[factor] = factor.evaluate(self._values[factor.parameter])
+                    self._known[factor] = factor.at(self._values, (len(self.points),))
                 result[row] *= self._known[factor]
         return result
 
@@ -70,7 +70,7 @@ def exchanges(
     """
     found = []
     for name in parameters:
-        factors = [[factor for factor in term.factors if factor.parameter == name] for term in terms]
+        factors = [[factor for factor in term.factors if name in factor.parameters] for term in terms]
         used = {factor for own in factors for factor in own}
         values = columns.of(name)
         if len(used) == 1 and all(f.is_plain for f in used) and values.min() > 0.0:

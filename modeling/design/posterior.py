@@ -236,7 +236,7 @@ def _forms(model: Model, known_form: bool) -> list[tuple[float, float, Sequence[
 
 def _structure(terms: Sequence[Term]) -> list[list[str]]:
     """Return the parameters of each product."""
-    return sorted(sorted(factor.parameter for factor in term.factors) for term in terms)
+    return sorted(sorted(name for factor in term.factors for name in factor.parameters) for term in terms)
 
 
 def _spread(weights: FloatArray, predictions: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -292,7 +292,7 @@ def _fit_combined(
     counts = np.ldexp(centre, exponent[:, None])
     grids = Grids(options.grids, options.ranked, options.library) if options.grids else None
     found = [model if isinstance(model, Model) else None for model in result]
-    once_more = None if options.exact_only or options.grids_only else again
+    once_more = None if options.exact_only else again
     forms = OtherForms(points, counts, measured, pattern, repetitions, names, grids, once_more)
     others = [model for own in forms.models(found, metrics) for model in own]
     rows = [row for own in metrics for row in own.tolist()]

@@ -38,9 +38,6 @@ class Options:
     at_largest: the coefficients of a cost are fitted to the largest values of the parameters more than to others, as
         is best where no form explains the values (fit/largest.py); for the selector "evidence". also_at_largest: such
         models are wanted besides, of costs whose model misses the values (Fits.nearest).
-    without_laws: search all forms of counts, although laws of loops predict them: for readers of formulas, and files of
-        models, which contain no laws. grids_only: search for counts only sums of the library, and forms of process
-        grids.
     """
 
     library: Library = field(default_factory=Library)
@@ -53,10 +50,6 @@ class Options:
     exact_only: bool = False
     at_largest: bool = False
     also_at_largest: bool = False
-    without_laws: bool = False
-    grids_only: bool = False
 
 
 DEFAULT = Options()
-ALL_FORMS = Options(without_laws=True)
-"""For readers of formulas: `quipu model`, `quipu check`, `quipu diff`, and reports."""

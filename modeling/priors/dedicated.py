@@ -84,7 +84,8 @@ def enough_dedicated(experiment: Experiment, where: _Flags, priors: Sequence[Pri
             places = [experiment.parameters.index(name) for name in column.parameters]
             matters |= np.asarray(column.evaluate(experiment.points[:, places]) != 0, dtype=bool)
         where = where & matters
-        parameters = {factor.parameter for column in columns for term in column.terms for factor in term.factors}
+        terms = (term for column in columns for term in column.terms)
+        parameters = {name for term in terms for factor in term.factors for name in factor.parameters}
     least = _LEAST_VALUES_OF_PRIOR if priors else _LEAST_VALUES
     remaining = where & experiment.dedicated
     if not remaining.any() or int(remaining.sum()) < min(_LEAST_CONFIGURATIONS, int(where.sum())):

@@ -139,7 +139,7 @@ def model(source: Experiment | str | PathLike[str], over_ranks: OverRanks | None
 
     Raises ModelingError if there is nothing to model, UsageError for a single run, and for a path the errors of `open`.
     """
-    return _modeled(source, over_ranks, without_laws=True)[0]
+    return _modeled(source, over_ranks)[0]
 
 
 def predict(
@@ -171,7 +171,7 @@ def predict(
 
 
 def _modeled(
-    source: object, over_ranks: OverRanks | None, metrics: Sequence[str] = (), without_laws: bool = False
+    source: object, over_ranks: OverRanks | None, metrics: Sequence[str] = ()
 ) -> tuple[Analysis, Experiment | None]:
     """Return models, and the measurements that they were fitted to if these are available."""
     from pathlib import Path
@@ -181,14 +181,13 @@ def _modeled(
     from quipu.modeling.errors import UsageError
     from quipu.modeling.experiment import Experiment
     from quipu.modeling.models import Analysis
-    from quipu.modeling.pmnf.options import ALL_FORMS, DEFAULT
 
     if isinstance(source, str | PathLike):
-        return load_both(Path(source), over_ranks or "mean", metrics=metrics, without_laws=without_laws)
+        return load_both(Path(source), over_ranks or "mean", metrics=metrics)
     if over_ranks is not None:
         raise UsageError("over_ranks: these values are combined already; give it to quipu.open")
     if isinstance(source, Experiment):
-        return analyze_once(source, ALL_FORMS if without_laws else DEFAULT), source
+        return analyze_once(source), source
     if isinstance(source, Analysis):
         return source, None
     what = type(source).__name__

@@ -287,8 +287,8 @@ class _Products:
     def _factor(self, factor: Factor) -> list[Any]:
         """Return the number of the parameter, the exponents, and the basis of the factor if it is not the parameter.
 
-        The basis is [rule, dimensions, index, name] for a dimension of the process grid, and an object for steps and
-        blocks.
+        The basis is [rule, dimensions, index, name] for a dimension of the process grid, and an object for steps,
+        blocks and functions.
         """
         about: list[Any] = []
         if factor.steps is not None:
@@ -296,6 +296,10 @@ class _Products:
         elif factor.blocks is not None:
             blocks = factor.blocks
             about = [{"size": blocks.size, "power": blocks.power, "product": [self._factor(f) for f in blocks.product]}]
+        elif (function := factor.function) is not None:
+            argument = [[term.coefficient, [self._factor(f) for f in term.factors]] for term in function.argument]
+            order = sum(float(function.exponents(name)[0]) for name in function.parameters)
+            about = [{"kind": function.kind, "numbers": function.numbers, "argument": argument, "order": order}]
         elif (axis := factor.axis) is not None:
             about = [[axis.rule, axis.dimensions, axis.index, factor.name]]
         shares = -1 if factor.several else factor.shares

@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from quipu.modeling.pmnf.model import Blocks, Factor, Model, Term
+from quipu.modeling.pmnf.model import Blocks, Factor, Function, Model, Term
 from quipu.modeling.pmnf.model.steps import BASES, Steps
 from quipu.modeling.pmnf.model.text import plain
 from quipu.modeling.process_grid import RULES, extents
@@ -22,6 +22,8 @@ from quipu.report.text import factor, number, percent, point_text, quantity
 
 from .browser import document
 
+FUNCTIONS = [("ceil", ()), ("floor", ()), ("above", (4.0,)), ("below", (4.0,)), ("positive", ()), ("power", (0.5,))]
+FUNCTIONS += [("levels", (2.0, -1.0, 2.0)), ("levels", (1.0, 0.0, 1.0))]
 _UNITS = ("1", "s", "B", "")
 _SCRIPT = """
 const DATA = { parameters: ["p"] };
@@ -118,6 +120,17 @@ def test_the_same_digits_in_python_and_in_the_page(tmp_path: Path) -> None:
         rows.append(("blocks", value, packed, number(float(f"{at:.9g}"))))
         text = re.sub("[²³]", lambda raised: str("¹²³".index(raised[0]) + 1), str(Model(("p",), value, (term,))))
         rows.append(("formula", value, packed, text))
+    for (kind, numbers), power, above, value in product(FUNCTIONS, (1, 2), (1, 3), (1.0, 7.0, 63.0, 64.0, 96.0)):
+        argument = (Term(0.5, (Factor("p", Fraction(1)),)), Term(-3.0, ()))
+        own = Factor("p", Fraction(power), function=Function(kind, argument, numbers))
+        term = Term(3.0, (Factor("p", Fraction(above)), own))
+        about = {"kind": kind, "numbers": numbers, "argument": [[0.5, [[0, "1", 0, 0]]], [-3, []]], "order": 1}
+        packed = [[0, str(above), 0, 0], [0, str(power), 0, 0, about]]
+        at = float(term.evaluate({"p": np.array([value])}, (1,))[0]) / 3.0
+        rows.append(("blocks", value, packed, number(float(f"{at:.9g}"))))
+        text = str(Model(("p",), value, (term,))).translate(str.maketrans("²³", "23"))
+        text = text.replace("^(1/2)", "1/2").replace("log2", "log₂").replace("m-1", "m−1")
+        rows.append(("formula", value, packed, text.replace(" - 3", " − 3")))
     script = "".join(map(read_template, ("text.js", "model.js", "formula.js"))) + _SCRIPT
     data = html.escape(json.dumps([(kind, repr(value), detail) for kind, value, detail, _ in rows]))
     page = tmp_path / "values.html"

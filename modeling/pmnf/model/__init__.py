@@ -11,7 +11,7 @@ from .presence import present
 from .recursions import recursion, recursion_of, recursion_text
 from .serialize import from_json, to_json
 from .steps import Steps
-from .term import LARGEST_POWER, Blocks, Exponents, Factor, Term, lead_exponents, sort_key
+from .term import LARGEST_POWER, Blocks, Exponents, Factor, Function, Term, lead_exponents, sort_key
 
 __all__ = [
     "LARGEST_POWER",
@@ -21,6 +21,7 @@ __all__ = [
     "Deferred",
     "Exponents",
     "Factor",
+    "Function",
     "Model",
     "Prediction",
     "Quality",

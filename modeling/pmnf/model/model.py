@@ -157,7 +157,7 @@ class Model:
 
     def depends_on(self, parameter: str) -> bool:
         """Return whether a term depends on a parameter."""
-        return any(factor.parameter == parameter for term in self.terms for factor in term.factors)
+        return any(parameter in factor.parameters for term in self.terms for factor in term.factors)
 
     @property
     def leading(self) -> dict[str, Exponents]:

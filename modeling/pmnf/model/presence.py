@@ -37,7 +37,7 @@ def _beyond_one(model: Model, name: str) -> Model:
 def _vanishes(term: Term, name: str) -> bool:
     """Return whether a term is 0 at 1 of a parameter, as log2(x) and (x-1)/x are."""
     one = np.ones(1)
-    return any(factor.parameter == name and not factor.evaluate(one)[0] for factor in term.factors)
+    return any(factor.parameters == {name} and not factor.at({name: one}, one.shape)[0] for factor in term.factors)
 
 
 def _covariance(model: Model, after: list[Term], terms: tuple[Term, ...]) -> tuple[tuple[Real, ...], ...]:

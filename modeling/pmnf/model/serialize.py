@@ -12,7 +12,7 @@ from ...errors import FormatError
 from ...process_grid import MOST_DIMENSIONS, is_rule
 from .model import Model
 from .steps import BASES
-from .term import Factor, Term
+from .term import FUNCTIONS, Factor, Function, Term
 
 _QUALITY = ("smape", "rms_relative", "r2", "adjusted_r2", "cross_validated")
 
@@ -94,12 +94,16 @@ def _factor_to_json(factor: Factor) -> dict[str, Any]:
     if factor.blocks is not None:
         product = [_factor_to_json(own) for own in factor.blocks.product]
         data["blocks"] = {"size": factor.blocks.size, "product": product, "power": factor.blocks.power}
+    if factor.function is not None:
+        argument = [_term_to_json(term) for term in factor.function.argument]
+        numbers = list(factor.function.numbers)
+        data["function"] = {"kind": factor.function.kind, "argument": argument, "numbers": numbers}
     return data
 
 
 def _check_term(term: Term, parameters: tuple[str, ...], source: object) -> None:
     """Raise FormatError if the factors of a term do not match a model with these parameters."""
-    names = {factor.parameter for factor in term.factors}
+    names = {name for factor in term.factors for name in (factor.parameter, *factor.parameters)}
     if not term.is_short:
         raise FormatError(source, "a term has two factors of one function of a parameter")
     for axis in (factor.axis for factor in term.factors if factor.axis is not None):
@@ -111,6 +115,15 @@ def _check_term(term: Term, parameters: tuple[str, ...], source: object) -> None
     for blocks in (factor.blocks for factor in term.factors if factor.blocks is not None):
         if blocks.size < 2 or not blocks.power or not blocks.product or not all(own.is_plain for own in blocks.product):
             raise FormatError(source, f"a term has blocks of an unknown kind: {blocks}")
-        names |= {own.parameter for own in blocks.product}
+    for function in (factor.function for factor in term.factors if factor.function is not None):
+        if FUNCTIONS.get(function.kind) != len(function.numbers) or not _is_defined(function):
+            raise FormatError(source, f"a term has a function of an unknown kind: {function.kind}")
+        for own in function.argument:
+            _check_term(own, parameters, source)
     if unknown := names.difference(parameters):
         raise FormatError(source, f"a term uses parameter {min(unknown)!r}, which the model does not declare")
+
+
+def _is_defined(function: Function) -> bool:
+    """Return whether a function has an argument, and levels begin at a positive size."""
+    return bool(function.parameters) and (function.kind != "levels" or function.numbers[0] > 0)

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from .recursions import recursion_text
 from .steps import Steps
-from .term import Blocks, Factor, Term, sort_key
+from .term import Blocks, Factor, Function, Term, sort_key
 
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -83,7 +83,7 @@ def _plain_power(name: str, exponent: Fraction) -> str:
 
 
 def _plain_steps(factor: Factor, steps: Steps) -> list[str]:
-    number = steps.text(factor.parameter)
+    number = steps.text(factor.name)
     parts = [number if factor.exponent == 1 else f"({factor.exponent}·{number})"] if factor.exponent else []
     parts = [f"{steps.base}^{part}" for part in parts]
     return [*parts, _plain_power(number, Fraction(factor.log))] if factor.log else parts
@@ -101,10 +101,38 @@ def _plain_blocks(blocks: Blocks) -> str:
     return _plain_power(number, Fraction(blocks.power)) if blocks.power != 1 else number
 
 
+def _plain_function(function: Function) -> str:
+    inside = plain(0.0, function.argument)
+    numbers = [f"{number:g}" for number in function.numbers]
+    match function.kind:
+        case "ceil":
+            return f"⌈{inside}⌉"
+        case "floor":
+            return f"⌊{inside}⌋"
+        case "above":
+            return f"[{inside}>{numbers[0]}]"
+        case "below":
+            return f"[{inside}<{numbers[0]}]"
+        case "positive":
+            return f"max({inside}, 0)"
+        case "power":
+            return f"({inside})^({Fraction(function.numbers[0]).limit_denominator(99)})"
+        case "log2":
+            return f"log2({inside})"
+    first, shift, power = numbers
+    each = "m" if shift == "0" else f"(m{'' if shift[0] == '-' else '+'}{shift})"
+    return f"Σ(m={first}..{inside}: {each}{'' if power == '1' else _plain_power('', Fraction(power))})"
+
+
 def _plain_product(term: Term, blocks: Sequence[Blocks]) -> str:
     above: list[str] = []
     below: list[str] = []
     for factor in term.factors:
+        if factor.function is not None:
+            (above if factor.exponent > 0 else below).append(
+                _plain_power(_plain_function(factor.function), abs(factor.exponent))
+            )
+            continue
         if factor.steps is not None:
             above.extend(_plain_steps(factor, factor.steps))
             continue
@@ -133,9 +161,9 @@ def _plain_product(term: Term, blocks: Sequence[Blocks]) -> str:
 
 def _python_steps(factor: Factor, steps: Steps) -> str:
     bits = f"/{steps.bits}" if steps.bits > 1 else ""
-    number = f"max({'floor' if steps.down else 'ceil'}(log2({steps.quotient(factor.parameter)}){bits}), 0)"
+    number = f"max({'floor' if steps.down else 'ceil'}(log2({steps.quotient(factor.name)}){bits}), 0)"
     if steps.itself:
-        number = factor.parameter
+        number = factor.name
     power = number if factor.exponent == 1 else f"(({factor.exponent})*{number})"
     parts = [f"{steps.base}**{power}"] if factor.exponent else []
     if factor.log:
@@ -152,7 +180,28 @@ def _python_blocks(blocks: Blocks) -> str:
     return number if blocks.power == 1 else f"{number}**{f'({blocks.power})' if blocks.power < 0 else blocks.power}"
 
 
+def _python_function(function: Function) -> str:
+    inside = python(0.0, function.argument)
+    match function.kind:
+        case "ceil" | "floor" | "log2":
+            return f"{function.kind}({inside})"
+        case "above":
+            return f"(({inside})>{function.numbers[0]!r})"
+        case "below":
+            return f"(({inside})<{function.numbers[0]!r})"
+        case "positive":
+            return f"max({inside}, 0)"
+        case "power":
+            return f"({inside})**{function.numbers[0]!r}"
+    first, shift, power = function.numbers
+    number = f"floor(log2(({inside})/{first!r})) + 1"
+    return f"sum(max(({inside})/2**k + {shift!r}, 0)**{power!r} for k in range({number}))"
+
+
 def _python_factor(factor: Factor) -> str:
+    if factor.function is not None:
+        own = _python_function(factor.function)
+        return own if factor.exponent == 1 else f"({own})**({factor.exponent})"
     if factor.steps is not None:
         return _python_steps(factor, factor.steps)
     name = factor.name
@@ -195,7 +244,31 @@ def _latex_blocks(blocks: Blocks) -> str:
     return number if blocks.power == 1 else f"{number}^{{{blocks.power}}}"
 
 
+def _latex_function(function: Function) -> str:
+    inside = latex(0.0, function.argument)
+    numbers = [_latex_number(float(number)) for number in function.numbers]
+    match function.kind:
+        case "ceil" | "floor":
+            return rf"\left\l{function.kind} {inside} \right\r{function.kind}"
+        case "above":
+            return f"[{inside} > {numbers[0]}]"
+        case "below":
+            return f"[{inside} < {numbers[0]}]"
+        case "positive":
+            return rf"\max({inside}, 0)"
+        case "power":
+            return rf"\left({inside}\right)^{{{numbers[0]}}}"
+        case "log2":
+            return rf"\log_2\left({inside}\right)"
+    first, shift, power = numbers
+    sizes = rf"{first}, 2 \cdot {first}, \dots, {inside}"
+    return rf"\sum_{{m \in \{{{sizes}\}}}} (m + {shift})^{{{power}}}"
+
+
 def _latex_factor(factor: Factor) -> str:
+    if factor.function is not None:
+        own = _latex_function(factor.function)
+        return own if factor.exponent == 1 else rf"\left({own}\right)^{{{factor.exponent}}}"
     escaped = factor.name.replace("_", r"\_")
     name = escaped if len(escaped) == 1 else rf"\mathrm{{{escaped}}}"
     if factor.steps is not None:

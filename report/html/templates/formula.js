@@ -17,7 +17,7 @@ const LARGEST_POWER = 16;
 function formulaNode(model, shown = Infinity) {
   const whole = element("span", { class: "math" });
   let out = whole;
-  const power = (f) => (f.steps?.itself ? LARGEST_POWER * f.i * Math.log2(f.steps.base) : f.i);
+  const power = (f) => (f.steps?.itself ? LARGEST_POWER * f.i * Math.log2(f.steps.base) : f.i * (f.call?.order ?? 1));
   const order = (term) => term.factors.reduce((sum, f) => sum + power(f) + 0.01 * f.j, 0);
   const terms = [...model.terms].sort((a, b) => order(b) - order(a));
   let first = true;
@@ -119,8 +119,24 @@ function stepParts({ p, i, text, j, steps: { base, unit, down, itself } }) {
   return parts;
 }
 
+// A function of a sum, as in modeling/pmnf/model/text.py.
+function callParts({ kind, numbers, argument }) {
+  const inside = formulaNode({ constant: 0, terms: argument });
+  const [first, shift, power] = numbers;
+  if (kind === "ceil") return ["⌈", inside, "⌉"];
+  if (kind === "floor") return ["⌊", inside, "⌋"];
+  if (kind === "above") return ["[", inside, `>${first}]`];
+  if (kind === "below") return ["[", inside, `<${first}]`];
+  if (kind === "positive") return ["max(", inside, ", 0)"];
+  if (kind === "power") return ["(", inside, ")", element("sup", {}, exponentText(first))];
+  if (kind === "log2") return ["log₂(", inside, ")"];
+  const each = shift ? `(m${shift > 0 ? "+" : "−"}${Math.abs(shift)})` : "m";
+  return [`Σ(m=${first}..`, inside, `: ${each}`, ...(power === 1 ? [] : [element("sup", {}, String(power))]), ")"];
+}
+
 // The parts of one factor, each a list of text and elements.
 function factorParts(f) {
+  if (f.call) return f.i ? [[...callParts(f.call), ...(f.i === 1 ? [] : [element("sup", {}, f.text)])]] : [];
   if (f.steps) return stepParts(f);
   const name = f.axis ? f.axis[3] : DATA.parameters[f.p];
   const parts = [];

@@ -4,7 +4,8 @@
 // x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3" or "log2(7)"; or of an extent of the
 // grid of x processes, [rule, dimensions, index, name] (modeling/process_grid.py); or of steps, {base, unit, down, itself}, base^(i k) k^j
 // of their number k (modeling/pmnf/model/steps.py); or of blocks, {size, power, product}, what these make of the product
-// of other factors (Blocks of modeling/pmnf/model/term.py). With s = -1 it is times 1 where x > 1, else 0.
+// of other factors (Blocks of modeling/pmnf/model/term.py); or of a function of a sum of terms, {kind, numbers, argument,
+// order} (Function there). With s = -1 it is times 1 where x > 1, else 0.
 
 // Each different factor has a number, so that all models of the page share its value at a point.
 const allFactors = [];
@@ -23,7 +24,10 @@ function factorOf([p, text, j, s, variable]) {
   if (!factorNumbers.has(key)) {
     const isBlocks = variable && "size" in variable;
     const blocks = isBlocks ? { ...variable, product: variable.product.map(factorOf) } : null;
-    const kind = Array.isArray(variable) ? { axis: variable } : isBlocks ? { blocks } : { steps: variable };
+    const isCall = variable && "kind" in variable;
+    const argument = isCall ? variable.argument.map(([c, factors]) => ({ c, factors: factors.map(factorOf) })) : null;
+    const kind = Array.isArray(variable) ? { axis: variable } : isBlocks ? { blocks }
+      : isCall ? { call: { ...variable, argument } } : { steps: variable };
     factorNumbers.set(key, allFactors.length);
     allFactors.push({ p, i: numberOf(text), text, j, s, ...kind, number: allFactors.length });
   }
@@ -124,7 +128,7 @@ function factorsAt(point) {
   if (same) return lastValues;
   lastPoint = point.slice();
   lastValues = new Float64Array(allFactors.length);
-  allFactors.forEach((f, at) => { // factors of a product precede its blocks
+  allFactors.forEach((f, at) => { // factors of a product precede its blocks, and those of an argument its function
     lastValues[at] = factorAt(f, point);
   });
   return lastValues;
@@ -138,8 +142,27 @@ function inBlocks({ size, power, product }) {
   return ((Math.ceil(own / size) * size) / own) ** power;
 }
 
+const WHOLE = 1e-9; // rounding error of quotients that are whole numbers
+
+// Function of modeling/pmnf/model/term.py.
+function callOf({ kind, numbers, argument }) {
+  const x = sumOf({ constant: 0, terms: argument }, lastValues);
+  if (kind === "ceil") return Math.ceil(x - WHOLE);
+  if (kind === "floor") return Math.floor(x + WHOLE);
+  if (kind === "above") return x > numbers[0] ? 1 : 0;
+  if (kind === "below") return x < numbers[0] ? 1 : 0;
+  if (kind === "positive") return Math.max(x, 0);
+  if (kind === "power") return Math.max(x, 0) ** numbers[0];
+  if (kind === "log2") return Math.log2(Math.max(x, 0));
+  const [least, shift, power] = numbers;
+  let sum = 0;
+  for (let level = x; level >= least * (1 - WHOLE); level /= 2) sum += Math.max(level + shift, 0) ** power;
+  return sum;
+}
+
 function factorAt(f, point) {
   if (f.blocks) return inBlocks(f.blocks);
+  if (f.call) return callOf(f.call) ** f.i;
   if (f.steps) {
     const number = stepsTo(f.steps, point[f.p]);
     return f.steps.base ** (number * f.i) * number ** f.j;

@@ -184,7 +184,7 @@ def test_codes_treat_their_dimensions_alike_also_where_no_run_divides_one() -> N
     # with p = 1, 2, 4 no run divides the third dimension: n + 2·pz and n + 2 are the same there
     ghosts = models([halo(2, 3)], known=[ProcessGrid("p", "balanced", 3, "MPI_Cart_create")])[0]
     assert value(ghosts, 64, 96)[0] == halo(2, 3)(64, 96)
-    assert "(n + 2pz)" in ghosts.text
+    assert "(n + 2·pz)" in ghosts.text
 
 
 def test_a_size_is_divided_along_all_dimensions_or_none() -> None:
