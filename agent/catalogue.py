@@ -42,12 +42,12 @@ NO_PROFILE = Entry(
     "no-profile",
     "{ended}, but {missing}. {cause}; the raw folder is kept: {folder}",
     "Nothing was measured. The usual causes: the program was not built with the wrappers, its MPI is linked "
-    "statically, or the launcher started another program than the one you built.",
+    "statically, or the launcher started another program.",
     "questions.md",
 )
 NO_RANK_STARTED = Entry(
     "no-rank-started",
-    "{why} before any rank was started; its own messages above say why",
+    "{why} before any rank was started; its messages above contain the reason",
     "The launcher (mpirun, srun) failed, not the program. Run the same command without quipu run first.",
     "questions.md",
 )

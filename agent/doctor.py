@@ -147,7 +147,7 @@ def _mpi() -> list[Check]:
 
 def _mpi_messages(compiler: str, launcher: str) -> Check:
     """Let two ranks exchange a message. The program prints nothing, so any output is a warning of MPI."""
-    name, needed_for = "MPI messages", "output of MPI programs without lines of the MPI"
+    name, needed_for = "MPI messages", "output of MPI programs without lines of the MPI library"
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder) / "exchange.c", Path(folder) / "exchange"
         source.write_text(_EXCHANGE, encoding="ascii")
@@ -160,7 +160,7 @@ def _mpi_messages(compiler: str, launcher: str) -> Check:
     lines = text.splitlines()
     answer = "2 ranks exchange a message"
     if lines:
-        answer += f", and the MPI prints {len(lines)} lines: {lines[0]}"
+        answer += f", and the MPI library prints {len(lines)} lines: {lines[0]}"
     remedy = "Open MPI on one host: export OMPI_MCA_btl=^tcp,ofi (shared memory instead of TCP)"
     return Check(name, not lines, answer, needed_for, remedy, optional=True)
 
@@ -227,7 +227,7 @@ def _fit_together() -> Check:
     known = {(module.version, module.interface) for module in found.values()}
     versions = ", ".join(f"{name} {module.version}-{module.interface:08x}" for name, module in sorted(found.items()))
     ok = len(known) == 1 and quipu_version() in ("unknown", *(version for version, _ in known))
-    stated = versions or "none says its version"
+    stated = versions or "no part contains a version"
     return Check("native parts", ok, stated, "measuring what the wrappers built", REINSTALL)
 
 
@@ -323,4 +323,4 @@ def _disk(folder: Path) -> Check:
     except OSError as error:
         return Check("disk", False, f"{folder}: {error.strerror}", needed_for, "choose another folder with -o")
     found = f"{free / (1 << 30):.1f} GiB free in {folder.absolute()}"
-    return Check("disk", free >= _LITTLE_DISK, found, needed_for, "make room, or choose another folder with -o")
+    return Check("disk", free >= _LITTLE_DISK, found, needed_for, "free space, or choose another folder with -o")

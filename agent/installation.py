@@ -32,7 +32,7 @@ def native_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
         path = folder / name
         if path.exists():
             return path.absolute()
-    home = " (QUIPU_HOME is set: is it right?)" if environment.get("QUIPU_HOME") else ""
+    home = " (QUIPU_HOME is set: check its value)" if environment.get("QUIPU_HOME") else ""
     raise EnvironmentProblem(f"{name} is neither in {folders[0]} nor in {folders[1]}{home}; {REINSTALL}")
 
 

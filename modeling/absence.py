@@ -23,7 +23,7 @@ from .pmnf.uncertainty.doubt import open_notes
 from .priors.path_model import PathModel
 from .visits.through_visits import Sum, covariance_through, put_in
 
-# Least number of larger values of a parameter at which the call path is not executed.
+# Smallest number of larger values without execution for a model f - f·[x > 1].
 _LEAST_LARGER = 2
 # Weight of the prediction 0 at larger values, if the call path is not executed at the largest.
 _NOTHING_BEYOND = 0.5
@@ -83,7 +83,7 @@ def with_absence(experiment: Experiment, models: Mapping[str, Sequence[PathModel
             if absence.values:
                 own[path] = _zero_at(own[path], absence.values)
             if not absence.beyond_one:
-                own[path] = _with_doubt(experiment, path, own[path])
+                own[path] = _with_alternative_zero(experiment, path, own[path])
     return {name: tuple(own) for name, own in result.items()}
 
 
@@ -94,7 +94,7 @@ def _zero_at(entry: PathModel, absent: tuple[tuple[str, float], ...]) -> PathMod
     return replace(entry, model=replace(entry.model, absent=absent), lower=lower)
 
 
-def _with_doubt(experiment: Experiment, path: int, entry: PathModel) -> PathModel:
+def _with_alternative_zero(experiment: Experiment, path: int, entry: PathModel) -> PathModel:
     """Return a model with the alternative 0 if its call path is not executed at the largest measured values."""
     points, executed = experiment.points, experiment.executed
     assert executed is not None

@@ -19,8 +19,8 @@ from .process_grid import ProcessGrid
 
 # Call paths with a smaller part of the total do not count for the noise of a program (GPR paper, section VI.C).
 LEAST_SHARE = 0.01
-# A model of counts with a smaller error explains all counts. The same limit for costs is LEAST_DEVIATION: without
-# noise, any two models fit the tiny residuals better than one model.
+# A model of counts with a smaller error explains all counts; for costs the limit is LEAST_DEVIATION. Without such a
+# limit, two models would always fit the rounding errors better than one model.
 _EXACT = 1e-9
 
 
@@ -69,7 +69,7 @@ def behaviour(
         measured, points = values[open_paths][:, where], experiment.points[where]
         changes = find_changes(points, measured, metric, experiment.parameters, options)
         for path, change in zip(open_paths, changes, strict=True):
-            found[path] = _beside_grids(change, entries[path].model, experiment.grids)
+            found[path] = _with_both_grids(change, entries[path].model, experiment.grids)
         noise: list[Deviation | None] = [None] * len(entries)
         if not metric.is_effort:
             happened: list[bool] = list(np.any(np.nan_to_num(values), axis=(1, 2)))
@@ -97,7 +97,7 @@ def noise_levels(experiment: Experiment, metric: str) -> list[float]:
     return levels
 
 
-def _beside_grids(change: Change | None, model: Model | NoModel, grids: Sequence[ProcessGrid]) -> Change | None:
+def _with_both_grids(change: Change | None, model: Model | NoModel, grids: Sequence[ProcessGrid]) -> Change | None:
     """Return a change with the process grids of both sides if their forms differ; None if the model contains grids."""
     for grid in grids:
         if change is not None and grid.source and grid.dimensions > 1 and grid.parameter == change.parameter:

@@ -112,7 +112,7 @@ class CallGraph:
 
     @cached_property
     def main(self) -> int | None:
-        """The main program; the Fortran main program if there is also a C main around it; None in a library."""
+        """Return the main program; the Fortran main program if there is also a C main around it; None in a library."""
         found = [self._by_name[name][0] for name in MAIN if name in self._by_name]
         defined = [number for number in found if self.functions[number].defined]
         return defined[-1] if defined else None
@@ -133,7 +133,7 @@ class CallGraph:
 
     @cached_property
     def recursive(self) -> NDArray[np.bool_]:
-        """Functions that may call themselves, directly or through others; shape (functions,)."""
+        """Return the functions that may call themselves, directly or through others; shape (functions,)."""
         sizes = np.bincount(self.component, minlength=1)
         found = sizes[self.component] > 1
         for call in self.calls:
@@ -143,7 +143,7 @@ class CallGraph:
 
     @cached_property
     def reachable(self) -> NDArray[np.bool_]:
-        """Functions that main may reach, main included; all of them if there is no main. Shape (functions,)."""
+        """Return whether main may reach each function, shape (functions,); all are reachable without main."""
         return self.below([self.main]) if self.main is not None else np.ones(len(self.functions), dtype=bool)
 
     def below(self, functions: Iterable[int]) -> NDArray[np.bool_]:
@@ -174,7 +174,7 @@ class CallGraph:
 
     @cached_property
     def aggregated_statements(self) -> IntArray:
-        """Statements of each function and of all functions that it may reach, each counted once; shape (functions,).
+        """Return the statements of each function plus all functions that it may reach, each once; shape (functions,).
 
         The static statement aggregation of PIRA (section V-B4).
         """

@@ -19,7 +19,7 @@ _CLOSES = {")": "(", "]": "[", "}": "{"}
 
 
 def joined(names: Iterable[str]) -> str:
-    """Return the text of a call path, with the arrows in names written so that no reader splits there."""
+    """Return the text of a call path; arrows in names get a space, so that readers do not split there."""
     return ARROW.join(in_path(name) for name in names)
 
 

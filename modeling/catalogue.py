@@ -11,7 +11,7 @@ COUNTS_VARY = Entry(
     "This count differs between repetitions of the same configuration. No formula reproduces it exactly, and the "
     "interval of a prediction is wider. If the work depends on the data, use different data in each repetition: then "
     "the repetitions show how much the count varies.",
-    "simulation.md#data-that-decide-what-is-done",
+    "simulation.md#work-that-depends-on-data",
 )
 COUNTS_MISSED = Entry(
     "counts-missed",
@@ -136,7 +136,7 @@ BLIND_POINTS = Entry(
 )
 BLIND_PARAMETERS = Entry(
     "blind-parameters",
-    "{names}: measure at least {least} values of {each}, {where}, to find slowdowns that grow with {it}",
+    "measure at least {least} values of {names}, {where}: with fewer values, slowdowns are not found",
     "With fewer values a slowdown cannot be distinguished from noise. Keep all other parameters equal for these "
     "measurements.",
     "design/diagnosis.md",

@@ -26,7 +26,7 @@ COUNTERS = {
         Metric("llc_hits", "1", "cost", "sum", "loads and stores that the last-level cache served"),
         Metric("memory_accesses", "1", "cost", "sum", "loads and stores that missed the last-level cache"),
         Metric("stall_cycles", "1", "cost", "sum", "core cycles that waited for loads and stores"),
-        Metric("samples", "1", "cost", "sum", "samples that the sampler took there"),
+        Metric("samples", "1", "cost", "sum", "samples in this call path"),
         Metric("task_clock", "ns", "cost", "sum", "processor time, in user space and in the kernel"),
         Metric("page_faults", "1", "cost", "sum", "page faults of code in user space"),
         Metric("context_switches", "1", "cost", "sum", "times the thread left its processor"),

@@ -39,7 +39,7 @@ _WITHOUT_EFFORT = 0.05
 _NAMED = 3  # regions in such a note
 
 # Kinds of call paths without effort: a description, and the consequence for the user.
-_UNSEEN = "whether their time grows faster than their work is not known"
+_UNSEEN = "it is unknown whether their time grows faster than their work"
 _NOT_BUILT = (
     "call paths without effort",
     f"{_UNSEEN}; build them with the compiler wrappers (quipu-cc, quipu-mpicc …)",
@@ -177,11 +177,12 @@ def blind_spots(experiment: Experiment) -> tuple[str, ...]:
     for column, name in enumerate(experiment.parameters):
         if _most_values(experiment, column, usable) < LEAST_VALUES:
             enough = _most_values(experiment, column, np.ones_like(usable)) >= LEAST_VALUES
-            where = "with a processor for each rank" if enough or not usable.any() else "with all else equal"
+            where = (
+                "with a processor for each rank" if enough or not usable.any() else "with the other parameters equal"
+            )
             few.setdefault(where, []).append(name)
     for where, names in few.items():
-        each, it = ("it", "it") if len(names) == 1 else ("each", "them")
-        notes.append(BLIND_PARAMETERS(names=", ".join(names), least=LEAST_VALUES, each=each, where=where, it=it))
+        notes.append(BLIND_PARAMETERS(names=" and of ".join(names), least=LEAST_VALUES, where=where))
     return tuple(notes)
 
 
@@ -195,7 +196,7 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
     """Return the call paths whose time grows faster than effort, ranked by the time lost at a point (name → value).
 
     analysis: the models of the experiment. The call paths are those of the runs with times. Raises ModelingError if
-    there is no time, or the point does not fit.
+    there are no times, or the point does not fit the experiment.
     """
     experiment, analysis = of_time(experiment, analysis)
     whole, full = evaluate(analysis, point), analysis.models("time")

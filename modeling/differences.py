@@ -48,7 +48,7 @@ class EffortDifference:
 
     @property
     def ratio(self) -> float:
-        """The ratio after / before; infinite if the value before is 0."""
+        """Return the ratio after / before; infinite if the value before is 0."""
         return self.after / self.before if self.before else math.inf
 
 
@@ -76,12 +76,12 @@ class TimeDifference:
 
     @property
     def significant(self) -> bool:
-        """Whether the difference is significant after the correction for multiple tests."""
+        """Return whether the difference is significant after the correction for multiple tests."""
         return self.corrected <= FALSE_DISCOVERY_RATE
 
     @property
     def testable(self) -> bool:
-        """Whether there are enough repetitions for any difference to be significant."""
+        """Return whether there are enough repetitions for any difference to be significant."""
         return self.least <= FALSE_DISCOVERY_RATE
 
 

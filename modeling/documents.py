@@ -160,7 +160,7 @@ def fraction_of(text: str) -> Fraction:
             raise ValueError
         return Fraction(text)
     except (TypeError, ValueError, ZeroDivisionError):
-        raise ValueError(f"{text!r} is no fraction such as 2/3") from None
+        raise ValueError(f"{text!r} is not a fraction such as 2/3") from None
 
 
 def _named(content: object, kind: type[object], path: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the possible process grids of a program from its total effort, the most probable first."""
+"""Find the possible process grids of a program from its total effort."""
 
 from __future__ import annotations
 

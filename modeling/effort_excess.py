@@ -3,7 +3,7 @@
 
 For each interval between two synchronizations, the excess is the maximum of the blocks over the ranks minus their mean.
 The metric is the sum over all intervals. A run without records of its synchronizations counts as one interval.
-The metric is the same in every run and is modeled like other counts; its model says how the imbalance grows.
+The metric is the same in every run and is modeled like other counts; its model shows how the imbalance grows.
 """
 
 from __future__ import annotations

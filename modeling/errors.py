@@ -18,7 +18,7 @@ class QuipuError(Exception):
 
     @property
     def code(self) -> str:
-        """The code of the message for `quipu explain`; empty if no catalogue contains the message."""
+        """Return the code of the message for `quipu explain`; empty if no catalogue contains the message."""
         return code_of(str(self))
 
 

@@ -79,7 +79,7 @@ class Expectation:
 
     @property
     def rule(self) -> str:
-        """A text of the expectation."""
+        """Return a text of the expectation."""
         if self.growth is not None:
             words = "grows at most like" if self.growth.at_most else "grows like"
             return f"{self.metric} {words} {self.growth.text}"
@@ -154,7 +154,7 @@ def check_growth(expectation: Expectation, analysis: Analysis, points: FloatArra
     doubt = _doubt(expectation, models, holds)
     if doubt > _DOUBT:
         other = "would not" if holds else "would"
-        message = f"{text}; hypotheses of weight {doubt:.0%} {other} hold: measure more values"
+        message = f"{text}; but hypotheses with a weight of {doubt:.0%} {other} hold: measure more values"
         return Outcome(expectation, path, label, State.UNDECIDED, message)
     return Outcome(expectation, path, label, State.HELD if holds else State.FAILED, text)
 

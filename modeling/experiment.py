@@ -71,7 +71,7 @@ class Metric:
 
     @property
     def is_effort(self) -> bool:
-        """Whether the metric does not change between runs of the same configuration."""
+        """Return whether the metric does not change between runs of the same configuration."""
         return self.kind == "effort"
 
 
@@ -90,7 +90,7 @@ class Region:
 
     @property
     def is_made_up(self) -> bool:
-        """Whether the region is not in the source but was added by a tool: its name is in <>."""
+        """Return whether the region is not in the source but was added by a tool: its name is in <>."""
         return self.name.startswith("<") and self.name.endswith(">")
 
 
@@ -151,7 +151,7 @@ class CallTree:
 
     @cached_property
     def unique_steps(self) -> tuple[str, ...]:
-        """The display name of the last region of every call path, made unique among siblings.
+        """Return the display name of the last region of every call path, made unique among siblings.
 
         For regions with equal display names, the linker names are added in brackets. If these are equal, too, numbers
         are added.
@@ -170,7 +170,7 @@ class CallTree:
 
     @cached_property
     def unique_labels(self) -> tuple[str, ...]:
-        """Every call path as text; `callpath_text.steps_of` splits it into its unique steps."""
+        """Return every call path as text; `callpath_text.steps_of` splits it into its unique steps."""
         labels: list[str] = []
         for step, parent in zip(map(in_path, self.unique_steps), self.parent.tolist(), strict=True):
             labels.append(f"{labels[parent]}->{step}" if parent >= 0 else step)
@@ -182,7 +182,7 @@ class CallTree:
 
     @cached_property
     def depth(self) -> IntArray:
-        """Depth of every node, 0 for roots; shape (paths,)."""
+        """Return the depth of every node, 0 for roots; shape (paths,)."""
         depth = np.zeros(len(self), dtype=np.int64)
         for node, parent in enumerate(self.parent):
             if parent >= 0:
@@ -191,7 +191,7 @@ class CallTree:
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
-        """Node indices of the callees of every node, in index order."""
+        """Return the node indices of the callees of every node, in index order."""
         lists: list[list[int]] = [[] for _ in range(len(self))]
         for node, parent in enumerate(self.parent):
             if parent >= 0:
@@ -200,7 +200,7 @@ class CallTree:
 
     @cached_property
     def start_and_end(self) -> NDArray[np.bool_]:
-        """Whether a call path is the start or the end of MPI or below it, shape (paths,).
+        """Return whether a call path is the start or the end of MPI or below it, shape (paths,).
 
         These call paths are not part of the program: they run once, independent of the problem size, and grow with the
         number of ranks.
@@ -214,7 +214,7 @@ class CallTree:
 
     @property
     def roots(self) -> tuple[int, ...]:
-        """Node indices of the roots."""
+        """Return the node indices of the roots."""
         return tuple(int(node) for node in np.flatnonzero(self.parent < 0))
 
     def inclusive(self, exclusive: FloatArray, over: Literal["sum", "max"] = "sum") -> FloatArray:
@@ -235,7 +235,7 @@ class CallTree:
 
     @cached_property
     def _steps(self) -> tuple[tuple[IntArray, IntArray], ...]:
-        """Steps of the summation: call paths and their callers, the deepest first, with each caller once per step."""
+        """Return the steps of the summation: call paths and their callers, deepest first, each caller once per step."""
         taken = np.zeros(len(self), dtype=np.int64)
         steps: dict[tuple[int, int], list[int]] = defaultdict(list)
         for node in range(len(self) - 1, -1, -1):
@@ -357,7 +357,7 @@ class Experiment:
 
     @property
     def of_time(self) -> Experiment:
-        """The experiment of the runs with times; only these are used for models of time and other costs."""
+        """Return the experiment of the runs with times; only these are used for models of time and other costs."""
         return self if self.timed is None else self.timed.experiment
 
     @property
@@ -367,7 +367,7 @@ class Experiment:
 
     @cached_property
     def executed(self) -> NDArray[np.bool_] | None:
-        """Whether a call path was executed, shape (call paths, configurations); None without visits.
+        """Return whether a call path was executed, shape (call paths, configurations); None without visits.
 
         A call path was executed if it has visits or other effort. (The compiler may remove the entry of an inlined
         function and keep the rest.) A call path without visits but with other measurements counts as executed.
@@ -383,7 +383,7 @@ class Experiment:
 
     @cached_property
     def dedicated(self) -> NDArray[np.bool_]:
-        """Configurations with a processor for each rank, if known; shape (configurations,).
+        """Return the configurations with a processor for each rank, if known; shape (configurations,).
 
         At least one of their runs was not disturbed by other programs.
         """
@@ -391,12 +391,12 @@ class Experiment:
 
     @cached_property
     def shares_processors(self) -> NDArray[np.bool_]:
-        """Configurations with more ranks than processors, if known; shape (configurations,)."""
+        """Return the configurations with more ranks than processors, if known; shape (configurations,)."""
         return np.zeros(self.configurations, dtype=bool) if self.oversubscribed is None else self.oversubscribed
 
     @cached_property
     def disturbed(self) -> NDArray[np.bool_]:
-        """Configurations with disturbed runs only: other programs used processors; shape (configurations,)."""
+        """Return the configurations in which other programs disturbed all runs; shape (configurations,)."""
         if self.loaded is None:
             return np.zeros(self.configurations, dtype=bool)
         known = self.measured_runs
@@ -404,7 +404,7 @@ class Experiment:
 
     @cached_property
     def measured_runs(self) -> NDArray[np.bool_]:
-        """Whether any metric has a value for a repetition, shape (configurations, repetitions).
+        """Return whether any metric has a value for a repetition, shape (configurations, repetitions).
 
         Metrics of imported files may have different numbers of repetitions.
         """
@@ -416,7 +416,7 @@ class Experiment:
 
     @cached_property
     def scatter(self) -> float:
-        """The scatter of repetitions: the median of the relative interquartile ranges of times; 0 without repetitions.
+        """Return the scatter of repetitions: the median relative interquartile range of times; 0 without repetitions.
 
         Distances are relative to the lower quartile, which is the typical time (`rate_fit.typical`).
         """

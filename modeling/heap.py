@@ -36,7 +36,7 @@ def largest_heap(analysis: Analysis, point: Mapping[str, float]) -> Prediction |
 
 
 def _later(analysis: Analysis, point: Mapping[str, float]) -> float:
-    """Return by how much the heap at a point exceeds the heap at the moment of `heap_held` (bytes)."""
+    """Return the bytes by which the heap at a point exceeds the heap at the moment of `heap_held`."""
     place = tuple(float(point[name]) for name in analysis.parameters)
     below = [model.predict(place).value for model in analysis.heap_moments]
     return max(0.0, -min(below, default=0.0)) if np.isfinite(below).all() else 0.0

@@ -103,7 +103,7 @@ def reading_file(path: Path, special: bool = False) -> Iterator[bytes]:
         with open(path, "rb", opener=None if special else without_waiting) as file:
             status = os.fstat(file.fileno())
             if not special and not stat.S_ISREG(status.st_mode):
-                raise FormatError(path, "is a folder" if stat.S_ISDIR(status.st_mode) else "is no regular file")
+                raise FormatError(path, "is a folder" if stat.S_ISDIR(status.st_mode) else "is not a regular file")
             known = status.st_size if stat.S_ISREG(status.st_mode) else None
             with reading(path, known) as cost:
                 cost.spend(known or 0)

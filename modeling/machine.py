@@ -121,7 +121,7 @@ class Machine:
 
     @property
     def clock(self) -> float:
-        """The frequency that converts time to cycles if cycles were not counted: of the TSC, or of the core (Hz)."""
+        """Return the frequency (Hz) that converts time to cycles if cycles were not counted: TSC, or else core."""
         return self.tsc or self.frequency
 
     def latency(self, level: str) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line about the quality of a measurement, with which every view begins."""
+"""One line about the quality of a measurement, which is at the top of every view."""
 
 from __future__ import annotations
 

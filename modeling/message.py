@@ -38,7 +38,7 @@ class Entry:
 
     @property
     def pattern(self) -> str:
-        """The text with the names of its fields in braces."""
+        """Return the text with the names of its fields in braces."""
         return _FIELD.sub(r"{\1}", self.text)
 
     def is_in(self, notes: Iterable[str]) -> bool:

@@ -154,7 +154,7 @@ class Analysis:
 
     @cached_property
     def from_effort(self) -> Analysis:
-        """The models without time beyond effort: the time without waiting and slowdowns."""
+        """Return the models without time beyond effort: the time without waiting and slowdowns."""
         time = tuple(replace(entry, model=entry.from_effort, lower=None) for entry in self.exclusive.get("time", ()))
         return replace(self, exclusive={**self.exclusive, "time": time}, times=None)
 

@@ -23,7 +23,7 @@ _STATUS = "ompi_status_public_t"
 _RENAMED_BY_SMPI = dict(re.findall(r"^QUIPU_SMPI_RENAMED\((\w+), \d, (\w+)\)$", _TABLE, re.MULTILINE))
 
 
-def built_alike(name: str) -> str:
+def common_linker_name(name: str) -> str:
     """Return a linker name that is equal for all MPIs: handles become integers, like in MPICH.
 
     Functions that SMPI renamed get their original name. In names with handles, all repetitions of a type (S_, S0_, …)
@@ -41,7 +41,7 @@ def of_any_build(name: str) -> str | None:
     The pattern also matches functions with the same name that differ only in handles or repeated types, and functions
     whose name ends like a name that SMPI renamed.
     """
-    if built_alike(name) == name:
+    if common_linker_name(name) == name:
         return None
     pattern, shifted = "", _has_handles(name)
     for was, became in _parts(name):
@@ -78,7 +78,7 @@ def _text(octets: str) -> str:
 def _next(name: str, at: int, shifted: bool) -> tuple[str, int]:
     """Return the replacement of the next part of a linker name, and the end of the part.
 
-    shifted: whether repetitions of types have numbers that depend on the MPI.
+    shifted: whether types of handles shift the numbers of repetitions.
     """
     if name.startswith("PN", at):
         inside = at + len(_SMPI) if name.startswith(_SMPI, at) else _repetition(name, at + 2)

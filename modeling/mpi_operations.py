@@ -50,29 +50,29 @@ class MpiOperation:
 
     @property
     def waits_for_others(self) -> bool:
-        """Whether it usually waits for other processes. (Sending a short message only copies it.)"""
+        """Return whether it usually waits for other processes. (Sending a short message only copies it.)"""
         return self.waits_for not in (None, "buffer")
 
     @property
     def polls(self) -> bool:
-        """Whether it tests for an event and returns at once, so that programs call it repeatedly."""
+        """Return whether it tests for an event and returns at once, so that programs call it repeatedly."""
         return self.model in ("completion", "probe") and self.waits_for is None
 
     @property
     def completes_requests(self) -> bool:
-        """Whether it waits for requests, or tests them."""
+        """Return whether it waits for requests, or tests them."""
         return self.model == "completion"
 
     @property
     def posts(self) -> bool:
-        """Whether it begins a nonblocking or persistent operation that another call completes."""
+        """Return whether it begins a nonblocking or persistent operation that another call completes."""
         if self.kind == "completion":
             return self.completes in ("start", "startall")
         return "request" in self.arguments and not self.persistent
 
     @property
     def begins_or_ends(self) -> bool:
-        """Whether it belongs to the start or the end of the program."""
+        """Return whether it belongs to the start or the end of the program."""
         return self.begins is not None or self.ends is not None
 
 

@@ -87,7 +87,7 @@ def _parsed(rule: str) -> tuple[str, dict[int, tuple[int, ...]]]:
     """Return a rule in `RULES`, and its exceptions by number of processes. Raises ValueError for an invalid rule."""
     base, *others = rule.split(_EXCEPT)
     if base not in RULES or len(others) > 1:
-        raise ValueError(f"{rule!r} is no rule of process grids")
+        raise ValueError(f"{rule!r} is not a rule of process grids")
     grids = [tuple(int(own) for own in text.split("x")) for text in (others[0].split(_AND) if others else [])]
     return base, {math.prod(grid): grid for grid in grids}
 
@@ -164,7 +164,7 @@ class ProcessGrid:
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """All dimensions."""
+        """Return all dimensions."""
         return tuple(Axis(self.rule, self.dimensions, index) for index in range(self.dimensions))
 
     def at(self, processes: float) -> tuple[float, ...]:

@@ -24,7 +24,7 @@ from .priors.untimed import timed_owners, with_times_at_callers
 from .rates import OPERATION_METRICS, PathRates, Rates
 
 METRICS = ("instructions", "flops", "loads", "stores", "bytes_loaded", "bytes_stored")
-_VISITS = "visits"  # the last metric of rates, if it was measured
+_VISITS = "visits"  # visits are the last metric of rates, if they were measured
 # For a call path with this share of the time, the regularization has the weight of one measurement. The times of
 # smaller call paths contain more noise of clock and caches than information about rates.
 _SHARE = 1e-3
@@ -79,7 +79,7 @@ def fit_rates(experiment: Experiment, used: NDArray[np.bool_], several: bool = F
         values = experiment.values.get(name)
         if values is None or not np.nansum(values) > 0:
             hint = "" if name == "time" else " with the compiler wrappers (quipu-cc, quipu-mpicc …)"
-            raise ModelingError(f"{experiment.name}: has no {name}, so there are no rates: {why}{hint}")
+            raise ModelingError(f"{experiment.name}: has no {name}, so rates cannot be fitted: {why}{hint}")
     experiment = with_times_at_callers(experiment)
     metrics = tuple(name for name in (*METRICS, _VISITS) if name in experiment.values)
     rows = _rows(experiment, metrics, used)

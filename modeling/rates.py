@@ -13,7 +13,7 @@ from .documents import Count, Number, typed
 from .errors import FormatError
 from .machine import Machine
 from .metrics import BY_PASS
-from .mpi_handles import built_alike
+from .mpi_handles import common_linker_name
 
 FORMAT, SCHEMA = "quipu-rates", 1
 _BETWEEN = "\x1f"  # separates the names of a path, like in raw profiles
@@ -81,7 +81,7 @@ def simulated(names: tuple[str, ...]) -> tuple[str, ...]:
     A Fortran program begins in a C main, from which flang starts the main program. SMPI starts the main program of each
     rank directly (llvm_pass/wrapper/toolchain.cpp). Types of MPI handles are removed from the names.
     """
-    return tuple(map(built_alike, names[1:] if names[:2] == _STARTED else names))
+    return tuple(map(common_linker_name, names[1:] if names[:2] == _STARTED else names))
 
 
 def moved(rates: Rates, here: Machine, there: Machine) -> Rates:

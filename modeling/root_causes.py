@@ -106,12 +106,12 @@ def root_causes(run: RunTimes) -> RootCauses | None:
     None if neither the times of single ranks nor charges from the run are known.
     """
     if run.time.values is None or run.wait.values is None:
-        return None if run.delays is None else _as_told(run)
+        return None if run.delays is None else _from_charges(run)
     effort = None if run.effort is None else run.effort.values
     times = np.where(run.mpi[:, None], 0.0, run.time.values)
     causes = []
     waiting = {path: waits for path in np.flatnonzero(run.mpi).tolist() if (waits := _waits(run, path)).any()}
-    known = _told(run, waiting, times, effort)
+    known = _recorded_charges(run, waiting, times, effort)
     for path, waits in waiting.items():
         told, part = known.get(path, ([], 0.0))
         charges, left = _charges(waits * (1.0 - part), times, effort)
@@ -121,11 +121,11 @@ def root_causes(run: RunTimes) -> RootCauses | None:
     return _root_causes(run, causes)
 
 
-def _as_told(run: RunTimes) -> RootCauses:
+def _from_charges(run: RunTimes) -> RootCauses:
     """Return the charges that were found during the run, if the times of single ranks are unknown."""
     mean = run.wait.mean
     waiting = {path: np.array([mean[path] * run.ranks]) for path in np.flatnonzero(run.mpi & (mean > 0.0)).tolist()}
-    known = _told(run, waiting, None, None)
+    known = _recorded_charges(run, waiting, None, None)
     causes = []
     for path in waiting:
         charges, part = known.get(path, ([], 0.0))
@@ -145,7 +145,7 @@ def _cause(path: int, waiting: float, charges: list[Charge], left: float) -> Cau
     return Cause(path, waiting, tuple(sorted(charges, key=lambda charge: -charge.seconds)), left)
 
 
-def _told(
+def _recorded_charges(
     run: RunTimes, waiting: Mapping[int, FloatArray], times: FloatArray | None, effort: FloatArray | None
 ) -> dict[int, tuple[list[Charge], float]]:
     """Return the charges from the run for each operation, and the part of the waiting that they explain.
@@ -280,7 +280,7 @@ def _of_openmp(run: RunTimes, seconds: FloatArray) -> list[Cause]:
         rest = 0.0
         for rank, waits in enumerate(seconds[path]):
             effort = None if run.effort_of_threads is None else run.effort_of_threads[:, rank]
-            found = _told_threads(run, path, rank, waits, useful[:, rank], effort)
+            found = _recorded_charges_of_threads(run, path, rank, waits, useful[:, rank], effort)
             if found is None:
                 own, left = _charges(waits, useful[:, rank], effort)
                 found = [replace(one, rank=rank, thread=one.rank) for one in own], left
@@ -290,7 +290,7 @@ def _of_openmp(run: RunTimes, seconds: FloatArray) -> list[Cause]:
     return causes
 
 
-def _told_threads(
+def _recorded_charges_of_threads(
     run: RunTimes, path: int, rank: int, waits: FloatArray, times: FloatArray, effort: FloatArray | None
 ) -> tuple[list[Charge], float] | None:
     """Return the charges of the threads of a rank at a barrier, mean over threads, and the rest.

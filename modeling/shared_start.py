@@ -48,7 +48,7 @@ def by_shared_start(experiment: Experiment, models: Models, options: Options) ->
         again = fit_counts(points, values, experiment.parameters, options, flags)
         for metric, own, found in zip(metrics, values, again, strict=True):
             for path, counts, model in zip(paths[metric], own, found, strict=True):
-                if _serves(model, result[metric][path], name, points, counts.mean(axis=1)):
+                if _explains_as_well(model, result[metric][path], name, points, counts.mean(axis=1)):
                     assert isinstance(model, Model)
                     notes = dict.fromkeys((*model.notes, of_another_formula(name)))
                     result[metric][path] = replace(model, notes=tuple(notes))
@@ -71,7 +71,9 @@ def _left(experiment: Experiment, models: Models, name: str) -> dict[str, list[i
     return dict(result)
 
 
-def _serves(model: Model | NoModel, former: Model | NoModel, name: str, points: np.ndarray, counts: np.ndarray) -> bool:
+def _explains_as_well(
+    model: Model | NoModel, former: Model | NoModel, name: str, points: np.ndarray, counts: np.ndarray
+) -> bool:
     """Return whether a model without x = 1 explains the other counts about as well as the former one.
 
     counts: shape (C,); points: shape (C, m).

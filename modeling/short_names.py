@@ -29,8 +29,8 @@ def shorten(text: str, width: int, ellipsis: str = ELLIPSIS) -> str:
     Parts are removed in this order until the name fits: the result type and the arguments of a C++ function, its
     template arguments, its scopes (of a Fortran procedure the module). For example, `void fe::solve<Matrix>(Matrix&)`
     becomes `fe::solve<…>(…)`, `…solve<…>(…)`, `…solve`. Then steps of a call path are removed, from the root on, and
-    the root last. An operation of MPI keeps its caller, which says more than the root. If the last step is still too
-    long, an ellipsis replaces its middle.
+    the root last. An operation of MPI keeps its caller, which identifies it better than the root. If the last step is
+    still too long, an ellipsis replaces its middle.
     """
     if cell_len(text) <= width:
         return text
@@ -196,7 +196,7 @@ def plain_names(name: str) -> tuple[str, str]:
 
 
 def _without_signature(name: str, ellipsis: str) -> str:
-    """`int f<A>(B, C) const` → `f<A>(…)`."""
+    """Return a name without result type and arguments: `int f<A>(B, C) const` → `f<A>(…)`."""
     body, suffix = _parts(name)
     if not body.endswith(")") and not re.search(r"\)( const| volatile| &{1,2})+$", body):
         return name
@@ -211,14 +211,14 @@ def _without_templates(name: str, ellipsis: str) -> str:
 
 
 def _within_scope(name: str, ellipsis: str) -> str:
-    """`a::b::f<…>(…)` → `…b::f<…>(…)`."""
+    """Return a name with its innermost scope only: `a::b::f<…>(…)` → `…b::f<…>(…)`."""
     body, suffix = _parts(name)
     starts = _part_starts(body)
     return ellipsis + body[starts[-2] :] + suffix if len(starts) > 2 else name
 
 
 def _without_scopes(name: str, ellipsis: str) -> str:
-    """`a::b::f<…>(…)` → `…f<…>(…)`."""
+    """Return a name without scopes: `a::b::f<…>(…)` → `…f<…>(…)`."""
     body, suffix = _parts(name)
     at = _last_part(body)
     return ellipsis + body[at:].removeprefix(ellipsis) + suffix if at else name

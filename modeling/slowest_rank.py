@@ -31,7 +31,7 @@ class SlowestRank:
 
     @property
     def ratio(self) -> float:
-        """The ratio of the upper bound of the slowest rank to the mean."""
+        """Return the ratio of the upper bound of the slowest rank to the mean."""
         return self.high / self.mean
 
 

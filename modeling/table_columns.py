@@ -20,7 +20,7 @@ class TableColumns:
 
     @property
     def renamed(self) -> list[str]:
-        """Texts about the columns whose name differs from the name of their parameter or metric."""
+        """Return the texts about the columns whose name differs from the name of their parameter or metric."""
         kinds = (("parameter", self.parameters), ("metric", self.metrics))
         return [
             f"the {kind} {one_line(name)} is the column {column!r}: another column has its name"

@@ -44,12 +44,12 @@ class CheckResult:
 
     @property
     def held(self) -> bool:
-        """Whether the rule holds."""
+        """Return whether the rule holds."""
         return self.state is State.HELD
 
     @property
     def title(self) -> str:
-        """The rule and the call path as one text."""
+        """Return the rule and the call path as one text."""
         return f"{self.path}: {self.name or self.rule}"
 
 

@@ -64,7 +64,7 @@ class DifferenceView:
 
     @property
     def program(self) -> TimeDifference | None:
-        """The time of the whole program, None if no time was measured on both sides."""
+        """Return the time of the whole program, None if no time was measured on both sides."""
         return next((one for one in self.times if one.path < 0), None)
 
     def is_start_or_end(self, path: int) -> bool:

@@ -18,7 +18,7 @@ from .formats.fnmatch import matches
 from .json_views import document_json, json_number, path_json
 from .text import point_text
 from .views import steps
-from .waiting_views import named, waiting_json, worth_a_line
+from .waiting_views import named, notable_causes, waiting_json
 
 GOOD, POOR = 0.8, 0.6
 """An efficiency of at least the first number is good (as in POP), below the second number it is poor."""
@@ -51,7 +51,7 @@ class EfficiencyColumn:
 
     @property
     def heading(self) -> str:
-        """The configuration as a heading of a column."""
+        """Return the configuration as a heading of a column."""
         return point_text(tuple(self.point), self.point.values())
 
 
@@ -74,7 +74,7 @@ class EfficiencyView:
 
     @property
     def last(self) -> EfficiencyColumn:
-        """The last measured configuration."""
+        """Return the last measured configuration."""
         return [column for column in self.columns if column.run is not None][-1]
 
 
@@ -115,7 +115,7 @@ def factor_rows(columns: Sequence[EfficiencyColumn], scope: int = -1) -> list[Fa
     return rows
 
 
-def scopes_that_fit(tree: CallTree, pattern: str) -> list[int]:
+def matching_scopes(tree: CallTree, pattern: str) -> list[int]:
     """Return the call paths whose last region, or whose whole text, fits a pattern."""
     return [
         path
@@ -240,7 +240,7 @@ def _waits(found: RootCauses) -> list[dict[str, Any]]:
                 for one in named(cause)
             ],
         }
-        for cause in worth_a_line(found)[:_MOST_LOSSES]
+        for cause in notable_causes(found)[:_MOST_LOSSES]
     ]
 
 

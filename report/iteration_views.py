@@ -92,7 +92,7 @@ def iterations_view(table: Iterations, phase: str, metrics: Sequence[str] = ()) 
     """
     phases = list(dict.fromkeys(table.phase))
     if phase not in phases:
-        raise UsageError(f"--iterations {phase!r}: there is no such phase; this run has {', '.join(phases[:20])}")
+        raise UsageError(f"--iterations {phase!r} is not a phase of this run; its phases are {', '.join(phases[:20])}")
     of_phase = np.array([name == phase for name in table.phase])
     _, starts = np.unique(table.first[of_phase], return_index=True)
     starts.sort()  # in the order of the run

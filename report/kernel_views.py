@@ -124,7 +124,7 @@ def kernel_facts(model: ProgramModel, prediction: ProgramPrediction) -> list[tup
         ("of it", ", ".join(f"{name} {percent(value / whole)}" for name, value in parts.items())),
     ]
     if prediction.others.value > 0:
-        facts.append(("start and end of MPI", f"{quantity(prediction.others.value, 's')}, no part of the program"))
+        facts.append(("start and end of MPI", f"{quantity(prediction.others.value, 's')}, not part of the program"))
     if model.blocking is not None:
         facts.append(("BF_comm", f"{model.blocking:.3g} of the time of the messages in the network"))
     clock = model.clock_at(prediction.point)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The attributes of a run that views use: any object with these attributes works, such as a run of `quipu.open`."""
+"""Protocols with the attributes of a run that views use, for example of a run from `quipu.open`."""
 
 # ruff: noqa: D102
 

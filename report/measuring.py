@@ -76,4 +76,4 @@ def _note(tree: CallTree, entry: CostlyPath) -> str:
         )
     if region.kind is RegionKind.MPI:
         return f"{where}, for calls of {name}, which are always counted"
-    return f"{where}, for visits of {name}; this rule in a filter leaves them out: {exclusion(region.name)}"
+    return f"{where}, for visits of {name}; this rule in a filter excludes them: {exclusion(region.name)}"

@@ -44,7 +44,7 @@ class Curves:
 
     @property
     def logarithmic(self) -> tuple[bool, bool]:
-        """Whether the axes x and y are logarithmic, because their values have a large ratio."""
+        """Return whether the axes x and y are logarithmic, because their values have a large ratio."""
         values = np.concatenate([array for one in self.curves for array in (one.values, one.means)])
         return _spans(self.x), bool(values.size) and _spans(values)
 
@@ -69,7 +69,7 @@ def model_curves(
     low, high = analysis.ranges_of(metric)[column]
     end = high if until is None else float(until)
     if not end > low:
-        raise ModelingError(f"until={end:g}: {parameter} was measured from {low:g} on: give more than that")
+        raise ModelingError(f"until={end:g}: give more than {low:g}, the smallest measured {parameter}")
     spaced = np.geomspace if low > 0 and end / low >= GEOMETRIC else np.linspace
     x = np.union1d(spaced(low, end, _PLACES), [min(high, end)])
     places = np.tile(point, (x.size, 1))
@@ -109,7 +109,7 @@ def _chosen(
         sizes = {path: np.nan_to_num(model.evaluate([end.tolist()])[0], nan=0.0) for path, model in found}
         found = sorted((one for one in found if sizes[one[0]] > 0), key=lambda one: -sizes[one[0]])[:paths]
     if not found:
-        raise ModelingError(f"{analysis.name}: there is no model of {metric} above 0 to plot")
+        raise ModelingError(f"{analysis.name}: no model of {metric} is above 0, so there is nothing to plot")
     return found
 
 

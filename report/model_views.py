@@ -106,7 +106,7 @@ def largest_paths(analysis: Analysis, metric: str, inclusive: bool, glob: str | 
     return [one.path for one in ranking if one.value > 0 and _fits(analysis, one.path, glob)]
 
 
-def paths_that_fit(analysis: Analysis, glob: str) -> set[int]:
+def matching_paths(analysis: Analysis, glob: str) -> set[int]:
     """Return the call paths whose text, or whose region, matches a pattern."""
     return {path for path in range(len(analysis.tree)) if _fits(analysis, path, glob)}
 
@@ -133,7 +133,7 @@ def model_facts(analysis: Analysis, inclusive: bool) -> list[tuple[str, str]]:
         ("measured", ranges_text(analysis.parameters, analysis.ranges)),
         *([("with times", ranges_text(analysis.parameters, analysis.timed_ranges))] if analysis.timed_ranges else []),
         ("values", values_text(analysis.over_ranks, analysis.metrics)),
-        ("scope", "inclusive: sums over what a call path calls" if inclusive else "exclusive"),
+        ("scope", "inclusive: sums over a call path and everything that it calls" if inclusive else "exclusive"),
     ]
 
 
@@ -245,7 +245,8 @@ def outside_notes(analysis: Analysis, experiment: Experiment) -> list[str]:
 def _left_out(
     analysis: Analysis, evaluation: Evaluation, further: int, nothing: int, inclusive: bool
 ) -> tuple[str, ...]:
-    """Return lines about omitted call paths. further: number of further ones. nothing: number of those that are 0."""
+    """Return lines about omitted call paths. further: number of further ones. nothing: number of call paths with the
+    value 0."""
     metric, result = evaluation.metric.name, []
     if further:
         result.append(f"{counted(further, 'further call path is', 'further call paths are')} not shown (--top)")
@@ -255,7 +256,7 @@ def _left_out(
     without = sum(analysis.lacks_model(metric, path) for path in range(len(analysis.tree)))
     if without:
         result.append(
-            f"{counted(without, 'call path has', 'call paths have')} no model of {metric} (quipu model --all says why)"
+            f"{counted(without, 'call path has', 'call paths have')} no model of {metric} (reasons: quipu model --all)"
         )
     modeled = [isinstance(entry.model, Model) for entry in analysis.models(metric)]
     undefined = sum(math.isnan(one.value) for one, own in zip(evaluation.exclusive, modeled, strict=True) if own)
@@ -293,7 +294,7 @@ def diagnosis_facts(place: str, diagnosis: Diagnosis) -> list[tuple[str, str]]:
         alone += f", {percent(diagnosis.oversubscribed_share, 0)} of it from oversubscribed runs"
     facts = [("point", place), ("program", program), ("from effort", alone)]
     if diagnosis.start_and_end > 0:
-        facts.append((START_AND_END, f"{quantity(diagnosis.start_and_end, 's')}, no part of the program"))
+        facts.append((START_AND_END, f"{quantity(diagnosis.start_and_end, 's')}, not part of the program"))
     return facts
 
 

@@ -36,7 +36,7 @@ class RefinementRow:
 
     @property
     def overhead_text(self) -> str:
-        """The overhead, or its error if the overhead is smaller than it."""
+        """Return the overhead, or its error if the overhead is smaller than it."""
         return uncertain_percent(self.overhead, self.error)
 
 
@@ -50,7 +50,7 @@ class RefinementPanel:
 
     @property
     def summary(self) -> str:
-        """Whether the last iteration is within the budget, in one sentence."""
+        """Return whether the last iteration is within the budget, in one sentence."""
         last = self.rows[-1]
         count = f"{len(self.rows)} iteration{'' if len(self.rows) == 1 else 's'}"
         regions = f"{last.marked} region{'' if last.marked == 1 else 's'}"

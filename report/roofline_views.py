@@ -18,7 +18,7 @@ LEFT, RIGHT, TOP, BOTTOM = 62.0, 14.0, 12.0, 40.0
 _MOST_KERNELS = 9  # the number of colours of stacked parts
 _NOT_FROM_MEMORY = (
     "of all loads and stores: caches serve most, so that kernels may be above the roofs of the memory "
-    "(quipu run --counters cachegrind counts what comes from memory)"
+    "(quipu run --counters cachegrind counts the accesses to memory)"
 )
 _ROOM = 2.0  # margin of the axes beyond the outermost kernels, as a factor
 
@@ -77,7 +77,7 @@ def drawn(found: Roofline) -> DrawnRoofline:
             middle = begin**0.35 * end**0.65
             place = x(middle), y(middle * bandwidth)
             text = f"{name}: {quantity(bandwidth, 'B')}/s"
-            above = number_of_roof == 0  # the higher one
+            above = number_of_roof == 0  # the higher roof has its text above the line
             roofs.append(
                 (path, place[0] - 8.0 if above else place[0] + 10.0, place[1] + (-4.0 if above else 14.0), text, above)
             )

@@ -101,7 +101,7 @@ def source_view(source: SourceListing, pattern: str | None) -> tuple[SourceView,
     found.sort(key=lambda entry: (-entry.share, entry.place, entry.name))
     notes = [*texts.notes]
     if small:
-        notes.append(f"functions with less than 1 % of the run each are not shown: {small} (--path chooses)")
+        notes.append(f"functions with less than 1 % of the run each are not shown: {small} (--path shows them)")
     unknown = total - float(of_line[:, 0].sum())
     if total > 0 and unknown / total > _LEAST:
         notes.append(f"{100 * unknown / total:.1f} % of {source.metrics[0].name} have no source line")
@@ -158,7 +158,7 @@ class _SourceTexts:
         path = Path(file)
         try:
             if not path.is_absolute() or not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
-                self.notes += [f"{near(file)}: the source is not there"] if file else []
+                self.notes += [f"{near(file)}: the source file does not exist"] if file else []
                 return []
             if self._started < path.stat().st_mtime <= time.time():  # ignore later times: the clock was set back
                 self.notes.append(f"{near(file)} was changed after the run: its text may not fit the numbers")

@@ -161,7 +161,7 @@ class ModelRow:
 
     @property
     def note(self) -> str:
-        """All notes as one text."""
+        """Return all notes as one text."""
         return "; ".join(self.notes)
 
 
@@ -217,12 +217,12 @@ class RankedRow:
 
     @property
     def extrapolation(self) -> bool:
-        """Whether the point is beyond the measured range of the model."""
+        """Return whether the point is beyond the measured range of the model."""
         return bool(self.beyond)
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the value is 0, such as the time of an inlined function that only has counts."""
+        """Return whether the value is 0, such as the time of an inlined function that only has counts."""
         return self.value == self.low == self.high == 0
 
 

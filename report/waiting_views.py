@@ -16,7 +16,7 @@ WORTH = 0.01  # least share of the elapsed time for waiting to be listed
 _MATTERS = 0.1  # least share of the waiting for a cause to be named
 _MOST_NAMED = 3  # largest number of causes in a line
 NO_LATE_RANK = "(no rank in particular)"
-"""Text for causes without a late rank: ranks work in turn like in a pipeline, or the late rank changes each time."""
+"""Text for waiting without a single late rank: a pipeline, or an operation where the late rank changes."""
 _WHY = {True: "more work", False: "slower", None: ""}
 
 
@@ -26,7 +26,7 @@ def waiting_rows(tree: CallTree, found: RootCauses, top: int) -> list[tuple[str,
     Columns: call path, time, share of the elapsed time, rank, reason of the delay, source location.
     """
     rows = []
-    for cause in worth_a_line(found)[:top]:
+    for cause in notable_causes(found)[:top]:
         rows.append((path_text(steps(tree, cause.path)), *_size(cause.waiting, found), "", "", ""))
         for charge in named(cause):
             rank = str(charge.rank) if charge.thread is None else f"{charge.rank}, thread {charge.thread}"
@@ -37,7 +37,7 @@ def waiting_rows(tree: CallTree, found: RootCauses, top: int) -> list[tuple[str,
     return rows
 
 
-def worth_a_line(found: RootCauses) -> list[Cause]:
+def notable_causes(found: RootCauses) -> list[Cause]:
     """Return the causes of waiting with at least the share `WORTH` of the time, the longest waiting first."""
     return [cause for cause in found.causes if cause.waiting >= WORTH * found.elapsed]
 

@@ -22,7 +22,7 @@ IMAGES = ROOT / "docs" / "images"
 SCRIPTS = Path(sys.executable).parent
 RANKS, SIZES, STEPS, REPETITIONS = (1, 8, 27, 64), (12, 16, 24, 32), "4 2", 3
 SCREEN = "1400,1000"  # of the picture of the first screen, in the README
-WIDTH, LEAST, MOST = 1000, 150, 1000  # pixels; longer parts are cut, and lower windows are not drawn right
+WIDTH, LEAST, MOST = 1400, 150, 1000  # pixels; longer parts are cut, and lower windows are not drawn right
 TARGET, OF_README = "p=1024,n=48", "p=1024,n=24"
 CYCLE = f"""[experiment]
 name = "cycle"

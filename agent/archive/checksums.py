@@ -80,12 +80,12 @@ def _sums(path: Path) -> dict[str, str] | None:
         return None
     with reading_file(path) as content:
         if len(content) > _LARGEST:
-            raise FormatError(path, f"is no list of checksums; {_WITHOUT}")
+            raise FormatError(path, f"is not a list of checksums; {_WITHOUT}")
         lines = content.decode("ascii", "replace").split("\n")
     sums = {}
     for number, line in enumerate(lines[:-1], 1):
         if (match := _LINE.fullmatch(line)) is None:
-            raise FormatError(path, f"is no checksum and name of a file: it is damaged; {_WITHOUT}", number)
+            raise FormatError(path, f"is not a checksum and a file name: the list is damaged; {_WITHOUT}", number)
         sums[match[2]] = match[1]
     if lines[-1]:
         raise FormatError(path, f"is cut off; {_WITHOUT}", len(lines))

@@ -42,7 +42,7 @@ def without_numbers(words: Iterable[str]) -> str:
 def differences(one: Fingerprint | None, other: Fingerprint | None) -> list[str]:
     """Return descriptions of the differences between two fingerprints.
 
-    A fact or a program that only one of them contains is no difference: each problem size may have its own program.
+    Facts and programs that only one of them contains are ignored: each problem size may have a separate program.
     """
     if one is None or other is None:
         return []

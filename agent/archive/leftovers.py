@@ -22,8 +22,8 @@ def writing(folder: Path) -> Iterator[None]:
     """Hold the shared lock of writers of an experiment folder, and first remove the leftovers of killed writers.
 
     Leftovers are unfinished archives, and raw folders that were merged already. They are removed only if no process
-    holds the lock; the kernel frees the lock of a killed process. The last writer removes the file of the lock. If the
-    file system has no locks, or the file cannot be opened, nothing is removed.
+    holds the lock; the kernel frees the lock of a killed process. The last writer removes the file of the lock. Nothing
+    is removed if the file system has no locks or the lock file cannot be opened.
     """
     path = folder / WRITE_LOCK
     if _left(folder):

@@ -30,7 +30,7 @@ Bytes = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 
 
 class NodeFacts(TypedDict, total=False):
-    """The facts of a node agent about its node that are used here; there may be other keys."""
+    """The keys of a node record that this module reads; the record of a node agent may contain further keys."""
 
     host: str
     ended: bool
@@ -45,7 +45,7 @@ class NodeFacts(TypedDict, total=False):
 
 
 class LauncherFacts(TypedDict, total=False):
-    """The facts about a launcher that are used here; there may be other keys."""
+    """The keys of a launcher record that this module reads; the record may contain further keys."""
 
     family: str
     version: str
@@ -95,12 +95,12 @@ class RunMetadata:
 
     @property
     def complete(self) -> bool:
-        """Whether the run ended without an error and contains every rank."""
+        """Return whether the run ended without an error and contains every rank."""
         return self.exit_code == 0 and not self.partial
 
     @property
     def oversubscribed(self) -> bool:
-        """Whether ranks and threads shared processors, so that times contain waiting; False for simulated time."""
+        """Return whether ranks and threads shared processors, so that times contain waiting (False if simulated)."""
         if self.counts_only or self.launcher.get("family") == "smpi":
             return False
         return any(self._needed(node) > _processors(node) for node in self.nodes)
@@ -111,7 +111,7 @@ class RunMetadata:
 
     @property
     def others(self) -> float | None:
-        """The mean number of processors that other programs used on the busiest node; None if unknown.
+        """Return the mean number of processors that other programs used on the busiest node; None if unknown.
 
         On the host of the launch this is the load minus the processor time of the launched processes. On other nodes
         it is the load minus one processor per rank.
@@ -126,7 +126,7 @@ class RunMetadata:
 
     @property
     def loaded(self) -> bool:
-        """Whether other programs used processors that the ranks needed, so that times contain waiting for a processor.
+        """Return whether other programs used processors that the ranks needed, so that times contain waiting for them.
 
         Always False for simulated time: SimGrid reads the processor time of the simulating thread.
         """
@@ -137,7 +137,7 @@ class RunMetadata:
 
     @property
     def processors(self) -> tuple[int, int] | None:
-        """The number of processors that ranks and threads could use, and the number on these nodes; None if unknown."""
+        """Return the number of processors that the run could use, and the number on its nodes; None if unknown."""
         known = [(self._needed(node), _processors(node)) for node in self.nodes]
         if not known or any(math.isinf(available) for _, available in known):
             return None
@@ -145,14 +145,14 @@ class RunMetadata:
 
     @property
     def quality(self) -> RunQuality:
-        """The known disturbances of the run."""
+        """Return the known disturbances of the run."""
         simulated = self.ranks if self.launcher.get("family") == "smpi" else 0
         disturbed = self.others, self.oversubscribed, self.loaded
         return RunQuality(self.processors, *disturbed, simulated, self.simulated_by_effort, self.threads)
 
     @property
     def simulated_by_effort(self) -> bool:
-        """Whether simulated computation took the time of its effort, independent of its real duration and overhead."""
+        """Return whether the time of simulated computation is effort × rate, not its duration on this machine."""
         return self.launcher.get("compute") == "effort"
 
 
@@ -181,7 +181,7 @@ def configuration_name(parameters: Mapping[str, float]) -> str:
     Raises MeasurementError for an invalid name of a parameter, because the name becomes part of a path.
     """
     if strange := [name for name in parameters if not is_parameter(name)]:
-        raise MeasurementError(f"{strange[0]!r} is no name of a parameter: letters, digits and _ only")
+        raise MeasurementError(f"{strange[0]!r} is not a valid name of a parameter: use letters, digits and _")
     return ",".join(f"{name}={number_text(value)}" for name, value in parameters.items()) or "run"
 
 

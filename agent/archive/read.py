@@ -25,7 +25,7 @@ _TABLES = [f"{name}.parquet" for name in ("sketches", "regions", "callpaths", "v
 
 
 def read_archive(path: Path | str, values: bool = True) -> RunArchive:
-    """Read a run archive; without `values` only the tree and the statistics.
+    """Read a run archive. If `values` is false, read only the call tree and the statistics.
 
     The archive of a run with many ranks contains only statistics: then `values` is None, and the statistics have
     sketches. Raises FormatError with the path of a file that is missing, truncated, damaged (wrong checksum), of

@@ -215,7 +215,7 @@ class DelayTable:
 
 @dataclass(frozen=True)
 class RankRecord:
-    """One rank of a run. state: "ended", "flushed", "running" (killed before its end) or "no profile"."""
+    """One rank of a run. state: "ended", "flushed" (unfinished), "running" (killed before its end) or "no profile"."""
 
     rank: int
     host: str = ""
@@ -249,7 +249,7 @@ class RunArchive:
 
     @property
     def metrics(self) -> dict[str, Metric]:
-        """The metrics of the run by name."""
+        """Return the metrics of the run by name."""
         return {metric.name: metric for metric in self.metadata.metrics}
 
     def frame(self, *metrics: str) -> pandas.DataFrame:

@@ -94,10 +94,10 @@ def from_json(path: Path, content: Mapping[str, Any], format_name: str = RUN_FOR
     if not whole or len({*names}) != len(names) or not all(names) or RESERVED.intersection(names):
         raise FormatError(path, "metrics must be entries with " + ", ".join(_METRIC) + " and different names")
     if "counts_only" not in content:  # an archive of an earlier version
-        return replace(metadata, counts_only=keeps_no_time(metadata.metrics))
+        return replace(metadata, counts_only=has_no_times(metadata.metrics))
     return metadata
 
 
-def keeps_no_time(metrics: Collection[Metric]) -> bool:
+def has_no_times(metrics: Collection[Metric]) -> bool:
     """Return whether these are the metrics of a run without times."""
     return bool(metrics) and all(metric.name != "time" for metric in metrics)

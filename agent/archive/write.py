@@ -25,7 +25,7 @@ from .run_json import to_json, write_json
 from .tables import Column, concatenated, fsync, write_table
 
 _NAMED = 40
-"""Characters of the name of the run that its temporary folder repeats; more could exceed the longest possible name."""
+"""Largest number of characters of the run's name in the name of its temporary folder (file names have a limit)."""
 
 
 def write_archive(archive: RunArchive, folder: Path) -> RunArchive:

@@ -43,13 +43,13 @@ def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task
         runs = scan_runs(campaign.directory)[0]
         complete = sum(run.metadata.complete and not run.metadata.counts_only for run in runs)
         if complete == last:
-            progress.note("no run of the last batch is complete: the search ends; the same command goes on with it")
+            progress.note("no run of the last batch is complete, so the search ends; repeat the command to continue it")
             return
         last = complete
         if not complete:
             costs = expected_costs(candidates)
             first = baseline(candidates, costs)[: plan.batch]
-            progress.note(f"search: {len(candidates)} points; begins with the smallest, as nothing is measured yet")
+            progress.note(f"search: {len(candidates)} points; nothing is measured yet, so the smallest come first")
             yield [_task(campaign, tuple(candidates[number].tolist()), 1) for number in first]
             continue
         experiment = load_experiment(campaign.directory).of_time

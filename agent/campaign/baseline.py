@@ -17,7 +17,7 @@ from ..launch.launchers import LaunchPlan
 from ..launch.process import Ending
 from .build import build, ended, expect_plain
 from .file import Campaign
-from .left_behind import at_work
+from .left_behind import recorded_processes
 from .points import Point
 from .repetition import LaunchOptions, launch_plan
 from .task import Progress
@@ -110,7 +110,7 @@ def _run(campaign: Campaign, point: Point, name: str, plain: Plain) -> Times:
     command = campaign.command_at(point)
     environment = {**os.environ, **campaign.environment_at(point), **_plan(campaign, point).settings}
     try:
-        with at_work(campaign.directory) as marks:
+        with recorded_processes(campaign.directory) as marks:
             ending = plain(command, {**environment, **marks}, campaign.timeout, campaign.path.parent)
     except OSError as error:
         raise MeasurementError(f"{command[0]}: cannot be started: {error.strerror or error}") from error

@@ -13,7 +13,7 @@ from quipu.modeling.errors import MeasurementError
 from ..launch.process import Ending, run_process
 from ..source.modules import modules
 from .file import PLACEHOLDER, Campaign
-from .left_behind import at_work
+from .left_behind import recorded_processes
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -25,7 +25,7 @@ def build(campaign: Campaign, variables: Mapping[str, str] = _NOTHING) -> float:
     of_all_points = {name: value for name, value in campaign.environment.items() if not PLACEHOLDER.search(value)}
     environment = {**os.environ, **of_all_points, **variables}
     try:
-        with at_work(campaign.directory) as marks:
+        with recorded_processes(campaign.directory) as marks:
             ending = run_process(("sh", "-c", campaign.build), {**environment, **marks}, folder=campaign.path.parent)
     except OSError as error:
         raise MeasurementError(f"{campaign.path}: build: sh: {error.strerror or error}") from error
@@ -36,7 +36,7 @@ def build(campaign: Campaign, variables: Mapping[str, str] = _NOTHING) -> float:
 
 
 def ended(message: str, ending: Ending) -> MeasurementError:
-    """Return the error of a failed command; its exit code shows whether the user interrupted it."""
+    """Return the error of a failed command: RunInterrupted if the exit code shows that the user interrupted it."""
     failure = MeasurementError(message)
     if ending.stopped_by is not None:
         failure.exit_code = 128 + ending.stopped_by

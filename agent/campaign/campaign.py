@@ -63,12 +63,12 @@ class CampaignResult:
 
     @property
     def failed(self) -> tuple[Outcome, ...]:
-        """The failed runs."""
+        """Return the failed runs."""
         return tuple(one for one in self.outcomes if one.error and not (one.goes_on or one.replaced))
 
     @property
     def complete(self) -> int:
-        """The number of complete runs now."""
+        """Return the number of complete runs now."""
         return self.finished + sum(not outcome.error for outcome in self.outcomes)
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class CampaignResult:
 
     @property
     def exit_code(self) -> int:
-        """0 if the experiment is complete, 130 (SIGINT) or 143 (SIGTERM) after an interruption, otherwise 1."""
+        """Return 0 if the experiment is complete, 130 (SIGINT) or 143 (SIGTERM) after an interruption, otherwise 1."""
         if self.interrupted:
             return self.outcomes[-1].exit_code if self.outcomes else 130
         return 1 if self.failed or self.not_started else 0
@@ -157,7 +157,7 @@ def run_campaign(
             progress.note(text)
         if tasks and how.rates is not None:
             read_rates(how.rates)
-        if campaign.build and (tasks or not keep_old):  # it shows whether complete runs are of the current program
+        if campaign.build and (tasks or not keep_old):  # to see whether old runs are current
             build(campaign)
         if not keep_old or CountRuns(campaign).plan():
             build_simulated(campaign)
@@ -350,7 +350,7 @@ def recover(directory: Path, progress: Progress, busy: frozenset[tuple[str, int]
                 continue
             _expect_no_rank(raw)
             if (whole := merged_as(raw, directory)) is not None:
-                progress.note(f"{raw} is merged already, as {whole.name}: it can be removed")
+                progress.note(f"{raw} was already merged into {whole.name}: you can remove it")
                 continue
             archive = merge_run(raw, directory, launch.metadata)
         except FormatError as error:
@@ -362,7 +362,7 @@ def recover(directory: Path, progress: Progress, busy: frozenset[tuple[str, int]
             progress.note(f"{raw} was left by an interrupted run; {error}")
             continue
         kind = "complete" if archive.metadata.complete else f"partial: {why_incomplete(archive.metadata)}"
-        progress.note(f"merged what an interrupted run left: {archive.path.name}, {kind}")
+        progress.note(f"merged the profiles of an interrupted run: {archive.path.name}, {kind}")
 
 
 class _StillRunning(MeasurementError):
@@ -426,7 +426,10 @@ def _lock(descriptor: int) -> None:
 
 
 def experiment_folder(campaign: Campaign) -> Path:
-    """Create the folder of a campaign's runs. Raises MeasurementError if that is impossible, as where it is a file."""
+    """Create the folder of a campaign's runs.
+
+    Raises MeasurementError if that is impossible, for example because a file has this name.
+    """
     directory = campaign.directory
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -100,7 +100,7 @@ class Campaign:
 
     @property
     def repetitions_differ(self) -> bool:
-        """Whether the command or the environment contains the number of the repetition."""
+        """Return whether the command or the environment contains the number of the repetition."""
         texts = (*self.command, *self.environment.values())
         return REPETITION not in self.parameters and any(REPETITION in PLACEHOLDER.findall(text) for text in texts)
 
@@ -127,7 +127,7 @@ class Campaign:
             return command
         number = whole_number(ranks := self._filled(self.ranks, point))
         if ranks and number is None:
-            raise FormatError(self.path, f"ranks: {ranks[:40]} is no number of ranks")
+            raise FormatError(self.path, f"ranks: {ranks[:40]} is not a number of ranks: a whole number from 1")
         return launch_command(self.launcher, command, number, self.platform)
 
     def environment_at(self, point: Point, repetition: int = 1) -> dict[str, str]:
@@ -265,7 +265,7 @@ class _Declaration:
             raise self.error("rule", f"should be one of: {', '.join(map(repr, RULES))}")
         place = parameters.index(parameter)
         if wrong := [point[place] for point in points if point[place] < 1 or point[place] != int(point[place])]:
-            raise self.error("parameter", f"{parameter} = {wrong[0]:g} is no number of ranks")
+            raise self.error("parameter", f"{parameter} = {wrong[0]:g} is not a number of ranks: a whole number from 1")
         return ProcessGrid(parameter, rule, dimensions, "declared")
 
     def search(self, parameters: tuple[str, ...]) -> SearchPlan | None:
@@ -390,14 +390,14 @@ class _Declaration:
             raise self.error("ranks", "should be a parameter, not the number of the repetition")
         used = self.used("command", (*words, self.ranks(), *self.environment(parameters).values()), parameters)
         for name in (name for name in parameters if name not in used):
-            message = f"does not contain {{{name}}}, nor does [environment], so the parameter would change nothing"
+            message = f"must contain {{{name}}} (or [environment] must), otherwise the parameter would change nothing"
             raise self.error("command", message)
         return words
 
     def used(self, key: str, texts: Iterable[str], parameters: tuple[str, ...]) -> set[str]:
         used = {name for text in texts for name in PLACEHOLDER.findall(text)}
         for name in sorted(used - {REPETITION, *parameters}):
-            raise self.error(key, f"{{{name}}} is no parameter; there are: {_listed(set(parameters))}")
+            raise self.error(key, f"{{{name}}} is not a parameter here; the parameters are {_listed(set(parameters))}")
         return used
 
     def environment(self, parameters: tuple[str, ...]) -> dict[str, str]:
@@ -409,7 +409,7 @@ class _Declaration:
             if isinstance(value, bool) or not isinstance(value, str | int | float) or "\0" in str(value):
                 raise self.error(name, "should be text or a number")
             if not name or "=" in name:
-                raise self.error(name, "is no name of an environment variable")
+                raise self.error(name, "is not a valid name of an environment variable")
             self.used(name, (str(value),), parameters)
             result[name] = str(value)
         return result

@@ -23,8 +23,8 @@ def full_disk(error: str, folders: Iterable[Path]) -> str:
         return ""
     where = "a disk is full" if full is None else f"the disk of {full} is full"
     return (
-        f"stopped: {where}{f' ({said})' if said else ''}; make room and repeat the command, which merges what was "
-        "counted and goes on with the runs that are missing"
+        f"stopped: {where}{f' ({said})' if said else ''}; free space and repeat the command, which merges the profiles "
+        "and continues with the missing runs"
     )
 
 

@@ -69,11 +69,11 @@ class LaunchOptions:
 
     @property
     def counts_only(self) -> bool:
-        """Whether the run counts effort and communication without times."""
+        """Return whether the run counts effort and communication without times."""
         environment = {**os.environ, **self.environment}
         return (self.clock or environment.get("QUIPU_CLOCK", "")) == "none"
 
     @property
     def rank_columns_wanted(self) -> int:
-        """The largest number of ranks whose values the archive contains."""
+        """Return the largest number of ranks whose values the archive contains."""
         return column_ranks_wanted() if self.rank_columns is None else self.rank_columns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remains of a campaign that SIGKILL ended: running builds and plain runs, and incomplete files.
+"""Clean up after a campaign that was killed by SIGKILL: running builds and plain runs, and incomplete files.
 
 The next campaign in the folder ends these processes and removes these files, because two concurrent builds would damage
 the program. Measured runs are not ended; their profiles are merged (`recover`).
@@ -27,7 +27,7 @@ _BEGUN = re.compile(r"\.[a-z0-9-]+\.(json|filter)\.\d+")  # temporary names of a
 
 
 @contextmanager
-def at_work(directory: Path) -> Iterator[Mapping[str, str]]:
+def recorded_processes(directory: Path) -> Iterator[Mapping[str, str]]:
     """Yield environment variables for processes that must not outlive the campaign, and record that they may run."""
     path = directory / AT_WORK
     noted = False

@@ -91,8 +91,8 @@ def overhead(
     """Return the overhead of runs, from the sum over all points of the shortest run.
 
     per_process: seconds for starting and ending the recording. after: the baseline measured again after the runs; then
-    the runs are compared with the mean of both baselines, and half of the difference counts as noise. The speed of
-    machines changes within minutes. Raises MeasurementError without processor times.
+    the runs are compared with the mean of both baselines, and half of the difference counts as noise. (The speed of
+    machines changes within minutes.) Raises MeasurementError without processor times.
     """
     recorded = {name: times for name, times in _by_point(runs).items() if name in baseline.times}
     sums = [sum(one.times[name].processor for name in recorded) for one in (baseline, after or baseline)]

@@ -39,12 +39,12 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """The sum of the known seconds of all runs."""
+        """Return the sum of the known seconds of all runs."""
         return sum(one.seconds or 0.0 for one in self.planned)
 
     @property
     def unknown(self) -> int:
-        """The number of runs whose seconds are unknown or a lower bound."""
+        """Return the number of runs whose seconds are unknown or a lower bound."""
         return sum(one.runs for one in self.planned if one.seconds is None or one.at_least)
 
 

@@ -88,7 +88,7 @@ def read_refine(table: object, parameters: Sequence[str], source: object) -> Ref
     if statements is None:
         raise FormatError(source, f"refine.statements: {found.statements!r} is none of {', '.join(THRESHOLDS)}")
     if "\0" in found.program or found.program.isspace():
-        raise FormatError(source, f"refine.program: {found.program!r} is no name of a file")
+        raise FormatError(source, f"refine.program: {found.program!r} is not the name of a file")
     if found.strategy != "budget" and not found.program:
         raise FormatError(source, f'refine.program is missing: strategy = "{found.strategy}" needs the call graph')
     return RefinePlan(

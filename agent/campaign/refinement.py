@@ -95,7 +95,7 @@ class Iteration:
 
     @property
     def error(self) -> float:
-        """The error of the overhead (see `error_of`)."""
+        """Return the error of the overhead (see `error_of`)."""
         return error_of(self.overhead, self.noise)
 
 
@@ -434,6 +434,6 @@ def _expect_complete(result: CampaignResult) -> None:
     if result.exit_code:
         errors = "; ".join(outcome.error for outcome in result.failed[:3]) or "not all runs were started"
         why = "interrupted" if result.interrupted else errors
-        failure = MeasurementError(f"{result.directory}: {why}; the same command goes on from there")
+        failure = MeasurementError(f"{result.directory}: {why}; repeat the command to continue")
         failure.exit_code = result.exit_code
         raise failure

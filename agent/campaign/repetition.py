@@ -372,7 +372,7 @@ def _finish(
     try:
         write_launch(raw, metadata)
     except OSError as error:
-        advice = "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "correct this"
+        advice = "free space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "correct this"
         if not raw.exists():
             raise MeasurementError(
                 f"{experiment}: its raw folder was removed while the program ran, and with it what was measured"
@@ -426,6 +426,6 @@ def _nothing_measured(raw: Path, ending: Ending, trouble: str, likely: str) -> M
         why = trouble or "the launcher ended"
         return RunFailed(NO_RANK_STARTED(why=why), ending)
     missing = "its process left no profile" if started == 1 else f"none of its {started} processes left a profile"
-    ended = trouble or "the program ended well"
+    ended = trouble or "the program ended without an error"
     message = NO_PROFILE(ended=ended, missing=missing, cause=likely, folder=raw)
     return RunFailed(message, ending) if trouble else MeasurementError(message)

@@ -40,8 +40,8 @@ class SameError:
             return ""
         return (
             f"stopped: {len(self._failed)} runs in a row failed at their start with the same error ({outcome.error}); "
-            "what the program wrote says why. Correct it and repeat the command, which goes on with the runs that are "
-            "missing; --keep-going tries all of them"
+            "see the output of the program. Correct the error and repeat the command, which continues with the "
+            "missing runs; --keep-going tries all of them"
         )
 
 

@@ -57,7 +57,7 @@ def _of_run(stored: StoredRun) -> PathCosts:
     """Return the costs of regions in one run, per rank, without overhead."""
     archive = read_archive(stored.path)
     if "time" not in archive.statistics or "visits" not in archive.statistics:
-        raise MeasurementError(f"{stored.path}: has no time and visits, by which regions are selected")
+        raise MeasurementError(f"{stored.path}: contains no time and visits, which are necessary to select regions")
     own = THREAD_TIME if THREAD_TIME in archive.statistics else "time"
     time, visits = archive.statistics[own].mean, archive.statistics["visits"].mean
     hook = hook_cost([stored])

@@ -28,7 +28,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        """A text for the user: "p=4,n=100000 (repetition 2)", or "(counts)"."""
+        """Return a text for the user: "p=4,n=100000 (repetition 2)", or "(counts)"."""
         return f"{configuration_name(self.parameters)} ({'counts' if self.counts else f'repetition {self.repetition}'})"
 
     def options(self, campaign: Campaign, given: LaunchOptions) -> LaunchOptions:

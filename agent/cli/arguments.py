@@ -18,11 +18,11 @@ def make_strict(command: Any) -> None:
     for parameter in command.params:
         kind = copy.copy(parameter.type)  # one object stands for all integers
         if kind.name.startswith("int"):  # integer, integer range
-            kind.convert = _reading(kind, _is_whole_number, "is no whole number; write digits only, such as 4")
+            kind.convert = _reading(kind, _is_whole_number, "is not a whole number; write digits only, such as 4")
         elif kind.name.startswith("float"):
-            kind.convert = _reading(kind, _is_number, "is no finite number; write 4, 0.5 or 1e6")
+            kind.convert = _reading(kind, _is_number, "is not a finite number; write 4, 0.5 or 1e6")
         elif kind.name in ("path", "file", "directory"):
-            kind.convert = _reading(kind, bool, "is the name of no file and no folder")
+            kind.convert = _reading(kind, bool, "is empty; give the name of a file or folder")
         parameter.type = kind
 
 

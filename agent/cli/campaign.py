@@ -75,7 +75,7 @@ def command(
     from ..campaign.progress_lines import ProgressLines
 
     if cancel and as_json:
-        raise UsageError("--json: --cancel runs nothing, so that there is nothing to print")
+        raise UsageError("--json and --cancel exclude each other, because --cancel makes no runs to print")
     if stop_on_error and keep_going:
         raise UsageError("--stop-on-error and --keep-going exclude each other")
     campaign = read_campaign(file)
@@ -186,7 +186,7 @@ def _conclude(result: CampaignResult) -> None:
         names = ", ".join(outcome.task.name for outcome in result.failed[:6])
         more = " …" if len(result.failed) > 6 else ""
         failed, them = counted(len(result.failed), "run", "runs"), "it" if len(result.failed) == 1 else "them"
-        say(f"error: {failed} failed: {names}{more}; the same command tries {them} again")
+        say(f"error: {failed} failed: {names}{more}; repeat the command to try {them} again")
     if result.not_started:
         left = counted(result.not_started, "run was", "runs were")
-        say(f"{left} not started; the same command goes on with {'it' if result.not_started == 1 else 'them'}")
+        say(f"{left} not started; repeat the command to start {'it' if result.not_started == 1 else 'them'}")

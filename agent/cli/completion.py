@@ -22,7 +22,7 @@ def command(
              quipu completion zsh > ~/.zfunc/_quipu          # a folder of fpath
              quipu completion fish > ~/.config/fish/completions/quipu.fish
     """
-    from typer.completion import get_completion_script  # type: ignore[attr-defined] # is imported there
+    from typer.completion import get_completion_script  # type: ignore[attr-defined] # re-exported without __all__
 
     if shell not in _SHELLS:
         raise UsageError(f"{shell!r}: choose one of {', '.join(_SHELLS)}")

@@ -82,7 +82,7 @@ def command(
 
 
 def _target(data: Experiment, at: list[str]) -> dict[str, float]:
-    """Return the scale of the diagnosis. Raises UsageError if there are no parameters, or if `at` is necessary."""
+    """Return the scale of the diagnosis. Raises UsageError without parameters, or if `at` is missing but necessary."""
     from quipu.modeling.diagnosis import scale_of
     from quipu.modeling.priors.rank_parameters import rank_parameters
 

@@ -46,7 +46,7 @@ def efficiency_view(
     experiment, stored = load(source).of_time, find_runs(source)
     view = measured_view(experiment, stored, scaling, ideal_network)
     if view is None:
-        raise MeasurementError(f"{source}: no complete run kept time, which efficiencies are made of; measure one")
+        raise MeasurementError(f"{source}: no complete run contains times; measure one without --counts")
     notes = [*experiment.notes, *view.notes]
     if not target:
         return replace(view, notes=tuple(notes))

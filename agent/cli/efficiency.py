@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from quipu.modeling.errors import UsageError
 
-from .options import nothing_fits, point_of
+from .options import no_match_error, point_of
 from .output import layout, say, show, show_json
 
 
@@ -45,7 +45,7 @@ def command(
     """
     from quipu.modeling.efficiency.scaling import KINDS
     from quipu.modeling.priors.rank_parameters import rank_parameters
-    from quipu.report.efficiency_views import efficiency_json, factor_rows, scaling_fact, scopes_that_fit
+    from quipu.report.efficiency_views import efficiency_json, factor_rows, matching_scopes, scaling_fact
     from quipu.report.formats.talp import talp_csv
     from quipu.report.terminal import head
     from quipu.report.terminal.efficiency import factor_table, loss_tables, scope_heading, waiting_text
@@ -66,9 +66,9 @@ def command(
     if as_json:
         show_json(efficiency_json(view))
         return
-    scopes = [-1] if path is None else scopes_that_fit(view.tree, path)
+    scopes = [-1] if path is None else matching_scopes(view.tree, path)
     if not scopes:
-        raise nothing_fits(path)
+        raise no_match_error(path)
     if as_csv:
         print(talp_csv([(one.run, one.factors) for one in view.repetitions if one.run is not None], scopes), end="")
         return

@@ -104,7 +104,7 @@ def _export(
 ) -> Exported:
     if chosen == THICKET:
         if given := _given(metric, at, ranks, inclusive):
-            raise UsageError(f"{given}: a folder of --format {chosen} has all exclusive values")
+            raise UsageError(f"{given}: a folder of --format {chosen} always contains all exclusive values")
         from .export_runs import export_runs
 
         return export_runs(measured, output, over_ranks, force)
@@ -115,7 +115,7 @@ def _export(
             measured, chosen, output, metrics=metric, at=at, ranks=ranks, over_ranks=over_ranks, force=force
         )
     if given := _given(metric, at, ranks):
-        raise UsageError(f"{given}: a file of --format {chosen} has all metrics and configurations")
+        raise UsageError(f"{given}: a file of --format {chosen} always contains all metrics and configurations")
     return _export_experiment(measured, chosen, output, bool(inclusive), over_ranks, force)
 
 

@@ -29,12 +29,12 @@ def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool)
     data = load(source, over_ranks_of(over_ranks))
     target = Path(f"{data.name}.thicket") if output is None else output
     if target.exists() and not target.is_dir():
-        raise UsageError(f"{target} is a file, and what Thicket reads is a folder of files: give another name with -o")
+        raise UsageError(f"{target} is a file, but Thicket reads a folder of files: give another name with -o")
     require_no_source(target, [source])
     if target.is_dir() and not force:
         for path in target.iterdir():
             if not path.is_file() or not is_of_quipu(path.read_bytes().decode("utf-8", "replace")):
-                raise UsageError(f"{path} is no export to Caliper: give another folder with -o, or --force")
+                raise UsageError(f"{path} is not an export to Caliper: give another folder with -o, or --force")
     if not target.absolute().parent.is_dir():
         raise UsageError(f"{target}: the folder {target.parent} does not exist: make it first")
     texts: dict[Path, str | bytes] = {}

@@ -48,7 +48,7 @@ def command(
         raise UsageError(f"--sort {sort!r}: choose one of {', '.join(_ORDERS)}")
     of_ir = is_ir(program)
     if sort == "loops" and not of_ir:
-        raise UsageError("--sort loops: loops are known of LLVM IR; of a program see quipu callgraph")
+        raise UsageError("--sort loops: only files of LLVM IR contain loops; for a program see quipu callgraph")
     facts = functions_of(program) if of_ir else [IrFacts(entry, ()) for entry in static_functions(program)]
     facts.sort(key=lambda entry: _place(entry, sort))
     shown = facts[:top]

@@ -147,7 +147,7 @@ def command(
     elif imbalance is not None:
         others = (("--at", at), ("--overhead", overhead is not None), ("--json", as_json))
         if given := [option for option, is_given in others if is_given]:
-            raise UsageError(f"{', '.join(given)}: --imbalance selects by the ranks of one run, without any model")
+            raise UsageError(f"{', '.join(given)}: --imbalance uses the ranks of one run and no models")
         least = 0.01 if threshold is None else threshold
         chosen = _imbalanced(experiment, imbalance, least, imbalance_metric, program)
     else:

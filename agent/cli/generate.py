@@ -143,7 +143,7 @@ def _choices(
         most_steps=most_steps,
     )
     if powers and (steep := too_steep(choices)):
-        how = "allow more steps, smaller exponents, or points that are nearer"
+        how = "allow more steps, smaller exponents, or a smaller range of points"
         raise UsageError(f"--exponents {steep[0]}: no computation can grow so fast from --from to --to: {how}")
     return choices
 

@@ -77,7 +77,7 @@ def command(
     if not 0 < share < 1:
         raise UsageError(f"--share {share:g}: give a part of the time between 0 and 1")
     if on is not None and machine is None:
-        raise UsageError("--on needs --machine: the description of the machine that was measured on")
+        raise UsageError("--on needs --machine: the description of the measured machine")
     here = read_machine(machine) if machine is not None else None
     whole = load(experiment, over_ranks_of(over_ranks))
     measured = whole.of_time

@@ -44,7 +44,7 @@ GROUPS = {
     "Model and predict": {
         "model": "Model how every metric of every call path scales.",
         "predict": "Rank call paths by their predicted value at a point.",
-        "diagnose": "Say what will hurt at a larger scale, and why.",
+        "diagnose": "Find what limits the program at a larger scale, and why.",
         "kernels": "Break the predicted time down by kernels.",
         "tensor": "Model times that depend on many parameters.",
     },
@@ -65,8 +65,8 @@ GROUPS = {
         "generate": "Write an MPI program with known complexity.",
     },
     "Quipu itself": {
-        "explain": "Say what a message means, and what to do.",
-        "doctor": "Say what is installed, what is missing, and how to get it.",
+        "explain": "Explain a message: its meaning, and what to do.",
+        "doctor": "List installed and missing components, and how to install them.",
         "completion": "Print the script of a shell's completion.",
     },
 }
@@ -96,11 +96,11 @@ READ_EXPERIMENTS = frozenset(
 # Typer contains a copy of click since version 0.26, and uses the installed click before: find the base class by name.
 _ClickException = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
-_LONGEST_MESSAGE = 4000  # characters; a quoted input can have any length, and the end of the message says what to do
+_LONGEST_MESSAGE = 4000  # characters; quoted input may be long, and the end of a message is the advice
 
 _HINTS = {
-    errno.ENOSPC: "the disk is full: make room, then repeat the command",
-    errno.EDQUOT: "your disk quota is used up: make room, then repeat the command",
+    errno.ENOSPC: "the disk is full: free space, then repeat the command",
+    errno.EDQUOT: "your disk quota is used up: free space, then repeat the command",
     errno.EACCES: "you may not read or write there: choose another place or change its permissions",
     errno.EPERM: "you may not do that there: choose another place or change its permissions",
     errno.EROFS: "the file system is read-only: choose another place with -o",
@@ -122,7 +122,7 @@ Predict:   quipu predict heat.runs --at p=1024,n=1e6
 
 An EXPERIMENT is a folder of runs, a file of Extra-P, or profiles of Score-P, Caliper or HPCToolkit.
 
-Many messages end with a code, such as [far-beyond]: quipu explain far-beyond says what the message means.
+Many messages end with a code, such as [far-beyond]: quipu explain far-beyond prints the meaning of the message.
 """
 
 
@@ -204,17 +204,17 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort) as error:
         return _stopped(signal.SIGTERM if isinstance(error, _Ended) else signal.SIGINT)
     except QuipuError as error:
-        return _complain(str(error), error.exit_code)
+        return _print_error(str(error), error.exit_code)
     except OSError as error:
-        return _complain(_system_error(error), 1)
+        return _print_error(_system_error(error), 1)
     except MemoryError:
-        return _complain("out of memory: use a larger machine, or fewer call paths or ranks at once", 1)
+        return _print_error("out of memory: use a larger machine, or fewer call paths or ranks at once", 1)
     except Exception as error:
         if _received:  # a C library that was being imported replaced the KeyboardInterrupt by another error
             return _stopped(_received[0])
         if not isinstance(error, _ClickException):
             raise  # a defect of Quipu: a bug report needs the traceback
-        return _complain(_usage_message(error), 2)
+        return _print_error(_usage_message(error), 2)
 
 
 def main() -> None:
@@ -269,8 +269,8 @@ def _end_as_usual() -> None:
 def _stopped(number: int) -> int:
     """Print which signal ended the command, and return the exit code."""
     if number == signal.SIGTERM:
-        return _complain("ended by SIGTERM (a time limit?): what was complete is kept, repeat the command", 143)
-    return _complain("interrupted", 130)
+        return _print_error("ended by SIGTERM (a time limit?): complete results are kept, repeat the command", 143)
+    return _print_error("interrupted", 130)
 
 
 def _open_standard_streams() -> None:
@@ -285,7 +285,7 @@ def _open_standard_streams() -> None:
             setattr(sys, name, os.fdopen(nowhere, "w" if descriptor else "r", encoding="utf-8"))
 
 
-def _complain(message: str, code: int) -> int:
+def _print_error(message: str, code: int) -> int:
     if len(message) > _LONGEST_MESSAGE:
         half = _LONGEST_MESSAGE // 2
         message = f"{message[:half]} … {message[-half:]}"

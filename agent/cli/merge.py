@@ -98,8 +98,8 @@ def _expect_raw(folder: Path) -> None:
     inside = sorted(path.parent for path in folder.glob(f"*/{LAUNCH_FILE}"))
     if inside:
         names = ", ".join(map(str, inside[:4]))
-        raise MeasurementError(f"{folder}: is no raw folder of a run; in it there are: {names}")
-    what = f"has no {LAUNCH_FILE}, so it is no raw folder of a run" if folder.exists() else "there is no such folder"
+        raise MeasurementError(f"{folder}: is not a raw folder of a run; it contains the raw folders {names}")
+    what = f"has no {LAUNCH_FILE}, so it is not a raw folder of a run" if folder.exists() else "there is no such folder"
     raise MeasurementError(f"{folder}: {what}; raw folders are called .raw-… and are in the folder of an experiment")
 
 

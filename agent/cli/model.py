@@ -16,7 +16,7 @@ from .options import (
     OVER_RANKS_OF_SUMS,
     metric_names,
     names_in,
-    nothing_fits,
+    no_match_error,
     over_ranks_of,
     point_of,
     split_names,
@@ -123,7 +123,7 @@ def command(
     placed, hidden = model_rows(analysis, names, path, inclusive, everything, observed, chosen)
     rows = [row for _, row in placed]
     if path is not None and not rows and not hidden:
-        raise nothing_fits(path)
+        raise no_match_error(path)
     if write is not None:
         from quipu.modeling.document import to_document
 
@@ -161,7 +161,7 @@ def _show_loops(
 ) -> None:
     from quipu.report.json_views import loops_json
     from quipu.report.loop_views import loop_rows
-    from quipu.report.model_views import model_facts, paths_that_fit
+    from quipu.report.model_views import matching_paths, model_facts
     from quipu.report.terminal import head, tables
     from quipu.report.text import point_text
 
@@ -169,9 +169,9 @@ def _show_loops(
         raise UsageError("--at needs --loops; quipu predict shows call paths at a point")
     if len(names) > 1:
         raise UsageError("--loops shows one metric: give one to --metric")
-    chosen = None if path is None else paths_that_fit(analysis, path)
+    chosen = None if path is None else matching_paths(analysis, path)
     if path is not None and not chosen:
-        raise nothing_fits(path)
+        raise no_match_error(path)
     rows = loop_rows(analysis, names[0], chosen, point)
     if not rows:
         raise UsageError(

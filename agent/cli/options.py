@@ -80,7 +80,7 @@ def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, float]:
             if not equals or not number:
                 raise UsageError(BAD_ASSIGNMENT(option=option, text=text))
             if not is_parameter(name):
-                raise UsageError(f"{option} {text!r}: {name!r} is no name of a parameter: letters, digits and _ only")
+                raise UsageError(f"{option} {text!r}: {name!r} is not a name of letters, digits and _")
             if name in values:
                 raise UsageError(f"{option} {text!r}: parameter {name} is given twice")
             values[name] = _number(option, text, number)
@@ -110,7 +110,7 @@ def _number(option: str, text: str, number: str) -> float:
     from quipu.modeling.documents import number_of
 
     if (value := number_of(number)) is None:
-        raise UsageError(f"{option} {text!r}: {number!r} is no finite number; write 4, 0.5 or 1e6, up to 1e300")
+        raise UsageError(f"{option} {text!r}: {number!r} is not a finite number; write 4, 0.5 or 1e6, up to 1e300")
     return value
 
 
@@ -144,7 +144,7 @@ def split_names(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
 
 
-def nothing_fits(path: str) -> ModelingError:
+def no_match_error(path: str) -> ModelingError:
     """Return the error for a pattern of --path that matches no call path."""
     return ModelingError(NOTHING_FITS(pattern=path))
 

@@ -57,7 +57,7 @@ def show_json(data: Any) -> None:
 
 @contextmanager
 def stdout_for_json(active: bool) -> Iterator[None]:
-    """While active, send the output of started programs to stderr, so that stdout contains only JSON."""
+    """Send the output of started programs to stderr in this context, so that stdout contains only JSON."""
     if not active:
         yield
         return
@@ -141,7 +141,7 @@ def require_own(
         if old.strip() and not is_own(old):
             instead = "or remove it first" if force is None else "or --force"
             name = "another name" if force is None else "another name with -o"
-            raise UsageError(f"{path} exists and is no {kind}: give {name}, {instead}")
+            raise UsageError(f"{path} exists and contains no {kind}: give {name}, {instead}")
 
 
 def require_no_source(path: Path, sources: Iterable[Path | None]) -> None:
@@ -184,7 +184,7 @@ def write_together(contents: Mapping[Path, str | bytes]) -> None:
                     path.write_bytes(data)
                 else:
                     target = _target(path)
-                    ready.append((path, target, _beside(target, data)))
+                    ready.append((path, target, _temporary_file(target, data)))
         for path, target, temporary in ready:
             with _naming(path):
                 temporary.replace(target)
@@ -201,7 +201,7 @@ def _target(path: Path) -> Path:
     return path.resolve()
 
 
-def _beside(target: Path, data: bytes) -> Path:
+def _temporary_file(target: Path, data: bytes) -> Path:
     """Write a temporary file next to `target` with the new content and the permissions of `target`; return its path."""
     import tempfile  # only here: commands start without it
 

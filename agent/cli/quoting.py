@@ -27,7 +27,7 @@ class Quoted:
         self._parts.append(match[3].replace('""', '"'))
         return f"{match[1]}{match[2]}{_MARK}{len(self._parts) - 1}{_MARK}"
 
-    def meant(self, piece: str) -> str:
+    def original(self, piece: str) -> str:
         """Return a piece of `text` without blanks around it, and with the quoted texts instead of placeholders."""
         return re.sub(STAND_IN, lambda match: self._parts[int(match[0].strip(_MARK))], piece.strip())
 
@@ -38,7 +38,7 @@ def names_of(texts: Sequence[str]) -> tuple[str, ...]:
     A name that contains a comma is in double quotes.
     """
     found = ((quoted, piece) for quoted in map(Quoted, texts) for piece in quoted.text.split(",") if piece.strip())
-    return tuple(dict.fromkeys(quoted.meant(piece) for quoted, piece in found))
+    return tuple(dict.fromkeys(quoted.original(piece) for quoted, piece in found))
 
 
 def in_quotes(text: str) -> str:

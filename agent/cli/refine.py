@@ -90,7 +90,7 @@ def _remarks(result: Refinement) -> list[str]:
     if result.recording:
         found.append(
             f"start and end of the recording: {quantity(result.recording, 's')} of each process, "
-            f"{percent(last.start_and_end)} of these runs; no selection can save it, so it is not in the overhead"
+            f"{percent(last.start_and_end)} of these runs; every selection needs it, so it is not in the overhead"
         )
     if last.overhead < 0.0 and result.within is None:
         noise = "" if last.noise is None else f", and repetitions differ by {percent(last.noise)}"
@@ -112,7 +112,7 @@ def _conclusion(result: Refinement) -> str:
     states = {
         True: "within the budget",
         False: "above the budget: raise it, or the number of iterations",
-        None: "not known whether within the budget",
+        None: "unknown whether within the budget",
     }
     state = states[result.within]
     change = "stable" if result.stable else "not stable yet"

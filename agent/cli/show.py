@@ -12,7 +12,7 @@ from quipu.modeling.errors import UsageError
 from quipu.modeling.printable import counted
 
 from ..load.measurements import MADE, is_of_others, is_run, load
-from .options import OVER_RANKS_OPTION, metric_names, nothing_fits, over_ranks_of, parse_assignments, split_names
+from .options import OVER_RANKS_OPTION, metric_names, no_match_error, over_ranks_of, parse_assignments, split_names
 from .output import layout, say, show, show_json
 
 if TYPE_CHECKING:
@@ -145,7 +145,8 @@ def command(
 
 
 def _readable(options: TreeOptions, view: TreeView, everything: bool) -> TreeOptions:
-    """Return options that show what a person reads; everything: `--all`. Raises UsageError for `--all --top`."""
+    """Return the options of a view with the default limits. everything: `--all`. Raises UsageError for `--all
+    --top`."""
     if everything and options.top is not None:
         raise UsageError("--all and --top contradict each other: give one of them")
     if everything or options.top is not None or options.depth is not None or len(view.tree) <= _MANY:
@@ -180,8 +181,8 @@ def _run_of(folder: Path, at: list[str]) -> Path:
         return folder
     fits = [run for run in find_runs(folder) if wanted.items() <= dict(run.metadata.parameters).items()]
     if not fits:
-        raise UsageError(f"--at {','.join(at)}: there is no such run in {folder}" if at else f"{folder} holds no runs")
-    say(f"source lines, messages and iterations are kept per run: this is {fits[-1].path}")
+        raise UsageError(f"--at {','.join(at)}: not measured in {folder}" if at else f"{folder} contains no runs")
+    say(f"source lines, messages and iterations belong to single runs: shown is {fits[-1].path}")
     return fits[-1].path
 
 
@@ -202,14 +203,14 @@ def _show_source(
     if as_json:
         data = source_json(source, path, inlined)
         if path is not None and not data["lines"]:
-            raise nothing_fits(path)
+            raise no_match_error(path)
         show_json(data)
         return
     room = layout()
     view, notes = (inlined_view(source, path), []) if inlined else source_view(source, path)
     listing = (inlined_listing if inlined else source_listing)(view, room)
     if path is not None and not listing:
-        raise nothing_fits(path)
+        raise no_match_error(path)
     show([head(str(folder), run_facts(archive, over), notes, room), *listing])
     if not listing:
         say("nothing was counted")

@@ -24,7 +24,7 @@ def show_iterations(folder: Path, phase: str, metrics: Sequence[str], as_json: b
     table = read_iterations(folder)
     if table is None:
         raise ModelingError(
-            f"{folder} has no iterations: its program marks no phases (QUIPU_PHASE_BEGIN), or was ended before its end"
+            f"{folder} has no iterations: its program marks no phases (QUIPU_PHASE_BEGIN), or was killed"
         )
     view = iterations_view(table, phase, metrics)
     if as_json:

@@ -143,9 +143,9 @@ def from_baseline(data: Mapping[str, Any], source: Path) -> Side:
     tree = tree_of(document.regions, document.callpaths, source)
     names = tuple(document.parameters)
     if len(set(names)) < len(names) or not all(map(is_parameter, names)):
-        raise FormatError(source, "parameters: two are the same, or one is no name")
+        raise FormatError(source, "parameters: names must differ, and must not be empty")
     if any(len(point) != len(names) for point in document.points) or not document.points:
-        raise FormatError(source, "points: one does not have a number for each parameter, or there is none")
+        raise FormatError(source, "points: must not be empty, and each must contain a number for each parameter")
     metrics = {metric.name: metric for metric in document.metrics}
     shape = (len(tree), len(document.points), 2)
     with reading(source) as cost:
@@ -153,7 +153,7 @@ def from_baseline(data: Mapping[str, Any], source: Path) -> Side:
     values = {}
     for name, entries in document.values.items():
         if name not in metrics or len(entries) != shape[0]:
-            raise FormatError(source, f"values of {name!r}: unknown metric, or not one entry per call path")
+            raise FormatError(source, f"values of {name!r}: unknown metric, or entries and call paths differ in number")
         rows = [_values(entry, shape[1], source, name) for entry in entries]
         values[name] = np.array(rows, dtype=np.float64).reshape(shape)
     points = np.array(document.points, dtype=np.float64).reshape(len(document.points), len(names))
@@ -170,13 +170,13 @@ def _values(entry: list[_Value] | None, configurations: int, source: Path, metri
         return np.zeros((configurations, 2))
     pairs = [[math.nan] * 2 if one is None else one if isinstance(one, list) else [one, one] for one in entry]
     if len(pairs) != configurations or any(len(pair) != 2 for pair in pairs):
-        raise FormatError(source, f"values of {metric!r}: not one number, or two, for each configuration")
+        raise FormatError(source, f"values of {metric!r}: must contain one or two numbers for each configuration")
     return np.array(pairs, dtype=np.float64)
 
 
 def _place(points: FloatArray, record: _Lines, source: Path) -> Point:
     if record.configuration >= len(points):
-        raise FormatError(source, f"lines: there is no configuration {record.configuration}")
+        raise FormatError(source, f"lines: the configuration {record.configuration} does not exist")
     return tuple(points[record.configuration].tolist())
 
 
@@ -187,7 +187,7 @@ def _run_lines(record: _Lines, source: Path) -> RunLines:
     if max(record.callpath, default=0) >= max(1, len(record.paths)) or max(record.line, default=0) >= max(
         1, len(record.lines)
     ):
-        raise FormatError(source, "lines: a row names a call path or a line that is not there")
+        raise FormatError(source, "lines: a row refers to a call path or a line that does not exist")
     effort = SourceEffort(
         np.array(record.callpath, dtype=np.int64),
         np.array(record.line, dtype=np.int64),

@@ -158,7 +158,7 @@ def _place(name: str, file: str, line: int) -> str:
 def _line(function: Function, change: LineChange) -> str:
     """Return the location of a changed line; its old location if the line was removed or moved."""
     if not change.line:
-        return f"{_place(function.display, function.file, change.old_line)}, which is gone"
+        return f"{_place(function.display, function.file, change.old_line)}, which was removed"
     moved = f", line {change.old_line} before" if change.old_line not in (0, change.line) else ""
     return f"{_place(function.display, function.file, change.line)}{moved}{'' if change.old_line else ', new'}"
 

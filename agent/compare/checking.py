@@ -65,7 +65,7 @@ class _Checker:
         data = self._data(one)
         paths = matching(data.tree, one.pattern)
         if not paths:
-            message = f"no call path and no region fits {one.pattern}"
+            message = f"no call path or region matches {one.pattern}"
             yield CheckResult(one.rule, one.pattern, State.FAILED, message, one.name, one.metric, kind=_kind(one))
         for path in paths:
             yield self._result(one, data, self._outcome(one, data, path))

@@ -75,7 +75,7 @@ def _builds(before: Side, after: Side) -> list[str]:
         return []
     found = differences(before.fingerprint, after.fingerprint)
     if not found:
-        return ["both were measured alike: the same program, command, way to measure and machine"]
+        return ["both were measured under the same conditions: program, command, measuring options and machine"]
     return [f"measured under different conditions: {'; '.join(found)}"]
 
 

@@ -58,7 +58,7 @@ class ExpectationsFile:
 
     @property
     def needs_baseline(self) -> bool:
-        """Whether a rule compares with the baseline."""
+        """Return whether a rule compares with the baseline."""
         return any(rule.baseline is not None for rule in self.rules)
 
     def expectations(self, parameters: Sequence[str], metrics: dict[str, Metric]) -> Iterator[Expectation]:

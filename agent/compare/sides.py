@@ -74,7 +74,7 @@ class Side:
 
     @cached_property
     def fingerprint(self) -> Fingerprint | None:
-        """The common fingerprint of the runs; None if it is unknown or differs between runs (--mixed)."""
+        """Return the common fingerprint of the runs; None if it is unknown or differs between runs (--mixed)."""
         if self.folder is None:
             return None
         known = [run.metadata.fingerprint for run in find_runs(self.folder) if run.metadata.complete]
@@ -116,7 +116,7 @@ def paired(before: Side, after: Side) -> Pair:
 
     Regions are the same if their linker names are equal, or else their display names, because compilers mangle names
     differently.
-    Raises UsageError if the parameters differ, MeasurementError if there is no common configuration.
+    Raises UsageError if the parameters differ, MeasurementError without a common configuration.
     """
     old, new = before.experiment, after.experiment
     if set(old.parameters) != set(new.parameters):
@@ -130,7 +130,7 @@ def paired(before: Side, after: Side) -> Pair:
     ]
     if not common and old.configurations == new.configurations == 1:
         common = [(0, 0)]
-        notes.append("the two have different configurations, which may cause the differences")
+        notes.append("the two runs have different configurations, which may cause the differences")
     if not common:
         raise MeasurementError(f"{before.title} and {after.title} have no configuration in common")
     left = old.configurations - len(common), new.configurations - len(common)

@@ -39,10 +39,10 @@ _RANK = "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}}"
 _VALGRIND = "valgrind --quiet --demangle=no --tool=callgrind --cache-sim=yes --log-file={log}$rank-%p"
 # Names of files with messages of valgrind. In a virtual machine, valgrind warns about caches without an explicit size.
 _LOG, _WARNING = "valgrind-", "warning: "
-# Valgrind 3.19 gives up on the debug information of newer compilers (DWARF 5), so it gets a copy without; the names of
-# functions stay. An interpreter looks for its modules where its program is, so that is no copy. $ORIGIN in the search
-# path for libraries is the folder of the program and not that of the copy, which gets that path in its environment:
-# before LD_LIBRARY_PATH if it is an RPATH, after it if it is a RUNPATH, as in ld.so(8).
+# Valgrind 3.19 cannot read the debug information of newer compilers (DWARF 5). It therefore runs a copy of the program
+# without debug information; the symbols stay. An interpreter is not copied, because it finds its modules relative to
+# its program. $ORIGIN in the library path of a program means the folder of the original. The script therefore puts this
+# path into LD_LIBRARY_PATH: first for RPATH, last for RUNPATH, as in ld.so(8).
 _SHIM = """#!/bin/sh
 rank={rank}
 program=$(command -v -- "$1") || program=$1
@@ -162,11 +162,11 @@ def found_in(raw: Path, prefix: str, tree: CallTree) -> Found:
         found.costs = costs
         found.seen.update(function for chain in costs.of for function in chain)
     if found.costs is None:
-        found.problems.append(f"valgrind counted nothing: {_said(raw, prefix) or 'it does not say why'}")
+        found.problems.append(f"valgrind counted nothing: {_first_message(raw, prefix) or 'it printed no reason'}")
     return found
 
 
-def _said(raw: Path, prefix: str) -> str:
+def _first_message(raw: Path, prefix: str) -> str:
     """Return the first message of valgrind in a run that is not a warning."""
     for file in sorted(raw.glob(f"{_LOG}{prefix}*")):
         for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -189,8 +189,8 @@ def facts_of(name: str, found: Found, tree: CallTree) -> Mapping[str, Any]:
 class Cachegrind(CounterSource):
     """Instructions, and loads and stores by the level of a simulated cache that serves them.
 
-    caches: the caches to simulate; default: the caches that the kernel describes. (The default of valgrind is from the
-    processor, which in a virtual machine may describe the caches of the whole host.)
+    caches: the caches to simulate; default: the caches that the kernel describes. (Valgrind asks the processor, which
+    in a virtual machine may describe the caches of the whole host.)
     """
 
     name = "cachegrind"
@@ -201,7 +201,7 @@ class Cachegrind(CounterSource):
     def of_machine(self, machine: Machine) -> Cachegrind:
         """Return the source that simulates the caches of a machine. Raises UsageError for less than two caches."""
         if len(machine.caches) < 2:
-            raise UsageError(f"--machine: {machine.host} is described without caches, there is nothing to simulate")
+            raise UsageError(f"--machine: the description of {machine.host} contains fewer than two caches to simulate")
         return Cachegrind(machine.caches)
 
     def metrics(self) -> tuple[Metric, ...]:

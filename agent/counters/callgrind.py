@@ -64,7 +64,7 @@ def read_callgrind(path: Path) -> Costs:
         elif not _COST.match(line + " "):
             _head(costs, line)
         elif current is None:
-            raise FormatError(path, "has a cost of no function", number)
+            raise FormatError(path, "has a cost before the first function", number)
         else:
             totals = [costs.inclusive[current]]
             if not inclusive:
@@ -74,7 +74,7 @@ def read_callgrind(path: Path) -> Costs:
             _add(path, number, len(costs.events), totals, line)
             inclusive = False
     if not costs.events:
-        raise FormatError(path, "is no output of callgrind: it names no events (was the program killed?)")
+        raise FormatError(path, "is not an output of callgrind: it lists no events (was the program killed?)")
     return costs
 
 
@@ -94,7 +94,7 @@ def _add(path: Path, number: int, events: int, totals: Sequence[list[int]], line
     try:
         values = [int(text) for text in line.split()[1:]]
     except ValueError:
-        raise FormatError(path, f"has a cost that is no number: {line[:60]!r}", number) from None
+        raise FormatError(path, f"has a cost that is not a number: {line[:60]!r}", number) from None
     if len(values) > events:
         raise FormatError(path, f"has {len(values)} costs for {events} events", number)
     for total in totals:

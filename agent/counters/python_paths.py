@@ -57,7 +57,7 @@ def read_paths(path: Path) -> dict[int, PythonPath]:
             parent, first = int(words[1]), int(words[2])
             found[int(words[0], 16)] = PythonPath(parent, first, words[3], words[4])
         except (ValueError, IndexError):
-            raise FormatError(path, f"is no line of a call path: {line[:60]!r}", number) from None
+            raise FormatError(path, f"is not a line that describes a call path: {line[:60]!r}", number) from None
         if parent != -1 and parent not in found:
             raise FormatError(path, f"names call path {parent} before it is known", number)
     return found
@@ -91,7 +91,7 @@ def costs_of_python(
 
 
 class _Nodes:
-    """The call path of the tree for each number: the nearest one above that the tree contains; -1 if there is none."""
+    """Map each number to a call path of the tree: the nearest one above that the tree contains, or -1."""
 
     def __init__(self, tree: CallTree, paths: Mapping[int, PythonPath]) -> None:
         self._tree = tree

@@ -18,7 +18,7 @@ union value {
 
 typedef int (*raw_function)(const char *, int, const char *, union value *, const int *);
 
-/* Returns whether the program calls. Adiak itself also registers values, such as the number of ranks and times. */
+/* Returns whether the program is the caller. Adiak itself also registers values, such as the number of ranks. */
 static bool is_of_program(const void *caller, const void *next) {
     Dl_info from, adiak;
     return next == NULL || !dladdr(caller, &from) || !dladdr(next, &adiak) || from.dli_fbase != adiak.dli_fbase;

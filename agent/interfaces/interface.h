@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interface.h: what the interfaces of other tools have in common. */
+/* interface.h: common parts of the annotation interfaces of other tools. */
 #ifndef QUIPU_INTERFACES_H
 #define QUIPU_INTERFACES_H
 
@@ -20,15 +20,16 @@
 /* Regions that an interface has opened on this thread, for functions that end one without its name. */
 enum quipu_opener { QUIPU_CALIPER, QUIPU_KOKKOS, QUIPU_KOKKOS_COPY, QUIPU_KOKKOS_SECTION, QUIPU_NVTX, QUIPU_OPENERS };
 
-/* Begins a region. key: what it is ended by. */
+/* Begins a region. key: the same key ends it. */
 void quipu_open(enum quipu_opener opener, const void *key, const char *name);
 void quipu_open_phase(enum quipu_opener opener, const void *key, const char *name, long long iteration);
-/* Ends the innermost region with this key; false if none is open. */
+/* Ends the innermost region with this key. Returns false if none is open. */
 bool quipu_close(enum quipu_opener opener, const void *key);
-/* How many are open. */
+/* Returns the number of open regions. */
 unsigned quipu_open_count(enum quipu_opener opener);
 
-/* The function of this name in the libraries after this one, found once: the tool's own. NULL: it is not there. */
+/* Returns the function of the tool itself: the next definition of this name after this library; NULL if there is none.
+ * */
 #define QUIPU_NEXT(type, name)                                                                                         \
     __extension__({                                                                                                    \
         static void *found;                                                                                            \

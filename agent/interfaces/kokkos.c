@@ -13,8 +13,8 @@ struct space {
     char name[64];
 };
 
-/* Returns the demangled name of a kernel without its own name (by default, the mangled name of its C++ type); NULL if
- * the name is not mangled. */
+/* Returns the demangled name of a kernel; NULL if its name is not mangled. Without a label, Kokkos uses the mangled
+ * name of the C++ type. */
 static char *readable(const char *name) {
     typedef char *(*demangle)(const char *, char *, size_t *, int *);
     const char *first = name + strspn(name, "_NSZKL");

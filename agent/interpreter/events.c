@@ -2,8 +2,8 @@
 /* Python functions as regions: callbacks of sys.monitoring (Python 3.12 and newer), else the profile function of
  * every thread.
  *
- * Each resumption of a generator or coroutine is an entry, each yield an exit, so frames are always nested. Frames
- * that were active before the start have no entry here; their returns are passed over.
+ * Each resumption of a generator or coroutine is an entry, each yield an exit, so frames are always nested. Frames that
+ * were active before the start have no entry in the stack, and their returns are ignored.
  */
 #define _GNU_SOURCE
 #include "hot.h"
@@ -84,7 +84,7 @@ static void leave(PyObject *running) {
         at--;
     if (at == 0) /* it was active before the start, or has no region */
         return;
-    size_t outermost = at - 1; /* the end of a region ends those within it */
+    size_t outermost = at - 1; /* the end of a region also ends the regions inside of it */
     while (outermost < stack.depth && stack.frames[outermost].region == NULL)
         outermost++;
     if (outermost < stack.depth)
@@ -104,15 +104,15 @@ static int on_event(PyObject *self, PyObject *frame, int event, PyObject *argume
     return 0;
 }
 
-/* Keeps the name of code that does not know it. */
+/* Stores the name of a code object that does not contain its full name. */
 QUIPU_EXPORT void quipu_python_name_code(PyObject *code, const char *name) {
     pthread_once(&once, find_functions);
     if (found)
         quipu_python_keep_name(code, name);
 }
 
-/* Measures the Python functions of the calling thread from now on; the caller holds the interpreter's lock. Returns
- * whether it does. */
+/* Measures the Python functions of the calling thread from now on; the caller holds the interpreter's lock. Returns 1,
+ * or 0 if that is impossible. */
 QUIPU_EXPORT int quipu_python_start(void) {
     if (!quipu_active())
         return 0;
@@ -136,7 +136,7 @@ static PyObject *on_enter(PyObject *self, PyObject *const *arguments, ptrdiff_t 
     return result_of(region != NULL ? none : disable);
 }
 
-/* As on_enter, for events that cannot be switched off. */
+/* Like on_enter, for events that cannot be switched off. */
 static PyObject *on_throw(PyObject *self, PyObject *const *arguments, ptrdiff_t count) {
     (void)self, (void)count;
     enter(arguments[0], quipu_python_region(arguments[0], NULL));

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of code objects, from the code of their module: its constants hold the code of all that it defines.
+/* Names of code objects. The constants of a module's code contain the code of all functions that it defines.
  *
- * Functions that have one qualified name get a number from the second on, in the order of their lines: `f`, `f@2`. The
- * number does not change if lines move. Python 3.10 and older do not keep qualified names: they are built here.
- */
+ * If several functions have the same qualified name, they are numbered in the order of their lines: `f`, `f@2`. The
+ * numbers do not change if lines move. Python 3.10 and older do not store qualified names, so this file builds them. */
 #define _GNU_SOURCE
 #include "python_api.h"
 
@@ -50,12 +49,12 @@ static struct named *slot_of(PyObject *code) {
     return &names[at];
 }
 
-/* Keeps a name for a code object; the name belongs to the table from then on. */
+/* Stores the name of a code object. The table then owns the name. */
 static void keep(PyObject *code, char *name) {
     pthread_mutex_lock(&lock);
     struct named *slot = slot_of(code);
     if (name != NULL && slot->code == NULL && kept < KEPT) {
-        python.Py_IncRef(code); /* its address must not become that of another one */
+        python.Py_IncRef(code); /* so that no other code gets its address */
         *slot = (struct named){code, name};
         kept++;
         name = NULL;
@@ -103,7 +102,8 @@ static bool add(struct definitions *all, PyObject *code, char *name) {
     return true;
 }
 
-/* The name of code that is defined in a function, class or module. within: its name, NULL: the module. */
+/* Returns the name of code that is defined in a function, class or module. within: name of this scope; NULL: the
+ * module. */
 static char *built_name(PyObject *code, const char *within, bool in_function) {
     char *own = quipu_python_text(code, "co_name"), *name = NULL;
     if (own == NULL || within == NULL)

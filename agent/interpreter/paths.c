@@ -24,7 +24,7 @@ struct python_api python;
 static evaluation evaluate;
 static PyObject *(*code_of_frame)(void *frame);
 
-/* 4 · 16³ functions, by hexadecimal number. A macro cannot stand in itself, so each digit has its own. */
+/* 4 · 16³ functions, by hexadecimal number. A macro cannot expand itself, so each digit has a separate macro. */
 /* clang-format off */
 #define QUIPU_DIGIT_1(X, n) \
     X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) \
@@ -63,7 +63,8 @@ static const evaluation through[] = {
 
 enum { PATHS = sizeof through / sizeof *through, SLOTS = 4 * PATHS, NONE = -1, NO_REGION = -2 };
 
-/* A code object below a call path. number: of the path; NO_REGION: it belongs to the caller. text: its line. */
+/* A code object below a call path. number: the number of the new call path; NO_REGION: the code belongs to its caller.
+ * text: the line in the file. */
 struct path {
     PyObject *code;
     int parent, number;
@@ -71,7 +72,7 @@ struct path {
 };
 
 static struct path paths[SLOTS];
-static PyObject *codes[PATHS]; /* of the paths by number */
+static PyObject *codes[PATHS]; /* the code of each numbered call path */
 static int numbered;
 static unsigned filled;
 static _Thread_local int here = NONE;
@@ -91,7 +92,8 @@ static void before_fork(void) { pthread_mutex_lock(&lock); }
 
 static void after_fork(void) { pthread_mutex_unlock(&lock); }
 
-/* Valgrind writes a file of the child's own, with the numbers that the paths had before. */
+/* Valgrind writes a separate file for the child, with the numbers of the parent. The new file therefore repeats all
+ * lines. */
 static void in_child(void) {
     open_file();
     for (size_t at = 0; at < SLOTS && file != NULL; at++)
@@ -100,7 +102,7 @@ static void in_child(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* A copy of a text attribute without characters that divide lines; empty if there is none. */
+/* Returns a copy of a text attribute without tabs and line ends; empty without the attribute. */
 static char *text_of(PyObject *object, const char *attribute) {
     PyObject *value = python.PyObject_GetAttrString(object, attribute);
     const char *text = value != NULL ? python.PyUnicode_AsUTF8(value) : NULL;
@@ -114,7 +116,8 @@ static char *text_of(PyObject *object, const char *attribute) {
     return copy;
 }
 
-/* Gives a path its number and its line, if its code is of a file: importlib works for the importing module. */
+/* Gives a call path its number and its line. Code without a file (importlib) gets none, because it works for the
+ * importing module. */
 static void describe(struct path *path) {
     PyObject *type, *value, *trace; /* an exception may be thrown into the frame */
     python.PyErr_Fetch(&type, &value, &trace);
@@ -140,7 +143,7 @@ static void describe(struct path *path) {
     python.PyErr_Restore(type, value, trace);
 }
 
-/* The number of the path that code has below another one; NO_REGION if it has none. */
+/* Returns the number of the call path of `code` below the call path `parent`; NO_REGION if it belongs to its caller. */
 static int number_of(int parent, PyObject *code) {
     size_t at = (size_t)((((uintptr_t)code >> 4) ^ ((uintptr_t)parent << 32)) * UINT64_C(0x9E3779B97F4A7C15) >> 48);
     pthread_mutex_lock(&lock);
@@ -150,7 +153,7 @@ static int number_of(int parent, PyObject *code) {
     int number = paths[at].code != NULL ? paths[at].number : NO_REGION;
     if (paths[at].code == NULL && filled < SLOTS / 2) {
         filled++;
-        python.Py_IncRef(code); /* its address must not become that of another one */
+        python.Py_IncRef(code); /* so that no other code gets its address */
         paths[at] = (struct path){code, parent, NO_REGION, NULL};
         describe(&paths[at]);
         number = paths[at].number;
@@ -172,14 +175,15 @@ static PyObject *on_frame(void *thread, void *frame, int throws) {
     return result;
 }
 
-/* A frame is an object up to Python 3.10. The frame holds the code. */
+/* Up to Python 3.10 a frame is an object, which keeps a reference to its code. */
 static PyObject *code_of_object(void *frame) {
     PyObject *code = python.PyFrame_GetCode(frame);
     python.Py_DecRef(code);
     return code;
 }
 
-/* The only version without a function for it: after f_func, f_globals, f_builtins and f_locals (pycore_frame.h). */
+/* Python 3.11 has no function for the code of a frame. The code follows f_func, f_globals, f_builtins and f_locals
+ * (pycore_frame.h). */
 static PyObject *code_of_3_11(void *frame) { return ((PyObject **)frame)[4]; }
 
 static PyObject *(*code_of_newer)(void *frame); /* PyUnstable_InterpreterFrame_GetCode */
@@ -190,8 +194,9 @@ static PyObject *code_of_3_12(void *frame) {
     return code;
 }
 
-/* Evaluates frames through functions of their call paths from now on, and writes to files that begin with `files`.
- * minor: of the version of Python 3. The caller holds the interpreter's lock. Returns whether it does. */
+/* From now on, evaluates each frame through the function of its call path, and writes files whose names begin with
+ * `files`. minor: minor version of Python 3. The caller holds the interpreter's lock. Returns 1, or 0 if that is
+ * impossible. */
 QUIPU_EXPORT int quipu_python_paths_start(const char *files, int minor) {
     bool found = true;
 #define QUIPU_FIND(result, name, parameters)                                                                           \

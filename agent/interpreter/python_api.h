@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The few functions of CPython's C interface that are used, found in the process at run time. */
+/* The functions of CPython's C interface that Quipu uses. They are looked up in the process at run time. */
 #ifndef QUIPU_PYTHON_API_H
 #define QUIPU_PYTHON_API_H
 
@@ -56,7 +56,7 @@ struct python_api {
 
 extern struct python_api python;
 
-/* Where code comes from. OF_TEXT: from no file, such as the methods of data classes. */
+/* The origin of code. OF_TEXT: not from a file, such as the methods of data classes. */
 enum origin { OF_PROGRAM, OF_PACKAGE, OF_LIBRARY, OF_TEXT, OF_IMPORT };
 
 struct python_region {
@@ -64,20 +64,20 @@ struct python_region {
     enum origin origin;
 };
 
-/* The region of a code object, made at first use of a frame that runs it (NULL: the current one); NULL if it has none:
- * parts of the import machinery, and code beyond the number that is kept. */
+/* Returns the region of a code object, created at first use. frame: a frame that runs the code; NULL: the current
+ * frame. Returns NULL for parts of the import machinery, and if the table of regions is full. */
 struct python_region *quipu_python_region(PyObject *code, PyObject *frame);
 
-/* Finds the names of all functions that the code of a module defines. */
+/* Stores the names of all functions that the code of a module defines. */
 void quipu_python_read_module(PyObject *code);
-/* Keeps the name of a code object. */
+/* Stores the name of a code object. */
 void quipu_python_keep_name(PyObject *code, const char *name);
-/* The name of a code object within its module; the caller frees it. */
+/* Returns the name of a code object within its module. The caller frees it. */
 char *quipu_python_name(PyObject *code);
 
-/* A copy of a text attribute; NULL if there is none. No exception is left. */
+/* Returns a copy of a text attribute; NULL without the attribute. Clears the exception. */
 char *quipu_python_text(PyObject *object, const char *attribute);
-/* A whole number that is an attribute; 0 if there is none. No exception is left. */
+/* Returns the value of an integer attribute; 0 without the attribute. Clears the exception. */
 long quipu_python_number(PyObject *object, const char *attribute);
 
 #endif

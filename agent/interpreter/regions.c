@@ -12,7 +12,7 @@
 
 enum { SLOTS = 1 << 17, KEPT = SLOTS / 2 };
 
-/* Found without a lock, for interpreters that have no lock of their own; a slot is filled once. */
+/* Look-ups take no lock, because some interpreters run without a global lock. A slot is filled only once. */
 struct slot {
     _Atomic(PyObject *) code;
     struct python_region *region;
@@ -24,7 +24,7 @@ static pthread_mutex_t filling = PTHREAD_MUTEX_INITIALIZER;
 
 static void unlock(pthread_mutex_t **mutex) { pthread_mutex_unlock(*mutex); }
 
-/* Holds a mutex to the end of the block. */
+/* Locks a mutex until the end of the block. */
 #define LOCKED(mutex)                                                                                                  \
     __attribute__((cleanup(unlock))) pthread_mutex_t *locked = mutex;                                                  \
     pthread_mutex_lock(locked)
@@ -90,7 +90,7 @@ static struct python_region *describe(PyObject *code, PyObject *frame) {
     struct python_region *region = NULL;
     if (file == NULL || function == NULL) {
         free(file);
-    } else if (strncmp(file, "<frozen ", 8) == 0) { /* the rest of importlib works for the importing module */
+    } else if (strncmp(file, "<frozen ", 8) == 0) { /* importlib works for the importing module */
         if (standard_library != NULL && strcmp(function, "_find_and_load") == 0)
             region = &imports;
         free(file);
@@ -99,7 +99,7 @@ static struct python_region *describe(PyObject *code, PyObject *frame) {
         const bool is_module = strcmp(function, "<module>") == 0;
         if (is_module)
             quipu_python_read_module(code);
-        if (module != NULL && strcmp(module, "quipu.region") == 0) /* it marks regions and is none */
+        if (module != NULL && strcmp(module, "quipu.region") == 0) /* it only marks regions, and is not a region */
             free(file);
         else
             region = described(code, file, module != NULL ? module : "?", function);
@@ -113,7 +113,7 @@ static struct python_region *describe(PyObject *code, PyObject *frame) {
 }
 
 static struct python_region *fill(size_t at, PyObject *code, PyObject *frame) {
-    /* A return event may come while an exception is on its way. */
+    /* A return event may occur while an exception propagates. */
     PyObject *type, *value, *trace;
     python.PyErr_Fetch(&type, &value, &trace);
     struct python_region *region = describe(code, frame);
@@ -123,12 +123,12 @@ static struct python_region *fill(size_t at, PyObject *code, PyObject *frame) {
     for (;; at = (at + 1) % SLOTS) {
         PyObject *there = atomic_load_explicit(&slots[at].code, memory_order_acquire);
         if (there == code || (there == NULL && kept >= KEPT)) {
-            /* Another thread was faster, or there is no room; a region that nobody has entered is not in use. */
+            /* Another thread was faster, or the table is full. The new region was never entered and can be freed. */
             release(region);
             return there == code ? slots[at].region : NULL;
         }
         if (there == NULL) {
-            python.Py_IncRef(code); /* its address must not become that of another one */
+            python.Py_IncRef(code); /* so that no other code gets its address */
             slots[at].region = region;
             atomic_store_explicit(&slots[at].code, code, memory_order_release);
             kept++;

@@ -26,7 +26,7 @@ def _start() -> None:
     if files:
         counted = ctypes.PyDLL(os.path.join(folder, "libquipu_python_paths.so"))
         if not counted.quipu_python_paths_start(os.fsencode(files), sys.version_info.minor):
-            sys.stderr.write("quipu: this Python cannot be counted: nothing belongs to its functions\n")
+            sys.stderr.write("quipu: this Python cannot be counted: its functions get no counts\n")
         return
     wanted = os.environ.get("QUIPU_PYTHON_WORKERS" if _is_worker() else "QUIPU_PYTHON", "0")
     if not os.environ.get("QUIPU_DIR") or wanted in ("", "0"):

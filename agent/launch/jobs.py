@@ -53,7 +53,7 @@ def with_jobs(metadata: RunMetadata, jobs: Sequence[LaunchedJob]) -> RunMetadata
     most = max((number for number in ranks if number is not None), default=None) if None not in ranks else None
     facts = {"family": jobs[-1].family, "version": jobs[-1].version, "ranks": most}
     settings = {name: value for job in jobs for name, value in job.settings.items()}
-    note = f"the command launched {len(jobs)} jobs: ranks of the same number are added up"
+    note = f"the command launched {len(jobs)} jobs: the values of ranks with the same number are added"
     return replace(
         metadata,
         launcher={**metadata.launcher, **facts, "jobs": [list(job.argv) for job in jobs]},

@@ -61,7 +61,8 @@ def _script(name: str, shim: Path, environment: Mapping[str, str]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Execute a launcher so that its ranks are measured, or unmeasured if that is impossible.
+    """Execute a launcher so that its ranks are measured. If that is impossible, its processes are measured, but not as
+    ranks.
 
     arguments: the path of quipu-exec, the name of the launcher, its arguments.
     """
@@ -85,7 +86,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _for_unmeasured(argv: Sequence[str], reason: str) -> dict[str, str]:
-    """Record a launch whose ranks are not measured as ranks; return the environment variable for them."""
+    """Record a launch whose processes are not measured as ranks; return the environment variable for these
+    processes."""
     raw = Path(os.environ["QUIPU_DIR"])
     try:
         _, descriptor = _new_job(raw)

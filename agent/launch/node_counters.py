@@ -64,7 +64,7 @@ class Counter:
 
     @property
     def value(self) -> float:
-        """The count (J or bytes)."""
+        """Return the count (J or bytes)."""
         return self._sum * self._scale
 
 

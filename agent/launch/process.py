@@ -41,7 +41,7 @@ class Ending:
 
     @property
     def text(self) -> str:
-        """A text about the ending; empty after success."""
+        """Return a text about the ending; empty after success."""
         if self.timed_out:
             return f"was stopped at its time limit, after {self.seconds:.0f} s"
         if self.stopped_by is not None:

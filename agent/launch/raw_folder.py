@@ -74,7 +74,7 @@ class Launch:
 
     @property
     def alive(self) -> bool:
-        """Whether the launching process is still running on this host."""
+        """Return whether the launching process is still running on this host."""
         if self.agent_host != socket.gethostname():
             return False
         return process_exists(self.agent_pid)

@@ -129,4 +129,4 @@ def _parts(value: Any) -> Iterator[Any]:
     elif isinstance(value, tuple | list | frozenset):
         yield from sorted(value) if isinstance(value, frozenset) else value
     else:
-        raise TypeError(f"no hash of a {type(value).__name__}")
+        raise TypeError(f"a {type(value).__name__} cannot be part of the name of a cached model")

@@ -44,7 +44,7 @@ def load_both(
         from ..archive.run_json import read_json
 
         if options is not None:
-            raise UsageError(f"{source} holds models, which are made already: --selector needs measurements")
+            raise UsageError(f"{source} contains models that are already fitted: --selector needs measurements")
         return from_document(read_json(source), source), None
     from quipu.modeling.pmnf.options import DEFAULT
 

@@ -38,5 +38,5 @@ def checked_point(
         raise UsageError(f"{option}: {', '.join(low)} must be above 0")
     for name, value in ordered.items():
         if name in ranks and not float(value).is_integer():
-            raise UsageError(f"{option}: {name} is the number of ranks, and {value:.15g} is no whole number of them")
+            raise UsageError(f"{option}: {name} is the number of ranks and must be a whole number, not {value:.15g}")
     return ordered

@@ -20,10 +20,10 @@ from ..installation import native_file
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _SIZE = re.compile(r"(\d+)([KMG]?)\Z")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-# The size of memory measurements: a multiple of the last-level cache, and at most this part of the free memory. The
-# last number is the size in bytes if no cache is known.
+# Size of memory measurements: a multiple of the last-level cache, at most a part of the free memory; and the size in
+# bytes if no cache is known.
 _BEYOND, _OF_FREE, _NO_CACHE = 4, 0.25, 1 << 28
-# Defaults in bytes if no cache is known: of a line, and of a first-level cache.
+# Sizes in bytes of a cache line and of a first-level cache, if no cache is known.
 _LINE, _NO_FIRST_CACHE = 64, 1 << 13
 _TIME_LIMIT = 120.0
 
@@ -68,7 +68,7 @@ def _whole(path: Path) -> int:
 
 
 def _many(processors: str) -> int:
-    """Return how many processors are in a list such as `0-3,8`."""
+    """Return the number of processors in a list such as `0-3,8`."""
     spans = [part.partition("-") for part in processors.split(",") if part]
     return max(1, sum(int(last or first) - int(first) + 1 for first, _, last in spans))
 
@@ -149,7 +149,7 @@ def describe(
 
 
 def _effective(cache: Cache, before: float, memory: float, run: Probe) -> float:
-    """Return the usable bytes of a last-level cache, because others may use the rest on a shared host.
+    """Return the usable bytes of a last-level cache: on a shared host, other programs use a part.
 
     The candidates are its size, half of it, and so on, down to `before`, the size of the previous cache. The result is
     the largest candidate whose loads take less than the geometric mean of loads from memory and of loads just beyond
@@ -168,7 +168,7 @@ def _reach(known: Sequence[Cache], largest: int, run: Probe, say: Callable[[str]
     line = str(known[0].line if known else _LINE)
     size = int(known[0].bytes) // 2 if known else _NO_FIRST_CACHE
     found = []
-    say("loads over more and more bytes")
+    say("latency of growing working sets")
     while size <= largest:
         seconds = [run((order, str(size), line)) for order in ("in-order", "scattered")]
         found.append(Reach(size, *seconds))

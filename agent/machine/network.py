@@ -55,7 +55,8 @@ def networks_of(printed: str) -> tuple[Network, ...]:
             operation, count, size, seconds = line.split()
             rows.setdefault((operation, int(count)), []).append((float(size), float(seconds)))
         except ValueError:
-            raise FormatError("the times of the network", f"is no line of a measurement: {line!r}", number) from None
+            message = f"is not a line with operation, ranks, bytes and seconds: {line!r}"
+            raise FormatError("the times of the network", message, number) from None
     found = []
     for (operation, ranks), times in rows.items():
         sizes, seconds = np.array(times).T

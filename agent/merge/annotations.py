@@ -42,7 +42,7 @@ def parameters_of(processes: Iterable[RankedProcess], given: Mapping[str, float]
             found[name] = next(iter(values))
         elif not math.isclose(given[name], next(iter(values)), rel_tol=1e-12):
             problems.append(
-                f"parameter {name}: the program says {next(iter(values)):g}, but the run has {given[name]:g}"
+                f"parameter {name}: the program sets {next(iter(values)):g}, but the run has {given[name]:g}"
             )
     return found, problems
 

@@ -33,7 +33,7 @@ class StoredClasses:
 
     @cached_property
     def vectors(self) -> ClassVectors | None:
-        """The classes of all runs; None if a run has no classes. Raises FormatError like `read_classes`."""
+        """Return the classes of all runs; None if a run has no classes. Raises FormatError like `read_classes`."""
         known: dict[tuple[object, ...], int] = {}
         first: list[tuple[ClassCounts, int]] = []  # first occurrence of each class
         keys, totals, columns, around = [], [], [], []

@@ -241,7 +241,7 @@ class CountedProcesses:
 
     @property
     def wants(self) -> WantsCounters:
-        """The profiles that have to be read with their counters."""
+        """Return the profiles that have to be read with their counters."""
         return self._programs.have_classes
 
     def add(self, rank: int, profile: ProcessProfile) -> None:

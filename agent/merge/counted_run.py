@@ -75,7 +75,7 @@ def _without_threads(
 
 
 def _happened(tree: CallTree, statistics: RankCells) -> NDArray[np.bool_]:
-    """Return which call paths have a value other than zero, or a call path below them has one."""
+    """Return which call paths have a value other than zero, themselves or in a call path below."""
     happened: NDArray[np.bool_] = ~(statistics.cells["max"] == 0).all(axis=1)  # NaN: not known
     for path in np.flatnonzero(happened).tolist():
         above = int(tree.parent[path])

@@ -34,7 +34,7 @@ def counted_by(metadata: RunMetadata, raw: Path, tree: CallTree, profiles: Seque
     name = str(metadata.counters.get("source", Effort.name))
     source = _source(name)
     if source is None:
-        raise FormatError(raw, f"was counted by {name!r}, which this version does not know")
+        raise FormatError(raw, f"was counted by {name!r}, a source that this version does not have")
     if failed := metadata.counters.get("failed"):
         counted = Counted((), (), {}, {}, (f"the run that {name} counted in {failed}",))
     else:
@@ -48,7 +48,7 @@ def counted_by(metadata: RunMetadata, raw: Path, tree: CallTree, profiles: Seque
 
 
 def clock_of(runs: Iterable[RunMetadata]) -> float | None:
-    """Return the clock of the processor that timed the runs (Hz); None if some had another clock, or none."""
+    """Return the clock of the processor that timed the runs (Hz); None if their clocks differ or one is unknown."""
     found = [run.counters.get("clock_hz") for run in runs]
     clocks = [float(clock) for clock in found if isinstance(clock, int | float) and 0 < clock < 1e12]
     if not clocks or len(clocks) < len(found) or max(clocks) > (1 + _ONE_CLOCK) * min(clocks):

@@ -57,7 +57,7 @@ def read_declared(folder: Path) -> Declared:
         raise FormatError(path, f'is not a file of this kind: "format" should be "{_FORMAT}"')
     grid = found.grid
     if grid is not None and (grid.rule not in RULES or not 2 <= grid.dimensions <= MOST_DIMENSIONS):
-        raise FormatError(path, f"grid: there is no rule {grid.rule!r} with {grid.dimensions} dimensions")
+        raise FormatError(path, f"grid: the rule {grid.rule!r} with {grid.dimensions} dimensions does not exist")
     return found
 
 

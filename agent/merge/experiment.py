@@ -116,7 +116,7 @@ _mixed: ContextVar[bool] = ContextVar("mixed", default=False)
 
 @contextmanager
 def mixed_runs(allowed: bool) -> Iterator[None]:
-    """In this context, experiments may contain runs of different programs, commands or machines if `allowed`."""
+    """Let experiments in this context contain runs of different programs, commands or machines if `allowed`."""
     token = _mixed.set(allowed)
     try:
         yield
@@ -161,7 +161,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     if not usable:
         reasons = "".join(f"\n  {note}" for note in notes)
         raise NoCompleteRun(
-            f"{folder}: holds no complete run{reasons}\n  a run that is not complete can be looked at: "
+            f"{folder}: contains no complete run{reasons}\n  to see an incomplete run: "
             f"quipu show {shlex.quote(str(stored[0].path))}",
             tuple(run.path for run in stored),
         )
@@ -331,7 +331,7 @@ def why_incomplete(metadata: RunMetadata) -> str:
     if metadata.problems:
         return "; ".join(metadata.problems)
     if metadata.exit_code is None:
-        return "it is not known how the program ended"
+        return "the exit code of the program is unknown"
     if metadata.exit_code != 0:
         return f"the program ended with exit code {metadata.exit_code}"
     return "it is partial"
@@ -430,7 +430,7 @@ def _metrics(archives: Sequence[RunArchive]) -> dict[str, Metric]:
             known = metrics.setdefault(metric.name, metric)
             if replace(known, description="") != replace(metric, description=""):
                 raise FormatError(
-                    archive.path / "run.json", f"metric {metric.name} is defined otherwise than in the other runs"
+                    archive.path / "run.json", f"defines the metric {metric.name} differently than the other runs"
                 )
     return metrics
 

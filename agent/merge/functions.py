@@ -30,7 +30,7 @@ class Function:
 
     @property
     def region(self) -> Region:
-        """The function as a region."""
+        """Return the function as a region."""
         name = self.name or f"unknown in {Path(self.library).name or 'code that was unloaded'}"
         return Region(name, name, file=self.library)
 

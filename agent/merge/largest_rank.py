@@ -41,11 +41,11 @@ def largest_inclusive(
     if not bounded:
         return result, []
     of = bounded[0] if len(bounded) == 1 else f"{len(bounded)} runs, such as {bounded[0]},"
-    return result, [f"inclusive values of {of} are sums of maxima over ranks, upper bounds: single ranks are not known"]
+    return result, [f"inclusive values of {of} are upper bounds (sums of maxima over ranks): single ranks are unknown"]
 
 
 ONE_RANK = 1.05
-"""Largest ratio of the sum of maxima over ranks to the sum of one rank for which all maxima count as of one rank."""
+"""If the sum of maxima is at most this multiple of the sum of one rank, all maxima count as maxima of this rank."""
 
 
 def columns_of_one_rank(archives: Sequence[RunArchive], name: str) -> list[FloatArray]:

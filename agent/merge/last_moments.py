@@ -24,10 +24,10 @@ from quipu.modeling.experiment import FloatArray
 from ..archive.metadata import RunMetadata
 from ..profile.reader import Clock, ProcessProfile, ProfileState
 
-_UNKNOWN = "it is not known when it ended: time after its latest event is missing"
-_CLOCKS_DISAGREE = "its clock and that of the launch do not agree: its times were reduced to the length of the run"
+_UNKNOWN = "the time of its end is unknown, so the time after its latest event is missing"
+_CLOCKS_DISAGREE = "its clock differs from the clock of the launch: its times were reduced to the length of the run"
 _WENT_ON = (
-    "it counted for longer than the launch lasted: it went on after the end of the launch, or its clock jumped; its "
+    "it measured longer than the launch took: it continued after the launch, or its clock jumped; its "
     "times were reduced to the time before the end"
 )
 _CLOCKS_DIFFER = 0.01  # largest relative difference between a time in ticks and by the system clock
@@ -158,13 +158,13 @@ def until_the_end(profile: ProcessProfile, end: End | None) -> ProcessProfile:
     profile = _within(profile, end)
     if not end.killed or not _needs_end(profile):
         return profile
-    lived = _lived(profile, end.at, end.longest)
+    lived = _lifetime(profile, end.at, end.longest)
     if lived is None:
         return replace(profile, problems=(*profile.problems, _UNKNOWN))
     return _until(profile, lived)
 
 
-def _lived(profile: ProcessProfile, end_ns: int | None, longest: float | None) -> float | None:
+def _lifetime(profile: ProcessProfile, end_ns: int | None, longest: float | None) -> float | None:
     """Return the seconds from the start of a process to a moment; None if the clocks contradict each other."""
     if end_ns is None:
         return None
@@ -178,7 +178,7 @@ def _within(profile: ProcessProfile, end: End) -> ProcessProfile:
     """Return the profile with reduced times for threads whose time exceeds the duration of the launch."""
     if profile.clock is Clock.NONE or "time" not in profile.values or not profile.parent.size:
         return profile
-    lived, problem = _lived(profile, end.launch, end.longest), _WENT_ON
+    lived, problem = _lifetime(profile, end.launch, end.longest), _WENT_ON
     if lived is None:
         lived, problem = end.longest, _CLOCKS_DISAGREE
     if lived is None:

@@ -39,6 +39,6 @@ def settled_after_interruption(raw: Path, experiment: Path) -> str:
     except QuipuError:
         archive = None
     if counted and archive is None:
-        return f"the counts stay in {raw}; merge it with: {merge_command(raw, experiment)}"
+        return f"the profiles stay in {raw}; merge them with: {merge_command(raw, experiment)}"
     shutil.rmtree(raw, ignore_errors=True)
     return "" if archive is None else f"the run was merged before that: {archive}"

@@ -85,7 +85,7 @@ def _functions() -> dict[str, Callable[..., int]]:
     try:
         library = ctypes.CDLL(str(path))
         if ctypes.c_uint32.in_dll(library, "quipu_cell_size").value != CELL.itemsize:
-            raise ValueError("it is of another Quipu")
+            raise ValueError("it belongs to another version of Quipu")
         for name, (result, arguments) in _FUNCTIONS.items():
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
@@ -103,7 +103,7 @@ def unify_nodes(parent: IntArray, region: IntArray) -> tuple[IntArray, IntArray,
     """
     nodes = parent.size
     if nodes >= _ROOT:
-        raise MemoryError(f"{nodes} nodes of call trees are too many")
+        raise MemoryError(f"{nodes} nodes of call trees exceed the limit")
     path, tree_parent, tree_region = (np.empty(nodes, dtype=np.uint32) for _ in range(3))
     arguments = (np.where(parent < 0, _ROOT, parent).astype(np.uint32), region.astype(np.uint32))
     count = _functions()["quipu_unify"](nodes, *arguments, path, tree_parent, tree_region)
@@ -119,7 +119,7 @@ def unify_nodes(parent: IntArray, region: IntArray) -> tuple[IntArray, IntArray,
 def merge_cells(into: Cells, other: Cells) -> None:
     """Add the statistics of other ranks to cells; the two sets of ranks must be disjoint."""
     if into.shape != other.shape:
-        raise ValueError(f"cells of shape {into.shape} and {other.shape} do not go together")
+        raise ValueError(f"cells of shape {into.shape} and {other.shape} cannot be added")
     _functions()["quipu_cells_merge"](into, other, into.size)
 
 
@@ -127,7 +127,7 @@ def unpacked_cells(message: bytes, count: int) -> Cells:
     """Return the cells of a message of the reduction. Raises ValueError for another number or inconsistent cells."""
     cells = np.zeros(count, dtype=CELL)
     if not _functions()["quipu_cells_merge_packed"](cells, count, message, len(message)):
-        raise ValueError("statistics make no sense")
+        raise ValueError("statistics are inconsistent")
     return cells
 
 
@@ -143,7 +143,7 @@ def add_rows(
     rows = values.size
     ranks, path, rank = (np.ascontiguousarray(array, dtype=np.int64) for array in (ranks, path, rank))
     if not cells.flags.c_contiguous or cells.dtype != CELL or path.size != rows or rank.size != rows:
-        raise ValueError("cells and rows do not go together")
+        raise ValueError("cells and rows have different sizes")
     if not 0 <= metric < metrics:
         raise ValueError(f"there is no metric {metric}")
     first = cells.ctypes.data + metric * CELL.itemsize
@@ -169,7 +169,7 @@ def wall_times(
     number = np.zeros(path.size)
     arrays = (path, thread, entered, wall, waiting, number)
     if any(array.shape != path.shape for array in arrays):
-        raise ValueError("rows do not go together")
+        raise ValueError("rows have different sizes")
     rows = _ThreadRows(path.size, *(array.ctypes.data for array in arrays))
     most = int(thread.max(initial=-1)) + 1
     if not _functions()["quipu_wall_times"](rows, most, parent.size, parent):

@@ -37,7 +37,7 @@ def process_grids(
     if not made:
         return _of_messages(assumed(parameter), matrices()), []
     if len({ranks for ranks, _ in made}) < len(made) or len({len(own) for _, own in made}) > 1:
-        return assumed(parameter), ["the program makes different process grids of the same number of ranks"]
+        return assumed(parameter), ["the program creates different process grids for the same number of ranks"]
     extents = np.array([own for _, own in made], dtype=np.int64)
     if not 1 < extents.shape[1] <= MOST_DIMENSIONS:
         return (), []

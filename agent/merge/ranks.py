@@ -102,7 +102,7 @@ def judge(
     called exec or _exit or was killed is therefore no problem: the program intended this end. A rank that initialized
     MPI must call MPI_Finalize, except a process that was forked afterwards.
     """
-    children = _beside_mpi(processes)
+    children = _forked_after_init(processes)
     replaced = _replaced(processes)
     well = metadata.exit_code == 0 and not metadata.partial
     texts: dict[str, list[RankedProcess]] = defaultdict(list)
@@ -138,7 +138,7 @@ def judge(
     }
     problems = [f"{_ranks(_numbers(own))}{text}{_of_early_end(text, own)}" for text, own in texts.items()]
     if missing:
-        text = " left no profile: not built with the Quipu compiler wrappers and no MPI, or killed at its very start"
+        text = " left no profile: built without the Quipu compiler wrappers and without MPI, or killed at its start"
         problems.append(f"{_ranks(list(missing))}{text}")
     if returned:
         problems.append(f"{'the program' if len(returned) == len(processes) else _ranks(returned)}{_RETURNED}")
@@ -149,7 +149,7 @@ def judge(
         )
     pids = sorted(profile.pid for profile in foreign)
     if pids:
-        many = counted(len(pids), "process is no rank", "processes are no ranks")
+        many = counted(len(pids), "process is not a rank", "processes are not ranks")
         named = f"{', '.join(map(str, pids[:10]))}{' ...' if len(pids) > 10 else ''}"
         problems.append(
             f"{many} of this run (MPI_Comm_spawn, or a second launch) and left out: {named}; their profiles are in a "
@@ -184,12 +184,12 @@ def _problems_of_mpi(profile: ProcessProfile, metadata: RunMetadata) -> tuple[st
                 f"{launcher}, which Quipu did not start, made it a rank of a job: MPI was not counted"
                 if metadata.launcher.get("refused")  # another problem gives the reason
                 else f"{launcher}, which Quipu did not start, made it a rank of a job: MPI was not counted. Give the "
-                "launcher to quipu run, or call it by its name and without a change of PATH before it"
+                "launcher to quipu run, or call it by its name without changing PATH"
             )
     elif attributes.get("spawned") != "1" and size and isinstance(launched, int) and 0 < launched < size:
         found.append(
-            f"MPI says that it is one of {size} ranks, but Quipu started {launched}: the others are not in this run. "
-            "Write quipu run before the launcher, not behind it"
+            f"MPI reports {size} ranks, but Quipu started {launched}: the other ranks are not in this run. "
+            "Write quipu run before the launcher, not after it"
         )
     return tuple(found)
 
@@ -224,7 +224,7 @@ def _of_early_end(text: str, processes: Sequence[RankedProcess]) -> str:
     return "" if text.startswith(":") else f", {_named(processes)}: {_until_then(_numbers(processes))}"
 
 
-def _beside_mpi(processes: Iterable[RankedProcess]) -> set[int]:
+def _forked_after_init(processes: Iterable[RankedProcess]) -> set[int]:
     """Return the ids of profiles of processes that a process forked after MPI_Init; MPI does not belong to them."""
     ranks = {(process.host, process.profile.pid): process.profile for process in processes}
     found = set()

@@ -33,9 +33,9 @@ _RECORD = struct.Struct("<IIQ")
 
 @dataclass(frozen=True, eq=False)
 class RankRows:
-    """All nodes of a rank.
+    """The counts of a rank, one row per node.
 
-    path, location: int64 (nodes,). counts: int64 (nodes, metrics + 3), with times in ticks; the last three are
+    path, location: int64 (nodes,). counts: int64 (nodes, metrics + 3), with times in ticks; the last three columns are
     `EVENTS`.
     """
 
@@ -138,7 +138,7 @@ class _Parser:
             if tag in many:
                 many[tag].append(section)
             elif tag in single:
-                raise self.wrong("a section is there twice")
+                raise self.wrong("a section occurs twice")
             else:
                 single[tag] = section
         missing = {b"HEAD", b"METR", b"REGI", b"TREE", b"RANK", b"COST", b"DONE"} - single.keys()
@@ -151,10 +151,10 @@ class _Parser:
         parent, region = np.frombuffer(single[b"TREE"], dtype="<u4").reshape(2, nodes).astype(np.int64)
         parent = np.where(parent == (1 << 32) - 1, -1, parent)
         if nodes and (bool(np.any(parent >= np.arange(nodes))) or int(region.max()) >= regions):
-            raise self.wrong("its call tree makes no sense")
+            raise self.wrong("its call tree is inconsistent")
         pids = np.frombuffer(single[b"RANK"], dtype="<u4").astype(np.int64)
         if pids.size != ranks or not ranks:
-            raise self.wrong("it has another number of ranks than it says")
+            raise self.wrong("its number of ranks differs from its header")
         events = np.frombuffer(single[b"COST"], dtype="<u8").reshape(ranks, len(RankEvents._fields))
         rows = tuple(self._rows(section, len(metrics), nodes) for section in many[b"COLS"])
         if columns and [entry.rank for entry in rows] != list(range(ranks)):
@@ -176,20 +176,20 @@ class _Parser:
     def _regions(self, section: bytes, count: int) -> tuple[Region, ...]:
         texts = section.split(b"\0")
         if len(texts) != count + 1 or texts.pop():
-            raise self.wrong("it has another number of regions than it says")
+            raise self.wrong("its number of regions differs from its header")
         parser = ProfileTexts()
         problems: list[str] = []
         for number, text in enumerate(texts, start=1):
             parser.parse(_RECORD.pack(REGION, len(text), number) + text + bytes(-len(text) % 8), problems)
         if problems or len(parser.regions) != count:
-            raise self.wrong("a region makes no sense")
+            raise self.wrong("a region is invalid")
         return tuple(parser.regions[number] for number in range(1, count + 1))
 
     def _rows(self, section: bytes, metrics: int, nodes: int) -> RankRows:
         rank, count = struct.unpack_from("<II", section)
         columns = metrics + len(EVENTS)
         if len(section) != 8 + count * (8 + 8 * columns):
-            raise self.wrong("the rows of a rank are of another length than they say")
+            raise self.wrong("the length of the rows of a rank differs from their header")
         path, location = np.frombuffer(section, dtype="<u4", count=2 * count, offset=8).reshape(2, count)
         counts = np.frombuffer(section, dtype="<i8", offset=8 + 8 * count).reshape(count, columns)
         if count and int(path.max()) >= nodes:

@@ -24,7 +24,7 @@ from quipu.modeling.progress import steps
 from ..archive.leftovers import MERGED
 from ..archive.metadata import RunMetadata
 from ..archive.run import RankRecord, RunArchive
-from ..archive.run_json import keeps_no_time
+from ..archive.run_json import has_no_times
 from ..archive.write import write_archive
 from ..launch.jobs import jobs_of, with_jobs
 from ..launch.raw_folder import LAUNCH_FILE, RawFolder, read_launch, read_raw_folder
@@ -49,12 +49,12 @@ from .shard import Joining, Source, read_classes_of_shard, read_shard, shards_of
 COLUMN_RANKS = 256
 # Prefix of raw folders with the profiles that were left out of a run; the name of the run follows.
 LEFT_OUT = ".left-out-"
-_END_UNSEEN = "it is not known how the program ended: what had started it was ended first"
+_END_UNSEEN = "the exit code of the program is unknown, because its launcher was killed first"
 _NODE_SAMPLES = 20_000  # largest number of samples of all nodes in an archive
 
 
 _LONGER_THAN_THE_RUN = (
-    "clocks do not agree: times of ranks are longer than the run, so that the profiles of the processes were merged"
+    "clocks disagree (times of ranks are longer than the run), so the profiles of the processes were merged"
 )
 
 
@@ -93,7 +93,7 @@ def _alone(raw_dir: Path) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         os.close(descriptor)
-        raise MeasurementError(f"{raw_dir}: another process merges it: wait for that") from error
+        raise MeasurementError(f"{raw_dir}: another process is merging this folder: wait until it ends") from error
     except OSError:
         pass  # a file system without locks
     try:
@@ -133,7 +133,7 @@ def _merge(
         ) from error
     # A run with left-out profiles is partial.
     apart = destination / f"{LEFT_OUT}{archive.path.name}"
-    if not keep_raw and (archive.metadata.complete or _keep_apart(raw, apart)):
+    if not keep_raw and (archive.metadata.complete or _move_left_out(raw, apart)):
         _remove(raw_dir)
     return archive
 
@@ -158,7 +158,7 @@ def _others(raw: RawFolder, processes: Iterable[RankedProcess]) -> list[ProcessP
     return [profile for profile in raw.profiles if id(profile) not in ranked]
 
 
-def _keep_apart(raw: RawFolder, folder: Path) -> bool:
+def _move_left_out(raw: RawFolder, folder: Path) -> bool:
     """Move the profiles that were left out of a run into a separate raw folder; return whether none is left.
 
     This folder can be merged like any other: processes started by MPI_Comm_spawn are ranks there.
@@ -229,7 +229,7 @@ def combine(
         overhead=totals(costs, raw.nodes),
         grid=metadata.grid or made,
         periodic=periodic if metadata.grid in ((), made) else (),
-        counts_only=keeps_no_time(found.metrics),
+        counts_only=has_no_times(found.metrics),
     )
     tables = found.tree, found.values, found.statistics
     archive = RunArchive(
@@ -357,7 +357,7 @@ def common_metrics(profiles: Iterable[ProcessProfile]) -> tuple[tuple[Metric, ..
         for metric in profile.metrics:
             known = metrics.setdefault(metric.name, metric)
             if (known.unit, known.kind, known.over_locations) != (metric.unit, metric.kind, metric.over_locations):
-                conflicts.append(f"{profile.path.name}: metric {metric.name} is defined otherwise than in other ranks")
+                conflicts.append(f"{profile.path.name}: defines the metric {metric.name} differently than other ranks")
     return tuple(metrics.values()), conflicts
 
 

@@ -133,7 +133,7 @@ def read_classes_of_shard(task: ShardTask) -> tuple[CallTree, ClassCells | None]
     """
     table = RegionTable()
     forests: list[Forest] = []
-    known: dict[int, int] = {}  # by the ids of the arrays of the call tree, which similar profiles share
+    known: dict[int, int] = {}  # key: ids of the arrays of the call tree, shared by similar profiles
     number: list[int] = []
     kept: list[ProcessProfile] = []  # keeps the arrays alive, so that their ids stay unique
     counted = CountedProcesses()
@@ -250,7 +250,7 @@ class Joining:
 
     @property
     def result(self) -> tuple[CallTree, RankCells]:
-        """The call paths and statistics of all ranks until now. Raises ValueError before the first shard."""
+        """Return the call paths and statistics of all ranks until now. Raises ValueError before the first shard."""
         if self._joined is None:
             raise ValueError("no shard has been added")
         return self._joined

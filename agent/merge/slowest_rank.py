@@ -19,8 +19,8 @@ def rank_times(archives: Sequence[RunArchive], configuration: Sequence[int], rep
     """Return the seconds of the program in the ranks of all runs, by configuration and repetition.
 
     If the statistics do not determine whether the slowest rank dominates in the mean of the repetitions, the values of
-    single ranks are read for all repetitions of this configuration. So a configuration never has a mixture of bounds
-    and exact numbers.
+    single ranks are read for all repetitions of this configuration. A configuration therefore contains either only
+    bounds or only exact numbers.
     """
     times = np.full((3, max(configuration) + 1, max(repetition) + 1), np.nan)
     for archive, where, count in zip(archives, configuration, repetition, strict=True):

@@ -36,7 +36,7 @@ class RegionTable:
 
     @property
     def regions(self) -> tuple[Region, ...]:
-        """All regions in the order of their numbers."""
+        """Return all regions in the order of their numbers."""
         return tuple(self._regions[name] for name in self._numbers)
 
 

@@ -74,7 +74,7 @@ class _Damage:
         """Return a text for each defect."""
         left_out = "do not fit their checksums: they are damaged and were left out"
         named = {
-            "the file is truncated: what follows its end is lost": self.truncated,
+            "the file is truncated: the data after its end are lost": self.truncated,
             f"{self.oversized} chunks claim more bytes than a chunk holds": self.oversized,
             f"{self.unknown} chunks are of an unknown type and were left out": self.unknown,
             f"{self.changed} chunks of call paths or counters {left_out}": self.changed,

@@ -82,7 +82,7 @@ def add_effort(
         is_weighted[table.metric : table.metric + table.values.shape[1]] = True
     unused = int(np.count_nonzero(found.value[~weighted]))
     if unused:
-        problems.append(f"{unused} counters have no weights: what they counted is missing")
+        problems.append(f"{unused} counters have no weights: their effort is missing")
     return replace(nodes, counts=counts), is_weighted
 
 
@@ -175,7 +175,7 @@ def without_negative_times(counts: Words, metrics: Sequence[Metric]) -> tuple[Wo
     if not negative.any():
         return counts, []
     many = counted(int(negative.any(axis=1).sum()), "call path has a time", "call paths have times")
-    return np.where(negative, np.uint64(0), counts), [f"the clock went back: {many} below zero, taken as 0"]
+    return np.where(negative, np.uint64(0), counts), [f"the clock was set back: {many} below zero, replaced by 0"]
 
 
 def signed(counts: Words, is_weighted: NDArray[np.bool_], problems: list[str]) -> NDArray[np.int64]:

@@ -105,7 +105,7 @@ class ProcessProfile:
 
     @property
     def stage(self) -> int:
-        """The number of earlier programs with the same process id in the folder, from the name of the file.
+        """Return the number of earlier programs with the same process id in the folder, from the name of the file.
 
         A process that calls exec keeps its process id. Start times cannot give this order, because a clock may be set.
         """
@@ -193,7 +193,7 @@ def _read_header(path: Path, file: BinaryIO, size: int, problems: list[str]) -> 
         raise FormatError(
             path,
             "is empty: its process is not measured (the disk was full, the system did not allow to write, or the "
-            "process ended at its very start)",
+            "process ended at its start)",
         )
     if raw[: len(_MAGIC)] != _MAGIC:
         raise FormatError(path, "is not a Quipu profile (it does not begin with QUIPUPRF)")
@@ -260,9 +260,9 @@ def _assemble(
         metrics = (*metrics, OVERHEAD)
     lost = header.number("lost")
     if lost:
-        problems.append(f"{lost} events found no room in the profile and are not counted")
+        problems.append(f"{lost} events did not fit into the profile and are not counted")
     if folded := header.number("folded"):
-        problems.append(f"{folded} call paths found no room in the profile and count with their callers")
+        problems.append(f"{folded} call paths did not fit into the profile; their callers contain their counts")
     error = bytes(header.fields["error"]).split(b"\0", 1)[0].decode("utf-8", "replace")
     if error:
         problems.append(error)

@@ -103,7 +103,7 @@ class ProfileTexts:
 
     @property
     def names(self) -> bytes:
-        """A digest of the records of regions in the file."""
+        """Return a digest of the records of regions in the file."""
         return self._digest.digest()
 
     def parse(self, chunk: bytes, problems: list[str]) -> None:

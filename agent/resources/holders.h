@@ -38,7 +38,7 @@ extern quipu_node before_regions;
 struct Share {
     quipu_node *path;
     uint64_t bytes;
-    bool exact; /* only the block itself; otherwise the block also represents small blocks that are not remembered */
+    bool exact; /* the block represents only itself, not also small blocks that are not remembered */
 };
 
 /* Remembers a block. If there is no memory, or another thread holds the lock too long, the block is not remembered. */

@@ -377,15 +377,13 @@ void describe() {
     const void *const behind = file_of(reinterpret_cast<void *>(next.malloc));
     const char *problem = nullptr;
     if (file_of(dlsym(RTLD_DEFAULT, "malloc")) != file_of(reinterpret_cast<void *>(&describe)))
-        problem =
-            "allocations are not counted: the program is linked with an allocator of its own; link it with the one "
-            "of the C library, or with a shared library";
+        problem = "allocations are not counted: the program contains an allocator; link it with the allocator "
+                  "of the C library, or with a shared library";
     else if (behind != file_of(reinterpret_cast<void *>(next.usable)))
-        problem =
-            "sizes of the heap are wrong: the allocator has no malloc_usable_size; run the program with another one";
+        problem = "sizes of the heap are wrong: the allocator has no malloc_usable_size; use another allocator";
     else if (file_of(dlsym(RTLD_DEFAULT, "_Znwm")) == behind)
         problem =
-            "what C++ allocates with new is not counted: the allocator does it without malloc; run the program with "
+            "allocations by new (C++) are not counted: the allocator handles them without malloc; run the program with "
             "the allocator of the C library";
     if (problem)
         quipu_attribute("memory_problem", problem);

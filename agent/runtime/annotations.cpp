@@ -31,7 +31,7 @@ struct Named {
 };
 
 constexpr size_t buckets = 4096;
-Named *named[buckets]; /* added under the lock, at the head; found without */
+Named *named[buckets]; /* added at the head under the lock; searched without lock */
 
 struct Parameter {
     char name[64];
@@ -197,7 +197,8 @@ void move(Gift *gift, uint32_t place, uint64_t amount) {
     quipu_add_alone(gift->from, metric_of(place), uint64_t{0} - amount);
 }
 
-/* Moves visits, then effort (amounts). A region gets nothing of a metric that would become negative. */
+/* Moves visits, then effort (amounts). A metric of a region never becomes negative: such a part stays with the
+ * function. */
 void give(Thread *thread, Node *from, Node *to, const uint64_t *amounts) {
     Gift *gift = gift_of(thread, from, to);
     for (uint32_t place = 0; gift && place <= QUIPU_WEIGHTED; place++)
@@ -246,7 +247,7 @@ void take_back(const Annotations *all) {
 
 /* Returns whether a node is below a node of this region, or below the same function at another place. */
 bool is_below(const Node *node, const RegionRecord *region) {
-    const size_t length = strcspn(region->text, "\x1f") + 1; /* length of its name */
+    const size_t length = strcspn(region->text, "\x1f") + 1; /* length of the name */
     for (; node && node->region; node = node->up) {
         const RegionRecord *around = region_of(node->region);
         if (around && strncmp(around->text, region->text, length) == 0)
@@ -383,7 +384,7 @@ void end_mark(quipu_thread *thread, Mark *mark, const Mark *last) {
 
 void begin_named(quipu_thread *thread, Annotations *all, quipu_region *region) {
     if (all->count == most_marks) {
-        note_problem("was begun inside of too many others and is not measured", region->name, "", nullptr, "");
+        note_problem("was begun inside of too many other regions and is not measured", region->name, "", nullptr, "");
         return;
     }
     settle_effort(thread, all);
@@ -417,7 +418,8 @@ void end_named(quipu_thread *thread, Annotations *all, const char *name) {
             !mark.ended && is_of_stack(mine, mark.frame) && (!name || mark.region == region))
             found = &mark;
     if (!found) {
-        note_problem("was ended where it was not open: the end was left out", name ? clean : "(any)", "", nullptr, "");
+        note_problem("was ended although it was not open: the end was ignored", name ? clean : "(any)", "", nullptr,
+                     "");
         return;
     }
     settle_effort(thread, all);
@@ -527,7 +529,7 @@ __attribute__((noinline)) void name_parameter(const char *name, double value) {
     for (uint32_t i = 0; i < parameter_count; i++)
         if (strcmp(parameters[i].name, clean) == 0) {
             if (parameters[i].value != value && !problems++)
-                snprintf(problem, sizeof problem, "parameter %s got a second value: the first one holds", clean);
+                snprintf(problem, sizeof problem, "parameter %s got a second value: the first value is kept", clean);
             return;
         }
     if (parameter_count == most_parameters)
@@ -572,7 +574,7 @@ void reopen(quipu_thread *thread, const Frame *frame, const Node *ended) {
         if (cut.ended)
             continue;
         begin_named(thread, all, cut.region);
-        if (cut.visits) /* it is the same visit */
+        if (cut.visits) /* the same visit continues */
             quipu_increase(cut.visits, ~uint64_t{0});
     }
 }

@@ -10,7 +10,7 @@
 
 namespace quipu {
 
-/* Stops reading clocks of the C library, which use the counter. */
+/* From now on, uses system calls instead of the clocks of the C library, which read the counter. */
 void forbid_counter();
 extern bool counter_is_forbidden;
 void read_clock_of_kernel(clockid_t id, struct timespec *now);

@@ -160,7 +160,7 @@ struct quipu_interval {
     uint32_t nodes, seen_room;
     struct quipu_spent *spent;
     uint32_t spent_room;
-    quipu_interval *next; /* next unused interval */
+    quipu_interval *next; /* next interval in the list of unused intervals */
 };
 
 extern "C" {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The details of a file are, uncompressed: for each entry, one per function, where it begins (32 bits, little-endian);
- * the entries. Numbers are ULEB128, texts end with 0.
+/* The uncompressed details of a file contain one entry per function. First comes the offset of each entry (32 bits,
+ * little-endian), then the entries. Numbers are ULEB128, texts end with 0.
  *
  *   entry: function, size and bytes of its rows of weights, number of scopes, the scopes
  *   function: name, display (empty if the same), file (empty if unknown), line

@@ -41,7 +41,7 @@ __attribute__((weak)) void quipu_settle_files(int last);
  * iterations of the distributed loops. 0: unknown. */
 __attribute__((weak)) void quipu_next_kernel(uint64_t threads, uint64_t iterations);
 
-/* Whether the active call path of this thread is in a call of MPI: of MPI-IO, or another one. */
+/* Whether the active call path of this thread is in MPI: not, in MPI-IO, or in another operation. */
 enum quipu_in_mpi { QUIPU_NOT_IN_MPI, QUIPU_IN_MPI_IO, QUIPU_IN_MPI };
 __attribute__((weak)) enum quipu_in_mpi quipu_in_mpi(void);
 

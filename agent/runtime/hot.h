@@ -3,7 +3,7 @@
  * only the IR of the pass (llvm_pass/hooks.cpp) writes memory of the runtime, in the same way.
  *
  * A thread writes its state and its nodes without a lock. At the end, the process reads threads that still run. Time
- * that both charge at the same moment may count once or not at all. */
+ * that both the thread and the process add at the same moment may count once or not at all. */
 #ifndef QUIPU_HOT_H
 #define QUIPU_HOT_H
 

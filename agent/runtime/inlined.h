@@ -95,7 +95,7 @@ enum { QUIPU_FRAMED = 1 };
 struct quipu_program {
     struct quipu_program *next;
     uint32_t *measuring;
-    struct quipu_node *const **(*active_node)(void); /* returns the address of this thread's copy */
+    struct quipu_node *const **(*active_node)(void); /* Returns the address of this thread's copy. */
 };
 #ifdef __cplusplus
 extern "C"

@@ -79,7 +79,7 @@ void add_node(const Node *node) {
     }
 }
 
-/* Computes the counts so far. */
+/* Computes the effort until now. */
 void count_so_far(quipu_thread *thread, PhaseRecord *phase, uint64_t *total) {
     const uint64_t began = ticks(clock_kind);
     if (is_locked_here())

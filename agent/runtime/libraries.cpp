@@ -16,7 +16,7 @@ struct Range {
     uintptr_t begin, end;
 };
 
-constexpr size_t most = 256; /* most distinguished libraries; further libraries are ignored */
+constexpr size_t most = 256; /* largest number of distinguished libraries; further libraries are ignored */
 Range known[most];
 size_t count;
 

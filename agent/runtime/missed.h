@@ -7,12 +7,12 @@
 #include "hot.h"
 #include "tree.h"
 
-/* Stores a link that needs no clock in the table for code without a slot. */
+/* Stores a link that needs no clock in the table that code without a slot looks up. */
 static inline void quipu_note_quick(struct quipu_thread *thread, struct quipu_region *region, struct quipu_link *link) {
     thread->table[QUIPU_TABLE_ENTRIES + QUIPU_TABLE_INDEX(link->from->salt, quipu::hash_of(region))] = link;
 }
 
-/* Returns whether both nodes charge the same node, or no time is recorded. */
+/* Returns whether the time of both nodes of a link belongs to the same node, or no time is recorded. */
 static inline int quipu_needs_no_clock(const struct quipu_thread *thread, const struct quipu_link *link) {
     return thread->clock == QUIPU_CLOCK_NONE || quipu_charged_alike(link->to, link->from);
 }
@@ -27,7 +27,8 @@ static inline void quipu_follow(struct quipu_thread *thread, const struct quipu_
 }
 
 extern "C" {
-/* Return the result if the table of the thread contains the link; otherwise 0 without any effect. */
+/* The three functions return 0 and change nothing if the table of the thread does not suffice. quipu_count_known
+ * returns the link. */
 struct quipu_link *quipu_count_known(struct quipu_region *region, struct quipu_link **slot);
 /* Begins the visit. Returns the place that contains the address of its counters. */
 uint64_t **quipu_enter_known(struct quipu_region *region, struct quipu_link **slot, struct quipu_visit *visit);

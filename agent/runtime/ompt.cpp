@@ -21,7 +21,7 @@ namespace {
 
 struct TaskFrame; /* unused */
 
-/* 19.4.4.1: ompt_callbacks_t */
+/* ompt_callbacks_t (OpenMP 5.2, 19.4.4.1) */
 enum Event {
     event_thread_begin = 1,
     event_parallel_begin = 3,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ompt.h: the part of the tool interface of OpenMP that is used here (OpenMP 5.2 specification, chapter 19: OMPT). Any
- * OpenMP library that offers it fits; none is needed to build or to run. */
+/* ompt.h: the part of the tool interface of OpenMP that is used here (OpenMP 5.2 specification, chapter 19: OMPT). It
+ * works with every OpenMP library that offers this interface; Quipu itself needs none. */
 #ifndef QUIPU_OMPT_H
 #define QUIPU_OMPT_H
 

@@ -42,7 +42,7 @@ struct quipu_ranks {
      * path then loses the difference. */
     uint64_t (*now)(void);
 };
-/* Call before anything is measured. */
+/* Must be called before anything is measured. */
 void quipu_share(const struct quipu_ranks *ranks);
 
 /* Returns whether the time of ranks follows from their effort: QUIPU_RATES names a file of rates, which the first call
@@ -82,8 +82,8 @@ void quipu_end_interval(struct quipu_interval *interval);
 struct quipu_blocks {
     uint64_t path, blocks;
 };
-/* Sets *blocks to all call paths of this process, including those of its other ranks, and returns their number. The
- * index of a call path never changes. The array is valid until the next call. */
+/* Sets *blocks to all call paths of this process, including the call paths of its other ranks, and returns their
+ * number. The index of a call path never changes. The array is valid until the next call. */
 size_t quipu_executed(const struct quipu_blocks **blocks);
 /* Records the blocks of other ranks that the running rank waits for. blocks[i] belongs to call path i of
  * quipu_executed: the rank would wait for so many blocks if only this call path took time. */

@@ -133,14 +133,14 @@ void read_rates(const char *path) {
                 *numbers++ = '\0';
         }
         if (!kind || !numbers)
-            wrong_rates(path, number, "begins with none of program, region, path, operation and call");
+            wrong_rates(path, number, "must begin with program, region, path, operation or call");
         void *entry = nullptr;
         if (kind->of_mpi)
             entry = operation_in(numbers);
         else if (columns.count)
             entry = rates_in(numbers, columns);
         if (!entry)
-            wrong_rates(path, number, "has not one number above 0 for each metric");
+            wrong_rates(path, number, "must contain one number above 0 for each metric");
         if (kind->map)
             kind->map->at(with_name(no_names, fields, strlen(fields))) = entry;
         else

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The functions of the fast path out of line (enter, exit, add), including all uncommon cases. */
+/* The functions behind the inline fast path (enter, exit, add), for the uncommon cases and for code without inline
+ * hooks. */
 #include "annotations.h"
 #include "budget.h"
 #include "clock.h"
@@ -13,7 +14,7 @@ using namespace quipu;
 
 __thread quipu_thread *quipu_current;
 static Node nobody = {0, 0, 0, nullptr, 0, nullptr, nullptr, &nobody, 0, {}};              /* no link begins here */
-static quipu_thread no_thread = {0, 0, &nobody, 0, nullptr, nullptr, nullptr, 0, nullptr}; /* it has no frame */
+static quipu_thread no_thread = {0, 0, &nobody, 0, nullptr, nullptr, nullptr, 0, nullptr}; /* a state without frames */
 __thread Node *const *quipu_active_node = &no_thread.here;
 __thread Node *quipu::thread_origin;
 __thread size_t quipu::thread_stack;

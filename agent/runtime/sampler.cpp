@@ -112,7 +112,7 @@ QUIPU_BARE void take(Sampler *sampler, const quipu_thread *thread, const void *c
     if (is_late)
         __atomic_fetch_add(&late, passed / options.period - 1, __ATOMIC_RELAXED);
     uint64_t own_part = passed;
-    if (!context || (is_late && !sampler->timed)) /* a POSIX timer has the resolution of the kernel tick */
+    if (!context || (is_late && !sampler->timed)) /* a POSIX timer only has the resolution of a kernel tick */
         own_part = give_back(sampler, node, now_ticks, passed, !context);
     set_marks(sampler, thread, node, now_ticks);
     uint64_t values[FIRST_COUNTER + most_counters] = {context != nullptr, own_part};
@@ -243,7 +243,7 @@ const char *sampled_metric_lines() {
     lines[0] = '\0';
     if (options.period)
         used = static_cast<size_t>(snprintf(lines, sizeof lines,
-                                            "samples\t1\tcost\tsum\tsamples that were taken there\n"
+                                            "samples\t1\tcost\tsum\tsamples in this call path\n"
                                             "task_clock\tns\tcost\tsum\tprocessor time, by samples\n"));
     for (uint32_t i = 0; i < options.counters; i++)
         used += static_cast<size_t>(

@@ -17,7 +17,7 @@ using namespace quipu;
 
 void note_clock_lost() {
     const Locked locked;
-    set_attribute("clock_problem", "the program forbade itself the time stamp counter: its times end there");
+    set_attribute("clock_problem", "the program disabled the time stamp counter: its times end at this moment");
 }
 
 void forgo_clock() {

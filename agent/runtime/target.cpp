@@ -17,14 +17,15 @@ namespace {
 
 using namespace ompt;
 
-/* 19.4.4.1: ompt_callbacks_t */
+/* ompt_callbacks_t (OpenMP 5.2, 19.4.4.1) */
 enum Event {
     event_device_initialize = 12,
     event_target_emi = 33,
     event_target_data_op_emi = 34,
     event_target_submit_emi = 35
 };
-/* 19.4.4.15 and 19.4.4.16: ompt_target_t, ompt_target_data_op_t; asynchronous operations have separate numbers */
+/* ompt_target_t, ompt_target_data_op_t (OpenMP 5.2, 19.4.4.15, 19.4.4.16); asynchronous operations have other numbers
+ * */
 enum Construct { target = 1, target_enter_data = 2, target_exit_data = 3, target_update = 4, without_waiting = 8 };
 enum Operation { alloc = 1, to_device = 2, from_device = 3, release = 4, asynchronous = 16 };
 

@@ -130,7 +130,7 @@ extern Profile profile;
 extern uint32_t clock_kind;
 extern double ticks_per_ns; /* from the calibration at the start */
 extern bool active;         /* this process is measured */
-extern bool decided;        /* `active` will not change any more */
+extern bool decided;        /* the value of `active` is final */
 
 /* Set by quipu_share. */
 extern const quipu_ranks *ranks;
@@ -144,7 +144,7 @@ quipu_thread *measured_thread();
 void charge_any_time(quipu_thread *thread);
 /* Returns the state of the calling thread, created at first use; null if there is no memory. */
 quipu_thread *begin_thread();
-/* Returns a thread that ends to its own frames, because its contexts no longer exist. */
+/* Makes a thread that ends use its original frames again, because its contexts no longer exist. */
 void leave_contexts(Thread *thread);
 /* Returns the link from the active node to `region`, created at first use. It is put into the table unless the region
  * counts with its caller. Returns null under the lock or if there is no memory. */

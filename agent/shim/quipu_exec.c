@@ -22,7 +22,8 @@
 #include <unistd.h>
 
 /* The variables with the rank of a process, by launcher; the first variable that is set is used. The environment may
- * also contain variables of other launchers or a batch system: only those of the launcher that Quipu started count. */
+ * also contain variables of other launchers or a batch system, so only the variables of the launcher that Quipu started
+ * are used. */
 struct variables {
     const char *family; /* value of QUIPU_LAUNCHER */
     const char *rank[6], *size[6], *local[6];
@@ -44,8 +45,8 @@ static const struct variables any_family = {
     {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"},
 };
 
-/* Returns the variables of the launcher that Quipu started; without QUIPU_LAUNCHER (a user calls quipu-exec), those of
- * any launcher. */
+/* Returns the variables of the launcher that Quipu started; without QUIPU_LAUNCHER (a user calls quipu-exec), the
+ * variables of any launcher. */
 static const struct variables *launcher_variables(void) {
     const char *family = getenv("QUIPU_LAUNCHER");
     for (size_t i = 0; family && i < sizeof families / sizeof *families; i++)
@@ -84,7 +85,7 @@ static int character(const unsigned char *c) {
     return too_long || no_character ? 0 : length;
 }
 
-/* Writes bytes that are not UTF-8 as the surrogates that Python uses for them in file names (PEP 383). */
+/* Writes a JSON string; bytes that are not UTF-8 become surrogates, as in Python's file names (PEP 383). */
 static void write_json_string(FILE *file, const char *text) {
     fputc('"', file);
     int length;
@@ -311,7 +312,7 @@ static void take_annotations(const char *folder) {
     if ((wanted && strcmp(wanted, "off") == 0) || !find_part("libquipu_annotations.so", path, sizeof path) ||
         access(path, R_OK) != 0)
         return;
-    setenv("KOKKOS_TOOLS_LIBS", path, 0); /* 0: does not replace a tool that the user chose */
+    setenv("KOKKOS_TOOLS_LIBS", path, 0); /* 0: keep a tool that the user chose */
     setenv("NVTX_INJECTION64_PATH", path, 0);
     preload(folder, path);
 }
@@ -362,7 +363,7 @@ int main(int argc, char **argv) {
         if (is_set("QUIPU_OFFLOAD"))
             preload_part(folder, "libquipu_offload.so");
 #ifdef QUIPU_SANITIZER_LIBRARY
-        preload(folder, QUIPU_SANITIZER_LIBRARY); /* it must be the first entry */
+        preload(folder, QUIPU_SANITIZER_LIBRARY); /* this library must be the first entry */
 #endif
         free(folder);
     }

@@ -217,7 +217,7 @@ class SourcePrograms:
                 if np.array_equal(function.weights, weights):
                     if path not in written_since:
                         return function
-                    self.problems[f"no counts of loops of {path}: it was changed since it ran"] = None
+                    self.problems[f"no counts of loops of {path}: the file changed after the run"] = None
                     return None
         return None
 

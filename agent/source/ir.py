@@ -129,7 +129,7 @@ def _parsed(path: Path, content: bytes) -> Any:
             module = binding.parse_assembly(content.decode("utf-8"))
         module.verify()
     except UnicodeDecodeError as error:
-        raise FormatError(path, "is no text and no bitcode of LLVM IR") from error
+        raise FormatError(path, "is neither text nor bitcode of LLVM IR") from error
     except RuntimeError as error:
         raise _unreadable(path, content, str(error), binding) from error
     return module

@@ -211,7 +211,8 @@ def _counter(
 
 
 def _count(value: int, step: int, predicate: str, end: int, width: int, at_end: bool) -> int | None:
-    """Return how often a body runs that continues while the comparison is true. value: the first compared value.
+    """Return the number of iterations of a loop that continues while the comparison is true. value: the first compared
+    value.
 
     at_end: whether the body runs before the first comparison.
     """

@@ -37,7 +37,7 @@ class Instruction:
 
     @property
     def targets(self) -> list[str]:
-        """The blocks to which it may jump."""
+        """Return the blocks to which it may jump."""
         return [unquoted(name) for name in _TARGET.findall(self.text)]
 
 

@@ -74,7 +74,7 @@ def pieces(path: Path, name: str) -> list[bytes]:
         size = path.stat().st_size
         with open(path, "rb", opener=without_waiting) as file, reading(path, size):
             if not path.is_file():
-                raise FormatError(path, "is no regular file")
+                raise FormatError(path, "is not a regular file")
             elf = ElfFile(file)
             found = [entry for entry in elf.sections() if entry.name == name]
             if any(entry.flags & COMPRESSED or entry.offset + entry.size > size for entry in found):

@@ -53,7 +53,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Means (n,) at the points `rows` (n,), weights (n,) that make residuals have variance 1, degrees of freedom."""
+    """Means (n,) at the points `rows` (n,); weights (n,) for residuals of variance 1; degrees of freedom."""
 
     rows: IntArray
     means: FloatArray

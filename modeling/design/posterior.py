@@ -68,7 +68,7 @@ class Posterior:
             begun = of_lines(state, 1, budget, batch)
         if begun is not None:
             return begun
-        doubts = doubts_of(state)
+        doubts = uncertainties_of(state)
         total = sum(doubt.variance for doubt in doubts)
         if not total > 0.0:
             order = np.argsort(state.costs, kind="stable").tolist()
@@ -94,14 +94,14 @@ class Posterior:
         return chosen
 
 
-def doubts_of(state: State) -> list[Doubt]:
+def uncertainties_of(state: State) -> list[Uncertainty]:
     """Return the uncertainties of the call paths with most variance at the target."""
     columns = Columns(state.parameters, np.vstack([state.candidates, state.target]))
     doubts = []
     known_forms = state.known_forms or [False] * len(state.models)
     for model, values, known in zip(state.models, state.values, known_forms, strict=True):
         if isinstance(model, Model) and np.nanmax(np.abs(values), initial=0.0) > 0.0:
-            found = _doubt(model, values, state, columns, known)
+            found = _uncertainty(model, values, state, columns, known)
             if np.isfinite(found.variance) and found.variance > 0.0:
                 doubts.append(found)
     return sorted(doubts, key=lambda doubt: -doubt.variance)[:MOST_PATHS]
@@ -111,7 +111,7 @@ def uncertainty_of(state: State) -> float:
     """Return the relative standard deviation of the predicted total at the target; NaN if the total is not above 0."""
     models = [model for model in state.models if isinstance(model, Model)]
     total = sum(max(float(model.evaluate(state.target[None])[0]), 0.0) for model in models)
-    variance = sum(doubt.variance for doubt in doubts_of(state))
+    variance = sum(doubt.variance for doubt in uncertainties_of(state))
     return float(np.sqrt(variance)) / total if total > 0.0 else float("nan")
 
 
@@ -134,7 +134,7 @@ class Noise:
         return np.asarray(np.where(runs > 0, 1.0 / said, after))
 
 
-class Doubt:
+class Uncertainty:
     """The covariance of the prediction of one call path at all candidates and the target; runs reduce it.
 
     factors: shape (r, N + 1); the covariance is factorsᵀ · factors, with the target last. size: shape (N,), expected
@@ -152,7 +152,7 @@ class Doubt:
 
     @property
     def variance(self) -> float:
-        """The variance of the prediction at the target."""
+        """Return the variance of the prediction at the target."""
         return max(float(self._at_points[-1]), 0.0)
 
     def gains(self) -> FloatArray:
@@ -179,7 +179,7 @@ class Doubt:
         self._with_target = self._with_target - column * column[-1]
 
 
-def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, known_form: bool) -> Doubt:
+def _uncertainty(model: Model, values: FloatArray, state: State, columns: Columns, known_form: bool) -> Uncertainty:
     measured = (~np.isnan(values)).any(axis=1)
     rows = np.flatnonzero(measured & ~state.shared)
     if not np.nan_to_num(values[rows]).any():  # nothing was measured there, or all values are 0
@@ -195,7 +195,7 @@ def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, kno
         basis = columns.basis(terms)
         at_rows = basis[:, rows]
         scale = np.abs(at_rows).max(axis=1)
-        scale = np.where(scale > 0.0, scale, 1.0)  # a term that is 0 at all points gives no information
+        scale = np.where(scale > 0.0, scale, 1.0)  # a term that is 0 at all points contains no information
         weighted = at_rows / scale[:, None] * precise
         precision, vectors = np.linalg.eigh(weighted @ weighted.T)
         known = precision > 1e-12 * precision.max(initial=0.0)
@@ -212,11 +212,11 @@ def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, kno
     within = np.concatenate(factors)
     said = mean[:-1], scatter, (~np.isnan(values)).sum(axis=1)
     if len(forms) > 1 or len(factors) > 2:
-        return Doubt(within, *said)
+        return Uncertainty(within, *said)
     beyond = _of_exponents(model, columns.points)
     largest = float((within[:, -1] ** 2).sum()), float((beyond[:, -1] ** 2).sum())
     share = min(1.0, np.sqrt(largest[0] / largest[1])) if largest[1] > 0.0 else 0.0
-    return Doubt(np.concatenate([within, share * beyond]), *said)
+    return Uncertainty(np.concatenate([within, share * beyond]), *said)
 
 
 def _forms(model: Model, known_form: bool) -> list[tuple[float, float, Sequence[Term]]]:

@@ -193,7 +193,7 @@ def _most_runs(experiment: Experiment, repetitions: int | None) -> int:
 def _place(experiment: Experiment, target: Mapping[str, float]) -> FloatArray:
     """Return the target as a point, (m,). Raises ModelingError if it does not fit, or there are no times."""
     if "time" not in experiment.values:
-        raise ModelingError(f"{experiment.name}: there is no time to predict; measure without --counts")
+        raise ModelingError(f"{experiment.name}: contains no times to predict; measure without --counts")
     if set(target) != set(experiment.parameters):
         raise ModelingError(
             f"the target needs a value for each of: {', '.join(experiment.parameters) or 'no parameter'}"
@@ -213,9 +213,7 @@ def _processes(experiment: Experiment, candidates: FloatArray, column: int | Non
     found: FloatArray = candidates[:, column]
     if len(wrong := found[(found != np.round(found)) | (found < 1.0)]):
         name = experiment.parameters[column]
-        raise ModelingError(
-            f"{name} is the number of ranks, and {wrong[0]:g} is no whole number of them: give other values"
-        )
+        raise ModelingError(f"{name} is the number of ranks and must be a whole number, not {wrong[0]:g}")
     return found
 
 
@@ -225,7 +223,7 @@ def _ranks_column(experiment: Experiment, ranks: str | None) -> int | None:
     known = [ranks] if ranks else [name for name in experiment.parameters if name in rank_parameters(experiment)]
     if len(known) != 1 or known[0] not in experiment.parameters:
         raise ModelingError(
-            f"{experiment.name}: which parameter is the number of ranks? name it with --ranks: "
+            f"{experiment.name}: name the parameter that is the number of ranks with --ranks: "
             f"{', '.join(experiment.parameters)}, or 1 if all runs have the same number"
         )
     return experiment.parameters.index(known[0])

@@ -83,7 +83,7 @@ class _Texts(ast.NodeTransformer):
         levels = self._levels[name]
         if value not in levels:
             known = ", ".join(map(_in_quotes, levels))
-            raise ArgumentError(f"constraint {self._text!r}: {value!r} is no value of {name}; there are: {known}")
+            raise ArgumentError(f"constraint {self._text!r}: {value!r} is not a value of {name}; it has: {known}")
         if not isinstance(kind, ast.Eq | ast.NotEq):
             raise ArgumentError(f"constraint {self._text!r}: values of {name} have no order: compare with == or !=")
         return levels.index(value)
@@ -115,7 +115,7 @@ class Constraint:
             self._tree: ast.expr = ast.parse(text.strip(), mode="eval").body
             self._tree = _Texts(text, self._parameters, levels or {}).visit(self._tree)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise ArgumentError(f"constraint {text!r} is no expression such as n % 10 == 0{how}") from error
+            raise ArgumentError(f"constraint {text!r} is not an expression such as n % 10 == 0{how}") from error
         names = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
         if unknown := sorted(names - self._parameters - FUNCTIONS.keys()):
             raise ArgumentError(f"constraint {text!r}: no parameter {', '.join(unknown)}; there are: {known}")

@@ -61,23 +61,23 @@ class State:
 
     @cached_property
     def counts(self) -> IntArray:
-        """The number of runs of each candidate, shape (N,)."""
+        """Return the number of runs of each candidate, shape (N,)."""
         measured = (~np.isnan(self.values)).any(axis=0)
         return np.asarray(measured.sum(axis=1), dtype=np.int64)
 
     @cached_property
     def measured(self) -> IntArray:
-        """The indices of the measured candidates."""
+        """Return the indices of the measured candidates."""
         return np.flatnonzero(self.counts)
 
     @cached_property
     def shared(self) -> NDArray[np.bool_]:
-        """Whether times cannot be used because ranks share processors, shape (N,)."""
+        """Return whether times cannot be used because ranks share processors, shape (N,)."""
         return np.zeros(len(self.costs), dtype=bool) if self.oversubscribed is None else self.oversubscribed
 
     @property
     def follows_effort(self) -> bool:
-        """Whether effort determines the forms of all call paths, and was measured on a line of each parameter."""
+        """Return whether effort, measured on a line of each parameter, determines the forms of all call paths."""
         known = self.known_forms is not None and len(self.known_forms) > 0 and all(self.known_forms)
         return known and self.with_effort is not None and has_lines(self.candidates, self.with_effort)
 

@@ -39,12 +39,12 @@ class Losses:
 
     @property
     def total(self) -> FloatArray:
-        """Seconds that each call path loses, shape (call paths,)."""
+        """Return the seconds that each call path loses, shape (call paths,)."""
         return self.load_balance + self.communication + self.threads + self.computation
 
     @property
     def lost(self) -> float:
-        """The lost share of the elapsed time: 1 minus the global efficiency."""
+        """Return the lost share of the elapsed time: 1 minus the global efficiency."""
         return (float(self.total.sum()) + self.rest) / self.elapsed if self.elapsed > 0.0 else 0.0
 
     @property

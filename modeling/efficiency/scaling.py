@@ -56,7 +56,7 @@ def scalings(runs: Sequence[RunTimes], wanted: str = "auto") -> list[Scaling]:
 
 
 def resource_parameters(runs: Sequence[RunTimes]) -> dict[str, str]:
-    """Return the parameters that are a size of all runs: name → "ranks", "threads" or "processors"."""
+    """Return the parameters that equal a size of each run: name → "ranks", "threads" or "processors"."""
     found = {}
     for name in runs[0].point if runs else ():
         for size in ("ranks", "processors", "threads"):

@@ -15,7 +15,7 @@ from ..pmnf.model import Factor, Term
 from .functions import ONCE, Arrangement, Communication, Computation, Function, Operation, Step
 from .growth import exact_value
 
-# Rounding would change the growth of smaller sizes of loops and messages.
+# Smallest sizes of loops and messages; rounding would change the growth of smaller ones.
 _LEAST_LOOP, _LEAST_MESSAGE = 1000.0, 200.0
 # Least size of a nested loop (smaller than other loops, because only the product is rounded), and largest depth.
 _LEAST_NESTED, _MOST_LOOPS = 8.0, 3
@@ -108,7 +108,7 @@ def _computation(source: random.Random, choices: Choices) -> Computation:
         start = (steps / growth) ** (1.0 / len(loops)) if nested else steps / growth / len(loops)
         sized = [loop.scaled(_rounded(start / exact_value(loop, choices.smallest))) for loop in loops]
         return Computation(tuple(sized), arrangement, step)
-    raise ModelingError("no computation fits: allow more steps, smaller exponents, or points that are nearer")
+    raise ModelingError("no computation fits: allow more steps, smaller exponents, or a smaller range of points")
 
 
 def _is_log(term: Term) -> bool:

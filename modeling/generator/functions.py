@@ -49,19 +49,19 @@ class Operation(Enum):
 
     @property
     def mpi_names(self) -> tuple[str, ...]:
-        """The called MPI functions."""
+        """Return the called MPI functions."""
         if self is Operation.SEND_RECV:
             return "MPI_Send", "MPI_Recv"
         return () if self is Operation.NONE else (f"MPI_{self.value.capitalize()}",)
 
     @property
     def to_all(self) -> bool:
-        """Whether every rank sends a separate message to each rank."""
+        """Return whether every rank sends a separate message to each rank."""
         return self in (Operation.ALLGATHER, Operation.ALLTOALL)
 
     @property
     def moves_data(self) -> bool:
-        """Whether the operation transfers bytes."""
+        """Return whether the operation transfers bytes."""
         return self not in (Operation.NONE, Operation.BARRIER)
 
 
@@ -80,7 +80,7 @@ class Computation:
 
     @property
     def totals(self) -> tuple[Term, ...]:
-        """Total number of steps of each loop: its size times the sizes of the enclosing loops."""
+        """Return the total number of steps of each loop: its size times the sizes of the enclosing loops."""
         if self.arrangement is Arrangement.SEQUENTIAL:
             return self.loops
         found: list[Term] = []
@@ -91,7 +91,7 @@ class Computation:
 
     @property
     def model(self) -> Model:
-        """Steps of one rank, without the rounding of the sizes."""
+        """Return the steps of one rank, without the rounding of the sizes."""
         return add([Model(PARAMETERS, *_split(total)) for total in self.totals]) if self.loops else Model(PARAMETERS)
 
 
@@ -105,7 +105,7 @@ class Communication:
 
     @property
     def volume(self) -> Model:
-        """Bytes that one rank sends, without the rounding of the sizes (mean over ranks)."""
+        """Return the bytes that one rank sends, without the rounding of the sizes (mean over ranks)."""
         if not self.operation.moves_data:
             return Model(PARAMETERS)
         one = Model(PARAMETERS, *_split(self.elements.times(self.calls).scaled(BYTES_PER_ELEMENT)))

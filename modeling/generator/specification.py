@@ -51,7 +51,7 @@ def functions_of(content: Mapping[str, Any], source: object) -> list[Function]:
     if unknown := sorted(set(content) - {"function"}):
         raise FormatError(source, f"unknown key {unknown[0]!r}; a specification has [[function]] tables only")
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        raise FormatError(source, "there is no function: write one [[function]] table for each")
+        raise FormatError(source, "contains no function: write one table [[function]] for each")
     functions = [_function(table, f"function {number}", source) for number, table in enumerate(tables, 1)]
     names = [function.name for function in functions]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -66,7 +66,7 @@ def _function(table: Mapping[str, Any], where: str, source: object) -> Function:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise FormatError(source, f'{where}: the name must be an identifier of C++ such as "solve", not {name!r}')
     if name in _RESERVED or _RESERVED_FORMS.fullmatch(name):
-        raise FormatError(source, f"{where}: {name!r} is taken, by C++, MPI or generated programs: give another name")
+        raise FormatError(source, f"{where}: {name!r} is reserved by C++, MPI or generated programs: give another name")
     where = f"function {name}"
     if unknown := sorted(set(table) - set(_KEYS)):
         raise FormatError(source, f"{where}: unknown key {unknown[0]!r}; known are: {', '.join(_KEYS)}")
@@ -89,7 +89,7 @@ def _function(table: Mapping[str, Any], where: str, source: object) -> Function:
 
 def _growth(value: object, where: str, key: str, source: object) -> Term:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
-        raise FormatError(source, f'{where}: {key}: {value!r} is no growth; write a text such as "n^(3/2)*log2(p)"')
+        raise FormatError(source, f'{where}: {key}: {value!r} is not a growth; write a text such as "n^(3/2)*log2(p)"')
     try:
         growth = parse_growth(str(value))
         if exact_value(growth, _SMALLEST) <= _LARGEST_SIZE:

@@ -102,7 +102,7 @@ class KernelModel:
 
     @property
     def explained(self) -> dict[int, Explained]:
-        """Return the call paths with a known memory time, with all that their instructions and memory take."""
+        """Return the parts with a known memory time, and the whole time of their instructions and memory accesses."""
         return {
             part.paths[0]: Explained(replace(self, parts=(part,)))
             for part in self.parts

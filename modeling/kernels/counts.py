@@ -75,8 +75,9 @@ class Counters:
     def __init__(
         self, experiment: Experiment, times: FloatArray, clocks: FloatArray, memory: bool, costs: Costs | None = None
     ) -> None:
-        """times: seconds per rank (call paths, C). clocks: Hz, (C,). memory: whether latencies of the levels are known.
+        """Read the counters of an experiment.
 
+        times: seconds per rank (call paths, C). clocks: Hz, (C,). memory: whether latencies of the levels are known.
         costs: times by reuse distance, if known; they replace levels if reuse distances were counted.
         """
         self._experiment = experiment

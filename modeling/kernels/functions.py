@@ -20,7 +20,7 @@ from ..pmnf.model import Prediction
 
 # Differences of R² by rounding: among functions with equal R², the first and simplest is selected.
 _ALIKE = 1e-12
-_COVERAGE = 0.90  # of intervals, as those of all models
+_COVERAGE = 0.90  # probability of intervals, as for all models
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ def growths(experiment: Experiment, variables: Variables, values: FloatArray) ->
     if not variables.has_amount:
         unknown = ", ".join(variables.others)
         raise ModelingError(
-            f"{experiment.name}: fitting functions know the number of processes and the problem size, not "
-            f"{unknown}: say which is which"
+            f"{experiment.name}: fitting functions only depend on the number of processes and the problem size, not on "
+            f"{unknown}: name these two parameters with --processes and --size"
         )
     amounts = variables.amounts(experiment.parameters, experiment.points)
     return [Growth(best_fit(amounts, row), variables) for row in values]

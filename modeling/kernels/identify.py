@@ -34,7 +34,7 @@ class KernelKind(Enum):
 
 @dataclass(frozen=True)
 class Kernel:
-    """A function, or the sum of all functions that are no separate kernel.
+    """A function, or the sum of all functions that are not a separate kernel.
 
     paths: its call paths, in the order of the tree. share: the largest part of the program's time over the profiles.
     """
@@ -59,7 +59,7 @@ def times_of(experiment: Experiment, method: Method = "quipu") -> FloatArray:
     not used (`timed`).
     """
     if "time" not in experiment.values or not np.nansum(experiment.values["time"]) > 0:
-        raise ModelingError(f"{experiment.name}: has no time, so it has no kernels: was it measured with --counts?")
+        raise ModelingError(f"{experiment.name}: contains no times, so it has no kernels; measure without --counts")
     return np.where(timed(experiment) | (method == "paper"), typical(experiment.values["time"]), 0.0)
 
 

@@ -34,7 +34,7 @@ class Limit:
     advice: str
 
 
-_NOTHING = Limit("no time there", "the models predict that it is not executed at this point")
+_NOTHING = Limit("not executed", "the models predict that it is not executed at this point")
 
 
 def limit_of_kernel(model: ProgramModel, prediction: KernelPrediction, point: Mapping[str, float]) -> Limit:

@@ -50,9 +50,9 @@ class ProgramModel:
 
     clock: unit of cycles in Hz, known if `clock_known`, otherwise nanoseconds. blocking: BF_comm, the part of the time
     of messages that is not hidden, for the network of the machine; None if no network was measured. others: T_others,
-    the start and the end of MPI, which is no part of the program. ranges: measured, by parameter. models: of all call
-    paths; None with the method of the paper. here: the same models on the measured machine, if they predict for another
-    one.
+    the start and the end of MPI, which are not part of the program. ranges: measured, by parameter. models: of all call
+    paths; None with the method of the paper. here: the models for the measured machine, if these models predict for
+    another machine.
     """
 
     name: str
@@ -179,7 +179,7 @@ class GroupPrediction:
 class ProgramPrediction:
     """The prediction of a program at a point.
 
-    others: start and end of MPI, no part of the total. whole: the total, if known.
+    others: start and end of MPI, not part of the total. whole: the total, if known.
     """
 
     point: Mapping[str, float]

@@ -22,13 +22,13 @@ from .counts import Counts
 from .growth import Method
 
 _NORMAL_90 = 1.645  # half of a 90 % interval, in standard deviations
-# Weight of the kernel's, or the program's, value relative to the configurations of a part. It decides only if they do
-# not.
+# Weight of the value of the whole kernel or program, relative to the configurations of a part. It matters only if these
+# do not determine the value.
 _PULL = 1e-2
 # Times by reuse distance were measured with independent loads and no computation. The prior of BF_mem is therefore 1,
 # with this standard deviation; times of repetitions on shared machines differ by the second number (docs/kernels.md).
 UNHIDDEN, _SCATTER = 1.0, 0.03
-DOUBT = _NORMAL_90 * 1.0  # half of its 90 % interval, as part of it
+DOUBT = _NORMAL_90 * 1.0  # half of the 90 % interval, relative to the value
 # A kind of effort besides instructions must reduce the residual by this factor, from at least the second number.
 _BETTER, _NOTICEABLE = 0.5, 0.01
 # Configurations that are necessary to separate two kinds of effort.
@@ -40,8 +40,8 @@ class CpiAndBlocking:
     """cpi: cycles per instruction, in computation only. blocking: BF_mem (Eq. 3).
 
     per_unit: seconds per unit of further effort, unit: its name; 0 and "" if there is none. residual: root mean square
-    of the relative residuals; uncertainty: half of the 90 % interval of times, relative to them. doubt: the same for
-    BF_mem, if reuse distances at the point exceed the measured ones.
+    of the relative residuals; uncertainty: half of the 90 % interval of times, relative to them. doubt: the relative
+    uncertainty of BF_mem, if reuse distances at the point exceed the measured ones.
     """
 
     cpi: float

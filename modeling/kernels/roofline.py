@@ -16,8 +16,8 @@ from .identify import KernelKind
 from .model import ProgramModel
 
 FROM_MEMORY = "memory_accesses"
-_LEAST = 0.01  # of the time of all kernels: shorter ones are left out
-_USUAL_LINE = 64  # bytes, of machines whose caches are not known
+_LEAST = 0.01  # share of the time of all kernels; shorter kernels are left out
+_USUAL_LINE = 64  # bytes of a cache line, if the caches are unknown
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class Spot:
 
     @property
     def intensity(self) -> float:
-        """Flops per byte."""
+        """Return the flops per byte."""
         return self.flops / self.bytes
 
     @property
     def rate(self) -> float:
-        """Flops per second."""
+        """Return the flops per second."""
         return self.flops / self.seconds
 
 

@@ -41,7 +41,7 @@ class Variables:
         return np.array([self.amount(dict(zip(names, row, strict=True))) for row in points.tolist()])
 
     def number(self, point: Mapping[str, float]) -> float:
-        """Return the number of processes; 1 if it is no parameter."""
+        """Return the number of processes; 1 if no parameter gives it."""
         return point[self.processes] if self.processes else 1.0
 
     def numbers(self, names: tuple[str, ...], points: FloatArray) -> FloatArray:
@@ -49,7 +49,7 @@ class Variables:
         return np.array([self.number(dict(zip(names, row, strict=True))) for row in points.tolist()])
 
     def clocks(self, names: tuple[str, ...], points: FloatArray, clock: float) -> FloatArray:
-        """Return the frequency of cycles at points in Hz, (C,). `clock` is used if the frequency is no parameter."""
+        """Return the frequency of cycles at points in Hz, (C,). `clock` is used if no parameter gives the frequency."""
         if self.frequency is None:
             return np.full(len(points), clock)
         return np.asarray(points[:, names.index(self.frequency)], dtype=np.float64)
@@ -80,7 +80,7 @@ def variables_of(
         lowest = float(experiment.points[:, names.index(frequency)].min(initial=np.inf))
         if lowest < _LOWEST_CLOCK:
             raise ModelingError(
-                f"{experiment.name}: {frequency}={lowest:g} is no clock of a core: measure with it in Hz, such as 2.4e9"
+                f"{experiment.name}: {frequency}={lowest:g} cannot be the clock of a core: give it in Hz, such as 2.4e9"
             )
     found = processes or _processes(experiment, [name for name in names if name not in (size, frequency)])
     rest = [name for name in names if name not in (found, frequency)]

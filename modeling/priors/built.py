@@ -58,7 +58,7 @@ def build(
     alternatives: tuple[Alternative, ...] = ()
     for number, own in enumerate(prior.columns):
         if coefficients[number] > 0 and (own.alternatives or own.covariance):
-            column, rest = _apart_from(number, prior, coefficients)
+            column, rest = _split_column(number, prior, coefficients)
             if own.covariance:
                 share = float((column.evaluate(points) / np.maximum(fitted[0], 1e-300)).max())
                 matrix += covariance_in(column, Model(parameters, constant, terms), share)
@@ -71,7 +71,7 @@ def build(
     return PriorFit(prior, model, fitted_freely)
 
 
-def _apart_from(number: int, prior: Prior, coefficients: FloatArray) -> tuple[Model, Model]:
+def _split_column(number: int, prior: Prior, coefficients: FloatArray) -> tuple[Model, Model]:
     """Return a column times its coefficient, and the sum of all other columns times their coefficients."""
     parts = [column.scaled(c) for c, column in zip(coefficients.tolist(), prior.columns, strict=True)]
     return parts.pop(number), add(parts)

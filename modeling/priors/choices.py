@@ -21,7 +21,7 @@ from .table import ANY_DATA, Bytes, Row, Scale, other_rows, row_of
 from .untimed import OF_CALLS, models_with_untimed, with_untimed
 
 _COLUMN = Metric("column", "1", "effort")
-# Effort of communication, and metrics that are no amount of work.
+# Effort of communication, and metrics that do not measure an amount of work.
 _NOT_COMPUTATION = OF_CALLS | {"blocks"}
 _OF_MESSAGES = ("visits", "bytes_sent", "bytes_received")
 
@@ -137,7 +137,7 @@ def _communication(
     visit_models = [effort["visits"][path] for path in paths]
     alternatives = [(row, *other_rows(row)) for row in rows]
     symbolic = [_symbolic(same, size) for same, size in zip(alternatives, size_models, strict=True)]
-    # If the size of the communicator is no parameter (a row of a process grid), measured products are modeled.
+    # If no parameter is the size of the communicator (a row of a process grid), measured products are modeled.
     measured: list[dict[tuple[Scale, str], Model | NoModel]] = [{} for _ in paths]
     for scale, (amount, values) in product(Scale, (("visits", visits[paths]), ("bytes", transferred))):
         places = [place for place in everywhere if scale in symbolic[place] and symbolic[place][scale] is None]

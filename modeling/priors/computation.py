@@ -112,7 +112,7 @@ def _alike(first: Model, second: Model) -> bool:
     ratios = [term.coefficient / other[term.shape] for term in first.terms]
     if max(ratios) - min(ratios) > _ALIKE * max(map(abs, ratios)):
         return False
-    # blocks with a separate constant are no sum of a positive constant and counts with a smaller constant
+    # blocks with a separate constant are not a sum of a positive constant and counts with a smaller constant
     less = second.constant - first.constant / ratios[0]
     least = second.evaluate(np.array(list(product(*second.ranges)))).min() if second.ranges else 0.0
     return bool(less <= _SMALLER * max(float(least), 0.0))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Select the times for models: times of ranks with a processor each, if enough of them were measured.
 
-With more ranks than processors, times contain waiting for a processor, which is no property of the program. Effort does
-not change.
+With more ranks than processors, times contain waiting for a processor, which is not a property of the program. Effort
+does not change.
 """
 
 from __future__ import annotations

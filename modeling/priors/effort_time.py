@@ -139,14 +139,16 @@ def fit_time(
 def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -> dict[int, PathModel]:
     """Model time without effort. For MPI (initialization, communicators), only slow growth is tried.
 
-    Such operations take long and scatter widely, and nothing measured says how they grow: the constant must be
-    refuted, and no more than linear growth is considered. It must be refuted of what OpenMP does between the threads,
-    too, which is next to nothing or waiting: that may grow like the work of the threads. So it must be of call paths
-    that do the same at all configurations, by more the more there are: noise makes the time of some of them grow.
+    Growth must improve the fit by an additional penalty (`UNCHECKED_GROWTH`) in three cases:
+
+    - Operations of MPI take long and scatter widely, and no effort shows how they grow. Their growth is at most linear.
+    - OpenMP constructs contain short operations, or waiting that may grow like the work of the threads.
+    - Call paths that do the same at all configurations. Noise makes the time of some of them grow, so the penalty
+      increases with their number.
     """
     doubting = replace(options, growth_penalty=UNCHECKED_GROWTH)
     cautious = replace(doubting, library=SLOW_GROWTH)
-    same = {path for path in paths if _does_the_same(experiment, path)}
+    same = {path for path in paths if _has_constant_work(experiment, path)}
     unlikely = replace(options, growth_penalty=UNCHECKED_GROWTH + 2.0 * math.log(max(len(same), 1)))
     how_of = dict.fromkeys(same, unlikely)
     kinds = {RegionKind.OPENMP: doubting, RegionKind.MPI: cautious}
@@ -164,8 +166,8 @@ def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -
     return result
 
 
-def _does_the_same(experiment: Experiment, path: int) -> bool:
-    """Whether visits and all effort of a call path are equal at all configurations where it was executed."""
+def _has_constant_work(experiment: Experiment, path: int) -> bool:
+    """Return whether visits and all effort of a call path are equal at all configurations where it was executed."""
     visits = experiment.values.get("visits")
     if visits is None or not (visits[path][np.isfinite(visits[path])] > 0).all():
         return False

@@ -19,14 +19,14 @@ from ..pmnf.fit.fitter import fit
 from ..pmnf.fit.weights import relative_weights
 from ..progress import steps
 from .built import build, with_others
-from .one_sided import FIRST_ROUNDS, LEAST_REPETITIONS, Undisturbed, trust
+from .one_sided import FIRST_ROUNDS, LEAST_REPETITIONS, Undisturbed, one_sided_weights
 from .prior import Fitted, Prior, PriorFit, columns_of
 
 _Flags = NDArray[np.bool_]
 # Largest number of columns of a prior: non-negative least squares tries all subsets.
 MOST_COLUMNS = 6
 _ROUNDS, _TRUST_ROUNDS = 4, 15
-# The iteration ends when weights change by less.
+# The iteration ends when no weight changes by more.
 _SETTLED = 0.01
 # Errors are relative to at least this share of the mean; a smaller fit does not show the noise.
 _LEAST_FIT = 1e-3
@@ -80,7 +80,7 @@ def fit_priors(
     for round_ in range(FIRST_ROUNDS + _TRUST_ROUNDS if paths.size else 0):
         before = trusted.copy()
         least = None if lower is None else lower.take(paths)
-        trusted[paths] = trust(repetitions.centre[paths], fitted_by(paths), round_ < FIRST_ROUNDS, least)
+        trusted[paths] = one_sided_weights(repetitions.centre[paths], fitted_by(paths), round_ < FIRST_ROUNDS, least)
         trusted[paths] *= usable[paths]
         changed = np.abs(trusted - before).max(axis=1) > _SETTLED
         again = np.array([best[path] for path in paths.tolist() if changed[path]], dtype=np.int64)
@@ -119,7 +119,7 @@ def _apart(singles: FloatArray, repetitions: Repetitions) -> tuple[Repetitions, 
 def _of_means(found: Fitted, columns: FloatArray, repetitions: Repetitions) -> Fitted:
     """Return a fit to single values, with its errors at the configurations. Intervals refer to their means."""
     fitted = np.maximum(found.coefficients @ columns, 1e-300)[None]
-    trusted = trust(repetitions.centre, fitted)
+    trusted = one_sided_weights(repetitions.centre, fitted)
     residual = float(np.sqrt(((trusted * (repetitions.centre / fitted - 1.0)) ** 2).mean()))
     by = residual / found.residual if found.residual > 0.0 else 1.0
     return replace(found, residual=residual, left_out=found.left_out * by)

@@ -23,13 +23,13 @@ from .path_model import PathModel, shapes, unit
 from .prior import Prior
 from .slowdown import Cause, Slowdown, growth_model, slowdowns
 
-# Models have growth by this factor over the measured numbers of ranks, if it is significant: less than what is worth a
-# finding of the diagnosis. benchmarks/priors_applications.py
+# Models contain a significant growth from this factor over the measured numbers of ranks on. (Findings of the diagnosis
+# need a larger factor.) Source: benchmarks/priors_applications.py
 _LEAST_CHANGE = 1.05
-# Computation takes longer per unit of effort until no cache holds any of its data, or memory is as shared as it gets:
-# what it has beyond effort is bounded, however steep it is where caches overflow. Of data that grow beyond a cache the
-# part that is in it falls as 1/x. What computation calls of the system may take longer with each rank, which must
-# explain more by two coefficients. benchmarks/priors_applications.py
+# The growth of computation beyond effort is bounded: when no data are left in a cache and all ranks share the memory,
+# the time per unit of effort stays constant. If data exceed a cache, the share of the data in it falls like 1/x. Calls
+# of the operating system may become slower with each rank. Such an unbounded growth must therefore improve the fit by
+# the penalty of two more coefficients. Source: benchmarks/priors_applications.py
 _UNBOUNDED_PENALTY = 2.0 * NOISY.coefficient
 
 
@@ -39,9 +39,10 @@ def with_growth(
     options: Options = DEFAULT,
     only: Collection[int] | None = None,
 ) -> dict[int, PathModel]:
-    """Return the models effort × (1 + growth) of call paths that slow down, or of `only` these.
+    """Return the models effort × (1 + growth) of call paths whose time grows faster than effort.
 
-    models: of the time of all call paths. Growth must be significant (`slowdown`), and fit better.
+    models: of the time of all call paths. only: the call paths to examine; None: all. Growth must be significant
+    (`slowdown`), and improve the fit.
     """
     entries = tuple(models[path] for path in range(len(experiment.tree)))
     slow: dict[int, list[Slowdown]] = {}
@@ -63,7 +64,7 @@ def with_growth(
 
 
 def _priors(experiment: Experiment, entry: PathModel, slow: Sequence[Slowdown]) -> list[Prior]:
-    """Return effort alone, and effort with the growths of its parameters: one of each, all of them multiplied."""
+    """Return the prior effort alone, and priors with a product of growths, one growth for each slow parameter."""
     assert isinstance(entry.model, Model)
     form = unit(entry.model)
     found = [Prior((form,), entry.basis, "")]
@@ -77,7 +78,7 @@ def _priors(experiment: Experiment, entry: PathModel, slow: Sequence[Slowdown]) 
 
 
 def _growths(experiment: Experiment, form: Model, one: Slowdown) -> Sequence[tuple[Callable[[Model], Model], float]]:
-    """Return how a slowdown may go on, as what it makes of a column, with the penalty of each."""
+    """Return possible growths of a slowdown (functions that multiply a column by the growth), with their penalties."""
     name, region = experiment.parameters[one.parameter], experiment.tree.region_of(one.path)
     if region.kind is RegionKind.MPI:
         found = growth_model(name, one.power, one.log)
@@ -93,7 +94,7 @@ def _growths(experiment: Experiment, form: Model, one: Slowdown) -> Sequence[tup
 
 
 def _may_be_ring(region: Region) -> bool:
-    """Whether a region is an operation of many ranks, or waits for one; messages and polls of trees are counted."""
+    """Return whether a region is an operation of many ranks, or waits for one, and may use a ring."""
     operation = operation_of(region.name)
     return (
         operation is not None and operation.kind in ("collective", "persistent", "completion") and not operation.polls
@@ -101,7 +102,7 @@ def _may_be_ring(region: Region) -> bool:
 
 
 def _ring(model: Model, name: str) -> Model | None:
-    """Return the latencies of a collective operation around a ring instead of a tree; None without a tree.
+    """Return a model with the latencies of a ring instead of a tree; None if the model contains no tree.
 
     Libraries also pass small data around rings, or pad it to one block per rank (Patarasuk and Yuan, Bandwidth optimal
     all-reduce algorithms for clusters of workstations, J. Parallel Distrib. Comput. 69, 2009). A ring has as many steps

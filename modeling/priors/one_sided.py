@@ -27,8 +27,8 @@ FIRST_ROUNDS = 5
 
 
 # A deviation that all repetitions of a configuration share is noise only if it is at least this number of deviations
-# above the fit. If noise affects half of the values, it affects all five of five in 1/32 of the configurations (all
-# three of three in 1/8, which is too many).
+# above the fit. If noise affects half of the values, it affects all five of five repetitions in 1/32 of the
+# configurations (all three of three in 1/8, which is too often).
 _SHARED = 3.0
 # From this number of repetitions on, half of them may be disturbed. The two smallest of three undisturbed repetitions
 # differ by this number of standard deviations (median).
@@ -59,7 +59,7 @@ class Undisturbed:
         return Undisturbed(self.least[paths], self.deviation[paths])
 
 
-def trust(
+def one_sided_weights(
     values: FloatArray, fitted: FloatArray, first: bool = False, undisturbed: Undisturbed | None = None
 ) -> FloatArray:
     """Return factors (N, C) in (0, 1] for the weights of values (N, C), relative to a fit.
@@ -71,16 +71,16 @@ def trust(
       values is estimated from repetitions, because the fit may be above the values.
     """
     if undisturbed is None:
-        return _trusted(values, fitted, first)
+        return _weights(values, fitted, first)
     lowest = undisturbed.least
     above = lowest / np.where(fitted > 0, fitted, np.inf) - np.where(fitted > 0, 1.0, 0.0)
     usual = _SHARED * np.maximum(NORMAL * np.median(np.abs(above), axis=1), _LEAST)[:, None]
     shared = np.where(above > usual, usual / np.maximum(above, usual), 1.0)
-    deviation = np.maximum(undisturbed.deviation, 2.0 * _LEAST)  # relative to the smallest value, not to the middle
-    return shared * _trusted(values, np.maximum(fitted, lowest), first, deviation)
+    deviation = np.maximum(undisturbed.deviation, 2.0 * _LEAST)  # relative to the smallest value, not to the median
+    return shared * _weights(values, np.maximum(fitted, lowest), first, deviation)
 
 
-def _trusted(values: FloatArray, fitted: FloatArray, first: bool, deviation: FloatArray | None = None) -> FloatArray:
+def _weights(values: FloatArray, fitted: FloatArray, first: bool, deviation: FloatArray | None = None) -> FloatArray:
     """Return the factors of values (N, C). deviation: of undisturbed values (N,); default: of values below the fit."""
     relative = values / np.where(fitted > 0, fitted, np.inf) - np.where(fitted > 0, 1.0, 0.0)
     if first:

@@ -44,7 +44,7 @@ class PathModel:
 
     @property
     def from_effort(self) -> Model | NoModel:
-        """The model without growth beyond effort."""
+        """Return the model without growth beyond effort."""
         return self.model if self.lower is None else self.lower
 
 

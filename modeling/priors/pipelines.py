@@ -42,7 +42,7 @@ _OTHER_PENALTY = 5.0 * NOISY.coefficient
 _PIPELINES = ((Fraction(1, 2), 0), (Fraction(1, 3), 0))
 _TREE, _LINE = (Fraction(0), 1), (Fraction(1), 0)
 _SIZE = Metric("message size", "bytes", "effort")
-# Functions whose ratio changes by less, relatively, are the same but for a factor.
+# Two functions are proportional if their ratio changes by less than this relative amount.
 _ALIKE = 1e-9
 
 
@@ -50,7 +50,7 @@ _ALIKE = 1e-9
 class Growth:
     """A function of numbers of ranks by which waiting may grow, and the penalty of priors with it.
 
-    messages: how many of others a rank waits for, in a process grid.
+    messages: in a process grid, the number of messages of other ranks that a rank waits for.
     """
 
     model: Model
@@ -93,7 +93,7 @@ def waiting_growths(ranks: Sequence[str], grids: Sequence[ProcessGrid] = (), mes
     return growths
 
 
-def told_apart(growths: Sequence[Growth], parameters: tuple[str, ...], points: FloatArray) -> list[Growth]:
+def distinct_growths(growths: Sequence[Growth], parameters: tuple[str, ...], points: FloatArray) -> list[Growth]:
     """Return the growths without growths that are proportional to an earlier one at all points (C, m)."""
     kept: list[Growth] = []
     seen: list[FloatArray] = []
@@ -127,10 +127,10 @@ def stages(work: Model | None, size: Model | None, growths: Sequence[Growth]) ->
 
 
 def message_sizes(experiment: Experiment, paths: Sequence[int], options: Options = DEFAULT) -> dict[int, Model]:
-    """Return the bytes that a call moves, of these call paths where they grow, or that wait for a single other rank.
+    """Return models of the bytes per call of call paths whose bytes grow, or that wait for a single other rank.
 
-    The larger of bytes sent and received, or what a completion waits for, per visit: the mean over ranks of the bytes
-    of an operation is that of its calls, since some ranks have fewer neighbours, times the size of a message.
+    The bytes of a call are the larger of bytes sent and received (or the bytes that a completion waits for) divided by
+    visits. The division is necessary because some ranks have fewer neighbours, and therefore fewer calls.
     """
     visits = experiment.values.get("visits")
     if visits is None:
@@ -151,13 +151,13 @@ def message_sizes(experiment: Experiment, paths: Sequence[int], options: Options
 
 
 def _waits_for_one(region: str) -> bool:
-    """Whether an operation waits for the message of a single other rank, whatever its size is."""
+    """Return whether an operation waits for the message of a single other rank, of any size."""
     operation = operation_of(region)
     return operation is not None and operation.waits_for in ("sender", "peers")
 
 
 def _sweeps(dimensions: int) -> list[list[float]]:
-    """Return the mean steps in each dimension of waves from all corners, one after the other, relative to the fewest.
+    """Return the steps in each dimension of waves from all corners, relative to the dimension with the fewest steps.
 
     Loops over the two directions of each dimension are nested. The wave turns in the innermost dimension after each
     sweep, in the next one after each second sweep, and so on. It therefore passes an extent 2, 4, 8 times, from the
@@ -173,7 +173,7 @@ def _messages(grid: ProcessGrid, steps: Model, waves: float = 0.0) -> Model:
     """Return the number of messages of other ranks on the way of waves through a process grid, for these steps.
 
     On the way, a rank sends messages on in each dimension with several ranks, except at the border. waves: number of
-    waves. The messages that a rank sends itself are no waiting, and are subtracted.
+    waves. A rank does not wait for the messages that it sends itself, so they are subtracted.
     """
     own = tuple(Term(-waves, (Factor(grid.parameter, shares=1, axis=axis),)) for axis in grid.axes if waves)
     several = tuple(Term(1.0, (Factor(grid.parameter, several=True, axis=axis),)) for axis in grid.axes)

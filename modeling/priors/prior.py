@@ -50,7 +50,7 @@ class Prior:
 class PriorFit:
     """A prior and the model that its columns make with the coefficients that fit best.
 
-    coefficients: how many of them are larger than they are at least.
+    coefficients: number of coefficients above their lower bound.
     """
 
     prior: Prior

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise of whole runs: what makes all call paths of a run take longer, or less long, than in the other runs.
+"""Estimate the noise of whole runs, which makes all call paths of a run slower or faster than in the other runs.
 
 Clocks change with the temperature, and other programs use memory and cores for minutes. Noise is therefore shared by
 the call paths of a run, by each in proportion to its sensitivity. The common part of the deviations of many call paths
@@ -7,9 +7,10 @@ from their models shows the disturbance; the times of one call path cannot show 
 
     ln(time / model) of call path i in run r = load_i · disturbance_r + rest
 
-The disturbance of a run is the median over the call paths that compute, less the part of its variance that their rest
-explains; loads are slopes. Models of all call paths may miss the same configurations, so that only the differences
-between the runs of a configuration tell how large disturbances are. docs/design/priors-evaluation.md has measurements.
+The load of a call path is its sensitivity, a slope of a linear fit. The disturbance of a run is the median over the
+call paths that compute. It is reduced by the part of its variance that the rest explains. The models of all call paths
+may have errors at the same configurations. The size of the disturbances is therefore estimated only from the
+differences between the runs of a configuration. docs/design/priors-evaluation.md has measurements.
 """
 
 from __future__ import annotations
@@ -23,19 +24,18 @@ from ..experiment import Experiment, FloatArray, RegionKind, median_over_repetit
 from ..pmnf.model import Model
 from .path_model import PathModel
 
-# Smallest number of runs of a configuration for which the median is not an extreme; the same for call paths.
+# Smallest number of runs of a configuration, and of call paths, whose median is not an extreme value.
 _LEAST_REPETITIONS = _LEAST_PATHS = 3
-# A disturbance with a standard deviation below this part of the time is none, and so is one whose variance is mostly
-# that of the noise of single call paths.
+# Disturbances are ignored if their standard deviation is below this share of the time, or if more than half of their
+# variance is noise of single call paths.
 _LEAST, _LEAST_RELIABILITY = 0.01, 0.5
-# The variance of a median over that of a mean.
+# The variance of a median divided by the variance of a mean.
 _OF_MEDIAN = np.pi / 2.0
-# A call path feels at most so many times what the others feel, and those that feel less than the other number tell
-# nothing of it: the disturbances are estimated again without them.
+# Largest load; call paths with less than the smallest load are left out of the next estimate; number of estimates.
 _MOST_LOAD, _LEAST_LOAD, _ROUNDS = 4.0, 0.2, 2
-# What the runs of a configuration have in common is chance if its variance over the configurations is no more than this
-# many times what the differences between runs make of it: of 25 with five runs, one in a hundred is above by
-# chance (F test).
+# The common deviation of the runs of a configuration is explained by chance if its variance over the configurations is
+# at most this multiple of the variance expected from the differences between runs. With 25 configurations of five runs,
+# chance exceeds this multiple with probability 0.01 (F test).
 _BY_CHANCE = 2.0
 
 
@@ -52,10 +52,10 @@ class RunNoise:
 
     @property
     def note(self) -> str:
-        """The note for models that use times without these disturbances."""
+        """Return the note for models that use times without these disturbances."""
         return (
             f"whole runs were faster or slower than others, by {100 * self.deviation:.0f} % (standard deviation), in "
-            "all of their call paths: models of time are those of the run in the middle"
+            "all of their call paths: models of time describe the median run"
         )
 
     def without(self, experiment: Experiment) -> Experiment:
@@ -74,23 +74,23 @@ def run_noise(experiment: Experiment, models: Mapping[int, PathModel]) -> RunNoi
     tree = experiment.tree
     deviations = _deviations(experiment, models)
     computing = np.array([tree.region_of(path).kind is not RegionKind.MPI for path in range(len(tree))], dtype=bool)
-    telling = computing & np.isfinite(deviations).any(axis=(1, 2))
+    informative = computing & np.isfinite(deviations).any(axis=(1, 2))
     loads = np.ones(len(tree))
     for _ in range(_ROUNDS):
-        found = _disturbances(deviations[telling] / loads[telling, None, None])
+        found = _disturbances(deviations[informative] / loads[informative, None, None])
         if found is None:
             return None
         felt, deviation = found
         squares = np.maximum((np.isfinite(deviations) * felt**2).sum(axis=(1, 2)), 1e-300)
         loads = np.clip((np.nan_to_num(deviations) * felt).sum(axis=(1, 2)) / squares, 0.0, _MOST_LOAD)
-        telling &= loads > _LEAST_LOAD
+        informative &= loads > _LEAST_LOAD
     return RunNoise(np.exp(loads[:, None, None] * felt), deviation)
 
 
 def _disturbances(parts: FloatArray) -> tuple[FloatArray, float] | None:
-    """Return the disturbances of runs (C, R) and their standard deviation, given those that call paths feel, (N, C, R).
+    """Return the disturbances of runs (C, R) and their standard deviation, from the deviations of call paths (N, C, R).
 
-    None if there are none, or they cannot be told from the noise of each call path.
+    None without disturbances, or if they cannot be distinguished from the noise of each call path.
     """
     several = np.isfinite(parts).sum(axis=0) >= _LEAST_PATHS
     several &= (several.sum(axis=1) >= _LEAST_REPETITIONS)[:, None]
@@ -112,7 +112,7 @@ def _disturbances(parts: FloatArray) -> tuple[FloatArray, float] | None:
 
 
 def _deviations(experiment: Experiment, models: Mapping[int, PathModel]) -> FloatArray:
-    """Return logarithms of times over models (paths, C, R), each with the median 0; NaN where nothing was measured."""
+    """Return ln(time / model) minus its median for each call path, (paths, C, R); NaN where nothing was measured."""
     result = np.full(experiment.values["time"].shape, np.nan)
     for path, entry in models.items():
         if not isinstance(entry.model, Model) or experiment.tree.start_and_end[path]:
@@ -130,6 +130,6 @@ def _deviations(experiment: Experiment, models: Mapping[int, PathModel]) -> Floa
 
 
 def _variance(values: FloatArray) -> float:
-    """Return the mean square of values, NaN left out."""
+    """Return the mean square of values; NaN is ignored."""
     known = values[np.isfinite(values)]
     return float((known**2).mean()) if known.size else 0.0

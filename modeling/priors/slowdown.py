@@ -108,10 +108,10 @@ def slowdowns(
     models: of exclusive time, one per call path; values that a model leaves out below its range (one process, another
     branch of the program) are not part of a line. least_change_with_ranks: smallest factor of the change over the
     measured range of a number of ranks. Computation that is simulated by effort has neither caches nor contention.
-    Raises ModelingError if there is no time.
+    Raises ModelingError if there are no times.
     """
     if "time" not in experiment.values:
-        raise ModelingError(f"{experiment.name}: there is no time to diagnose; measure without --counts")
+        raise ModelingError(f"{experiment.name}: contains no times to diagnose; measure without --counts")
     ranks = rank_parameters(experiment)
     measured = experiment.values["time"]
     time = np.full(measured.shape[:2], np.nan)
@@ -237,12 +237,12 @@ class _Lines:
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom after the fit of a growth."""
+        """Return the degrees of freedom after the fit of a growth."""
         return float(sum(map(len, self.values)) - 2 * len(self.values))
 
     @property
     def variance(self) -> float:
-        """The relative variance around the first growth; around the best growth it would be too small."""
+        """Return the relative variance around the first growth; around the best growth it would be too small."""
         return self.fit(0)[1] / self.freedom
 
     def _alike(self, growth: int, common: CommonVariance) -> float:

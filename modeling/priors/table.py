@@ -56,7 +56,7 @@ class Row:
 
     @property
     def text(self) -> str:
-        """The row as a formula."""
+        """Return the row as a formula."""
         parts = ["α·visits" if self.latency is Scale.ONE else f"{self.latency.value}·α·visits"]
         for symbol, scale in (("β", self.transfer), ("γ", self.reduction)):
             if scale is not None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which configurations the times of call paths rest on, where others follow another formula.
+"""Find the configurations whose times models must leave out, because these times follow another formula.
 
-At few ranks or for small messages, an operation of MPI may follow another formula than at all larger values: a single
-process has nobody to exchange messages with, a process grid with an extent of 1 has no neighbours in that direction,
-and libraries change their algorithms with the number of ranks and the size of messages.
+At few ranks or for small messages, an operation of MPI may follow another formula than at all larger values. A single
+process exchanges no messages. A process grid with an extent of 1 has no neighbours in this direction. Libraries select
+algorithms by the number of ranks and the size of messages.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from .path_model import PathModel
 from .prior import Prior, PriorFit
 
 _Flags = NDArray[np.bool_]
-# Values of each parameter that are left, and configurations beside as many as there are coefficients.
+# After leaving out: smallest number of values of each parameter, and of configurations minus coefficients.
 _LEAST_VALUES, _LEAST_FREEDOM = 3, 2
-# Most combinations of smallest values. A limit of time: three parameters of six values have fewer.
+# Largest number of tried combinations of smallest values, to limit the time. (Three parameters of six values: 64.)
 _MOST_PARTS = 200
-# Relative errors below these are none: what clocks scatter, and what is left of waiting in simulated times.
+# Smaller relative errors are ignored: the scatter of clocks, and for simulated times the rest of the waiting.
 _SCATTER, _SIMULATED = 0.01, 1e-3
-# Smaller values follow another formula if as large an error is less likely than this (Student's t distribution).
+# Smaller values follow another formula if an error this large has a smaller probability (Student's t distribution).
 _UNLIKELY = 1e-2
-# Values beyond 1 that a model of time under priors needs: its growth is that of effort.
+# Number of values above 1 that a model of time needs. Two suffice, because effort determines its growth.
 _LEAST_BEYOND_ONE = 2
 
 
@@ -69,14 +69,14 @@ class TimesAt:
 def of_larger_values(
     experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
 ) -> list[TimesAt]:
-    """Return the operations of MPI whose times follow their priors from some values of the parameters on only.
+    """Return the operations of MPI whose times follow their priors only from certain parameter values on.
 
-    Each smaller value is predicted by the fit to all larger ones. Where its median error is too large for the scatter
-    of that fit, it follows another formula, and the same is done with what is left. Noise makes the scatter larger, so
-    that it does not bring this about.
+    The fit to all larger values predicts each smaller value. If the median error there is too large for the scatter of
+    the fit, the value follows another formula and is left out. The test is repeated with the remaining values. Noise
+    increases the scatter, so it does not cause values to be left out.
 
-    experiment: waiting taken out of its times. choices: the priors of all call paths; operations without any take a
-    constant time. Of oversubscribed runs all times are used: few ranks are those that waited least for a processor.
+    experiment: its times must not contain waiting. choices: the priors of all call paths; the prior of operations
+    without one is a constant. All oversubscribed runs are used, because runs of few ranks waited least for a processor.
     """
     times, oversubscribed = dedicated_times(experiment, "time", choices)
     repetitions, singles = centred(times, options), one_by_one(times, options)
@@ -100,7 +100,9 @@ def of_larger_values(
             errors = _errors(fit, points, repetitions.centre[path])
             scatter = _Scatter.of(errors[there[path]], fit.coefficients, least)
             slices = _slices(points, kept[path] & ~where, there[path])
-            if path not in scatters or (scatter.is_less(scatters[path]) and scatter.has_none_of(errors, slices)):
+            if path not in scatters or (
+                scatter.is_significantly_smaller(scatters[path]) and scatter.excludes(errors, slices)
+            ):
                 kept[path], scatters[path] = there[path], scatter
     found: dict[bytes, list[int]] = {}
     for path in np.flatnonzero((kept != known).any(axis=1)).tolist():
@@ -127,26 +129,26 @@ class _Scatter:
 
     @classmethod
     def of(cls, errors: FloatArray, coefficients: int, least: float) -> _Scatter:
-        """Return that of errors at the configurations of a fit."""
+        """Return the scatter of errors at the configurations of a fit."""
         freedom = len(errors) - coefficients
         return cls(float((errors**2).sum()) / max(freedom, 1) + least**2, freedom)
 
-    def is_less(self, other: _Scatter) -> bool:
-        """Whether chance makes it so much less than another one in few cases only (F test)."""
+    def is_significantly_smaller(self, other: _Scatter) -> bool:
+        """Return whether this scatter is significantly smaller than another one (F test)."""
         if self.freedom < _LEAST_FREEDOM:
             return False
         return self.variance * float(special.fdtri(other.freedom, self.freedom, 1.0 - _UNLIKELY)) < other.variance
 
-    def has_none_of(self, errors: FloatArray, slices: Sequence[_Flags]) -> bool:
-        """Whether the median error in each slice of configurations is too large for it."""
+    def excludes(self, errors: FloatArray, slices: Sequence[_Flags]) -> bool:
+        """Return whether the median error in every slice of configurations is too large for this scatter."""
         bound = special.stdtrit(self.freedom, 1.0 - _UNLIKELY / 2.0) * np.sqrt(self.variance)
         return all(abs(float(np.median(errors[own]))) > bound for own in slices)
 
 
 def _parts(points: FloatArray) -> list[_Flags]:
-    """Return sets of configurations (C,), those from some value of each parameter on, the largest first.
+    """Return sets of configurations (C,), the largest first: all from a certain value of each parameter on.
 
-    With many parameters, these are the sets from some value of one parameter on.
+    With many parameters, each set is limited in one parameter only.
     """
     distinct = [np.unique(values) for values in points.T]
     several = [values[: max(len(values) - _LEAST_VALUES + 1, 1)].tolist() for values in distinct]
@@ -159,14 +161,14 @@ def _parts(points: FloatArray) -> list[_Flags]:
 
 
 def _enough(points: FloatArray, known: _Flags, there: _Flags) -> bool:
-    """Whether enough values of each parameter are left, all where there are few."""
+    """Return whether enough values of each parameter remain (all, if there are few)."""
     return all(
         np.unique(values[there]).size >= min(_LEAST_VALUES, np.unique(values[known]).size) for values in points.T
     )
 
 
 def _slices(points: FloatArray, left_out: _Flags, there: _Flags) -> list[_Flags]:
-    """Return the configurations with each value of a parameter that is nowhere else."""
+    """Return for each parameter value that was left out entirely, the configurations with this value."""
     return [
         left_out & (values == value)
         for values in points.T
@@ -175,7 +177,7 @@ def _slices(points: FloatArray, left_out: _Flags, there: _Flags) -> list[_Flags]
 
 
 def _errors(fit: PriorFit, points: FloatArray, values: FloatArray) -> FloatArray:
-    """Return logarithms of values (C,) over those of a model."""
+    """Return the logarithms of values (C,) divided by the values of a model."""
     return np.asarray(np.log(np.maximum(values, 1e-300) / np.maximum(fit.model.evaluate(points), 1e-300)))
 
 

@@ -20,7 +20,7 @@ from ..pmnf.criterion.one_process import reproduces
 from ..pmnf.model import Model, add
 from ..pmnf.options import DEFAULT, NoModel, Options
 
-# Counts that belong to the place of the operation, and are no work of its caller.
+# Counts that belong to the call path of the operation, and not to the work of its caller.
 OF_CALLS = frozenset(("visits", "comm_size"))
 OF_CALLS |= {f"{what}_{way}" for what in ("bytes", "messages") for way in ("sent", "received")}
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model the time that ranks wait.
 
-Measured waiting is no transfer. The priors of Table I are therefore fitted to time without waiting, and waiting has a
-separate model. Ranks wait for ranks that have more work or are delayed. Waiting therefore has the order of the
-computation of the program, or is a constant. It may also grow with the ranks like trees, process grids and rings, from
-0 for a single rank.
+Measured waiting is not a part of the transfer. The priors of Table I are therefore fitted to time without waiting, and
+waiting has a separate model. Ranks wait for ranks that have more work or are delayed. Waiting therefore has the order
+of the computation of the program, or is a constant. It may also grow with the ranks like trees, process grids and
+rings, from 0 for a single rank.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .dedicated import dedicated_times
 from .imbalance import Imbalance, imbalances
 from .measured import centred, fit_measured, one_by_one
 from .path_model import WAITING, PathModel, unit
-from .pipelines import Growth, message_sizes, stages, told_apart, waiting_growths
+from .pipelines import Growth, distinct_growths, message_sizes, stages, waiting_growths
 from .prior import Prior
 from .rank_parameters import rank_parameters
 from .slowdown import LEAST_VALUES
@@ -32,8 +32,8 @@ from .waiting_part import waits_of
 
 # Share of the time of a call path; smaller waiting is noise of the transfer.
 _LEAST_SHARE = 0.05
-# The sum of the models of transfer and waiting may miss the time by so much, relatively, and the model of time alone
-# may explain so much more (2 log likelihood). Relative errors below the last are none. benchmarks/separated_waiting.py
+# Accepted relative error of the sum of the models of transfer and waiting; accepted advantage of the model of time
+# alone (2 log likelihood); smaller relative errors are ignored. Source: benchmarks/separated_waiting.py
 _MISFIT, _ALONE, _EXACT = 0.2, 20.0, 1e-3
 
 
@@ -63,8 +63,8 @@ def with_waiting(
 
     Returns the model of time and the model of waiting of each call path.
 
-    models: of the time of all call paths. transfers: the same of those that waited, without waiting (`transfer_times`),
-    with the growth that transfers have beyond Table I. choices: the priors of all call paths.
+    models: of the time of all call paths. transfers: models of the time without waiting (`transfer_times`) of the call
+    paths that waited, including growth beyond Table I. choices: the priors of all call paths.
     """
     if not transfers:
         return {}
@@ -108,7 +108,7 @@ def _choices(
     priors: dict[object, list[Prior]] = {}  # call paths share them, and their columns
     for names, size in set(kinds.values()):
         growths = waiting_growths(names, known_grids, size is not None)
-        known = told_apart(growths, experiment.parameters, experiment.points)
+        known = distinct_growths(growths, experiment.parameters, experiment.points)
         priors[names, size] = [*waiting_priors(work, known, uneven), *stages(work, size, known)]
     return {path: priors[kind] for path, kind in kinds.items()}
 
@@ -126,7 +126,7 @@ def is_preferred(parts: Quality, alone: Quality) -> bool:
 
 
 def _computation(experiment: Experiment, models: Mapping[int, PathModel]) -> Model | None:
-    """Return what ranks may wait for: the computation of the program as long as it takes. None if none is known."""
+    """Return the model of the computation for which ranks may wait; None if it is unknown."""
     tree = experiment.tree
     work = [
         entry.model

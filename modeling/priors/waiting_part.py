@@ -27,8 +27,8 @@ def parts_that_wait(
 ) -> dict[int, PathModel]:
     """Return the models of waiting of call paths that waited: the same part of each term of their time.
 
-    models: of the time of call paths that have no model of waiting of their own in it. choices: the priors of all call
-    paths. Call paths without a model of time, or that never waited, are left out.
+    models: of the time of call paths, which must not contain a separate model of waiting. choices: the priors of all
+    call paths. Call paths without a model of time, or that never waited, are left out.
     """
     waits = waits_of(experiment, dedicated_times(experiment, "time", choices)[0])
     known = {

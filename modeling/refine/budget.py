@@ -34,7 +34,7 @@ def select_within(
     if not 0.0 <= threshold <= 1.0:
         raise ModelingError(f"threshold must be a share between 0 and 1, not {threshold:g}")
     if not costs.total > 0.0:
-        raise ModelingError("no region took time at this point, so none can be chosen")
+        raise ModelingError("no region took time at this point, so no region can be selected")
     regions, most, least = costs.of_regions, budget * costs.total, threshold * costs.work
     cost = {number: visits * hook.pair for number, (_, visits) in regions.items()}
     mains = [number for number in regions if is_main(costs.tree.regions[number])]

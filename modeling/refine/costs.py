@@ -59,18 +59,18 @@ class PathCosts:
 
     @cached_property
     def total(self) -> float:
-        """Seconds of the program, without the start and the end of MPI."""
+        """Return the seconds of the program, without the start and the end of MPI."""
         return float(self.time[~self.tree.start_and_end].sum())
 
     @cached_property
     def work(self) -> float:
-        """Seconds of the program without MPI and OpenMP operations, which mostly wait on a loaded machine."""
+        """Return the seconds outside of MPI and OpenMP operations, which mostly wait on a loaded machine."""
         waits = np.array([region.kind in WAITING for region in self.tree.regions], dtype=bool)
         return float(self.time[~waits[self.tree.region] & ~self.tree.start_and_end].sum())
 
     @cached_property
     def of_regions(self) -> dict[int, tuple[float, float]]:
-        """Exclusive seconds and visits of each region that a filter can exclude, by number."""
+        """Return the exclusive seconds and visits of each region that a filter can exclude, by number."""
         found: dict[int, tuple[float, float]] = {}
         for path in range(len(self.tree)):
             number = int(self.tree.region[path])
@@ -82,7 +82,7 @@ class PathCosts:
 
     @cached_property
     def always_measured(self) -> float:
-        """Seconds in regions that no filter can exclude."""
+        """Return the seconds in regions that no filter can exclude."""
         kinds = np.array([is_always_measured(region) for region in self.tree.regions], dtype=bool)
         return float(self.time[kinds[self.tree.region] & ~self.tree.start_and_end].sum())
 

@@ -32,7 +32,7 @@ class Choice:
 
     @property
     def reason(self) -> str:
-        """The reason why the region is kept or dropped, with the full name of another region."""
+        """Return the reason why the region is kept or dropped, with the full name of another region."""
         return self.reason_with(lambda name: name)
 
     def reason_with(self, shortened: Callable[[str], str]) -> str:
@@ -60,7 +60,7 @@ class RegionSelection:
 
     @property
     def overhead_share(self) -> float:
-        """Predicted overhead as a share of the run time."""
+        """Return the predicted overhead as a share of the run time."""
         return self.overhead / self.total if self.total > 0 else 0.0
 
 

@@ -63,7 +63,7 @@ class ColumnModel:
 
     @property
     def categorical(self) -> tuple[str, ...]:
-        """Names of the parameters without an order."""
+        """Return the names of the parameters without an order."""
         kinds = {mode.parameters[0]: mode.kind for mode in self.model.modes_}
         return tuple(name for at, name in enumerate(self.parameters) if kinds.get(at) == "categorical")
 
@@ -96,7 +96,7 @@ def fit_columns(
     if target in names:
         raise ModelingError(f"column {target!r} is the target and cannot be a parameter, too")
     if not names:
-        raise ModelingError(f"there is no column except the target {target!r}: a model needs parameters")
+        raise ModelingError(f"the only column is the target {target!r}: a model needs parameters")
     if outside := [name for name in (*categorical, *spacing) if name not in names]:
         raise ModelingError(f"column {outside[0]!r} is not among the parameters: {', '.join(names)}")
     times = _coded(target, columns[target], None, place)

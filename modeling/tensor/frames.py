@@ -33,10 +33,10 @@ def numbers_in(data: Any) -> Any:
             if isinstance(value, str | bytes):
                 raise ValueError(
                     f"column {name!r} holds the text {value!r} in row {row}: give codes and name the column in "
-                    "categorical, or take fit_columns, which accepts texts"
+                    "categorical, or use fit_columns, which accepts texts"
                 )
             if not isinstance(value, numbers.Real) or not math.isfinite(value):
-                raise ValueError(f"column {name!r} holds {value!r} in row {row}, no finite number: leave the row out")
+                raise ValueError(f"column {name!r} contains {value!r} in row {row}, not a finite number: leave it out")
     return data.astype(float)
 
 

@@ -24,7 +24,7 @@ from .selection import FINAL_SWEEPS, RANKS, RATE, START, SWEEPS, Budget, Candida
 from .support import Support, support_of
 from .threads import on_one_thread
 from .trend import FORMS, choose_trend
-from .unseen import category_half_width, unlike_constant, without_logarithm
+from .unseen import category_half_width, differs_from_constant, without_logarithm
 
 SEARCH_ROWS, BUDGET_ROWS = 24_000, 12_000
 """Largest number of rows for the choice of hyper-parameters (the model is then fitted to all rows), and the number of
@@ -199,7 +199,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         half = self.spread_.half_width(inside, confidence)
         half = np.hypot(half, category_half_width(self.modes_, x, logs, self._logs, confidence))
         half[without_logarithm(x, self.low_, self._unordered()).any(axis=1)] = np.inf
-        half[unlike_constant(x, self.low_, self.high_)] = np.inf
+        half[differs_from_constant(x, self.low_, self.high_)] = np.inf
         below, above = self.support_.doubt(inside, logs if (inside == x).all() else self._logs(inside), half)
         doubt = self.trend_.doubt(x, self.low_, self.high_)
         with np.errstate(over="ignore"):

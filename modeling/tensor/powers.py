@@ -30,8 +30,8 @@ product is 0 at the smallest value (docs/design/tensor.md).
 SLOPE_STEP = 0.01
 """Difference of logarithms over which a slope is computed."""
 OUTER_WEIGHT, LEAST_PLACE = 2.0, 0.02
-"""The weight of a row is this power of its mean position between the smallest (0) and the largest value (1) of the
-parameters; the second number is added to positions, so that no weight is 0."""
+"""The weight of a row is a power of its mean position between the smallest (0) and the largest value (1) of the
+parameters. Values: the exponent, and a number that is added to positions, so that no weight is 0."""
 STEPS, LEAST_RATIO = 3, 0.2
 """Number of Gauss-Newton steps, and the least ratio of the target of a step to the time."""
 

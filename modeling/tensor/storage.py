@@ -152,12 +152,12 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
 def restored(document: object, content: bytes, source: object) -> ColumnModel:
     """Return the model of a document and its archive. Raises FormatError with the wrong key or array."""
     if not isinstance(document, Mapping) or document.get("kind") != KIND:
-        raise FormatError(source, "is no tensor model: give a file that quipu tensor fit wrote")
+        raise FormatError(source, "is not a tensor model: give a file that quipu tensor fit wrote")
     if document.get("version") != VERSION:
         raise FormatError(source, f"is of version {document.get('version')}, and not {VERSION}: fit the model again")
     read = typed(document, _Document, source)
     if hashlib.sha256(content).hexdigest() != read.sha256:
-        raise FormatError(source, "its .npz beside it is another or damaged: restore both files, or fit again")
+        raise FormatError(source, "its .npz is damaged or belongs to another model: restore both files, or fit again")
     arrays = _Arrays(_separated(_arrays(content, source), read.arrays, source), source)
     width = len(read.parameters)
     if not 0 < width == len(set(read.parameters)) or not read.scale > 0:
@@ -196,7 +196,7 @@ def restored(document: object, content: bytes, source: object) -> ColumnModel:
     found = ColumnModel(tuple(read.parameters), {n: tuple(own) for n, own in read.levels.items()}, read.target, model)
     for name, levels in found.levels.items():
         if name not in found.parameters or not np.isin(measured_values(found, name), np.arange(len(levels))).all():
-            raise FormatError(source, f"levels: those of {name!r} are not the values of a parameter")
+            raise FormatError(source, f"levels: the levels of {name!r} are not the values of a parameter")
     return found
 
 
@@ -232,7 +232,7 @@ class _Arrays:
         knots = self.of(name, (-1,))
         known = all(parameter < width for parameter in read.parameters)
         if not known or not len(knots) or np.any(np.diff(knots) <= 0) or len(read.parameters) not in (1, 2):
-            raise FormatError(self._source, f"{name}: knots must ascend, of one or two parameters that there are")
+            raise FormatError(self._source, f"{name}: knots must ascend and belong to one or two existing parameters")
         if len(read.signs) != len(read.parameters):
             raise FormatError(self._source, f"{name}: a sign for each parameter is needed")
         return Mode(tuple(read.parameters), tuple(read.signs), read.kind, read.logarithmic, knots, read.indexed)
@@ -308,7 +308,7 @@ def _support(read: _Document, modes: Sequence[Mode], arrays: _Arrays, width: int
     joined = arrays.of("support_edges", (sum(read.cells),), np.zeros(0))
     edges = tuple(np.split(joined, np.cumsum(read.cells[:-1], dtype=int)))[: len(columns)]
     if any((np.diff(one) <= 0).any() for one in edges):
-        raise FormatError(source, "support: what separates cells must ascend")
+        raise FormatError(source, "support: the edges of cells must ascend")
     shapes = [(one + 1, other + 1) for at, one in enumerate(read.cells) for other in read.cells[at + 1 :]]
     sizes = [one * other for one, other in shapes]
     packed = arrays.of("support_missing", (-(-sum(sizes) // 8),), np.zeros(0))
@@ -348,7 +348,7 @@ def _separated(
         return arrays
     parts = [arrays.get(name, np.empty(0)) for name in _JOINED]
     if wrong := [name for name, part in zip(_JOINED, parts, strict=True) if part.ndim != 1]:
-        raise FormatError(source, f"{wrong[0]} in its .npz is no list of numbers: restore both files, or fit again")
+        raise FormatError(source, f"{wrong[0]} in its .npz is not a list of numbers: restore both files, or fit again")
     places = [0, 0]
     result = {}
     for name, shape in shapes.items():
@@ -359,7 +359,7 @@ def _separated(
             break
         result[name] = found.reshape(shape)
     if places != [part.size for part in parts]:
-        raise FormatError(source, "its .npz has more or fewer numbers than it says: restore both files, or fit again")
+        raise FormatError(source, "its .npz has a wrong number of values: restore both files, or fit again")
     return result
 
 

@@ -15,8 +15,8 @@ from ..progress import steps
 from .columns import ColumnModel, hidden_pairs, measured_values, parameter_number
 
 MOST_COMBINATIONS = 200_000
-"""Up to this number, all combinations are evaluated. Of more, this number is drawn, and the best ones are improved in
-one parameter at a time."""
+"""Up to this number, all combinations are evaluated. Otherwise, this number of random combinations is evaluated, and
+the best ones are improved in one parameter at a time."""
 KEPT = 50
 CHECKED = 2000
 """Number of combinations whose constraints are checked between two reports of progress."""
@@ -66,7 +66,7 @@ def best_configurations(
         points = np.column_stack([random.choice(value, MOST_COMBINATIONS) for value in values])
     best = _fastest(model, points, predicates)
     if not len(best):
-        raise ModelingError(f"no configuration fulfils {' and '.join(constraints)}: allow more values or loosen them")
+        raise ModelingError(f"no configuration fulfils {' and '.join(constraints)}: allow more values or relax them")
     if size > MOST_COMBINATIONS:
         best = _improved(model, best, values, predicates)
     return _choices(model, best[:count])

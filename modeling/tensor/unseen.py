@@ -56,6 +56,6 @@ def without_logarithm(x: FloatArray, low: FloatArray, categorical: Sequence[int]
     return np.asarray(result)
 
 
-def unlike_constant(x: FloatArray, low: FloatArray, high: FloatArray) -> NDArray[np.bool_]:
+def differs_from_constant(x: FloatArray, low: FloatArray, high: FloatArray) -> NDArray[np.bool_]:
     """Return which rows (N, d) differ from the only measured value of a parameter (low = high, (d,)), shape (N,)."""
     return np.asarray(((low == high) & (x != low)).any(axis=1))

@@ -64,7 +64,7 @@ class Transfer:
 
     @property
     def text(self) -> str:
-        """The coefficients that take a noticeable part of the time: "0.2 µs · calls + 1.2 % · computation"."""
+        """Return the coefficients that take a noticeable part of the time: "0.2 µs · calls + 1.2 % · computation"."""
         parts = np.exp(self.logs) * self.largest
         values = np.exp(self.logs) * _SCALES
         noticed = parts >= _NOTICEABLE * parts.sum()

@@ -32,11 +32,11 @@ from .communication import Transfer, table_amounts, transfers
 from .counted import predicted, predicted_counts
 from .rates import INSTRUCTION, NOISES, Rate, Work, rates
 
-_LEAST_SHARE = 5e-4  # of the time of the program; smaller call paths are not used to estimate the noise
+_LEAST_SHARE = 5e-4  # share of the time of the program; smaller call paths are not used to estimate the noise
 _ROUNDS = 30  # iterations in which the frequencies of the noise levels converge
 _FEWEST = 3  # configurations that models of time need
 _QUANTILES = np.array([NormalDist().inv_cdf((level + 0.5) / 21) for level in range(21)])
-_RANGE = (0.15, 0.7, 0.15)  # weights of the lower, middle and upper amount
+_RANGE = (0.15, 0.7, 0.15)  # weights of the lower, middle and upper amount of work
 _LOWEST, _HIGHEST = 0.05, 0.95
 _COUNTED = ("instructions", "visits", "bytes_loaded", "bytes_stored")
 _EXCHANGED = ("visits", "bytes_sent", "bytes_received", "comm_size")
@@ -103,7 +103,7 @@ class Rates:
 
     @cached_property
     def rates(self) -> dict[int, list[Rate]]:
-        """The posteriors of the rate of each call path that computes; call paths without a posterior are omitted."""
+        """Return the posterior of the rate of each call path that computes, if it has one."""
         times, _ = dedicated_times(self.experiment, "time")
         seconds = np.nan_to_num(mean_over_repetitions(times))
         whole = seconds[~self.experiment.tree.start_and_end].sum(axis=0)
@@ -128,7 +128,7 @@ class Rates:
 
     @cached_property
     def transfers(self) -> dict[int, tuple[list[Transfer], list[Transfer]]]:
-        """The posteriors of each call path of MPI, for one rank and for several ranks.
+        """Return the posteriors of each call path of MPI, for one rank and for several ranks.
 
         Empty if at least LEAST_VALUES numbers of ranks were measured: then formulas model how waiting grows with them.
         """
@@ -191,7 +191,7 @@ class Rates:
 
     @cached_property
     def _ranks(self) -> FloatArray:
-        """The number of ranks of each configuration: the parameter, or else the largest communicator; (C,)."""
+        """Return the number of ranks of each configuration: the parameter, or else the largest communicator; (C,)."""
         experiment = self.experiment
         if self.counts.ranks is not None:
             return np.asarray(experiment.points[:, experiment.parameters.index(self.counts.ranks)])
@@ -205,7 +205,7 @@ class Rates:
 
     @cached_property
     def _computing(self) -> list[int]:
-        """The call paths with counted instructions and a separate time."""
+        """Return the call paths with counted instructions and a separate time."""
         tree = self.experiment.tree
         counted = np.nan_to_num(self._measured["instructions"]).any(axis=1)
         kinds = (RegionKind.MPI, RegionKind.OPENMP)
@@ -217,7 +217,7 @@ class Rates:
 
     @cached_property
     def _measured(self) -> dict[str, FloatArray]:
-        """Counts, added at the call path that contains their time, by name: (call paths, configurations)."""
+        """Return the counts, added at the call path that contains their time, by name: (call paths, configurations)."""
         known = self.experiment.values
         nothing = np.zeros((len(self.experiment.tree), self.experiment.configurations))
         return {

@@ -203,7 +203,7 @@ def _parameters(values: Mapping[str, float]) -> dict[str, float]:
 
     for name, value in values.items():
         if not is_parameter(name):
-            raise UsageError(f"{name!r} is no name of a parameter: letters, digits and _ only")
+            raise UsageError(f"{name!r} is not a valid name of a parameter: use letters, digits and _")
         if not isinstance(value, Real) or isinstance(value, bool) or not abs(value) <= 1e300:
-            raise UsageError(f"parameter {name}: {value!r} is no finite number up to 1e300")
+            raise UsageError(f"parameter {name}: {value!r} is not a finite number up to 1e300")
     return {name: int(value) if float(value).is_integer() else float(value) for name, value in values.items()}

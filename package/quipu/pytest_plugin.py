@@ -22,7 +22,7 @@ _SUFFIX = "expectations.toml"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of this plugin."""
     group = parser.getgroup("quipu", "expectations of effort")
-    group.addoption("--quipu-experiment", metavar="DIR", help="what expectations.toml is checked against")
+    group.addoption("--quipu-experiment", metavar="DIR", help="the experiment to compare with expectations.toml")
     group.addoption("--quipu-baseline", metavar="FILE", help="the baseline of expectations.toml")
 
 

@@ -87,9 +87,7 @@ def _read(path: Path, over_ranks: Over) -> Experiment:
         return read_cube(path, over_ranks)
     with reading_file(path) as raw:
         if over_ranks != "mean":
-            raise UsageError(
-                f"--over-ranks {over_ranks}: {path} has one value for all ranks; only mean means no change"
-            )
+            raise UsageError(f"--over-ranks {over_ranks}: {path} contains only one value for all ranks; use mean")
         return _experiment(path, unpacked(raw, path))
 
 
@@ -117,13 +115,13 @@ def _experiment(path: Path, content: bytes) -> Experiment:
     if content[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         raise FormatError(path, "is an archive of tar: a Cube profile has the suffix .cubex; unpack another archive")
     if path.suffix == ".extra-p":
-        raise FormatError(path, "is no ZIP file (cut off?): save it again with extrap --save-experiment")
+        raise FormatError(path, "is not a ZIP file (truncated?): save it again with extrap --save-experiment")
     _check_text(path, content[:_HEAD])
     check_document(content)
     text = decode(content, path)
     kind = format_of(text, path.name)
     if kind is None:
-        raise FormatError(path, f"is in no format that Quipu reads: {_READ}")
+        raise FormatError(path, f"has an unknown format. Quipu reads {_READ}")
     return _with_note(PARSERS[kind](text, path, name), kind)
 
 
@@ -136,7 +134,7 @@ def _check_text(path: Path, head: bytes) -> None:
             f"extrap --extra-p-3 {shlex.quote(str(path))} --save-experiment {shlex.quote(f'{path}.extra-p')}",
         )
     if b"\0" in head and not head.startswith(_UTF_16):
-        raise FormatError(path, f"is a binary file of no format that Quipu reads: {_READ}")
+        raise FormatError(path, f"is a binary file of an unknown format. Quipu reads {_READ}")
 
 
 def format_of(text: str, name: str = "") -> str | None:
@@ -174,4 +172,4 @@ def _stem(path: Path) -> str:
 
 
 def _with_note(experiment: Experiment, kind: str) -> Experiment:
-    return replace(experiment, notes=(*experiment.notes, f"{kind}: one value for all ranks, taken as exclusive"))
+    return replace(experiment, notes=(*experiment.notes, f"{kind}: values are treated as exclusive, one for all ranks"))

@@ -41,7 +41,7 @@ def sarif_json(results: Sequence[CheckResult], root: Path, version: str, beside:
             {
                 "tool": {"driver": driver},
                 "columnKind": "unicodeCodePoints",
-                "originalUriBaseIds": {"SRCROOT": {"description": {"text": "the folder that quipu was started in"}}},
+                "originalUriBaseIds": {"SRCROOT": {"description": {"text": "the working folder of quipu"}}},
                 "results": [_result(one, names, root, beside) for one in results if not one.held],
             }
         ],

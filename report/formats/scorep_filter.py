@@ -225,7 +225,7 @@ def _shown(character: str) -> str:
 def _checked(pattern: str) -> str:
     """Return a pattern for a filter file. Raises UsageError for a pattern that is impossible in a filter file."""
     if not pattern:
-        raise UsageError("a region has an empty name: a filter file cannot hold it")
+        raise UsageError("a region has an empty name, which a filter file cannot contain")
     if pattern in KEYWORDS:
         return "\\" + pattern
     text = "".join(map(_shown, pattern))

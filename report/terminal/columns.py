@@ -57,7 +57,7 @@ def with_left_out(table: RenderableType, hidden: Sequence[str], layout: Layout) 
     """Return a table with a line below it that names the omitted columns."""
     if not hidden:
         return table
-    line = wrapped(f"no room for: {', '.join(hidden)} (a wider terminal or --json has all)", layout.width)
+    line = wrapped(f"hidden columns: {', '.join(hidden)} (a wider terminal or --json shows them)", layout.width)
     return Group(table, Text(line, style="dim"))
 
 

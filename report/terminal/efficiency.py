@@ -56,7 +56,7 @@ def factor_table(columns: Sequence[EfficiencyColumn], rows: Sequence[FactorRow],
     if len(shown) == len(columns):
         return table
     left = len(columns) - len(shown)
-    line = f"no room for: {left} configuration{'s' if left > 1 else ''} (a wider terminal or --json has all)"
+    line = f"hidden: {left} configuration{'s' if left > 1 else ''} (a wider terminal or --json shows them)"
     return Group(table, Text(line, style="dim"))
 
 

@@ -129,7 +129,7 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
         outside = view.tree.start_and_end
         texts = ["" if node < 0 or outside[node] else percent(share[node]) for node, _ in rows]
         numeric.insert(len(headings[0]), ("share", texts))
-    labels = [_guides(last, 3, layout) for _, last in rows]
+    labels = [_tree_lines(last, 3, layout) for _, last in rows]
     names = [
         START_AND_END if node == START_AND_END_LINE else clean(view.tree.name(node), layout.glyphs) for node, _ in rows
     ]
@@ -140,7 +140,7 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
     deepest = max((len(last) - 1 for _, last in rows), default=0)
     step = next((step for step in (3, 2) if step * deepest <= room // 2), 1)
     if step < 3:
-        labels = [_guides(last, step, layout) for _, last in rows]
+        labels = [_tree_lines(last, step, layout) for _, last in rows]
     labels = [elide(label, room // 2, layout.glyphs) for label in labels]
     names = [shorten(name, room - cell_len(label), layout.glyphs) for label, name in zip(labels, names, strict=True)]
     room = max((cell_len(label + name) for label, name in zip(labels, names, strict=True)), default=room)
@@ -155,7 +155,7 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
     notes = _legend(view, columns, [node for node, _ in rows], list(chain(*(body for _, body in kept))), options.spread)
     if len(kept) < len(numeric):
         hidden = ", ".join(dict.fromkeys(head.split("\n")[0] for head, _ in numeric[len(kept) :]))
-        notes.append(f"no room for: {hidden} (--metric chooses)")
+        notes.append(f"hidden columns: {hidden} (--metric selects columns)")
     if notes:
         lines = "\n".join(wrapped(note, layout.width) for note in notes)
         table.caption, table.caption_justify = Text(lines, style="dim"), "left"
@@ -198,7 +198,7 @@ def _weight(view: TreeView, options: TreeOptions, columns: Sequence[Column]) -> 
     return columns[0].statistics.value if columns else np.zeros(len(view.tree))
 
 
-def _guides(last: tuple[bool, ...], step: int, layout: Layout) -> str:
+def _tree_lines(last: tuple[bool, ...], step: int, layout: Layout) -> str:
     """Return the tree lines before a name, with `step` columns per level (three unless the tree is too deep)."""
     if len(last) == 1:
         return ""

@@ -83,7 +83,7 @@ def test_errors_name_what_is_there(quipu: Quipu, program: Path) -> None:
     wrong = quipu("show", "runs", "--iterations", "Step")
     assert (wrong.code, wrong.err.splitlines()[-1]) == (
         2,
-        "quipu: error: --iterations 'Step': there is no such phase; this run has step",
+        "quipu: error: --iterations 'Step' is not a phase of this run; its phases are step",
     )
     assert quipu("run", "-q", "-o", "other", "--", *LAUNCH, program, 10, 0).code == 0
     nothing = quipu("show", "other", "--iterations", "step")
@@ -94,7 +94,7 @@ def test_errors_name_what_is_there(quipu: Quipu, program: Path) -> None:
 def test_a_parameter_of_the_user_is_compared(quipu: Quipu, program: Path) -> None:
     done = quipu("run", "--param", "n=11", "-o", "runs", "--", *LAUNCH, program, 10, 1)
     assert done.code == 0
-    assert "parameter n: the program says 10, but the run has 11" in done.err
+    assert "parameter n: the program sets 10, but the run has 11" in done.err
 
 
 PYTHON = """

@@ -109,7 +109,7 @@ def test_what_cannot_be_decided_is_no_success(quipu_here: Quipu, tmp_path: Path)
     assert answer.code == 3
     assert "n has 3 values, measure at least 4" in answer.out
     (tmp_path / "e.toml").write_text('[[expect]]\npath = "swep"\nat_most = 3\n')
-    assert "no call path and no region fits swep" in quipu_here("check", "e.toml", "now").out
+    assert "no call path or region matches swep" in quipu_here("check", "e.toml", "now").out
 
 
 HOLDS = "[[expect]]\npath = 'main'\nat_most = 1\n"
@@ -180,7 +180,11 @@ def test_wrong_places_end_in_one_message(quipu_here: Quipu, heat: Path, baseline
             2,
             "e.toml is an input of this command",
         ),
-        (("check", "e.toml", heat, "--baseline", "n.txt", "--update-baseline"), 2, "n.txt exists and is no baseline"),
+        (
+            ("check", "e.toml", heat, "--baseline", "n.txt", "--update-baseline"),
+            2,
+            "n.txt exists and contains no baseline",
+        ),
         (
             ("check", "e.toml", heat, "--baseline", baseline, "--junit", "no/where.xml"),
             2,
@@ -198,18 +202,18 @@ def test_wrong_places_end_in_one_message(quipu_here: Quipu, heat: Path, baseline
         ('"schema": 1', '"schema": 9', "a baseline of schema 9"),
         ('"parameters": ["p", "n"]', '"parameters": ["p"]', "points"),
         ('"parameters": ["p", "n"]', '"parameters": ["p", "../n"]', "parameters"),
-        ('"blocks": [', '"blocks": [[1], ', "not one entry per call path"),
-        ('"blocks": [[', '"blocks": [[[1, 2, 3], ', "not one number, or two"),
+        ('"blocks": [', '"blocks": [[1], ', "entries and call paths differ in number"),
+        ('"blocks": [[', '"blocks": [[[1, 2, 3], ', "must contain one or two numbers"),
         ('"parent": -1', '"parent": 7', "before its parent"),
         (
             '"lines": []',
             LINES.replace("0", "99").replace("[3]", "[]").replace("[7]", "[]"),
-            "no configuration 99",
+            "the configuration 99 does not exist",
         ),
         (
             '"lines": []',
             LINES,
-            "not there",
+            "refers to a call path or a line that does not exist",
         ),
     ],
 )

@@ -65,7 +65,9 @@ def test_the_fingerprints_say_what_was_measured_otherwise(quipu_here: Quipu, sid
     assert "measured under different conditions: app: two builds (11111111 or 22222222)" in found["notes"]
     assert len(found["quality"]) == 2
     same = json.loads(quipu_here("diff", "a", "a", "--json").out)
-    assert "both were measured alike: the same program, command, way to measure and machine" in same["notes"]
+    assert (
+        "both were measured under the same conditions: program, command, measuring options and machine" in same["notes"]
+    )
 
 
 def test_mixed_runs_are_refused_by_commands_that_read_them_unless_allowed(quipu_here: Quipu, sides: Path) -> None:

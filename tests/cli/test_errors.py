@@ -29,7 +29,7 @@ from .conftest import Quipu
     ("arguments", "code", "words"),
     [
         (["show", "nowhere"], 1, "nowhere: there is no such file or folder"),
-        (["show", "file"], 1, "file: is in no format that Quipu reads: Extra-P text, Extra-P JSON"),
+        (["show", "file"], 1, "file: has an unknown format. Quipu reads Extra-P text, Extra-P JSON"),
         (["show", "empty"], 1, "empty: contains no run archive"),
         (["show", "{heat}", "--metric", "flops"], 1, "no metric 'flops'; it has: blocks"),
         (["show", "{heat}", "--sort", "flops"], 1, "no metric 'flops'"),
@@ -41,7 +41,7 @@ from .conftest import Quipu
         (["show"], 2, "DIR"),
         (["shwo"], 2, "shwo"),
         (["show", "{heat}", "--frobnicate"], 2, "--frobnicate"),
-        (["run", "--timeout", "1e999", "--", "true"], 2, "'--timeout': '1e999' is no finite number; write"),
+        (["run", "--timeout", "1e999", "--", "true"], 2, "'--timeout': '1e999' is not a finite number; write"),
         (["run"], 2, "no program"),
         (["run", "--param", "p=x", "--", "true"], 2, "--param 'p=x'"),
         (["run", "--rep", "0", "--", "true"], 2, "--rep"),
@@ -54,15 +54,15 @@ from .conftest import Quipu
         (["run", "--compute", "effort", "--rates", "file", "--", "true"], 1, "is not JSON"),
         (["rates", "nowhere"], 1, "nowhere"),
         (["rates", "empty"], 1, "empty: contains no run archive"),
-        (["rates", "{heat}"], 1, "heat: has no instructions, so there are no rates"),
+        (["rates", "{heat}"], 1, "heat: has no instructions, so rates cannot be fitted"),
         (["rates", "{heat}", "--machine", "file"], 2, "--machine (the machine of the runs) and --on"),
         (["rates", "{heat}", "--on", "file"], 2, "--machine (the machine of the runs) and --on"),
         (["model", "{heat}", "--path", "zzz*"], 1, "no call path matches --path zzz*: write the whole name"),
         (["model", "{heat}", "--path", "zzz*", "--json"], 1, "no call path matches --path zzz*"),
         # Before anything is read, measured or modelled.
         (["machine", "-o", "none/m.json"], 2, "none/m.json: the folder none does not exist: make it first"),
-        (["machine", "-o", "file"], 2, "file exists and is no description of a machine"),
-        (["machine", "-o", "nested"], 2, "nested exists and is no description of a machine"),
+        (["machine", "-o", "file"], 2, "file exists and contains no description of a machine"),
+        (["machine", "-o", "nested"], 2, "nested exists and contains no description of a machine"),
         (["export", "{heat}", "-o", "circle"], 1, "circle: Too many levels of symbolic links (the symbolic link leads"),
         (["show", "circle"], 1, "circle: there is no such"),
         (["machine", "-o", "circle"], 1, "circle: Too many levels of symbolic links"),
@@ -85,7 +85,7 @@ from .conftest import Quipu
         (["refine", "none.toml", "--compiler", "icc"], 2, "--compiler 'icc': choose one of clang, gcc"),
         (["filter", "--statements", "median"], 2, "--program"),
         (["callgraph", "file"], 1, "file: is not a program"),
-        (["callgraph", sys.executable], 1, "holds no call graph"),
+        (["callgraph", sys.executable], 1, "contains no call graph"),
         (["callgraph", "file", "--metacg", "--dot"], 2, "--metacg and --dot"),
     ],
 )
@@ -158,14 +158,14 @@ def test_a_run_that_is_at_work_is_not_merged(quipu_here: Quipu, tmp_path: Path) 
 
 def test_an_experiment_is_no_raw_folder(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
     for folder, words in (
-        (heat, "has no launch.json, so it is no raw folder of a run"),
+        (heat, "has no launch.json, so it is not a raw folder of a run"),
         (tmp_path / "nowhere", "there is no such folder"),
     ):
         answer = quipu_here("merge", folder)
         assert answer.code == 1 and words in answer.err
     (tmp_path / "x" / ".raw-p=2-1").mkdir(parents=True)
     (tmp_path / "x" / ".raw-p=2-1" / "launch.json").write_text("{}")
-    assert "in it there are: x/.raw-p=2-1" in quipu_here("merge", "x").err
+    assert "it contains the raw folders x/.raw-p=2-1" in quipu_here("merge", "x").err
 
 
 def test_help_of_every_command_has_an_example(quipu: Quipu) -> None:
@@ -228,7 +228,7 @@ def test_errors_of_the_system(
 @pytest.mark.parametrize(
     ("number", "code", "said"),
     [
-        (signal.SIGTERM, 143, "ended by SIGTERM (a time limit?): what was complete is kept, repeat the command"),
+        (signal.SIGTERM, 143, "ended by SIGTERM (a time limit?): complete results are kept, repeat the command"),
         (signal.SIGINT, 130, "interrupted"),
     ],
 )

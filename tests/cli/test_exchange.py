@@ -48,7 +48,7 @@ def runs(tmp_path: Path) -> Path:
 def test_every_command_takes_a_file_of_extrap(quipu_here: Quipu, runs: Path) -> None:
     shown = quipu_here("show", runs, "--at", "p=8")
     assert "5 configurations: p = 4, 8, 16, 32, 64" in shown.out
-    assert "Extra-P text: one value for all ranks, taken as exclusive" in shown.out
+    assert "Extra-P text: values are treated as exclusive, one for all ranks" in shown.out
     models = json.loads(quipu_here("model", runs, "--json", "-o", "models.json").out)["models"]
     assert {entry["path"][-1]: entry["text"] for entry in models} == {"solve": "p²", "setup": "3"}
     for source in (runs, "models.json"):
@@ -114,9 +114,12 @@ def test_measurements_of_caliper_are_not_written_over(quipu_here: Quipu, runs: P
     (tmp_path / "mine").mkdir()
     mine = tmp_path / "mine" / "heat.p4.cali"
     mine.write_text(measured, encoding="utf-8")
-    assert "is no export to Caliper" in quipu_here("export", runs, "-f", "thicket", "-o", "mine").err
+    assert "is not an export to Caliper" in quipu_here("export", runs, "-f", "thicket", "-o", "mine").err
     at = ("--at", ",".join(f"{name}={value:g}" for name, value in _first_point(runs).items()))
-    assert "is no export to caliper" in quipu_here("export", runs, "-f", "caliper", *at, "-o", "mine/heat.p4.cali").err
+    assert (
+        "contains no export to caliper"
+        in quipu_here("export", runs, "-f", "caliper", *at, "-o", "mine/heat.p4.cali").err
+    )
     assert mine.read_text(encoding="utf-8") == measured
     for _ in range(2):  # over exports of its own it is written again
         assert quipu_here("export", runs, "-f", "thicket", "-o", "all").code == 0
@@ -137,7 +140,7 @@ def test_an_export_for_thicket_has_no_runs_that_are_gone(quipu_here: Quipu, runs
     others = {path.name for path in (tmp_path / "all").iterdir()} - first
     (tmp_path / "all" / "mine.p=7.r1.cali").write_text("measured")
     (tmp_path / "mine.txt").write_text(_TEXT.replace("POINTS 4 8", "POINTS 5 8"))
-    assert "is no export to Caliper" in quipu_here("export", "mine.txt", "-f", "thicket", "-o", "all").err
+    assert "is not an export to Caliper" in quipu_here("export", "mine.txt", "-f", "thicket", "-o", "all").err
     assert first <= {path.name for path in (tmp_path / "all").iterdir()}
     assert "removed 2 files that an earlier export wrote for runs that mine no longer has" in export("--force")
     there = {path.name for path in (tmp_path / "all").iterdir()}
@@ -198,32 +201,40 @@ def test_ranks_and_metrics_of_call_trees(quipu_here: Quipu, heat: Path, tmp_path
             2,
             "--format 'cube': choose one of extrap-json, extrap-jsonl, csv, parquet, thicket",
         ),
-        (["export", "{runs}", "--metric", "time"], 2, "--metric: a file of --format extrap-json has all metrics"),
+        (
+            ["export", "{runs}", "--metric", "time"],
+            2,
+            "--metric: a file of --format extrap-json always contains all metrics",
+        ),
         (["export", "{runs}", "-f", "folded", "--at", "p=5"], 2, "--at: this configuration was not measured"),
         (["export", "{runs}", "-f", "folded", "--metric", "flops"], 1, "has no metric 'flops'; it has: time"),
         (["export", "{runs}", "-f", "folded", "--metric", "time,visits"], 2, "a file of --format folded has one"),
         (["export", "{runs}", "-f", "pprof", "--ranks"], 2, "--ranks belongs to --format speedscope and chrome-trace"),
         (["export", "{runs}", "-f", "speedscope", "--ranks"], 2, "is an experiment: give the folder of one run"),
         (["export", "{runs}", "-f", "hatchet", "--inclusive"], 2, "belong to the formats of Extra-P, not to hatchet"),
-        (["export", "{runs}", "-f", "pprof", "-o", "precious.txt"], 2, "precious.txt exists and is no export to pprof"),
-        (["export", "{runs}", "-f", "folded", "-o", "precious.txt"], 2, "exists and is no export to folded"),
+        (
+            ["export", "{runs}", "-f", "pprof", "-o", "precious.txt"],
+            2,
+            "precious.txt exists and contains no export to pprof",
+        ),
+        (["export", "{runs}", "-f", "folded", "-o", "precious.txt"], 2, "exists and contains no export to folded"),
         (
             ["export", "{runs}", "-f", "thicket", "-o", "precious.txt"],
             2,
-            "precious.txt is a file, and what Thicket reads",
+            "precious.txt is a file, but Thicket reads a folder of files",
         ),
         (
             ["export", "{runs}", "-f", "thicket", "--metric", "time"],
             2,
-            "--metric: a folder of --format thicket has all",
+            "--metric: a folder of --format thicket always contains all",
         ),
-        (["export", "{runs}", "-o", "precious.txt"], 2, "precious.txt exists and is no export of measurements"),
+        (["export", "{runs}", "-o", "precious.txt"], 2, "precious.txt exists and contains no export of measurements"),
         (["export", "{runs}", "--over-ranks", "max"], 2, "--over-ranks max: "),
         (["export", "empty"], 1, "empty: contains no run archive"),
         (["model", "broken.json"], 1, "broken.json:2: is not JSON"),
         (["model", "broken.txt"], 1, "broken.txt:2: POINTS before any PARAMETER"),
-        pytest.param(["show", "cubes"], 1, "profile.cubex: is no Cube profile", marks=needs("pycubexr")),
-        (["predict", "precious.txt", "--at", "p=1"], 1, "precious.txt: holds no measurements"),
+        pytest.param(["show", "cubes"], 1, "profile.cubex: cannot be read as a Cube profile", marks=needs("pycubexr")),
+        (["predict", "precious.txt", "--at", "p=1"], 1, "precious.txt: contains no measurements"),
     ],
 )
 def test_one_message(
@@ -274,9 +285,9 @@ def test_tables_are_read_by_pandas(quipu_here: Quipu, runs: Path, tmp_path: Path
                 found, wanted.sort_index(), rtol=0.0, check_dtype=False, check_index_type=False
             )
     (tmp_path / "mine.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    assert "is no export to csv" in quipu_here("export", runs, "-o", "mine.csv").err
+    assert "contains no export to csv" in quipu_here("export", runs, "-o", "mine.csv").err
     pandas.DataFrame({"a": [1.0]}).to_parquet(tmp_path / "mine.parquet")
-    assert "is no export to parquet" in quipu_here("export", runs, "-o", "mine.parquet").err
+    assert "contains no export to parquet" in quipu_here("export", runs, "-o", "mine.parquet").err
     assert pandas.read_parquet(tmp_path / "mine.parquet").columns.tolist() == ["a"]
     assert "contains exclusive values" in quipu_here("export", runs, "-f", "csv", "--inclusive").err
 

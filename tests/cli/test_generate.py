@@ -86,7 +86,7 @@ def test_a_full_disk_leaves_the_program_that_was_there(
         (("--logarithms", " "), "write whole numbers from 0 to 4"),
         (("--from", "p=2.5,n=8"), "--from: give p and n, whole numbers from 2 to 1e9 and to 1e12"),
         (("--to", "p=4096,n=1e300"), "--to: give p and n, whole numbers from 2 to 1e9 and to 1e12"),
-        (("--to", "p=4096,n=48_000"), "'48_000' is no finite number"),
+        (("--to", "p=4096,n=48_000"), "'48_000' is not a finite number"),
         (("--spec", "none.toml"), "none.toml: there is no such file"),
     ],
 )

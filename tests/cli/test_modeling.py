@@ -119,7 +119,7 @@ def test_selectors_to_compare_with(quipu_here: Quipu, switching: Path, tmp_path:
     for selector in ("smape", "extra-p"):
         answer = quipu_here("model", switching, "--selector", selector, "-o", "other.json", "--force")
         assert answer.code == 0 and f"{selector}, for comparison" in answer.out
-    assert "other.json holds models" in quipu_here("model", "other.json", "--selector", "smape").err
+    assert "other.json contains models" in quipu_here("model", "other.json", "--selector", "smape").err
     assert "--noise needs the measurements" in quipu_here("model", "other.json", "--noise").err
     assert quipu_here("model", switching, "--selector", "best").code == 2
 
@@ -273,7 +273,7 @@ def test_where_all_runs_are_oversubscribed_no_model_is_said_to_leave_them_out(
         assert "[oversubscribed-models]" in text
         assert "leave them out" not in text
     diagnosis = quipu_here("diagnose", "all", "--at", "p=64,n=128").out.replace("\n", " ")
-    assert "p, n: measure at least 4 values of each, with a processor for each rank" in diagnosis
+    assert "measure at least 4 values of p and of n, with a processor for each rank" in diagnosis
 
 
 def test_a_file_of_models_keeps_what_is_oversubscribed(quipu_here: Quipu, crowded: Path) -> None:
@@ -326,16 +326,20 @@ def test_a_report(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
         (["model", "{heat}", "--metric", "flops"], 1, "no models of metric 'flops'"),
         (["model", "{heat}/p=4,n=32.r1/values.parquet"], 1, "is a file of a run: give its folder"),
         (["model", "precious.txt"], 1, "precious.txt"),
-        (["model", "{heat}", "-o", "precious.txt"], 2, "precious.txt exists and is no file of models"),
+        (["model", "{heat}", "-o", "precious.txt"], 2, "precious.txt exists and contains no file of models"),
         (["predict", "{heat}"], 2, "--at: no value for p, n; write --at p=NUMBER,n=NUMBER"),
         (["predict", "{heat}", "--at", "p=4,n=0"], 2, "--at: n must be above 0"),
         (["predict", "{heat}", "--at", "p=4,n=1,q=2"], 2, "no parameter q"),
         (["predict", "{heat}", "--at", "p=4,n=9", "--metric", "flops"], 1, "no models of metric 'flops'"),
         (["filter", "{heat}", "--at", "p=4,n=9", "--threshold", "2"], 2, "--threshold 2"),
-        (["filter", "{heat}", "--at", "p=4,n=9", "-o", "precious.txt"], 2, "precious.txt exists and is no filter file"),
+        (
+            ["filter", "{heat}", "--at", "p=4,n=9", "-o", "precious.txt"],
+            2,
+            "precious.txt exists and contains no filter file",
+        ),
         (["filter", "{heat}", "--at", "p=4,n=9", "-o", "."], 2, ". is a folder"),
         (["filter", "{heat}", "--at", "p=4,n=9", "-o", "no/f"], 2, "no/f: the folder no does not exist"),
-        (["report", "{heat}", "-o", "precious.txt"], 2, "precious.txt exists and is no report"),
+        (["report", "{heat}", "-o", "precious.txt"], 2, "precious.txt exists and contains no report"),
         (["report", "{heat}", "--at", "q=1"], 2, "--at: no parameter q"),
         (["report", "empty"], 1, "empty: contains no run archive"),
     ],
@@ -387,7 +391,7 @@ def test_a_filter_of_what_ranks_share_unevenly(quipu_here: Quipu, heat: Path, tm
         ((run, "--imbalance", 1, "--imbalance-metric", "range"), "choose one of percentage, efficiency, variation"),
         ((heat, "--imbalance", 0.05), "needs one run"),
         ((heat / "p=1,n=160.r1", "--imbalance", 0.05), "at least two ranks"),
-        ((run, "--imbalance", 0.05, "--at", "p=8", "--json"), "--at, --json: --imbalance selects by"),
+        ((run, "--imbalance", 0.05, "--at", "p=8", "--json"), "--at, --json: --imbalance uses"),
     ):
         refused = quipu_here("filter", *words)
         assert refused.code == 2

@@ -53,7 +53,7 @@ def test_a_caller_without_measurements_lacks_no_model(quipu_here: Quipu, tmp_pat
 def test_ranks_are_whole_numbers(quipu_here: Quipu, tmp_path: Path) -> None:
     written(tmp_path, POWERS, f="1 2 3 4 5")
     quipu_here("model", "t.txt", "-o", "models.json")
-    wrong = "p is the number of ranks, and 1.5 is no whole number of them"
+    wrong = "p is the number of ranks and must be a whole number, not 1.5"
     for command in (
         ["predict", "t.txt", "--at"],
         ["predict", "models.json", "--at"],
@@ -67,7 +67,7 @@ def test_ranks_are_whole_numbers(quipu_here: Quipu, tmp_path: Path) -> None:
         answer = quipu_here(*command, "p=1.5")
         assert (answer.code, answer.out, answer.err) == (2, "", f"quipu: error: {command[-1]}: {wrong}\n")
     assert quipu_here("predict", "t.txt", "--at", "p=64.0").code == 0
-    shares = "0.5 1 2 4 8"  # what has other values is no number of ranks, whatever it is called
+    shares = "0.5 1 2 4 8"  # a parameter with other values is not a number of ranks, whatever its name
     written(tmp_path, shares, f="1 2 3 4 5")
     assert quipu_here("predict", "t.txt", "--at", "p=1.5").code == 0
 
@@ -86,7 +86,7 @@ def test_numbers_are_written_in_ascii_without_separators(quipu_here: Quipu, tmp_
     for number in ("1_0", "\u0663", "1e305", "9" * 400, "infinity"):
         answer = quipu_here("predict", "t.txt", "--at", f"p={number}")
         assert (answer.code, answer.out) == (2, "")
-        assert answer.err.endswith("is no finite number; write 4, 0.5 or 1e6, up to 1e300\n")
+        assert answer.err.endswith("is not a finite number; write 4, 0.5 or 1e6, up to 1e300\n")
 
 
 def test_metrics_have_different_numbers_of_repetitions(quipu_here: Quipu, tmp_path: Path) -> None:

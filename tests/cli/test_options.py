@@ -30,12 +30,12 @@ def test_assignments() -> None:
         (["p"], "write NAME=NUMBER"),
         (["p="], "write NAME=NUMBER"),
         ([""], "write NAME=NUMBER"),
-        (["=4"], "no name of a parameter"),
-        (["2p=4"], "no name of a parameter"),
-        (["p/q=4"], "no name of a parameter"),
-        (["p=four"], "'four' is no finite number"),
-        (["p=nan"], "no finite number"),
-        (["p=1e999"], "no finite number"),
+        (["=4"], "is not a name of letters, digits and _"),
+        (["2p=4"], "is not a name of letters, digits and _"),
+        (["p/q=4"], "is not a name of letters, digits and _"),
+        (["p=four"], "'four' is not a finite number"),
+        (["p=nan"], "is not a finite number"),
+        (["p=1e999"], "is not a finite number"),
         (["p=4", "p=5"], "p is given twice"),
     ],
 )
@@ -100,7 +100,7 @@ def test_numbers_of_all_commands_are_those_of_documents() -> None:
         context = owner.make_context("quipu", [], resilient_parsing=True)
         assert option.type.convert("3", option, context) == 3
         for text in ("1_0", "٣", "nan", "inf", "1e400", " 3", "3 ", "", "x", "--"):
-            with pytest.raises(typer.BadParameter, match=r"is no (whole|finite) number; write"):
+            with pytest.raises(typer.BadParameter, match=r"is not a (whole|finite) number; write"):
                 option.type.convert(text, option, context)
 
 
@@ -110,7 +110,7 @@ def test_no_command_takes_an_empty_path_for_the_working_folder(quipu_here: Quipu
     paths = list(_values(command, ("path", "file", "directory")))
     assert len(paths) > 40
     for owner, option in paths:
-        with pytest.raises(typer.BadParameter, match="'' is the name of no file and no folder"):
+        with pytest.raises(typer.BadParameter, match="'' is empty; give the name of a file or folder"):
             option.type.convert("", option, owner.make_context("quipu", [], resilient_parsing=True))
     answer = quipu_here("run", "-o", "", "--", "true")
     assert answer.code == 2 and "'--output' / '-o': ''" in answer.err and answer.err.count("\n") == 1

@@ -127,4 +127,4 @@ def test_an_experiment_with_one_run_that_failed(quipu_here: Quipu, tmp_path: Pat
             assert "exit code  7" in answer.out and "sweep" in answer.out
             assert quipu_here("show", runs, "--at", "p=2,n=32").code == 1
     assert answer.code == 1
-    assert "holds no complete run" in answer.err
+    assert "contains no complete run" in answer.err

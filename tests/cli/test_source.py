@@ -95,7 +95,7 @@ def test_annotated_source(quipu_here: Quipu, run: Path) -> None:
     assert answer.code == 0
     assert answer.err == ""
     notes, *listings = answer.out.split("\n\n")
-    assert "note: /nowhere/gone.c: the source is not there" in notes
+    assert "note: /nowhere/gone.c: the source file does not exist" in notes
     assert [listing.rstrip() for listing in listings] == [
         """heat.c: sweep(double*, long)
 instructions 1002, flops 150, 48.9% of the run
@@ -198,8 +198,8 @@ def test_an_experiment_shows_the_source_lines_of_its_last_run(quipu_here: Quipu,
     write_run(folder, 1, 16)
     answer = quipu_here("show", folder, "--source", "--path", "sweep")
     assert "heat.c: sweep" in answer.out
-    assert f"this is {folder / run.name}" in answer.err
-    assert "--at p=9: there is no such run" in quipu_here("show", folder, "--source", "--at", "p=9").err
+    assert f"shown is {folder / run.name}" in answer.err
+    assert "--at p=9: not measured in" in quipu_here("show", folder, "--source", "--at", "p=9").err
 
 
 def test_what_measuring_cost_and_where_it_dominates(quipu_here: Quipu, run: Path) -> None:
@@ -212,4 +212,4 @@ def test_what_measuring_cost_and_where_it_dominates(quipu_here: Quipu, run: Path
 
 def test_the_rule_of_a_filter_that_leaves_out_what_costs_most(quipu_here: Quipu, tmp_path: Path) -> None:
     lines = " ".join(quipu_here("show", make_run(tmp_path, 1e-5)).out.split())
-    assert "of main->sweep, for visits of sweep; this rule in a filter leaves them out: EXCLUDE MANGLED sweep" in lines
+    assert "of main->sweep, for visits of sweep; this rule in a filter excludes them: EXCLUDE MANGLED sweep" in lines

@@ -57,7 +57,7 @@ def test_results_of_a_check_replace_only_their_like(quipu_here: Quipu, heat: Pat
     assert READ in answer.err
     answer = quipu_here("check", "e.toml", heat, option, "notes.txt")
     assert (answer.code, (tmp_path / "notes.txt").read_text()) == (2, "mine")
-    assert "notes.txt exists and is no" in answer.err and "--force" not in answer.err
+    assert "notes.txt exists and contains no" in answer.err and "--force" not in answer.err
     for _ in range(2):
         assert quipu_here("check", "e.toml", heat, option, "results").code == 3
 
@@ -89,7 +89,10 @@ def test_predictions_do_not_replace_their_table(quipu_here: Quipu, tmp_path: Pat
     assert READ in quipu_here("tensor", "predict", "m.json", "data.csv", "-o", "data.csv").err
     assert (tmp_path / "data.csv").read_text() == table
     (tmp_path / "other.csv").write_text(table)
-    assert "is no file of predictions" in quipu_here("tensor", "predict", "m.json", "data.csv", "-o", "other.csv").err
+    assert (
+        "contains no file of predictions"
+        in quipu_here("tensor", "predict", "m.json", "data.csv", "-o", "other.csv").err
+    )
     for _ in range(2):
         assert quipu_here("tensor", "predict", "m.json", "data.csv", "-o", "p.csv").code == 0
 
@@ -103,7 +106,7 @@ def test_a_call_graph_does_not_replace_the_program(quipu_here: Quipu, tmp_path: 
 def test_a_call_graph_replaces_nothing_but_a_call_graph(quipu_here: Quipu, tmp_path: Path) -> None:
     (tmp_path / "x.c").write_text("int main(void) { return 0; }", encoding="utf-8")
     subprocess.run([native_file("quipu-cc"), "x.c", "-o", "program"], check=True, cwd=tmp_path)
-    assert "x.c exists and is no call graph" in quipu_here("callgraph", "program", "-o", "x.c").err
+    assert "x.c exists and contains no call graph" in quipu_here("callgraph", "program", "-o", "x.c").err
     for options in ([], ["--metacg"], ["--dot"], []):
         assert quipu_here("callgraph", "program", "-o", "calls", *options).code == 0
 
@@ -112,7 +115,7 @@ def test_a_filter_that_cannot_be_written_prints_nothing_else(quipu_here: Quipu, 
     (tmp_path / "notes.txt").write_text("mine")
     at = ("--at", "p=64,n=1000")
     for target, words in (
-        ("notes.txt", "notes.txt exists and is no filter file"),
+        ("notes.txt", "notes.txt exists and contains no filter file"),
         ("no/where.filter", "the folder no does not exist"),
         ("/dev/full", "/dev/full: No space left on device"),
     ):
@@ -126,4 +129,4 @@ def test_a_refinement_says_before_it_runs_that_its_file_is_taken(quipu_here: Qui
     (tmp_path / "heat.toml").write_text("[experiment]\n")
     (tmp_path / "notes.txt").write_text("mine")
     assert READ in quipu_here("refine", "heat.toml", "-o", "heat.toml").err
-    assert "notes.txt exists and is no filter file" in quipu_here("refine", "heat.toml", "-o", "notes.txt").err
+    assert "notes.txt exists and contains no filter file" in quipu_here("refine", "heat.toml", "-o", "notes.txt").err

@@ -46,9 +46,7 @@ def test_where_all_is_measured_nothing_is_modelled(
 def test_ranks_are_whole_numbers(quipu_here: Quipu, measured: Path) -> None:
     answer = quipu_here("suggest", measured, *ASKED, "--values", "p=1.5,2")
     assert answer.code == 1
-    assert answer.err.strip() == (
-        "quipu: error: p is the number of ranks, and 1.5 is no whole number of them: give other values"
-    )
+    assert answer.err.strip() == ("quipu: error: p is the number of ranks and must be a whole number, not 1.5")
 
 
 @pytest.mark.parametrize("strategy", ["posterior", "cpf", "grid"])
@@ -75,7 +73,7 @@ def test_a_budget_that_is_spent_says_how_much_is_needed(
     [
         (("--budget", "nan"), "--budget 'nan': write core hours such as 2.5"),
         (("--budget", "-5%"), "--budget '-5%': write core hours such as 2.5"),
-        (("--constraint", "import os"), "--constraint 'import os' is no expression"),
+        (("--constraint", "import os"), "--constraint 'import os' is not an expression"),
         (("--constraint", "q > 1"), "--constraint 'q > 1': no parameter q"),
     ],
 )

@@ -101,7 +101,7 @@ def test_parquet_and_an_experiment(quipu_here: Quipu, heat: Path, tmp_path: Path
         (["tune", "m.json", "--constraint", "q > 1"], 1, "no parameter q"),
         (["tune", "m.json", "--constraint", "ppn > 99"], 1, "no configuration fulfils"),
         (["explain", "m.json", "--plot", "x.doc"], 2, "the name must end with"),
-        (["explain", "m.json", "-o", "{table}"], 2, "is no page of effects"),
+        (["explain", "m.json", "-o", "{table}"], 2, "contains no page of effects"),
     ],
 )
 def test_one_message(
@@ -123,7 +123,7 @@ def test_other_files_are_not_replaced(quipu_here: Quipu, table: Path, tmp_path: 
     (tmp_path / "m.json").write_text('{"mine": 1}', encoding="utf-8")
     answer = quipu_here("tensor", "fit", table, "--target", "time_s", "--budget", "0.02", "-o", "m.json")
     assert answer.code == 2
-    assert "exists and is no tensor model" in answer.err
+    assert "exists and contains no tensor model" in answer.err
 
 
 def test_a_full_disk_leaves_the_model_that_was_there(
@@ -252,8 +252,8 @@ def test_times_over_all_magnitudes_are_explained(quipu_here: Quipu, tmp_path: Pa
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("levels", {"lay out": []}, "levels: those of 'lay out' are not the values of a parameter"),
-        ("levels", {"color": ["red"]}, "levels: those of 'color' are not the values of a parameter"),
+        ("levels", {"lay out": []}, "levels: the levels of 'lay out' are not the values of a parameter"),
+        ("levels", {"color": ["red"]}, "levels: the levels of 'color' are not the values of a parameter"),
         ("spread_offset", 1e40, ""),
     ],
 )
@@ -300,13 +300,16 @@ def test_names_and_categories_in_quotes(quipu_here: Quipu, odd_names: Path) -> N
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        (("--at", "layout=col,major"), """there are: "col,major", "row=major"; one with a comma or = stands in"""),
+        (
+            ("--at", "layout=col,major"),
+            """there are: "col,major", "row=major"; write a name or value with a comma or = in""",
+        ),
         (
             ("--at", "q=3"),
-            """"n, ""all"" [n]", # ranks, layout; one with a comma or = stands in double quotes: --at '""",
+            """"n, ""all"" [n]", # ranks, layout; write a name or value with a comma or = in double quotes: --at '""",
         ),
         (("--constraint", "# ranks > 4"), 'with parameters written so: "n, \\"all'),
-        (("--constraint", 'layout == "col"'), "'col' is no value of layout; there are: \"col,major\", "),
+        (("--constraint", 'layout == "col"'), "'col' is not a value of layout; it has: \"col,major\", "),
         (("--constraint", 'layout < "col,major"'), "values of layout have no order: compare with == or !="),
     ],
 )
@@ -328,7 +331,7 @@ def test_names_that_a_program_would_take_for_numbers(quipu_here: Quipu, tmp_path
     answer = quipu_here("tensor", "predict", "m.json", "grids.csv")
     assert answer.code == 0
     answer = quipu_here("tensor", "tune", "m.json", "--at", "n=1_0")
-    assert answer.code == 2 and "'1_0' is no finite number" in answer.err
+    assert answer.code == 2 and "'1_0' is not a finite number" in answer.err
 
 
 def test_few_rows_say_what_is_needed(quipu_here: Quipu, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_texts_among_numbers_are_noted(quipu_here: Quipu, tmp_path: Path) -> Non
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     code, said, document = fit(quipu_here, tmp_path / "t.csv")
     assert code == 0, said
-    assert "cache holds texts such as 'big' (line 6) among numbers: all are names" in str(document["notes"])
+    assert "cache contains texts such as 'big' (line 6): all its values count as names" in str(document["notes"])
 
 
 def test_another_encoding_is_named(quipu_here: Quipu, tmp_path: Path) -> None:

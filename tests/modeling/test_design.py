@@ -12,7 +12,7 @@ import pytest
 from quipu.modeling.design import STRATEGIES, State
 from quipu.modeling.design.baseline import baseline
 from quipu.modeling.design.exchanges import Columns, Observations, exchanges
-from quipu.modeling.design.posterior import Doubt, Noise, Posterior, doubts_of, scatter_of
+from quipu.modeling.design.posterior import Noise, Posterior, Uncertainty, scatter_of, uncertainties_of
 from quipu.modeling.design.space import Constraint, search_space
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import FloatArray, Metric
@@ -69,14 +69,14 @@ def test_constraints(text: str, yes: dict[str, float], no: dict[str, float]) -> 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("n % 10 =", "is no expression"),
+        ("n % 10 =", "is not an expression"),
         ("q > 3", "no parameter q; there are: p, n"),
         ("__import__('os')", "no parameter __import__"),
         ("p.real > 1", "p.real cannot be used here"),
         ("(lambda: 1)()", "cannot be used here"),
         ("'a' < p", "'a' cannot be used here"),
         ("is_cube(p, n)", "cannot be evaluated"),
-        ("(" * 300 + "p" + ")" * 300, "is no expression"),
+        ("(" * 300 + "p" + ")" * 300, "is not an expression"),
     ],
 )
 def test_wrong_constraints_are_named(text: str, message: str) -> None:
@@ -146,7 +146,7 @@ def test_the_default_prefers_what_says_more_of_the_target_for_its_cost() -> None
     chosen = Posterior().suggest(state, 1e9, 3)
     assert all(0.0 < one.gain <= 1.0 for one in chosen)
     assert "reduces the variance" in chosen[0].reason
-    doubts = doubts_of(state)
+    doubts = uncertainties_of(state)
     gains = np.sum([doubt.gains() for doubt in doubts], axis=0) / state.costs
     assert chosen[0].candidate == int(np.argmax(gains))
 
@@ -154,7 +154,7 @@ def test_the_default_prefers_what_says_more_of_the_target_for_its_cost() -> None
 def test_a_run_in_a_batch_counts_for_those_after_it() -> None:
     first = baseline(GRID, truth(GRID) * GRID[:, 0])
     state = state_of(noisy(first, 2))
-    (doubt,) = doubts_of(state)
+    (doubt,) = uncertainties_of(state)
     before, gain = doubt.variance, doubt.gains()[24]
     doubt.measure(24)
     assert math.isclose(before - doubt.variance, gain, rel_tol=1e-6)
@@ -167,8 +167,8 @@ def test_functions_of_a_parameter_that_measurements_leave_open_are_doubts() -> N
     (model,) = state.models
     assert isinstance(model, Model)
     state = replace(state, models=(replace(model, alternatives=(), covariance=()),))
-    (open_form,) = doubts_of(state)
-    (known_form,) = doubts_of(replace(state, known_forms=[True]))
+    (open_form,) = uncertainties_of(state)
+    (known_form,) = uncertainties_of(replace(state, known_forms=[True]))
     assert open_form.variance > 2.0 * known_form.variance
 
 
@@ -240,7 +240,7 @@ def test_states_that_do_not_fit_are_refused() -> None:
 def test_no_run_reduces_more_variance_than_there_is() -> None:
     """A prediction of 0 has no noise: the value of one run there is rounding."""
     factors = np.array([[1e-7, 3e-8, 2.0, 5.0], [2e-7, 1e-8, 1.0, 7.0]])
-    doubt = Doubt(factors, np.array([0.0, 0.0, 1.0]), Noise(0.3), np.zeros(3, dtype=np.int64))
+    doubt = Uncertainty(factors, np.array([0.0, 0.0, 1.0]), Noise(0.3), np.zeros(3, dtype=np.int64))
     everything = doubt.variance
     for candidate in (0, 0, 1, 2, 1, 0):
         assert (doubt.gains() <= everything * (1 + 1e-9)).all()
@@ -277,7 +277,7 @@ def test_what_happens_only_with_too_many_ranks_is_weighed_by_that() -> None:
     rows = np.flatnonzero(GRID[:, 0] <= 16)
     measured[rows, :2] = np.where(GRID[rows, :1] == 16, 0.15 + 1e-3 * GRID[rows, 1:], 0.0)
     crowded = replace(state_of(measured), oversubscribed=GRID[:, 0] > 8)
-    doubts = doubts_of(crowded)
+    doubts = uncertainties_of(crowded)
     assert doubts
     assert all(np.isfinite(doubt.gains()).all() for doubt in doubts)
 

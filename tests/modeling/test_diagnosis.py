@@ -123,7 +123,7 @@ def test_configurations_that_were_oversubscribed_say_nothing() -> None:
     known = _diagnosis(replace(measured, oversubscribed=P >= 125))
     assert known.findings == ()
     assert [code_of(note) for note in known.notes] == ["blind-points", "blind-parameters"]
-    assert "p: measure at least 4 values of it, with a processor for each rank" in known.notes[1]
+    assert "measure at least 4 values of p, with a processor for each rank" in known.notes[1]
 
 
 def test_waiting_that_no_operation_measured_is_not_known() -> None:

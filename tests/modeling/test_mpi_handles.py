@@ -7,7 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import pytest
-from quipu.modeling.mpi_handles import built_alike, of_any_build
+from quipu.modeling.mpi_handles import common_linker_name, of_any_build
 from quipu.modeling.rates import PathRates, Rates, runtime_text
 
 BUILDS = {  # signature: for Open MPI, and for SMPI
@@ -37,7 +37,7 @@ BUILDS = {  # signature: for Open MPI, and for SMPI
 @pytest.mark.parametrize("signature", BUILDS)
 def test_builds_for_two_mpis_have_one_name(signature: str) -> None:
     real, simulated = BUILDS[signature]
-    assert built_alike(real) == built_alike(simulated) != real
+    assert common_linker_name(real) == common_linker_name(simulated) != real
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_builds_for_two_mpis_have_one_name(signature: str) -> None:
     ],
 )
 def test_methods_that_macros_of_smpi_renamed_have_their_own_names(simulated: str, own: str) -> None:
-    assert built_alike(simulated) == built_alike(own) == own
+    assert common_linker_name(simulated) == common_linker_name(own) == own
     pattern = of_any_build(simulated)
     assert pattern is not None and fnmatchcase(own, pattern) and fnmatchcase(simulated, pattern)
     assert not fnmatchcase(
@@ -61,7 +61,10 @@ def test_methods_that_macros_of_smpi_renamed_have_their_own_names(simulated: str
 
 
 def test_handles_are_the_integers_of_mpich() -> None:
-    assert built_alike(BUILDS["void ring<double>(System<double>&, int, MPI_Comm)"][1]) == "_Z4ringIdEvR6SystemIT_Eii"
+    assert (
+        common_linker_name(BUILDS["void ring<double>(System<double>&, int, MPI_Comm)"][1])
+        == "_Z4ringIdEvR6SystemIT_Eii"
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,12 +81,12 @@ def test_handles_are_the_integers_of_mpich() -> None:
     ],
 )
 def test_names_without_handles_stay(name: str) -> None:
-    assert built_alike(name) == name
+    assert common_linker_name(name) == name
 
 
 @pytest.mark.parametrize("name", ["_Z4openP11ompi_file_", "_Z3oddP99ompi_op_t", "_Z3oddPN7simgrid4smpi", "_Zompi_S0"])
 def test_names_that_end_early_are_read_to_their_end(name: str) -> None:
-    assert built_alike(name)
+    assert common_linker_name(name)
 
 
 def test_a_simulation_takes_the_rates_of_functions_with_communicators() -> None:

@@ -131,6 +131,6 @@ def test_a_spawned_process_is_no_rank(instrumented: Program, library: Path, tmp_
     run = merged(tmp_path)
     assert run.metadata.ranks == 2
     assert run.metadata.partial
-    assert any("1 process is no rank of this run" in problem for problem in run.metadata.problems)
+    assert any("1 process is not a rank of this run" in problem for problem in run.metadata.problems)
     (work,) = [path for path in range(len(run.tree)) if run.tree.key(path)[-1] == "work"]
     assert run.statistics["visits"].mean[work] == 1

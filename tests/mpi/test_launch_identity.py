@@ -116,7 +116,9 @@ def test_a_launcher_that_a_script_calls(folder: Path, tmp_path: Path, mpi: str) 
 def test_jobs_of_one_script_are_added_up_and_told(folder: Path, tmp_path: Path) -> None:
     archive = measured(folder, tmp_path, ["sh", "-c", "mpirun -n 2 ./job && mpirun --version && mpirun -n 1 ./job"])
     assert archive.metadata.complete
-    assert archive.metadata.problems == ("the command launched 2 jobs: ranks of the same number are added up",)
+    assert archive.metadata.problems == (
+        "the command launched 2 jobs: the values of ranks with the same number are added",
+    )
     assert visits(archive, "share") == [6, 3]
 
 
@@ -151,7 +153,7 @@ def test_a_measurement_inside_of_a_job_is_partial(folder: Path, tmp_path: Path) 
         command, cwd=folder, env={**os.environ, **LAUNCH}, capture_output=True, text=True, check=False
     )
     assert done.returncode != 0
-    assert "is one of 2 ranks, but Quipu started 1" in done.stderr
+    assert "MPI reports 2 ranks, but Quipu started 1" in done.stderr
 
 
 STALE = {

@@ -156,7 +156,7 @@ def test_an_end_without_a_begin_is_one_message(workshop: Workshop) -> None:
     }"""
     measured = run(workshop, body, "--quipu-all")
     assert visits(measured) == {"main": 1, "main/a": 1, "main/a/work": 1}
-    assert problem(measured) == "region 'never' was ended where it was not open: the end was left out (and 2 more)"
+    assert problem(measured) == "region 'never' was ended although it was not open: the end was ignored (and 2 more)"
     assert problem(measured) in measured.profile.problems
     assert not measured.profile.damaged
 
@@ -368,7 +368,7 @@ def test_parameters_are_attributes(workshop: Workshop) -> None:
         "parameter:x_y_z": "0.10000000000000001",
         "parameter:_2d": "1.0000000000000001e+300",
     }
-    assert problem(measured) == "parameter n got a second value: the first one holds"
+    assert problem(measured) == "parameter n got a second value: the first value is kept"
     none = run(workshop, body, QUIPU_PARAMETERS="off").profile.attributes
     assert not [key for key in none if key.startswith("parameter:")]
     one = run(workshop, body, QUIPU_PARAMETERS="m,n").profile.attributes

@@ -7,7 +7,7 @@ import random
 import subprocess
 from pathlib import Path
 
-from quipu.modeling.mpi_handles import built_alike
+from quipu.modeling.mpi_handles import common_linker_name
 
 RUNTIME = Path(__file__).parents[2] / "agent" / "runtime"
 PROGRAM = r"""
@@ -45,5 +45,5 @@ def test_both_make_the_same_of_all_names(tmp_path: Path) -> None:
         ["./alike"], cwd=tmp_path, input="\n".join(names).encode(), stdout=subprocess.PIPE, check=True
     )
     found = zip(names, done.stdout.decode().splitlines(), strict=True)
-    assert [(name, alike) for name, alike in found if alike != built_alike(name)][:3] == []
-    assert built_alike(LONG).endswith("xP6ompi_ti")
+    assert [(name, alike) for name, alike in found if alike != common_linker_name(name)][:3] == []
+    assert common_linker_name(LONG).endswith("xP6ompi_ti")

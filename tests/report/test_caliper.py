@@ -179,7 +179,7 @@ def test_parameters_are_in_names_or_in_what_differs(tmp_path: Path) -> None:
     [
         ("id=51", "id=50", ":14: .*a node needs a unique id"),
         ("parent=50", "parent=51", ":14: .*a parent that comes before it"),
-        ("data=1.5=", "data=nan=", "no finite number"),
+        ("data=1.5=", "data=nan=", "is not a finite number"),
         ("data=1.5=", "data=many=", "many"),
         ("__rec=globals,attr=41", "__rec=globals,attr=99", ":18: "),
         ("__rec=ctx,ref=51", "rec=51", '"__rec" missing'),

@@ -161,7 +161,7 @@ def test_names_of_folders(name: str, expected: tuple[dict[str, float], int] | No
     (tmp_path / name).mkdir()
     (tmp_path / name / "profile.cubex").write_bytes(b"")
     if expected is None:
-        with pytest.raises(FormatError, match=re.escape("call the folders as Extra-P wants it, prefix.p4.n100.r1")):
+        with pytest.raises(FormatError, match=re.escape("name the folders like Extra-P, prefix.p4.n100.r1")):
             find_profiles(tmp_path)
     else:
         (profile,) = find_profiles(tmp_path)
@@ -221,18 +221,18 @@ def test_repetitions_in_one_folder_without_parameters(tmp_path: Path) -> None:
 
 def test_bad_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_folder_of_others(tmp_path)
-    with pytest.raises(FormatError, match="holds no folders with Cube profiles"):
+    with pytest.raises(FormatError, match="contains no folders with Cube profiles"):
         read_experiment(tmp_path)
     path = tmp_path / "x.p2" / "profile.cubex"
     path.parent.mkdir()
     for content in (b"", b"no tar", bytes(2048)):
         path.write_bytes(content)
-        with pytest.raises(FormatError, match="is no Cube profile that can be read") as caught:
+        with pytest.raises(FormatError, match="cannot be read as a Cube profile") as caught:
             read_experiment(tmp_path)
         assert caught.value.source == str(path)
     assert is_folder_of_others(tmp_path)
     assert is_folder_of_others(path.parent)
-    with pytest.raises(FormatError, match="is no Cube profile that can be read"):
+    with pytest.raises(FormatError, match="cannot be read as a Cube profile"):
         read_experiment(path.parent)
     monkeypatch.setitem(sys.modules, "pycubexr", None)
     with pytest.raises(EnvironmentProblem, match="pip install pycubexr"):

@@ -77,7 +77,7 @@ def test_what_is_written_reads_back(values: np.ndarray) -> None:
     complete = ~np.isnan(values).all(axis=2)
     complete = complete[:, complete.any(axis=0)]
     if not complete.size or not complete.all(axis=1).any():
-        with pytest.raises(ModelingError, match="no call path was measured at every point"):
+        with pytest.raises(ModelingError, match="Extra-P needs a call path that was measured at every point"):
             format_json(experiment)
         return
     for _, write, parse in FORMATS:

@@ -94,7 +94,7 @@ def test_a_database_without_the_values_of_ranks(tmp_path: Path) -> None:
 def test_damage_is_one_error(tmp_path: Path) -> None:
     folder = write_database(tmp_path / "broken", 1)
     (folder / "experiment.xml").write_text(XML[:900], encoding="utf-8")
-    with pytest.raises(FormatError, match="no database of HPCToolkit that can be read"):
+    with pytest.raises(FormatError, match="cannot be read as a database of HPCToolkit"):
         read_experiment(folder)
 
 

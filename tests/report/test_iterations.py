@@ -53,7 +53,7 @@ def test_groups_keep_sums() -> None:
 
 @pytest.mark.parametrize(
     ("phase", "metrics", "message"),
-    [("none", (), "there is no such phase; this run has step, other"), ("step", ("flops",), "have time, blocks")],
+    [("none", (), "is not a phase of this run; its phases are step, other"), ("step", ("flops",), "have time, blocks")],
 )
 def test_unknown_names_are_errors(phase: str, metrics: tuple[str, ...], message: str) -> None:
     with pytest.raises(UsageError, match=message):

@@ -81,9 +81,9 @@ def test_what_cannot_be_plotted(monkeypatch: pytest.MonkeyPatch) -> None:
         plot_models(models, "flops", "p")
     with pytest.raises(ModelingError, match="no call path 99; they are 0 to 7"):
         plot_models(models, "time", "p", paths=[99])
-    with pytest.raises(ModelingError, match="no model of visits above 0"):
+    with pytest.raises(ModelingError, match="no model of visits is above 0"):
         plot_models(models, "visits", "p")
-    with pytest.raises(ModelingError, match="until=1: p was measured from 1 on"):
+    with pytest.raises(ModelingError, match="until=1: give more than 1, the smallest measured p"):
         plot_models(models, "time", "p", until=1)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(EnvironmentProblem, match=r"pip install 'quipu\[plots\]'"):

@@ -132,8 +132,8 @@ def test_modeled_efficiency_does_not_have_the_noise_of_the_first_run(tmp_path: P
 
 def test_the_legend_of_a_narrow_map_has_one_line(tmp_path: Path) -> None:
     experiment, _ = planted()
-    assert "stands out" in said(experiment, ("surface",), tmp_path)[0]
-    assert "stands out" not in said(experiment, ("surface",), tmp_path, width=420)[0]
+    assert "differs from the model" in said(experiment, ("surface",), tmp_path)[0]
+    assert "differs from the model" not in said(experiment, ("surface",), tmp_path, width=420)[0]
 
 
 def test_all_views_have_one_target_and_one_efficiency(tmp_path: Path) -> None:

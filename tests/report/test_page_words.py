@@ -20,7 +20,7 @@ from .test_program_views import ITERATION_ROWS, TARGET, TEXTS, report, seen
 
 def test_most_of_the_time_is_more_than_half(tmp_path: Path) -> None:
     verdict = seen(report(), TEXTS, tmp_path)["overview-verdict"]
-    share = re.search(r": (\d+)% there", verdict)
+    share = re.search(r": (\d+)% at the target", verdict)
     assert share is not None
     assert verdict.startswith("Most of the time" if int(share[1]) > 50 else "The largest part of the time")
 
@@ -32,7 +32,7 @@ def test_terms_that_do_not_matter_are_no_growth(tmp_path: Path) -> None:
     constant = Model(("p", "n"), 100.0, (slow,), quality(0.0), ((1, 16), (32, 256)))
     models[place] = replace(models[place], model=constant)
     advice = seen(html_report(experiment, models, target=TARGET), TEXTS, tmp_path)["overview-advice"]
-    assert "takes 100% there and does not grow: only a faster implementation helps" in advice
+    assert "takes 100% at the target and does not grow: only a faster implementation helps" in advice
 
 
 def test_only_tables_with_rows_can_be_saved(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_the_views_say_what_the_models_say(tmp_path: Path) -> None:
     assert "MPI_Sendrecv" in found["overview-verdict"]
     assert "scaling efficiency" in found["overview-facts"]
     assert "grows as" in found["overview-advice"]
-    assert "Measure nearer" in found["overview-advice"]
+    assert "Measure closer to the target" in found["overview-advice"]
     assert found["stack-status"].startswith("heat::sweep")
     assert "has taken over at p=1024" in found["stack-status"]
     assert found["layers"] == 9
@@ -129,7 +129,7 @@ def test_nothing_to_show_is_said(tmp_path: Path) -> None:
     ids = "['overview-verdict', 'stack', 'flame-graph', 'accuracy-plot']"
     script = f"give({ids}.map((id) => document.getElementById(id).textContent))"
     verdict, stack, flame, accuracy = seen(page, script, tmp_path)
-    assert verdict.startswith("There is no model of comm_size")
+    assert verdict.startswith("comm_size has no model")
     assert "does not add up" in stack
     assert "does not add up" in flame
     assert "no models of comm_size" in accuracy

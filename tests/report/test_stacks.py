@@ -247,7 +247,7 @@ def test_pprof_is_what_protobuf_decodes() -> None:
 def test_what_is_no_weight(bad: float) -> None:
     run = view()
     run.values["time"][3, 0] = bad
-    with pytest.raises(ModelingError, match="and stacks have no such weights"):
+    with pytest.raises(ModelingError, match="an impossible weight of a stack"):
         chrome_trace(weighted_stacks(run, ["time"], ["rank 0", "rank 1", "rank 2"]))
 
 

@@ -61,16 +61,16 @@ def test_a_ranking_keeps_models_and_gives_up_distances_and_shares() -> None:
     wide = shown(ranking_table(RANKED, "s", Layout(120)), 120)
     assert wide[0].endswith("model") and "beyond" in wide[0]
     assert "…->grid_set_sine_mode" in wide[1] or "main->…->grid_set_sine_mode" in wide[1]
-    assert not wide[-1].startswith("no room")
+    assert not wide[-1].startswith("hidden columns")
     middle = shown(ranking_table(RANKED, "s", Layout(100)), 100)
     assert middle[0].endswith("model") and middle[1].endswith("3.466e-09·n³ + …")
-    assert middle[-1] == "no room for: beyond (a wider terminal or --json has all)"
+    assert middle[-1] == "hidden columns: beyond (a wider terminal or --json shows them)"
     assert "grid_set_sine_mode" in middle[1]
     narrow = shown(ranking_table(RANKED, "s", Layout(80)), 80)
     assert narrow[2].strip() == "1  main->solve->grid_set_sine_mode"
     assert narrow[3].split("  ")[-1] == "3.466e-09·n³ + 1.04e-08"
     narrowest = shown(ranking_table(RANKED, "s", Layout(60)), 60)
-    assert "no room for: beyond, share, model" in " ".join(narrowest)
+    assert "hidden columns: beyond, share, model" in " ".join(narrowest)
 
 
 def test_a_mark_of_all_rows_stands_in_the_head_of_the_view_only() -> None:
@@ -107,8 +107,8 @@ def test_optional_columns_are_left_out_before_numbers_are_cut(width: int) -> Non
     )
     table = elastic(headings, [row], (0, 8), (2,), Layout(width), (7, 1))
     text = " ".join(shown(table, width))
-    assert ("CPI" in text.split("no room")[0]) == (width == 120)
-    assert ("no room for: CPI" in text) == (width == 80)
+    assert ("CPI" in text.split("hidden columns")[0]) == (width == 120)
+    assert ("hidden columns: CPI" in text) == (width == 80)
     assert text.count("60.6 ms") == 4
     assert "…" not in text
 

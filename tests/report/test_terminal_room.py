@@ -21,7 +21,7 @@ def test_metrics_without_room_are_named_whole() -> None:
     metrics = {**VIEW.metrics, **{name: Metric(name, "1") for name in names}}
     view = replace(VIEW, values={**VIEW.values, **added}, metrics=metrics)
     text = plain_text(call_tree(view, TreeOptions(metrics=("time", *names), scope="exclusive"), Layout(80)))
-    below = " ".join(text.splitlines()).partition("no room for: ")[2]
+    below = " ".join(text.splitlines()).partition("hidden columns: ")[2]
     assert below
     assert "…" not in below
     assert names[-1] in below

@@ -261,7 +261,7 @@ def test_campaign_files_that_take_long(text: str, words: str, tmp_path: Path) ->
 def test_exponents_of_models_are_short(exponent: str, whole: Path) -> None:
     document = json.dumps(to_document(analyze(load_experiment(whole))))
     assert '"exponent": "1"' in document
-    with pytest.raises(FormatError, match="is no fraction such as 2/3"):
+    with pytest.raises(FormatError, match="is not a fraction such as 2/3"):
         from_document(json.loads(document.replace('"exponent": "1"', f'"exponent": "{exponent}"', 1)), "x")
 
 

@@ -83,7 +83,7 @@ def test_no_parameter_leads_out_of_the_folder(name: str, tmp_path: Path, capsys:
     assert run_command_line(["merge", "--force", str(raw), "-o", str(tmp_path / "a" / "out")]) == 1
     assert "is not a valid name: use letters, digits and _" in capsys.readouterr().err
     assert sorted(tmp_path.rglob("*")) == before
-    with pytest.raises(MeasurementError, match="is no name of a parameter"):
+    with pytest.raises(MeasurementError, match="is not a valid name of a parameter"):
         merge_run(raw, tmp_path / "a" / "out", RunMetadata({name: 4}))
     assert sorted(path for path in tmp_path.rglob("*") if path.name != "out") == before
 

@@ -105,4 +105,4 @@ def test_arrays_without_a_dimension_are_refused(
     (tmp_path / "m.json").write_text(json.dumps(document), encoding="utf-8")
     (tmp_path / "m.npz").write_bytes(packed.getvalue())
     assert run_command_line(["tensor", "explain", str(tmp_path / "m.json")]) == 1
-    assert "in its .npz is no list of numbers: restore both files, or fit again" in capsys.readouterr().err
+    assert "in its .npz is not a list of numbers: restore both files, or fit again" in capsys.readouterr().err

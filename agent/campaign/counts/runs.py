@@ -70,12 +70,12 @@ class CountRuns:
 
     @property
     def finished(self) -> int:
-        """The number of runs on the disk."""
+        """Return the number of runs on the disk."""
         return sum(len(sizes) for sizes in self._done.values())
 
     @property
     def why_none(self) -> str:
-        """Why a campaign with a target has no count-only runs; empty if it has some."""
+        """Return why a campaign with a target has no count-only runs; empty if it has some."""
         if self._campaign.target and self._ranks is None:
             return "no parameter is the number of ranks: [target] adds no count-only runs"
         if self._numbers and self._campaign.scheduler is not None:
@@ -91,7 +91,7 @@ class CountRuns:
 
     @property
     def beyond(self) -> str:
-        """Why the plan ends before the number of ranks of the target; empty if it does not."""
+        """Return why the plan ends before the number of ranks of the target; empty if it does not."""
         return self._forecast()[1]
 
     def _forecast(self) -> tuple[list[PlannedCount], str]:

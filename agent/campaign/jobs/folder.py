@@ -95,7 +95,7 @@ class JobFolder:
 
     @property
     def name(self) -> str:
-        """The name of the job in the scheduler."""
+        """Return the name of the job in the scheduler."""
         return f"quipu-{self.path.name.removeprefix(_WAITING)}"
 
     def asked(self) -> Asked:
@@ -161,7 +161,7 @@ class JobFolder:
 
     @property
     def output(self) -> Path:
-        """The output file of the job; after a failure, `settle` keeps it."""
+        """Return the output file of the job; after a failure, `settle` keeps it."""
         return self.path / "output.txt"
 
     def settle(self, failed: bool) -> Path:

@@ -52,7 +52,7 @@ class SchedulerPlan:
         found = _RANKS.fullmatch(self.ranks)
         value = parameters[found[1]] if found is not None and found[1] else float(self.ranks)
         if value < 1 or value != int(value):
-            raise ValueError(f"{value:g} is no number of ranks")
+            raise ValueError(f"{value:g} is not a number of ranks: a whole number from 1")
         return int(value)
 
     def nodes(self, ranks: int) -> int | None:

@@ -82,7 +82,7 @@ class Scheduled:
         said = False
         try:
             while flight or left:
-                while left and len(flight) < self.queue.plan.at_once and (refused is None or self._asks_again(refused)):
+                while left and len(flight) < self.queue.plan.at_once and (refused is None or self._retries(refused)):
                     try:
                         flight.append(self._submitted(campaign, left[0], options))
                     except SubmissionFailed as error:
@@ -113,7 +113,7 @@ class Scheduled:
             task = flight[0].task if flight else left[0]
             text = f"stopped to wait for {counted(len(flight), 'job, which goes', 'jobs, which go')} on"
             text += f", and {counted(len(left), 'run has', 'runs have')} no job yet" if left else ""
-            text += f"; the same command goes on with them, and cancels jobs with --cancel: {campaign.path}"
+            text += f"; repeat the command to continue, or cancel the jobs with --cancel: {campaign.path}"
             yield Outcome(task, 0.0, error=text, interrupted=True, goes_on=True)
 
     def cancel_all(self, directory: Path) -> str:
@@ -137,7 +137,7 @@ class Scheduled:
             f"{counted(cancelled, 'job was', 'jobs were')} cancelled" if cancelled else "no job is waiting or running"
         )
 
-    def _asks_again(self, refused: float) -> bool:
+    def _retries(self, refused: float) -> bool:
         """Return whether to try a scheduler again that refused a job; True every few seconds."""
         return int((time.monotonic() - refused) / self._look) % 5 == 0
 

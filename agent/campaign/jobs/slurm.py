@@ -87,5 +87,5 @@ def hindrance_of(native: str, reason: str) -> Hindrance | None:
     if _PASSES.fullmatch(reason):
         return None
     found = (text.format(native=native) for pattern, text in _ADVICE if re.fullmatch(pattern, reason))
-    advice = next(found, f"scontrol show job {native} says more")
+    advice = next(found, f"scontrol show job {native} prints the details")
     return Hindrance(reason, advice, never=reason == "DependencyNeverSatisfied")

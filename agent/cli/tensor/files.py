@@ -77,7 +77,7 @@ def require_model_place(path: Path, force: bool) -> None:
         raise UsageError(f"-o {path}: name the JSON file; the .npz file gets the same name")
     archive = archive_of(path)
     if archive.exists() and not path.exists() and not force:
-        raise UsageError(f"{archive} exists and belongs to no model {path.name}: give another name with -o, or --force")
+        raise UsageError(f"{archive} exists without a model {path.name}: give another name with -o, or --force")
     require_own(path, lambda old: KIND in old[:200], "tensor model", force)
 
 
@@ -125,18 +125,18 @@ def codes_of(model: ColumnModel, option: str, texts: list[str]) -> dict[str, lis
         quoted = Quoted(given)
         for text in next_one.split(quoted.text):
             name, equals, values = text.rpartition("=") if text.count("=") > 1 else text.partition("=")
-            name, where = quoted.meant(name), f"{option} {given!r}"
+            name, where = quoted.original(name), f"{option} {given!r}"
             if not equals or name not in model.parameters:
                 known = ", ".join(map(in_quotes, model.parameters))
                 raise UsageError(f"{where}: write NAME=VALUE with a parameter of: {known}{_how_to_quote(option)}")
             if name in result:
                 raise UsageError(f"{where}: parameter {name} is given twice")
-            result[name] = [_code(model, name, quoted.meant(value), option, where) for value in values.split(",")]
+            result[name] = [_code(model, name, quoted.original(value), option, where) for value in values.split(",")]
     return result
 
 
 def _how_to_quote(option: str) -> str:
-    return f"""; one with a comma or = stands in double quotes: {option} '"a,b"="c,d"'"""
+    return f"""; write a name or value with a comma or = in double quotes: {option} '"a,b"="c,d"'"""
 
 
 def _code(model: ColumnModel, name: str, value: str, option: str, where: str) -> float:
@@ -150,7 +150,7 @@ def _code(model: ColumnModel, name: str, value: str, option: str, where: str) ->
         return float(levels.index(value))
     number = number_or_nan(value)
     if not math.isfinite(number):
-        raise UsageError(f"{where}: {value!r} is no finite number")
+        raise UsageError(f"{where}: {value!r} is not a finite number")
     if name in model.categorical and number not in (measured := measured_values(model, name)):
         raise UsageError(f"{where}: {value!r} was not measured; there are: {', '.join(f'{one:g}' for one in measured)}")
     return number

@@ -243,7 +243,7 @@ def _numbers_or_texts(source: Path, name: str, texts: list[str], lines: _Lines |
         note = f"{name} holds {_short(texts[row])}{where}, which is not a number: treated as missing"
         return numbers, [note] if len(wrong) else []
     if len(wrong) < given.sum():
-        return texts, [f"{name} holds texts such as {_short(texts[row])}{where} among numbers: all are names"]
+        return texts, [f"{name} contains texts such as {_short(texts[row])}{where}: all its values count as names"]
     return texts, []
 
 

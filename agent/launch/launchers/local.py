@@ -67,7 +67,7 @@ class OpenMPI(Launcher):
         if request.superuser and not any(context.has("allow-run-as-root") for context in programs):
             project = "PRTE" if _is_prterun(request) else "OMPI"
             for name in (f"{project}_ALLOW_RUN_AS_ROOT", f"{project}_ALLOW_RUN_AS_ROOT_CONFIRM"):
-                added.set(name, "1", "you are root, Open MPI would refuse to start")
+                added.set(name, "1", "you are root: without it Open MPI would refuse to start")
         remote = self._several_nodes(programs, request)
         if ranks is not None and ranks > request.cores and not remote:
             self._oversubscribe(programs, self._has_prrte(request), f"{ranks} ranks on {request.cores} cores", added)

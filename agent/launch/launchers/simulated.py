@@ -17,7 +17,7 @@ from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
 from .options import SMPIRUN, contexts
 
 HOST_SPEED, SIMULATE, STACK_SIZE = "smpi/host-speed", "smpi/simulate-computation", "contexts/stack-size"
-# Simulated seconds of an unsuccessful MPI_Test… or MPI_Iprobe; the default of SMPI, 1e-4, is the time of 100 messages.
+# Simulated seconds of an unsuccessful MPI_Test or MPI_Iprobe. SMPI's default (1e-4) is the time of 100 messages.
 _POLLS, _POLL = ("smpi/test", "smpi/iprobe"), "1e-6"
 # Stack of a rank in KiB: the default of SimGrid, and the size without a limit in the shell (address space, not memory).
 _STACK, _UNLIMITED_STACK = 8192, 65536
@@ -27,7 +27,7 @@ _LONGEST_FACT = 20_000
 
 
 def smpirun_command(program: Sequence[str], ranks: int | None, platform: Path | None) -> tuple[str, ...]:
-    """Return the smpirun command for a program, without a platform with a `default_platform` for the ranks.
+    """Return the smpirun command for a program; if no platform is given, with the `default_platform` of the ranks.
 
     Raises MeasurementError if the number of ranks is unknown.
     """
@@ -140,7 +140,7 @@ class Simulated(Launcher):
                 **_details(platform, files.get(platform) or _content(platform)),
             },
             rank_processes=False,
-            if_it_crashes="the fault may be in the program (see what smpirun without Quipu says), or a rank needs more "
+            if_it_crashes="the error may be in the program (run it by smpirun without Quipu), or a rank needs more "
             f"stack than {stack.rpartition(':')[2] or _STACK} KiB (large automatic arrays of Fortran): then use "
             f"ulimit -s or smpirun --cfg={STACK_SIZE}:KIB",
             if_unmeasured=_if_unmeasured(program),
@@ -152,7 +152,7 @@ def _if_unmeasured(program: Path) -> str:
         return ""
     return (
         f"A simulation loads the program itself, and {program.name} was not linked with SMPI (a shell, a script, env, "
-        "an interpreter?): give the program that quipu-smpicc built, and what a script would set up beforehand in the "
+        "an interpreter?): give the program that quipu-smpicc built, and set variables of a script in the "
         "environment"
     )
 
@@ -185,7 +185,7 @@ def _expect_platform(platform: Path) -> None:
         expat.ParserCreate().Parse(platform.read_bytes(), True)
     except expat.ExpatError as error:
         what = expat.ErrorString(error.code)
-        raise FormatError(platform, f"is no platform of SimGrid: not XML ({what})", error.lineno) from error
+        raise FormatError(platform, f"is not a SimGrid platform: not XML ({what})", error.lineno) from error
 
 
 def _details(platform: Path, text: str) -> dict[str, str]:

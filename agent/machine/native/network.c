@@ -9,7 +9,8 @@
 
 enum { TIMES = 101, WARM = 10, LONGEST = 1 << 18 };
 
-/* Messages have more sizes than collective operations, because libraries change the protocol at several sizes. */
+/* Messages are measured at more sizes than collective operations, because libraries switch protocols at several sizes.
+ * */
 static const int message_sizes[] = {8,     64,    256,   512,   1024,  1536,  2048,  3072,   4096,   6144,   8192,
                                     12288, 16384, 24576, 32768, 49152, 65536, 98304, 131072, 196608, LONGEST};
 static const int few_sizes[] = {8, 1024, 16384, LONGEST};
@@ -32,8 +33,8 @@ static void round_trip(int bytes) {
     }
 }
 
-/* Returns the time of the second of two round trips on the first rank; the ranks begin the first one at different
- * times. */
+/* Returns the time of the second of two round trips on the first rank. The first round trip only synchronizes the
+ * ranks. */
 static double ping_pong(int bytes) {
     round_trip(bytes);
     const double begin = MPI_Wtime();

@@ -146,7 +146,8 @@ static uint64_t load_scattered(const char *memory, size_t line, size_t lines, si
 }
 
 /* Returns the lower quartile of the time of a load. Every pass reads the whole memory at least once, so that no part of
- * it moves to a nearer cache. The fastest pass would be too fast, because it had more of a shared cache than usual. */
+ * it moves to a nearer cache. The fastest pass would be too fast, because it found more of a shared cache free than
+ * usual. */
 static double seconds_of(loads_of *load, size_t bytes, size_t line) {
     const size_t lines = bytes / line < 2 ? 2 : bytes / line;
     const char *memory = ordinary_memory_of(lines * line);
@@ -274,7 +275,7 @@ static size_t number(const char *text, size_t most) {
     char *end;
     const unsigned long long value = strtoull(text, &end, 10);
     if (*end != '\0' || value == 0 || value > most) {
-        fprintf(stderr, "quipu-probe: %s is no number from 1 to %zu\n", text, most);
+        fprintf(stderr, "quipu-probe: %s is not a number from 1 to %zu\n", text, most);
         exit(2);
     }
     return (size_t)value;

@@ -3,19 +3,17 @@
  *
  *   QUIPU_REGION_BEGIN("assemble");          a region of the call tree, between two points of the source
  *   QUIPU_REGION_END("assemble");
- *   QUIPU_PHASE_BEGIN("step", i);            the same; iterations are also kept apart: quipu show --iterations step
- *   QUIPU_PHASE_END("step");
- *   QUIPU_PARAMETER("n", n);                 a parameter of the run: quipu run needs no --param n=…
+ * QUIPU_PHASE_BEGIN("step", i);            a region; iterations are also separate: quipu show --iterations step
+ * QUIPU_PHASE_END("step"); QUIPU_PARAMETER("n", n);                 a parameter of the run: quipu run needs no --param
+ * n=…
  *
  * In C++ objects end their region with their scope: quipu::Region region("assemble"); quipu::Phase step("step", i);
- *
- * Each of these is a branch while Quipu does not measure the process, and needs no library. Names are copied. A region
- * ends on the thread that began it. With QUIPU_NO_REGIONS defined nothing remains of them.
- */
+ * While Quipu does not measure the process, each macro only costs a branch. No library is necessary. Names are copied.
+ * A region ends on the thread that began it. If QUIPU_NO_REGIONS is defined, the macros are empty. */
 #ifndef QUIPU_REGION_H
 #define QUIPU_REGION_H
 
-#ifdef QUIPU_REGION_RUNTIME /* whoever defines these functions */
+#ifdef QUIPU_REGION_RUNTIME /* the runtime or the library that defines these functions */
 #define QUIPU_REGION_LINKAGE __attribute__((visibility("default")))
 #else
 #define QUIPU_REGION_LINKAGE __attribute__((weak, visibility("default")))
@@ -27,14 +25,14 @@ extern "C" {
 
 /* Begin a region of this thread. */
 extern void quipu_region_begin(const char *name) QUIPU_REGION_LINKAGE;
-/* End the innermost open region of this thread that has this name, and those that were begun inside of it. */
+/* End the innermost open region of this thread with this name, and all regions that began inside of it. */
 extern void quipu_region_end(const char *name) QUIPU_REGION_LINKAGE;
-/* A region that is one iteration of something. */
+/* A region that is one iteration, such as a time step. */
 extern void quipu_phase_begin(const char *name, long long iteration) QUIPU_REGION_LINKAGE;
 extern void quipu_phase_end(const char *name) QUIPU_REGION_LINKAGE;
-/* A copy of a name that stays to the end of the process; NULL if nothing is measured. */
+/* Return a copy of a name that exists until the end of the process; NULL if nothing is measured. */
 extern const char *quipu_region_name(const char *name) QUIPU_REGION_LINKAGE;
-/* A parameter of the configuration that this process runs: the same in all processes of the run. */
+/* Record a parameter of this run. All processes of the run must give the same value. */
 extern void quipu_parameter(const char *name, double value) QUIPU_REGION_LINKAGE;
 
 #ifndef QUIPU_REGION_RUNTIME

@@ -47,7 +47,7 @@ Options parse(std::span<char *> arguments, int rank, int ranks) {
     }
     if (!whole(arguments[1], arguments[1] + std::strlen(arguments[1]), number) || number < 1 ||
         number > 1000000000000) {
-        refuse(rank, program, "N is no whole number from 1 to 1e12");
+        refuse(rank, program, "N is not a whole number from 1 to 1e12");
     }
     options.n = static_cast<double>(number);
     for (std::size_t index = 2; index < arguments.size(); index += 2) {

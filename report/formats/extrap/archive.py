@@ -62,7 +62,7 @@ class _Members:
         try:
             info = self.archive.getinfo(member)
         except KeyError:
-            raise FormatError(self.source, f"is a ZIP file without {member}: no experiment of Extra-P 4") from None
+            raise FormatError(self.source, f"is a ZIP file without {member}, not an experiment of Extra-P 4") from None
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise FormatError(self.source, f"{member} is compressed in a way that Extra-P does not use")
         parts = []
@@ -87,7 +87,7 @@ class _Members:
         (start,) = struct.unpack_from("<Q", offsets, entry)
         found = _array(values, start)
         if found is None:
-            raise FormatError(self.source, f"{what}: its values are not in values/{chunk}.vals, or no numbers")
+            raise FormatError(self.source, f"{what}: its values are not in values/{chunk}.vals, or are not numbers")
         return found
 
 
@@ -115,7 +115,7 @@ def _collect(members: _Members, source: object) -> Collector:
     check_document(raw)
     content = json_of(decode(raw, where), where)
     if not isinstance(content, dict) or not isinstance(content.get("measurements"), dict):
-        raise FormatError(where, '"measurements" is missing or no object')
+        raise FormatError(where, '"measurements" is missing or not an object')
     collector = Collector(where, parameter_names(content, where))
     means_only = False
     for callpath, metric, what, entry in entries_of(content["measurements"], where):

@@ -35,8 +35,8 @@ def number(value: Any, source: object, what: str, line: int | None = None) -> fl
             found = math.inf
         if not math.isinf(found):
             return found
-        raise FormatError(source, f"{what}: the number is infinite: write nan or leave it out if it is not known", line)
-    raise FormatError(source, f"{what}: {_short(value)} is no number", line)
+        raise FormatError(source, f"{what}: the number is infinite: write nan or leave it out if it is unknown", line)
+    raise FormatError(source, f"{what}: {_short(value)} is not a number", line)
 
 
 def repetitions(value: Any, source: object, what: str, line: int | None = None) -> list[float]:
@@ -61,7 +61,7 @@ def repetitions(value: Any, source: object, what: str, line: int | None = None) 
 def text_of(value: Any, source: object, what: str, line: int | None = None) -> str:
     """Return a name, or raise FormatError."""
     if not isinstance(value, str):
-        raise FormatError(source, f"{what}: {_short(value)} is no name: write it in quotes", line)
+        raise FormatError(source, f"{what}: {_short(value)} is not a name: write it in quotes", line)
     return value
 
 
@@ -133,7 +133,7 @@ class Collector:
             )
         place = tuple(number(entry, self.source, f"{what}: point", line) for entry in entries)
         if any(map(math.isnan, place)):
-            raise FormatError(self.source, f"{what}: a parameter value of the point is no number", line)
+            raise FormatError(self.source, f"{what}: a parameter value of the point is not a number", line)
         if place not in self._points:
             self._cost.spend(_ENTRY_BYTES + _NUMBER_BYTES * len(place))
         return self._points.setdefault(place, len(self._points))

@@ -26,7 +26,7 @@ def parse_json(text: str, source: object, name: str) -> Experiment:
     """
     content = json_of(text, source)
     if not isinstance(content, dict):
-        raise FormatError(source, f"is JSON, but no object. {_FORM}")
+        raise FormatError(source, f"is JSON, but not an object. {_FORM}")
     if not _KEYS.intersection(content):
         raise FormatError(source, f"is JSON, but not of Extra-P. {_CALIPER if 'nodes' in content else _FORM}")
     collector = collect_numbered(content, source) if "callpaths" in content else _collect(content, source)
@@ -37,7 +37,7 @@ def _collect(content: dict[str, Any], source: object) -> Collector:
     collector = Collector(source, parameter_names(content, source))
     measurements = content.get("measurements")
     if not isinstance(measurements, dict):
-        raise FormatError(source, '"measurements" is missing or no object {"call path": {"metric": [...]}}')
+        raise FormatError(source, '"measurements" is missing or not an object {"call path": {"metric": [...]}}')
     for callpath, metric, what, entry in entries_of(measurements, source):
         if not isinstance(entry, dict) or "point" not in entry or "values" not in entry:
             raise FormatError(source, f'{what}: is not {{"point": [...], "values": [...]}}')
@@ -50,7 +50,7 @@ def parameter_names(content: dict[str, Any], source: object) -> list[str]:
     """Return the names in "parameters". Raises FormatError if it is missing or not a list of names."""
     names = content.get("parameters")
     if not isinstance(names, list):
-        raise FormatError(source, '"parameters" is missing or no list of names, such as ["p", "n"]')
+        raise FormatError(source, '"parameters" is missing or not a list of names, such as ["p", "n"]')
     return [text_of(name, source, '"parameters"') for name in names]
 
 

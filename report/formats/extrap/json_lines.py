@@ -49,10 +49,10 @@ def _experiment(text: str, key: str, spelled: Callable[[str], str], source: obje
             continue
         record = json_of(spelled(line), source, count)
         if not isinstance(record, dict):
-            raise FormatError(source, "is no object {...} with a measurement", count)
+            raise FormatError(source, "is not an object {...} with a measurement", count)
         values = record.get(key)
         if not isinstance(values, dict):
-            raise FormatError(source, f'"{key}" is missing or no object such as {{"p": 4}}', count)
+            raise FormatError(source, f'"{key}" is missing or not an object such as {{"p": 4}}', count)
         if collector is None:
             names = list(values)
             collector = Collector(source, names, count)

@@ -40,7 +40,7 @@ def collect_numbered(content: dict[str, Any], source: object) -> Collector:
 def _entries(content: dict[str, Any], kind: str, source: object, ordered: bool = True) -> list[dict[str, Any]]:
     entries = content.get(kind)
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise FormatError(source, f'"{kind}" is missing or no list of objects, as a file with "callpaths" has it')
+        raise FormatError(source, f'"{kind}" is missing or not a list of objects; a file with "callpaths" needs it')
     return sorted(entries, key=lambda entry: _whole(entry, "id", kind, source)) if ordered else entries
 
 
@@ -48,7 +48,7 @@ def _point(entry: dict[str, Any], collector: Collector, source: object) -> int:
     pairs = entry.get("parameter_value_pairs")
     what = f"coordinate {entry.get('id')}"
     if not isinstance(pairs, list) or not all(isinstance(pair, dict) for pair in pairs):
-        raise FormatError(source, f'{what}: "parameter_value_pairs" is missing or no list of objects')
+        raise FormatError(source, f'{what}: "parameter_value_pairs" is missing or not a list of objects')
     ordered = sorted(pairs, key=lambda pair: _whole(pair, "parameter_id", what, source))
     return collector.point([_number(pair, "parameter_value", what, source) for pair in ordered], what)
 
@@ -61,7 +61,7 @@ def _number(entry: dict[str, Any], key: str, what: str, source: object) -> float
         try:
             value = float(text)
         except ValueError:
-            raise FormatError(source, f'{what}: "{key}" {text[:40]!r} is no number') from None
+            raise FormatError(source, f'{what}: "{key}" {text[:40]!r} is not a number') from None
     if key not in entry:
         raise FormatError(source, f'{what}: "{key}" is missing')
     return number(value, source, f'{what}: "{key}"')
@@ -70,7 +70,7 @@ def _number(entry: dict[str, Any], key: str, what: str, source: object) -> float
 def _whole(entry: dict[str, Any], key: str, what: str, source: object) -> int:
     value = _number(entry, key, what, source)
     if not value.is_integer():
-        raise FormatError(source, f'{what}: "{key}" is no whole number')
+        raise FormatError(source, f'{what}: "{key}" is not a whole number')
     return int(value)
 
 

@@ -45,7 +45,7 @@ class _Parser:
 
     def take(self, keyword: str, value: str) -> None:
         if keyword not in KEYWORDS:
-            raise self.error(f"{keyword[:40]!r} is no keyword of Extra-P text: use one of {', '.join(KEYWORDS)}")
+            raise self.error(f"{keyword[:40]!r} is not a keyword of Extra-P text: use one of {', '.join(KEYWORDS)}")
         if not value:
             raise self.error(f"{keyword} without anything after it")
         if keyword == "PARAMETER":
@@ -93,7 +93,7 @@ class _Parser:
         try:
             return number(float(word), self.source, "DATA", self.line)
         except ValueError:
-            raise self.error(f"{word[:40]!r} is no number") from None
+            raise self.error(f"{word[:40]!r} is not a number") from None
 
     def _all_taken(self) -> None:
         """Check that a block of DATA lines is complete; only their order assigns them to POINTS."""
@@ -110,5 +110,5 @@ class _Parser:
     def finish(self, name: str) -> Experiment:
         self._all_taken()
         if self.collector is None:
-            raise FormatError(self.source, "holds no measurements: there are no POINTS")
+            raise FormatError(self.source, "contains no measurements: POINTS are missing")
         return self.collector.experiment(name)

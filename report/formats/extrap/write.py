@@ -28,7 +28,7 @@ def format_json(experiment: Experiment, inclusive: bool = False) -> Written:
     Extra-P needs every metric of a call path at every point. Points without any value are left out, and then metrics of
     call paths that are missing at some points. Zeros are written. Values are exclusive unless `inclusive` is True.
 
-    Raises ModelingError if nothing is left, or there is no parameter.
+    Raises ModelingError if nothing is left, or without parameters.
     """
     table = _Table(experiment, inclusive)
     measurements: dict[str, dict[str, list[object]]] = {}
@@ -71,7 +71,7 @@ class _Table:
         self.known = {name: np.any(~np.isnan(values[:, self.kept]), axis=2) for name, values in self.values.items()}
         if not any(bool(np.any(known.all(axis=1))) for known in self.known.values()) or not self.points:
             raise ModelingError(
-                f"experiment {experiment.name}: no call path was measured at every point, and Extra-P takes no others"
+                f"experiment {experiment.name}: Extra-P needs a call path that was measured at every point"
             )
 
     def rows(self) -> Iterator[tuple[str, str, list[list[float]]]]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles of other tools, one file or folder for each configuration, as one experiment.
 
-cube: Score-P and Scalasca. caliper: .cali. hpctoolkit: databases. folders: which there are, and the parameters that
-their names say. stacked: what they have in common.
+cube: Score-P and Scalasca. caliper: .cali. hpctoolkit: databases. folders: finds profiles and the parameters in their
+names. stacked: common parts of the readers.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def read_caliper(source: Path, files: list[Path], over_ranks: Over = "mean") -> 
                 ranks = reader.take(stream, records, _linker_names(stream.globals, path))
             except (*_DAMAGED, ReaderError) as error:
                 reason = str(getattr(error, "message", "") or repr(error))[:200]
-                raise FormatError(path, f"is no file of Caliper that can be read: {reason}", lines.number) from error
+                raise FormatError(path, f"cannot be read as a file of Caliper: {reason}", lines.number) from error
         size = _number(stream.globals.get(_SIZE))
         bare += [] if stream.globals else [path]
         metadata[path] = {**stream.globals, _SIZE: size if size and size > 0 else float(ranks)}
@@ -124,7 +124,7 @@ class _Reader(Stacked):
         columns = [column for name in sorted(names) if (column := column_of(stream.attribute(name)))]
         columns = chosen(columns, self.over_ranks)
         if not columns:
-            raise ValueError(f"it has no column that adds up, combined over ranks by {self.over_ranks}")
+            raise ValueError(f"it has no column of sums that is combined over ranks by {self.over_ranks}")
         numbers = {int(record.get("mpi.rank", 0)) for record in records}
         places = {number: place for place, number in enumerate(sorted(numbers))}
         ranks = np.arange(len(places))
@@ -167,7 +167,7 @@ def _linker_names(metadata: Mapping[str, Any], path: Path) -> Mapping[str, str]:
     check_document(text.encode("utf-8", "replace"))
     names = json_of(text, path)
     if not isinstance(names, dict) or not all(isinstance(name, str) and name for name in names.values()):
-        raise FormatError(path, f"{LINKER_NAMES} is no JSON object of names")
+        raise FormatError(path, f"{LINKER_NAMES} is not a JSON object of names")
     return names
 
 
@@ -184,7 +184,7 @@ def _exclusive(inclusive: dict[int, Any], paths: Mapping[int, tuple[int, ...]]) 
 def _finite(text: Any) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text} is no finite number")
+        raise ValueError(f"{text} is not a finite number")
     return value
 
 
@@ -221,7 +221,7 @@ def _profiles(metadata: Mapping[Path, Mapping[str, Any]], bare: list[Path]) -> l
 def _quipu_file(path: Path, metadata: Mapping[str, Any]) -> Profile:
     names = [name for name in str(metadata[PARAMETERS]).split(" ") if name]
     if wrong := [name for name in names if not is_parameter(name) or _number(metadata.get(name)) is None]:
-        raise FormatError(path, f"{PARAMETERS} names {wrong[0]!r}, which is no number of its metadata")
+        raise FormatError(path, f"{PARAMETERS} names {wrong[0]!r}, which is not a number in its metadata")
     repetition = _number(metadata.get(REPETITION, 1)) or 1
     return Profile(path, {name: _number(metadata[name]) or 0.0 for name in names}, int(repetition))
 

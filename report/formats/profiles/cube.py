@@ -83,7 +83,7 @@ class _Reader(Stacked):
                     return int(ranks.max(initial=-1)) + 1
         except (*_DAMAGED_FILE, *_DAMAGED_CONTENT, CorruptIndexError) as error:
             reason = f": {error}" if str(error) else ""
-            raise FormatError(path, f"is no Cube profile that can be read{reason}") from error
+            raise FormatError(path, f"cannot be read as a Cube profile{reason}") from error
 
     def _metrics_of(self, parser: Any, ranks: IntArray) -> Iterator[tuple[str, dict[int, float]]]:
         from pycubexr.utils.exceptions import MissingMetricError
@@ -94,7 +94,7 @@ class _Reader(Stacked):
                 self.notes[f"{cube_metric.name} is left out: minima of call paths do not add up"] = None
                 continue
             if not _PLAIN.fullmatch(cube_metric.data_type.upper()):
-                self.notes[f"{cube_metric.name} is left out: its values are no plain numbers"] = None
+                self.notes[f"{cube_metric.name} is left out: its values are not plain numbers"] = None
                 continue
             try:
                 found = parser.get_metric_values(cube_metric, cache=False)

@@ -24,7 +24,7 @@ def count_members(path: Path, cost: Reading) -> None:
     """Count the memory for reading a profile. Raises FormatError if it is too much, and errors of `tarfile`."""
     with path.open("rb") as file:
         if file.read(2) in (b"\x1f\x8b", b"BZ", b"\xfd7"):  # compressed: tarfile would unpack it completely
-            raise FormatError(path, "is packed as a whole: unpack it first")
+            raise FormatError(path, "is compressed as a whole: decompress it first")
     with tarfile.open(path, "r:") as archive:
         for member in archive:
             cost.check_time()

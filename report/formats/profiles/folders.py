@@ -18,7 +18,7 @@ _PAIR = re.compile(r"[.,]?([^\d.,=][^\d.,=]*)=?(\d+(?:[.,]\d+)?)")
 _WORD_PAIRS = re.compile(r"(?:,?[A-Za-z][A-Za-z_]*\d+(?:[.,]\d+)?)+")  # whole names, without dates
 _POSTFIX = re.compile(r"\.[^\d.,=]+\Z")
 _COUNTED = re.compile(r"(.*?)(\d+)\.cubex", re.IGNORECASE)
-_HOW = "call the folders as Extra-P wants it, prefix.p4.n100.r1: name and value of each parameter, then the repetition"
+_HOW = "name the folders like Extra-P, prefix.p4.n100.r1: name and value of each parameter, then the repetition"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def find_profiles(source: Path) -> list[Profile]:
     if not found and (own := sorted(path for path in source.glob("*.cubex") if not path.name.startswith("."))):
         return _alone(source, own)
     if not found:
-        raise FormatError(source, f"holds no folders with Cube profiles: {_HOW}")
+        raise FormatError(source, f"contains no folders with Cube profiles: {_HOW}")
     return in_order([profile for parent, paths in found.items() for profile in _profiles(parent, paths)])
 
 
@@ -119,8 +119,8 @@ def _repetitions(folder: Path, paths: list[Path], parameters: dict[str, float], 
         names = ", ".join(path.name for path in chosen)
         raise FormatError(
             folder,
-            f"holds several Cube files ({names}): keep one, call one profile.cubex, or call repetitions alike but for "
-            "a number, profile1.cubex and profile2.cubex",
+            f"contains several Cube files ({names}): keep one, name one profile.cubex, or name repetitions with "
+            "a number, such as profile1.cubex and profile2.cubex",
         )
     numbers = [int(match[2]) for match in counted if match]
     return [Profile(path, parameters, number) for path, number in zip(chosen, numbers, strict=True)]

@@ -22,7 +22,7 @@ from ..extrap.collect import kind_of
 from .folders import Profile, in_order, parameters_in
 from .stacked import Stacked
 
-_CALL_SITE = re.compile(r"\d+:(?=\D)")  # the line of a call, which Hatchet writes before the name of the callee
+_CALL_SITE = re.compile(r"\d+:(?=\D)")  # Hatchet writes the line of a call before the name of the callee
 _INCLUSIVE = re.compile(r"(.+) \((?:inc|I)\)\Z")
 _BYTES_PER_BYTE = 60  # memory of Hatchet's graph and table per byte of the database
 _HEAD = struct.Struct(">24sII")  # of a metric-db file: tag with version and byte order, nodes, values of each
@@ -72,13 +72,13 @@ class _Reader(Stacked):
                 frame = read(str(folder))
                 return self._take(frame, 1e-6 if older and _microseconds(folder) else 1.0, cost)
         except _DAMAGED_FILE as error:
-            raise FormatError(folder, f"is no database of HPCToolkit that can be read: {error!r}") from error
+            raise FormatError(folder, f"cannot be read as a database of HPCToolkit: {error!r}") from error
 
     def _take(self, frame: Any, seconds: float, cost: Reading) -> int:
         table = frame.dataframe.reset_index()
         metrics = {found[1]: name for name in table.columns if (found := _INCLUSIVE.match(str(name)))}
         if not metrics:
-            raise ValueError("there are no inclusive metrics")
+            raise ValueError("it contains no inclusive metrics")
         numbers = table["rank"].to_numpy() if "rank" in table else np.zeros(len(table), dtype=np.int64)
         rank = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
         rows: dict[Any, list[int]] = {}

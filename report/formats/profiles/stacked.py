@@ -46,7 +46,7 @@ class Stacked:
         keys = [tuple(profile.parameters.values()) for profile in profiles]
         points = sorted(set(keys))
         if not self.metrics:
-            raise FormatError(source, "the profiles hold no values")
+            raise FormatError(source, "the profiles contain no values")
         seen: Counter[tuple[float, ...]] = Counter()
         repetition = []
         for key in keys:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writers of call stacks with weights, for viewers of profiles: a call tree of one run or one configuration.
 
-weighted: what all of them are made from. folded, speedscope, chrome_trace, pprof, hatchet, caliper: text, bytes or data
-for JSON. caliper also: files of all runs of an experiment, as Thicket reads them.
+weighted: the common input of all formats. folded, speedscope, chrome_trace, pprof, hatchet, caliper: text, bytes or
+data for JSON. caliper also: files of all runs of an experiment, as Thicket reads them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 
 from .weighted import WeightedStacks, whole_unit
 
-_SUMMARY = "Widths are inclusive values and positions mean nothing: a summary of the call tree, not a time line."
+_SUMMARY = "A summary of the call tree, not a time line: widths are inclusive values, positions have no meaning."
 
 
 def chrome_trace(stacks: WeightedStacks) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def hatchet(stacks: WeightedStacks) -> list[dict[str, Any]]:
     """
     tree, sample = stacks.tree, stacks.samples[0]
     if (levels := int(tree.depth.max(initial=0)) + 1) > _DEEPEST:
-        raise ModelingError(f"call paths of {levels} levels: readers of JSON take at most {_DEEPEST}; use folded")
+        raise ModelingError(f"call paths of {levels} levels: readers of JSON accept at most {_DEEPEST}; use folded")
     columns: dict[str, list[float]] = {}
     for metric in stacks.metrics:
         exclusive = sample.values[metric.name]

@@ -50,7 +50,7 @@ class WeightedStacks:
         measured = np.nan_to_num(sample.values[metric.name], posinf=np.inf)
         if (wrong := np.flatnonzero(~((measured >= 0) & np.isfinite(measured)))).size:
             where = one_line(self.tree.label(int(wrong[0])))
-            raise ModelingError(f"{metric.name} of {where} is {measured[wrong[0]]:g}, and stacks have no such weights")
+            raise ModelingError(f"{metric.name} of {where} is {measured[wrong[0]]:g}, an impossible weight of a stack")
         scale = _WHOLE_UNITS.get(metric.unit, (1.0,))[0]
         if math.fsum((measured / _LARGEST * scale).tolist()) >= 1.0:
             raise ModelingError(f"{metric.name} adds up to more than 2^63, too much for viewers: use --format hatchet")

@@ -15,7 +15,7 @@ function filled(node, attributes, content) {
 const element = (name, attributes = {}, ...content) => filled(document.createElement(name), attributes, content);
 const shape = (name, attributes = {}, ...content) => filled(document.createElementNS(SVG, name), attributes, content);
 
-// ---- the call tree: the start and the end of MPI are no part of the program, and have no caller ----
+// ---- the call tree: the start and the end of MPI are not part of the program, and have no caller ----
 const START_AND_END = "start and end of MPI";
 const isStartOrEnd = DATA.parent.map(() => false);
 for (const node of DATA.start_and_end) isStartOrEnd[node] = true;

@@ -163,7 +163,7 @@ function drawRanking() {
   const rowOf = ([path, one], at) => rankedRow(path, one, isStartOrEnd[path] ? "" : String(at + 1), whole, metric, set);
   table.tBodies[0].replaceChildren(...list.slice(0, 25).map(rowOf));
   const below = ranked(true).slice(0, 25).map(rowOf);
-  if (below.length) below.unshift(element("tr", {}, element("th", { colspan: 6, scope: "colgroup" }, `${START_AND_END}, no part of the program`)));
+  if (below.length) below.unshift(element("tr", {}, element("th", { colspan: 6, scope: "colgroup" }, `${START_AND_END}, not part of the program`)));
   table.tFoot.replaceChildren(...below);
 }
 

@@ -80,7 +80,7 @@ function findingRow(one, at, whole) {
   const evidence = [element("div", {}, `${factorText(one.measured)} slower over the measured ${range}`)];
   if (one.wait !== null) evidence.push(element("div", {}, `${percent(one.wait, 0)} of the longest time was waiting`));
   const chance = element("div", { class: "status" }, one.chance > 0 ? `chance ${exponential(one.chance, 0)}` : "chance below 1e-300");
-  chance.title = "expected number of false findings this significant in the whole program (F-test)";
+  chance.title = "expected number of false findings in the whole program with an F-test at least as significant";
   const row = element("tr", { "data-path": one.path, class: one.path === state.path ? "chosen" : "" });
   row.append(element("td", { class: "number" }, String(at + 1)), pathCell(one.path, "time"));
   row.append(element("td", {}, element("span", { class: "tag" }, one.cause)));
@@ -120,12 +120,12 @@ function drawDiagnosis() {
   const lost = found.reduce((sum, one) => sum + one.lost, 0);
   table.hidden = !found.length;
   table.tBodies[0].replaceChildren(...found.slice(0, 25).map((one, at) => findingRow(one, at, wholeWith(point, found))));
-  const parts = [`the program is predicted to take ${quantity(predicted, "s")} there, ${quantity(expected, "s")} from effort alone`];
+  const parts = [`the program is predicted to take ${quantity(predicted, "s")} at the target, ${quantity(expected, "s")} from effort alone`];
   if (found.length) parts.push(`${quantity(lost, "s")} are lost by growth beyond effort`);
   else if (!others.length) parts.push("nothing was found that grows faster than effort");
-  if (notInModels(found) > 0) parts.push(`${quantity(notInModels(found), "s")} of it is in no model of time and not part of the prediction`);
+  if (notInModels(found) > 0) parts.push(`${quantity(notInModels(found), "s")} of it has no model of time and is not part of the prediction`);
   if (others.length) parts.push(`${found.length ? "also " : ""}beyond effort: ${others.slice(0, MOST_OTHERS).map(([path, seconds]) => `${nameApart(path)} ${quantity(seconds, "s")}`).join(", ")}`);
-  if (outside > 0) parts.push(`${START_AND_END} take ${quantity(outside, "s")}, no part of the program`);
+  if (outside > 0) parts.push(`${START_AND_END} take ${quantity(outside, "s")}, which is not part of the program`);
   const beyond = extrapolationText(point);
   if (beyond) parts.push(beyond);
   status.className = beyond ? "status outside" : "status";

@@ -4,7 +4,7 @@
 const ADVICE = {
   waiting: "to waiting for other ranks: balance the work before the call, or overlap it with computing (nonblocking operations, receives that are posted earlier)",
   contention: "to a slowdown as ranks are added, while the work does not grow: try fewer ranks per node, fewer or larger messages, or another algorithm of the collective",
-  "cache effects": "to caches that are too small as the data grow: block or fuse the loops, or make the data smaller",
+  "cache effects": "to caches that become too small when the data grow: block or fuse the loops, or make the data smaller",
 };
 const MOST_ADVICE = 4;
 const MOST_TERMS = 3; // terms of the growth of a call path that are shown without a click
@@ -90,12 +90,12 @@ function adviceItems(metric, point, findings, top) {
   for (const one of findings.filter((own) => own.lost >= WORTH * whole).slice(0, MOST_ADVICE)) {
     said.add(one.path);
     const what = ADVICE[one.cause] || "to more time per unit of effort";
-    items.push([linkTo(one.path, "time"), ` loses ${quantity(one.lost, "s")} (${percent(one.lost / whole, 0)}) there ${what}.`]);
+    items.push([linkTo(one.path, "time"), ` loses ${quantity(one.lost, "s")} (${percent(one.lost / whole, 0)}) at the target ${what}.`]);
   }
   for (const [path, share] of top) {
     if (items.length >= MOST_ADVICE || said.has(path) || share < 2 * WORTH) continue;
     const model = modelsOf(metric).own.get(path);
-    const growth = isSingle ? [] : growsTo(model, point) ? [" there and grows as ", formulaNode(model, MOST_TERMS)] : [" there and does not grow"];
+    const growth = isSingle ? [] : growsTo(model, point) ? [" at the target and grows as ", formulaNode(model, MOST_TERMS)] : [" at the target and does not grow"];
     items.push([linkTo(path, metric), ` takes ${percent(share, 0)}`, ...growth, `: ${remedyOf(path, metric, model, point)}.`]);
   }
   return items;
@@ -111,15 +111,15 @@ function remedyOf(path, metric, model, point) {
     if (waiting > 0.5 * all) return `${percent(waiting / all, 0)} of it is waiting for other ranks: balance the work before it, or overlap it with computing`;
   }
   if (regionOf(path).kind === "mpi") return "fewer or larger messages, fewer calls, or overlap with computation help";
-  return growsTo(model, point) ? "an algorithm of lower order, or less work, helps; a faster machine only by a factor" : "only a faster implementation helps";
+  return growsTo(model, point) ? "less work or an algorithm of lower order helps more than a faster machine" : "only a faster implementation helps";
 }
 
 // Returns the measurements to make before the user relies on the prediction.
 function doubts(point) {
-  const single = "Measure more: this is one configuration, how the program scales is seen from at least 4 values of each parameter.";
+  const single = "Measure more: one configuration does not show how the program scales. Measure at least 4 values of each parameter.";
   const items = isSingle ? [[single]] : DATA.blind.map((note) => [`Measure more: ${note}.`]);
   const beyond = timesBeyond(point, DATA.ranges);
-  if (isFar(beyond)) items.push([`Measure nearer: the target is ${beyondText(beyond)} beyond what was measured, and predictions are checked up to ${DATA.far} times beyond. `, element("code", {}, `quipu suggest … --target ${DATA.parameters.map((name, at) => `${name}=${numberText(point[at])}`).join(",")}`), " says what to run."]);
+  if (isFar(beyond)) items.push([`Measure closer to the target: it is ${beyondText(beyond)} beyond what was measured, and predictions are checked up to ${DATA.far} times beyond. `, element("code", {}, `quipu suggest … --target ${DATA.parameters.map((name, at) => `${name}=${numberText(point[at])}`).join(",")}`), " lists the runs."]);
   if (DATA.oversubscribed.every(Boolean) && DATA.oversubscribed.length) items.push([DATA.loaded.every(Boolean) ? "Measure on a machine without other load: other programs used processors that the ranks of all runs needed." : "Measure on more processors: all runs had to wait for a processor, so their times contain this waiting."]);
   return items;
 }
@@ -138,11 +138,11 @@ function drawOverview() {
   byId("overview-long").firstElementChild.textContent = metric === "time" ? "How long, and how sure?" : `How many ${metric}, and how sure?`;
   byId("overview-answer").replaceChildren(...(program ? [element("strong", {}, quantity(program.middle, metricByName.get(metric).unit)), `${metric === "time" ? "" : ` ${metric}`}${program.high > program.low ? `, 90 % interval ${intervalText(program.low, program.high, metricByName.get(metric).unit)}` : ""}. `, sureness(program, point)] : []));
   const verdict = byId("overview-verdict");
-  if (!top.length) verdict.replaceChildren(right ? "nothing grows" : `There is no model of ${metric}: the tree below shows measured values.`);
+  if (!top.length) verdict.replaceChildren(right ? "nothing grows" : `${metric} has no model: the tree below shows measured values.`);
   else {
     const [path, share, now] = top[0];
-    const before = Number.isFinite(now) && !isSingle ? `, ${percent(now, 0)} at the configuration that is shown` : "";
-    verdict.replaceChildren(share > 0.5 ? "Most of the " : "The largest part of the ", metric, " is in ", linkTo(path, metric), `: ${percent(share, 0)}${isSingle ? "" : " there"}${before}.`, ...(top[1] && top[1][1] >= WORTH ? [" Then ", linkTo(top[1][0], metric), ` with ${percent(top[1][1], 0)}.`] : []));
+    const before = Number.isFinite(now) && !isSingle ? `, ${percent(now, 0)} at the shown configuration` : "";
+    verdict.replaceChildren(share > 0.5 ? "Most of the " : "The largest part of the ", metric, " is in ", linkTo(path, metric), `: ${percent(share, 0)}${isSingle ? "" : " at the target"}${before}.`, ...(top[1] && top[1][1] >= WORTH ? [" Then ", linkTo(top[1][0], metric), ` with ${percent(top[1][1], 0)}.`] : []));
   }
   const items = [...adviceItems(metric, point, findings, top), ...(right ? doubts(point) : [])];
   byId("overview-advice").replaceChildren(...items.map((parts) => element("li", {}, ...parts)));

@@ -2,8 +2,8 @@
 // The time of each rank in the largest call paths as a heat map; many ranks are shown in blocks.
 
 const ranksByConfiguration = new Map(DATA.ranks.map((one) => [one.configuration, one]));
-const RANK_NAMES = 250; // pixels for the names of call paths, and
-const RANK_SHARES = 62; // for their imbalance
+const RANK_NAMES = 250; // pixels for the names of call paths
+const RANK_SHARES = 62; // pixels for their imbalance
 const RANK_ROW = 20;
 let rankMap = null; // the data of the heat map that is drawn
 let rankCursor = [0, 0]; // block of ranks, row

@@ -93,7 +93,7 @@ function drawSurface() {
   }
   drawColours(limits, metric, width);
   const spot = shape("g", {}, shape("circle", { class: "halo", cx: 8, cy: 0, r: 6.5 }), shape("circle", { class: `spot s${STEPS >> 1}`, cx: 8, cy: 0, r: 5 }));
-  placeLegend(frame.svg, width, [[shape("rect", { class: `s${STEPS >> 1}`, x: 0, width: 17, y: -5, height: 10 }), "model"], [spot, width > 460 ? "measured: stands out where the model is wrong" : "measured"]]); // one line: below is the map
+  placeLegend(frame.svg, width, [[shape("rect", { class: `s${STEPS >> 1}`, x: 0, width: 17, y: -5, height: 10 }), "model"], [spot, width > 460 ? "measured: differs from the model where it is visible" : "measured"]]); // one line: below is the map
   frame.svg.append(shape("rect", { id: "surface-cursor", class: "cursor", width: wide, height: tall }));
   moveCursor(cursor);
   frame.svg.setAttribute("aria-label", `${state.metric} of ${regionOf(state.path).short} over ${xName} and ${yName}: from ${quantity(limits[0], metric.unit)} to ${quantity(limits[STEPS], metric.unit)}, ${measured.length} measured points`);

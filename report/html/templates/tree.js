@@ -75,7 +75,7 @@ function drawRows() {
 
 // Returns the time of the start and the end of MPI, which are not part of the program.
 function headingNode(at) {
-  const row = element("div", { class: "row heading", role: "none", title: "no part of the program: shares and totals are without them" });
+  const row = element("div", { class: "row heading", role: "none", title: "not part of the program: shares and totals do not contain them" });
   row.style.top = at * ROW + "px";
   const whole = quantity(wholeOf(startAndEnd), metricByName.get(state.metric).unit);
   row.append(element("span", { class: "name" }, START_AND_END), element("span", { class: "wide" }), element("span", { class: "share" }), element("span", { class: "value" }, whole));

@@ -63,4 +63,4 @@ def test_a_refinement_that_is_interrupted_says_so_in_one_line(
     assert run_command_line(["refine", str(file), "--quiet"]) == 130
     said = capsys.readouterr().err.splitlines()
     folder = tmp_path / "heat" / "reference"
-    assert said == [f"quipu: error: {folder}: interrupted; the same command goes on from there"]
+    assert said == [f"quipu: error: {folder}: interrupted; repeat the command to continue"]

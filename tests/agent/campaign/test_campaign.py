@@ -202,7 +202,7 @@ def test_a_complete_run_that_was_not_merged_is_merged(tmp_path: Path) -> None:
     result = go(tmp_path, Bench(tmp_path), watcher)
     assert not raw.exists()
     assert (result.finished, len(result.outcomes)) == (1, 7)
-    assert watcher.notes == ["merged what an interrupted run left: p=1,n=100.r1, complete"]
+    assert watcher.notes == ["merged the profiles of an interrupted run: p=1,n=100.r1, complete"]
 
 
 def test_a_run_that_was_merged_and_not_removed_counts_once(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_run_that_was_merged_and_not_removed_counts_once(tmp_path: Path) -> No
     merge_run(raw, tmp_path / "heat", keep_raw=True)
     watcher = Watcher()
     result = go(tmp_path, Bench(tmp_path), watcher)
-    assert watcher.notes == [f"{raw} is merged already, as p=1,n=100.r1: it can be removed"]
+    assert watcher.notes == [f"{raw} was already merged into p=1,n=100.r1: you can remove it"]
     assert (result.finished, len(result.outcomes), len(find_runs(tmp_path / "heat"))) == (1, 7, 8)
 
 
@@ -223,9 +223,10 @@ def test_what_an_interrupted_run_left_is_kept_as_partial(tmp_path: Path, exit_co
     watcher = Watcher()
     result = go(tmp_path, Bench(tmp_path), watcher)
     assert (result.finished, len(result.outcomes)) == (0, 8)
-    why = "it is not known how the program ended" if state == 2 else "rank 0 ended before the program could finish"
+    why = "the exit code of the program is unknown" if state == 2 else "rank 0 ended before the program could finish"
     assert [
-        note.startswith(f"merged what an interrupted run left: p=1,n=100.r1, partial: {why}") for note in watcher.notes
+        note.startswith(f"merged the profiles of an interrupted run: p=1,n=100.r1, partial: {why}")
+        for note in watcher.notes
     ] == [True]
     assert len(find_runs(tmp_path / "heat")) == 9
 

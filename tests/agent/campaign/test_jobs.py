@@ -308,7 +308,7 @@ def test_a_campaign_that_is_stopped_says_that_its_jobs_go_on(tmp_path: Path) -> 
     notes = Notes()
     result = run_campaign(campaign, notes, execution=Scheduled(stand, look=0.01))
     assert (result.complete, result.failed, result.not_started, result.exit_code) == (0, (), 0, 130)
-    assert "stopped to wait for 2 jobs, which go on, and 4 runs have no job yet; the same" in notes.outcomes[0].error
+    assert "stopped to wait for 2 jobs, which go on, and 4 runs have no job yet; repeat the" in notes.outcomes[0].error
     ProgressLines().ended(notes.outcomes[0])
 
 

@@ -115,12 +115,12 @@ def test_odd_values_are_errors_that_name_the_file(tmp_path: Path, table: str, ke
         ("experiment", "name", '" "', "name: should be text"),
         ("experiment", "directory", '""', "directory: should be text, not empty"),
         ("grid", "rule", '["balanced"]', "rule: should be one of: 'balanced'"),
-        ("grid", "parameter", '"n"', "parameter: n = 0.5 is no number of ranks"),
+        ("grid", "parameter", '"n"', "parameter: n = 0.5 is not a number of ranks: a whole number from 1"),
         ("search", "budget", '"\u0663"', "budget '\u0663': write core hours such as 2.5"),
         ("search", "target", "{p = -1, n = 9}", "search.target.p must be a finite number > 0.0"),
         ("scheduler", "minutes", "1e9", "scheduler.minutes must be a finite number <= 1000000.0"),
         ("refine", "overhead", "2", "refine.overhead must be a finite number <= 1.0"),
-        ("refine", "program", '"\\u0000"', "is no name of a file"),
+        ("refine", "program", '"\\u0000"', "is not the name of a file"),
     ],
 )
 def test_what_is_no_number_or_name(tmp_path: Path, table: str, key: str, value: str, message: str) -> None:

@@ -127,7 +127,7 @@ def test_an_interruption_of_the_merge_says_what_is_left(installed: Path, monkeyp
     with pytest.raises(KeyboardInterrupt):
         run(["true"], {"p": 1}, None, "runs", replace(PLAIN, say=said.append))
     (raw,) = (installed / "runs").iterdir()
-    assert said == [f"the counts stay in {raw}; merge it with: quipu merge {raw} -o {installed / 'runs'}"]
+    assert said == [f"the profiles stay in {raw}; merge them with: quipu merge {raw} -o {installed / 'runs'}"]
     assert merge_run(raw, installed / "runs").metadata.complete
     monkeypatch.setattr("quipu.agent.campaign.repetition._launch", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -161,7 +161,7 @@ def test_a_disk_that_is_full_at_the_end_says_what_is_left(
 
     monkeypatch.setattr("quipu.agent.campaign.repetition.write_launch", full_later)
     said = (
-        "The raw profiles stay there; make room and merge"
+        "The raw profiles stay there; free space and merge"
         if profile
         else "runs: No space left .*: nothing was measured"
     )

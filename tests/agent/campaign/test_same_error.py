@@ -63,7 +63,7 @@ def test_a_full_disk_stops_the_campaign_at_its_first_run(tmp_path: Path, reason:
     errors = {1: ["crashed", f"the run archive could not be written: {reason}", ""]}
     result = campaign(tmp_path, HEAT, errors, keep_going)
     assert (len(result.failed), result.not_started, result.exit_code) == (2, 6, 1)
-    assert result.stopped.startswith(f"stopped: a disk is full ({reason}); make room and repeat the command")
+    assert result.stopped.startswith(f"stopped: a disk is full ({reason}); free space and repeat the command")
 
 
 def test_a_program_that_found_no_room_stops_the_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_a_program_that_found_no_room_stops_the_campaign(tmp_path: Path, monkeyp
     monkeypatch.setattr("os.statvfs", lambda folder: SimpleNamespace(f_blocks=9, f_bavail=0))
     result = campaign(tmp_path, HEAT, {1: ["heat ended with exit code 1"]})
     assert (len(result.failed), result.not_started) == (1, 7)
-    assert result.stopped.startswith(f"stopped: the disk of {tmp_path / 'heat'} is full; make room")
+    assert result.stopped.startswith(f"stopped: the disk of {tmp_path / 'heat'} is full; free space")
 
 
 def test_a_disk_without_room_for_the_lock_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

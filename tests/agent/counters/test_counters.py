@@ -81,9 +81,9 @@ def test_self_costs_of_chains_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "names no events"),
+        ("", "lists no events"),
         (FILE.replace("(1) solve", "(77)\nfn=(78)"), "function .77. has no name"),
-        (FILE.replace("0 50 20", "0 50 x"), "no number"),
+        (FILE.replace("0 50 20", "0 50 x"), "not a number"),
         (FILE.replace("0 50 20", "0" + " 1" * 12), "12 costs for 9 events"),
     ],
 )
@@ -141,7 +141,7 @@ def test_ranks_are_collected_from_their_files(tmp_path: Path) -> None:
     assert counted.facts["source"] == "cachegrind" and len(counted.problems) == 1
     assert counted.facts["with_callers"] == ["inlined"]
     assert Cachegrind().collect(tmp_path / "nothing", TREE, Wanted()).problems == (
-        "valgrind counted nothing: it does not say why",
+        "valgrind counted nothing: it printed no reason",
     )
     (tmp_path / "none").mkdir()
     said = "--7-- warning: L3 cache found\n==7== \n==7== Valgrind has to exit now.\n"
@@ -221,7 +221,7 @@ def test_the_caches_of_a_described_machine_are_simulated(tmp_path: Path) -> None
     assert "--D1=32768,8,64" in script and f"--LL={1 << 23},16,64" in script
     (script,) = Cachegrind().of_machine(replace(machine, caches=(near, replace(far, effective=0.0)))).shims(tmp_path)
     assert f"--LL={1 << 25},16,64" in script
-    with pytest.raises(UsageError, match="described without caches"):
+    with pytest.raises(UsageError, match="fewer than two caches"):
         Cachegrind().of_machine(replace(machine, caches=()))
     for source in (Effort(), Reuse()):
         with pytest.raises(UsageError, match="--machine: belongs to --counters cachegrind"):

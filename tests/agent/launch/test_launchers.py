@@ -184,7 +184,7 @@ def test_simulated_ranks_have_the_stack_of_the_shell(
     planned = plan(folder, f"smpirun -np 8 {option}./app", SIMGRID)
     sizes = [word for word in planned.argv if word.startswith("--cfg=contexts/stack-size:")]
     assert sizes == ([] if size is None else [f"--cfg=contexts/stack-size:{size}"])
-    assert planned.if_it_crashes.startswith("the fault may be in the program")
+    assert planned.if_it_crashes.startswith("the error may be in the program")
     assert f", or a rank needs more stack than {size or 8192} KiB" in planned.if_it_crashes
 
 
@@ -201,7 +201,7 @@ def test_hosts_of_several_speeds_need_a_decision(folder: Path) -> None:
         ("smpirun -np 2 -replay trace ./app", "no program runs"),
         ("smpirun -platform none.xml ./app", r"none\.xml: there is no such platform file"),
         ("smpirun -platform folder.xml ./app", r"folder\.xml: there is no such platform file"),
-        ("smpirun -platform cut.xml ./app", r"cut\.xml:2: is no platform of SimGrid: not XML \(unclosed token\)"),
+        ("smpirun -platform cut.xml ./app", r"cut\.xml:2: is not a SimGrid platform: not XML \(unclosed token\)"),
         ("smpirun -np 2 ./missing", r"\./missing: no such program"),
     ],
 )

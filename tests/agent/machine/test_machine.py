@@ -90,7 +90,7 @@ def test_the_probe_measures_here() -> None:
         assert 1e-12 < probe((order, "8192", "64")) < probe((order, str(1 << 26), "64")) < 1e-5
     assert probe(("frequency",)) > 1e8
     assert probe(("bandwidth", str(1 << 23), "1")) > 1e7
-    with pytest.raises(MeasurementError, match="is no number"):
+    with pytest.raises(MeasurementError, match="is not a number"):
         probe(("latency", "many", "64"))
 
 
@@ -101,7 +101,7 @@ def test_the_network_is_a_line_through_its_times() -> None:
     assert (found.alpha, found.beta) == pytest.approx((1e-6, 1e-10), rel=1e-3)
     assert [entry.bytes for entry in found.times] == [8, 1024, 262144]
     assert found.seconds(2048) == pytest.approx(1.2048e-6)
-    with pytest.raises(FormatError, match="no line of a measurement"):
+    with pytest.raises(FormatError, match="is not a line with operation"):
         networks_of("hello")
     with pytest.raises(EnvironmentProblem, match="--mpicc"):
         measure(["mpirun", "-n", "2"], "no-such-compiler")

@@ -55,7 +55,7 @@ def test_parameters_of_all_ranks_name_the_run(tmp_path: Path) -> None:
 def test_those_of_the_user_hold(tmp_path: Path) -> None:
     archive = merged(tmp_path, {"parameter:n": "100", "parameter:m": "7"}, parameters={"n": 99, "p": 1})
     assert dict(archive.metadata.parameters) == {"n": 99, "p": 1, "m": 7}
-    assert archive.metadata.problems == ("parameter n: the program says 100, but the run has 99",)
+    assert archive.metadata.problems == ("parameter n: the program sets 100, but the run has 99",)
     assert archive.metadata.complete
 
 

@@ -185,7 +185,7 @@ def test_a_program_that_was_built_again_is_told_and_left_out(tmp_path: Path, pro
     os.utime(program, ns=(later, later))
     archive, source = merged(tmp_path)
     assert source is None
-    assert archive.metadata.problems == (f"no counts of loops of {program}: it was changed since it ran",)
+    assert archive.metadata.problems == (f"no counts of loops of {program}: the file changed after the run",)
     assert archive.metadata.complete
 
 

@@ -138,7 +138,7 @@ def test_errors(tmp_path: Path) -> None:
     with pytest.raises(MeasurementError, match=r"quipu run -o '.*/my runs' --param"):
         load_experiment(spaced)
     failed = measure(runs, {"p": 2}, exit_code=1)
-    with pytest.raises(MeasurementError, match=r"holds no complete run\n.*p=2.r1"):
+    with pytest.raises(MeasurementError, match=r"contains no complete run\n.*p=2.r1"):
         load_experiment(runs)
     measure(runs, {"p": 2})
     with pytest.raises(UsageError, match="median"):
@@ -159,7 +159,7 @@ def test_metrics_of_the_same_name_must_mean_the_same(tmp_path: Path) -> None:
     content["metrics"][0]["unit"] = "furlong"
     (path / "run.json").write_text(json.dumps(content))
     (path / "SHA256SUMS").unlink()
-    with pytest.raises(FormatError, match="visits is defined otherwise"):
+    with pytest.raises(FormatError, match="defines the metric visits differently"):
         load_experiment(runs)
 
 

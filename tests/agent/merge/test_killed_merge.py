@@ -62,7 +62,7 @@ def test_two_merges_at_once_make_one_run(tmp_path: Path) -> None:
     write_launch(raw, METADATA)
     descriptor = os.open(raw, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    with pytest.raises(MeasurementError, match="another process merges it"):
+    with pytest.raises(MeasurementError, match="another process is merging this folder"):
         merge_run(raw, tmp_path)
     os.close(descriptor)
     merge_run(raw, tmp_path)

@@ -90,7 +90,7 @@ def test_an_end_before_the_latest_event_adds_nothing(tmp_path: Path) -> None:
 
 def test_an_unknown_end_is_told(tmp_path: Path) -> None:
     (profile,) = with_time_to_the_end([read(tmp_path, killed())], {}, None)
-    assert "not known when it ended" in profile.problems[0]
+    assert "the time of its end is unknown" in profile.problems[0]
 
 
 def test_a_program_that_was_replaced_by_exec_ended_when_the_next_began(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_clock_that_went_back_makes_no_negative_time(tmp_path: Path) -> None:
     assert seconds(replace(profile, values={"time": np.asarray(profile.values["time"] * 1e6, dtype=np.float64)}))[
         1:
     ] == [0.5, 0.0]
-    assert profile.problems == ("the clock went back: 1 call path has a time below zero, taken as 0",)
+    assert profile.problems == ("the clock was set back: 1 call path has a time below zero, replaced by 0",)
     assert not profile.damaged and profile.values["visits"].tolist() == [0, 1, 7]
 
 

@@ -115,7 +115,7 @@ def test_what_is_left_out_stays_and_makes_a_run_of_its_own(raw: Path, tmp_path: 
         replace(profile, pid=200 + rank, attributes={**profile.attributes, "spawned": "1"}).write(raw)
     archive = merge_run(raw, tmp_path / "runs")
     assert archive.metadata.ranks == 2 and archive.metadata.partial
-    assert any("2 processes are no ranks of this run" in text for text in archive.metadata.problems)
+    assert any("2 processes are not ranks of this run" in text for text in archive.metadata.problems)
     assert not raw.exists()
     left = tmp_path / "runs" / ".left-out-p=2,n=0.5.r1"
     again = merge_run(left, tmp_path / "spawned")
@@ -367,4 +367,6 @@ def test_what_the_node_agents_saw_is_kept_thinned(raw: Path, tmp_path: Path) -> 
 def test_a_run_whose_end_nobody_saw_says_why_it_is_partial(raw: Path, tmp_path: Path) -> None:
     archive = merge_run(raw, tmp_path / "heat", replace(METADATA, exit_code=None, seconds=None))
     assert archive.metadata.partial
-    assert archive.metadata.problems == ("it is not known how the program ended: what had started it was ended first",)
+    assert archive.metadata.problems == (
+        "the exit code of the program is unknown, because its launcher was killed first",
+    )

@@ -129,7 +129,7 @@ def test_under_mpi_a_folder_without_profiles_is_one_error(tmp_path: Path) -> Non
     command = [*mpirun, QUIPU, "merge", str(tmp_path)]
     result = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert result.returncode != 0
-    assert "has no launch.json, so it is no raw folder of a run" in result.stderr
+    assert "has no launch.json, so it is not a raw folder of a run" in result.stderr
     assert "Traceback" not in result.stderr
 
 

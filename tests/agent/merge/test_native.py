@@ -54,9 +54,9 @@ def test_rows_that_do_not_fit_are_an_error() -> None:
             add_rows(cells, 0, ranks, np.array(path), np.array(rank), ones, False)
     with pytest.raises(ValueError, match="no metric 1"):
         add_rows(cells, 1, ranks, np.zeros(2, dtype=np.int64), ranks, ones, False)
-    with pytest.raises(ValueError, match="do not go together"):
+    with pytest.raises(ValueError, match=r"cannot be added|different sizes"):
         add_rows(cells, 0, ranks, ranks, ranks, np.ones(3), False)
-    with pytest.raises(ValueError, match="do not go together"):
+    with pytest.raises(ValueError, match=r"cannot be added|different sizes"):
         merge_cells(cells, np.zeros((1, 2), dtype=CELL))
 
 

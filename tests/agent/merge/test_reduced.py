@@ -88,7 +88,7 @@ def test_times_longer_than_the_run_are_read_from_the_profiles(tmp_path: Path) ->
     (tmp_path / f"reduced-{ID}.quipu").write_bytes(packed(sections(False, ranks)))
     assert not combine(read_raw_folder(tmp_path), replace(METADATA, seconds=10.0), column_ranks=0).metadata.problems
     found = combine(read_raw_folder(tmp_path), replace(METADATA, seconds=1.0), column_ranks=0)
-    assert found.metadata.problems[0].startswith("clocks do not agree: times of ranks are longer than the run")
+    assert found.metadata.problems[0].startswith("clocks disagree (times of ranks are longer than the run)")
 
 
 def test_numbers_beyond_the_range_are_read_from_the_profiles(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_inclusive_maxima_of_statistics_are_bounds_and_said(tmp_path: Path) -> N
     experiment = load_experiment(tmp_path / "runs", "max")
     assert experiment.inclusive("time")[0, 0, 0] == pytest.approx(MAXIMA)
     assert experiment.notes == (
-        "inclusive values of p=4.r1 are sums of maxima over ranks, upper bounds: single ranks are not known",
+        "inclusive values of p=4.r1 are upper bounds (sums of maxima over ranks): single ranks are unknown",
     )
 
 

@@ -10,7 +10,7 @@ from quipu.modeling.metrics import FURTHER, METRICS
 
 COUNTERS = [Metric(f"counter_{number:08}", "1", "cost", "sum", "counter, by samples") for number in range(16)]
 SAMPLER = [
-    Metric("samples", "1", "cost", "sum", "samples that were taken there"),
+    Metric("samples", "1", "cost", "sum", "samples in this call path"),
     Metric("task_clock", "ns", "cost", "sum", "processor time, by samples"),
 ]
 

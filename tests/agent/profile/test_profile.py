@@ -139,7 +139,7 @@ def test_a_counter_beyond_the_range_is_told(tmp_path: Path) -> None:
 def test_lost_events_and_errors_of_the_runtime_are_told(tmp_path: Path) -> None:
     profile = read(tmp_path, rank_profile(0, lost=3, error="No space left on device").bytes())
     assert profile.problems == (
-        "3 events found no room in the profile and are not counted",
+        "3 events did not fit into the profile and are not counted",
         "No space left on device",
     )
 

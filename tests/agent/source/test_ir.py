@@ -170,7 +170,7 @@ NEWER = """define i32 @f() {
     [
         ("new.ll", NEWER.encode(), "was written by LLVM 99.1.2, and llvmlite here reads up to LLVM "),
         ("bad.ll", b"hello", "cannot read it: LLVM IR parsing error"),
-        ("binary.ll", b"define \xff\xfe", "is no text and no bitcode"),
+        ("binary.ll", b"define \xff\xfe", "is neither text nor bitcode"),
         ("bad.bc", b"BC\xc0\xdenothing", "cannot read it: LLVM bitcode parsing error"),
         ("undefined.ll", b"define i32 @f() {\n  ret i32 %x\n}\n", "cannot read it: "),
         ("lib.a", b"!<arch>\n" + b"x" * 70, "the header of a member"),

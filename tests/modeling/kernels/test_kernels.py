@@ -267,7 +267,7 @@ def test_a_clock_that_is_a_parameter_tells_memory_and_computation_apart() -> Non
     assert sweep.memory(slow).value == pytest.approx(sweep.memory(fast).value)
     with pytest.raises(ModelingError, match="f cannot be the clock of the cores and something else"):
         model_program(experiment, MACHINE, size="f", frequency="f")
-    with pytest.raises(ModelingError, match="D=10000 is no clock of a core"):
+    with pytest.raises(ModelingError, match="D=10000 cannot be the clock of a core"):
         model_program(experiment, MACHINE, frequency="D")
     with pytest.raises(ModelingError, match="the clock is a parameter"):
         moved(model, MACHINE, MACHINE)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from quipu.modeling.analysis import analyze
-from quipu.modeling.behaviour import _beside_grids, _is_open, behaviour, noise_levels
+from quipu.modeling.behaviour import _is_open, _with_both_grids, behaviour, noise_levels
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region
 from quipu.modeling.pmnf import find_changes
 from quipu.modeling.pmnf.changes.ranges import Change
@@ -104,12 +104,12 @@ def test_what_the_extents_of_the_process_grid_explain_is_no_change() -> None:
 def test_a_change_says_that_the_process_grid_has_another_form_there() -> None:
     change = Change("p", 4.0, 8.0, Model(("p",), 1.0), Model(("p",), 2.0), 50.0)
     alike = replace(change, last=4.0, first=16.0)
-    shown = str(_beside_grids(change, Model(("p",), 1.0), (GRID,)))
+    shown = str(_with_both_grids(change, Model(("p",), 1.0), (GRID,)))
     assert shown.endswith("1 below, 2 above (the process grid: 2 × 2, then 4 × 2)")
-    assert _beside_grids(alike, Model(("p",), 1.0), (GRID,)) == alike  # 2 × 2, then 4 × 4
-    assert _beside_grids(change, Model(("p",), 1.0), (replace(GRID, source=""),)) == change
+    assert _with_both_grids(alike, Model(("p",), 1.0), (GRID,)) == alike  # 2 × 2, then 4 × 4
+    assert _with_both_grids(change, Model(("p",), 1.0), (replace(GRID, source=""),)) == change
     extent = Term(1.0, (Factor("p", Fraction(-1), axis=GRID.axes[0]),))
-    assert _beside_grids(change, Model(("p",), 1.0, (extent,)), (GRID,)) is None
+    assert _with_both_grids(change, Model(("p",), 1.0, (extent,)), (GRID,)) is None
 
 
 def test_values_below_the_range_of_an_exact_model_are_no_change() -> None:

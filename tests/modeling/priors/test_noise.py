@@ -14,7 +14,7 @@ from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region
 from quipu.modeling.pmnf import Factor, Model, Term
 from quipu.modeling.priors import PathModel
-from quipu.modeling.priors.one_sided import Undisturbed, trust
+from quipu.modeling.priors.one_sided import Undisturbed, one_sided_weights
 
 # Mean and standard deviation of each pattern: the densities integrated over [0, 1], with what is clipped at 1.
 MOMENTS = {
@@ -99,14 +99,16 @@ def test_what_all_repetitions_share_is_no_noise() -> None:
     values, lowest = repetitions.reshape(1, -1), Undisturbed.of(repetitions)
     fitted = np.full_like(values, 1.5)
     many = clean.repeat(5, axis=1) > 2
-    assert trust(values, fitted, undisturbed=lowest)[many].min() > 0.95
-    assert trust(values, fitted)[many].max() < 0.75
+    assert one_sided_weights(values, fitted, undisturbed=lowest)[many].min() > 0.95
+    assert one_sided_weights(values, fitted)[many].max() < 0.75
     few = np.ones((1, 50))
     few[:, :5] = 2.5
-    assert trust(few, np.ones_like(few), undisturbed=Undisturbed.of(few.reshape(1, 10, 5)))[0, :5].max() < 0.1
+    assert (
+        one_sided_weights(few, np.ones_like(few), undisturbed=Undisturbed.of(few.reshape(1, 10, 5)))[0, :5].max() < 0.1
+    )
     late = values.copy()
     late[:, 1::5] *= 1.6  # one repetition of each configuration
-    assert trust(late, np.where(many, 2.5, 1.0), undisturbed=lowest)[:, 1::5].max() < 0.3
+    assert one_sided_weights(late, np.where(many, 2.5, 1.0), undisturbed=lowest)[:, 1::5].max() < 0.3
 
 
 @pytest.mark.parametrize("seed", range(3))

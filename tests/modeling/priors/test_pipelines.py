@@ -11,7 +11,7 @@ import pytest
 from quipu.modeling.analysis import analyze
 from quipu.modeling.experiment import Experiment, FloatArray, Metric
 from quipu.modeling.pmnf.model import Model
-from quipu.modeling.priors.pipelines import Growth, told_apart, waiting_growths
+from quipu.modeling.priors.pipelines import Growth, distinct_growths, waiting_growths
 from quipu.modeling.process_grid import ProcessGrid, extents
 
 from ..waiting_program import TREE
@@ -175,7 +175,7 @@ def test_growths_that_measurements_cannot_tell_apart_are_one() -> None:
     growths = waiting_growths(["p"], [grid])
     cubes = np.array([[8.0], [27], [64], [125]])
     assert [str(own) for own in growths[:3]] == ["pz + py + px - 3", "pz + 2·py + 4·px - 7", "4·pz + 2·py + px - 7"]
-    assert [str(own) for own in told_apart(growths, ("p",), cubes)] == [str(growths[0]), *map(str, growths[3:])]
-    assert told_apart(growths, ("p",), np.array(RANKS)[:, None]) == growths
+    assert [str(own) for own in distinct_growths(growths, ("p",), cubes)] == [str(growths[0]), *map(str, growths[3:])]
+    assert distinct_growths(growths, ("p",), np.array(RANKS)[:, None]) == growths
     constant = Growth(Model((), 1.0))
-    assert told_apart([constant, constant], ("p",), cubes) == [constant]
+    assert distinct_growths([constant, constant], ("p",), cubes) == [constant]
