@@ -8,8 +8,9 @@ Programs of `benchmarks/programs/` and the examples are built by plain clang and
 process each. All ratios are to the plain build of the same round, medians over rounds: user and system time of the run,
 size of the program, user and system time of the build, and its peak memory. The last line is one JSON object.
 `unmeasured`: started without Quipu. `measured`: with `QUIPU_DIR`. `filtered_runtime`: measured, with a run-time filter
-that leaves out all but `main`. `estimate_error`: how far the estimate of `quipu show` (overhead) is from the difference
-between `measured` and `plain`, relative to that difference; only where that difference is 5 % of the run or more.
+that leaves out all but `main`. `estimate_error`: how far the estimate of Quipu (overhead of all call paths, start and
+end) is from the difference between `measured` and `plain`, relative to that difference; only where that difference is
+5 % of the run or more.
 `estimate_error_resolved`: the same where the difference is known well enough to judge ±25 %: it is at least 8 times its
 standard error over the rounds. `seconds` of a program: the estimate, the difference, and its standard error.
 `small_call_ns`: nanoseconds that a call of a small function costs more, measured or not. `peers`: the same ratios of
@@ -173,7 +174,7 @@ def build(kind: Build, program: Program, folder: Path) -> Built:
 
 
 def run(built: Built, program: Program, environment: Mapping[str, str]) -> tuple[float, float]:
-    """Run once; return the processor seconds, and the overhead in them according to Quipu (0: none)."""
+    """Run once; return the processor seconds, and the overhead in them according to Quipu, with start and end."""
     with tempfile.TemporaryDirectory() as scratch:
         (Path(scratch) / "filter").write_text(FILTER)
         variables = {key: value.replace("@", scratch) for key, value in environment.items()}
@@ -187,8 +188,9 @@ def estimate(folder: Path) -> float:
 
     total = 0.0
     for path in folder.glob("*.quipu"):
-        values = read_profile(path).values
-        total += float(values["overhead"].sum()) if "overhead" in values else 0.0
+        profile = read_profile(path)
+        total += profile.setup_seconds
+        total += float(profile.values["overhead"].sum()) if "overhead" in profile.values else 0.0
     return total
 
 

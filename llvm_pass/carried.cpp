@@ -119,10 +119,11 @@ void CarriedCalls::addAdditions(DenseMap<const BasicBlock *, int64_t> &PerBlock,
                                 MutableArrayRef<int64_t> PerRow) const {
     for (const Group &G : Groups) {
         const ArrayRef<int64_t> Own = G.What->Additions;
+        const int64_t OfCall = Own[0] + (G.What->counters() > 0); // the call passes the address of the counters
         for (const BasicBlock *BB : G.Blocks)
-            PerBlock[BB] += Own[0];
+            PerBlock[BB] += OfCall;
         if (G.VisitRow)
-            PerRow[*G.VisitRow] += Own[0];
+            PerRow[*G.VisitRow] += OfCall;
         for (size_t Row = 1; Row < Own.size(); Row++)
             PerRow[G.First + Row - 1] += Own[Row];
     }

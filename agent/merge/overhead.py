@@ -31,26 +31,38 @@ def costs_of(profile: ProcessProfile) -> dict[str, float]:
     of_mpi = float(pairs[are_mpi(profile.regions, profile.region)].sum())
     time = float(np.nansum(profile.values["time"][profile.region != 0])) if "time" in profile.values else 0.0
     seconds = float(profile.values[OVERHEAD.name].sum())
-    return _of_process(profile.attributes, costs, float(pairs.sum()), of_mpi, seconds, time)
+    setup = profile.setup_seconds
+    return _of_process(profile.attributes, costs, float(pairs.sum()), of_mpi, seconds, time, setup)
 
 
 def costs_of_events(
-    attributes: Mapping[str, str], pairs: int, of_mpi: int, time: float, events: tuple[int, int]
+    attributes: Mapping[str, str],
+    pairs: int,
+    of_mpi: int,
+    time: float,
+    events: tuple[int, int],
+    setup: float = 0.0,
 ) -> dict[str, float]:
     """Return the overhead of a process like `costs_of`, from sums over all its call paths.
 
     pairs: enter and exit pairs, including of_mpi pairs of MPI functions. time: seconds without the roots of locations.
-    events: the other elements of `EVENTS`.
+    events: the other elements of `EVENTS`. setup: `ProcessProfile.setup_seconds`.
     """
     costs = event_costs(attributes)
     if costs is None:
         return {}
     seconds = (pairs - of_mpi) * costs.pair + of_mpi * costs.mpi + events[0] * costs.quiet + events[1] * costs.counter
-    return _of_process(attributes, costs, pairs, of_mpi, seconds, 0.0 if math.isnan(time) else time)
+    return _of_process(attributes, costs, pairs, of_mpi, seconds, 0.0 if math.isnan(time) else time, setup)
 
 
 def _of_process(
-    attributes: Mapping[str, str], costs: EventCosts, visits: float, of_mpi: float, seconds: float, time: float
+    attributes: Mapping[str, str],
+    costs: EventCosts,
+    visits: float,
+    of_mpi: float,
+    seconds: float,
+    time: float,
+    setup: float,
 ) -> dict[str, float]:
     hooks, calls = (visits - of_mpi) * costs.pair, of_mpi * costs.mpi
     return {
@@ -64,6 +76,7 @@ def _of_process(
         "collectives": float(whole_number(attributes.get("mpi_wait_collectives", "0"), 15) or 0),
         "total": 0.0,
         "time": time,
+        "setup": setup,
         "pair": costs.pair,
         "outside": costs.pair - costs.inside,
         "untimed": float(whole_number(attributes.get("untimed_paths", "0"), 9) or 0),
@@ -83,6 +96,8 @@ def totals(processes: Iterable[Mapping[str, float]], nodes: Sequence[Mapping[str
     - pair, outside: seconds of one pair, and its part in the time of the caller; means over the processes.
     - untimed: number of call paths whose time belongs to their callers, because they were entered too often.
       untimed_first, untimed_last: seconds after the start of the process when the first and the last became untimed.
+    - setup: seconds of starting and ending the measurement and of registering regions, sum over the processes. It is
+      not in total, because most of it is outside of the measured time.
     - agents: processor seconds of the node agents.
     """
     known = [costs for costs in processes if costs]

@@ -93,7 +93,8 @@ def costs_of_ranks(reduced: Reduced, processes: Sequence[RankedProcess]) -> list
             ticks += entry.counts[columns["time"]] if entry.regions and kept_time else 0
             quiet, counters = quiet + entry.counts[-2], counters + entry.counts[-1]
         time = ticks * profile.seconds_per_tick if kept_time else 0.0
-        result.append(costs_of_events(profile.attributes, pairs, of_mpi, time, (quiet, counters)))
+        setup = profile.setup_seconds
+        result.append(costs_of_events(profile.attributes, pairs, of_mpi, time, (quiet, counters), setup))
     return result
 
 

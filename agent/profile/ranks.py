@@ -55,6 +55,7 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
                 pairs=profile.pairs[of_one],
                 counters=profile.counters.of_nodes(of_rank) if profile.counters is not None else None,
                 delays=delays[location],
+                setup_seconds=profile.setup_seconds / locations.size,
             )
         )
     return tuple(ranks)

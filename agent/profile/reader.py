@@ -72,6 +72,7 @@ class ProcessProfile:
     - counters: counters of the nodes, if requested. names: digest of all regions of the file and their ids.
     - addresses: code addresses of samples, if recorded.
     - delays: causes of the waiting of others; records of the same call paths add up.
+    - setup_seconds: time of starting and ending the measurement and of registering regions; 0: unknown.
     """
 
     path: Path
@@ -102,6 +103,7 @@ class ProcessProfile:
     names: bytes = b""
     addresses: SampledAddresses | None = None
     delays: tuple[DelayRecord, ...] = ()
+    setup_seconds: float = 0.0
 
     @property
     def stage(self) -> int:
@@ -294,6 +296,7 @@ def _assemble(
         location_attributes=texts.location_attributes,
         names=texts.names,
         delays=tuple(texts.delays),
+        setup_seconds=header.number("setup_ns") * 1e-9,
     )
 
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile.h"
+#include "clock.h"
 #include "interface.h"
 
 #include <errno.h>
@@ -341,7 +342,7 @@ class Checksum {
 
 } // namespace
 
-void Profile::seal() {
+void Profile::seal(uint64_t begun) {
     if (sealed || frozen)
         return;
     sealed = true;
@@ -368,6 +369,7 @@ void Profile::seal() {
     if (!whole)
         return;
     whole->chunks = chunks;
+    whole->setup_ns += nanoseconds(CLOCK_MONOTONIC) - begun;
     whole->crc = checksum.of(whole, sizeof(quipu_profile_header));
     munmap(whole, sizeof(quipu_profile_header));
     /* Removes reserved and unused space. The private copies of used chunks are not affected. */

@@ -84,8 +84,8 @@ class Profile {
      * measured. */
     QUIPU_BARE bool detach();
     /* Runs at the end of the process. The file is final and gets its checksums. Threads that still count write into
-     * private copies. */
-    void seal();
+     * private copies. begun: CLOCK_MONOTONIC at the begin of the end of the process (nanoseconds). */
+    void seal(uint64_t begun);
     /* Stops changes of the file size, and therefore system calls. */
     void freeze();
     /* Notes that events were lost, or that a call path without space counts with its caller. */

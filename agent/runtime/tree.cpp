@@ -304,8 +304,12 @@ bool make_known(quipu_region *region) {
     if (is_locked_here())
         return false;
     const Locked locked;
-    if (id_of(region) == 0)
+    if (id_of(region) == 0) {
+        const uint64_t begun = nanoseconds(CLOCK_MONOTONIC);
         register_region(region);
+        if (profile.header)
+            profile.header->setup_ns += nanoseconds(CLOCK_MONOTONIC) - begun;
+    }
     return true;
 }
 

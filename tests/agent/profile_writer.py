@@ -75,13 +75,14 @@ class Profile:
     nanoseconds: tuple[int, int] = (0, 500)
     start_epoch_ns: int = 1_700_000_000_000_000_000
     lost: int = 0
+    setup_ns: int = 0
     error: str = ""
     sealed: bool = False
 
     def bytes(self) -> Content:
         """Return the file."""
         header = struct.pack(
-            "<8s8I6Q128s3848s32x",
+            "<8s8I6Q128s3848s16xQ8x",
             b"QUIPUPRF",
             self.version,
             4096,
@@ -99,6 +100,7 @@ class Profile:
             self.lost,
             self.error.encode(),
             "".join(line + "\n" for line in self.metrics).encode(),
+            self.setup_ns,
         )
         chunks = self._text() + self._nodes() + self._counters() + self._weights() + self._threads()
         if not self.sealed:

@@ -160,16 +160,16 @@ def test_the_estimate_knows_counters_that_callers_have(workshop: Workshop) -> No
     run = workshop.run(workshop.build(source, "-O2"), QUIPU_CLOCK="none")
     assert run.tree["main", "choose(int)"]["visits"] == CALLS
     seconds = float(run.profile.attributes["counter_ns"]) * 1e-9
-    # Each call adds to at most one counter, and not to none in two of three.
-    assert CALLS / 3 * seconds * 0.99 <= run.tree[("main",)]["overhead"] <= 1.2 * CALLS * seconds + 1e-6
+    # Each call passes the address of the counters, and adds to at most one counter, in one or two of three calls.
+    assert CALLS * 4 / 3 * seconds * 0.99 <= run.tree[("main",)]["overhead"] <= 2.2 * CALLS * seconds + 1e-6
 
 
 ADDING = {
-    # Three ways, and one number and one addition on each.
+    # Three ways, and on each the address of the counters, one number and one addition.
     "ways": (
         "__attribute__((noinline)) static int f(int n) { if (n % 3 == 0) return n / 7; if (n % 5 == 0) return n ^ 21;"
         " return n * 5; }\nint main(void) { volatile int sum = 0; for (int i = 0; i < COUNT; i++) sum ^= f(i); }",
-        2 * CALLS,
+        3 * CALLS,
     ),
     # The loop and the branch count in registers; every second iteration takes the branch.
     "register": (

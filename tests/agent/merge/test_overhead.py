@@ -92,6 +92,19 @@ def test_totals_from_sums_of_a_process(tmp_path: Path) -> None:
     assert costs_of_events(profile.attributes, 1, 1, float("nan"), (0, 0))["time"] == 0
 
 
+def test_the_time_of_start_and_end_is_not_in_the_total(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for rank, setup in enumerate((2_000_000, 3_000_000)):
+        profile = measured(rank)
+        profile.setup_ns = setup
+        profile.write(raw)
+    archive = read_archive(merge_run(raw, tmp_path / "runs", RunMetadata(seconds=1.0, exit_code=0)).path)
+    costs = archive.metadata.overhead
+    assert costs["setup"] == pytest.approx(5e-3)
+    assert costs["total"] == pytest.approx(costs["hooks"] + costs["mpi"] + costs["counters"])
+
+
 def test_an_experiment_names_the_run_that_measuring_slowed_most(tmp_path: Path) -> None:
     for number, probes in enumerate(("0", "1e-3"), start=1):
         raw = tmp_path / f"raw{number}"
