@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "counting.h"
 
+#include "paths.h"
+
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/Analysis/CFG.h"
@@ -10,7 +12,6 @@
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
@@ -120,7 +121,7 @@ void Counting::followPaths() {
         return;
     Type *I64 = Type::getInt64Ty(F.getContext());
     DenseMap<const BasicBlock *, Value *> Number; // number of the path up to a block
-    const int64_t Additions = Paths->Count > 1 ? 2 : 1;
+    SmallVector<std::pair<const BasicBlock *, const Value *>, 4> Ends;
     const ReversePostOrderTraversal<Function *> Order(&F);
     for (BasicBlock *BB : Order) {
         auto Along = [&](BasicBlock *From) -> Value * {
@@ -146,9 +147,11 @@ void Counting::followPaths() {
         if (succ_empty(BB)) {
             IRBuilder<> Builder(BB->getTerminator());
             add(Builder, Builder.CreateInBoundsGEP(I64, Counters, Here), Builder.getInt64(1), /*Volatile=*/false);
-            PerBlock[BB] += Additions;
+            Ends.emplace_back(BB, Here);
         }
     }
+    for (const auto &[BB, Here] : Ends)
+        PerBlock[BB] += isKnownOnEdges(Here) ? 1 : 2; // an unknown number needs an addition, too
 }
 
 /// Gives loops a preheader, one latch, and dedicated exits. LoopSimplify does more (it may remove blocks and move
@@ -256,9 +259,7 @@ Instruction *Counting::placeOf(const CountedEdge &Edge) {
 
 void Counting::insert(Value *TheCounters) {
     Counters = TheCounters;
-    MDBuilder Metadata(F.getContext());
-    Scope = MDNode::get(F.getContext(), Metadata.createAnonymousAliasScope(
-                                            Metadata.createAnonymousAliasScopeDomain("quipu"), "quipu.counters"));
+    Scope = counterScope(F.getContext());
     separateMemory();
     followPaths();
     PerCount.assign(Plan.Weights.size(), 0);

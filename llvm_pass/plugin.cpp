@@ -3,6 +3,7 @@
 #include "callgraph.h"
 #include "instrument.h"
 #include "marks.h"
+#include "paths.h"
 
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -25,8 +26,10 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
                     if (Level != OptimizationLevel::O0)
                         MPM.addPass(RequireAnalysisPass<GlobalsAA, Module>());
                 });
-                PB.registerOptimizerLastEPCallback([](ModulePassManager &MPM, OptimizationLevel) {
+                PB.registerOptimizerLastEPCallback([](ModulePassManager &MPM, OptimizationLevel Level) {
                     MPM.addPass(quipu::InstrumentPass(quipu::InstrumentPass::Late));
+                    if (Level != OptimizationLevel::O0)
+                        MPM.addPass(createModuleToFunctionPassAdaptor(quipu::PathEdgesPass()));
                 });
                 PB.registerPipelineParsingCallback(
                     [](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
@@ -34,6 +37,8 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
                             MPM.addPass(quipu::CallGraphPass());
                         else if (Name == "quipu-marks")
                             MPM.addPass(quipu::MarkPass());
+                        else if (Name == "quipu-path-edges")
+                            MPM.addPass(createModuleToFunctionPassAdaptor(quipu::PathEdgesPass()));
                         else if (Name == "quipu")
                             MPM.addPass(quipu::InstrumentPass());
                         else

@@ -16,6 +16,7 @@ config.test_exec_root = lit_config.params.get("output", os.path.join(config.test
 tools = lit_config.params["llvm"]
 config.substitutions += [
     ("%quipu", f"{tools}/opt -load-pass-plugin={lit_config.params['plugin']} -passes=quipu,instsimplify"),
+    ("%plain", f"{tools}/opt -load-pass-plugin={lit_config.params['plugin']}"),
     ("%check", f"{tools}/FileCheck"),
     ("%not", f"{tools}/not"),
 ]
