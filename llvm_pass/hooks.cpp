@@ -53,7 +53,7 @@ constexpr unsigned FewestHooks = 3, FewestMissed = 8;
 constexpr bool KeepsResults = LLVM_VERSION_MAJOR >= 17;
 
 /// Places of fields in a descriptor (createDescriptors).
-constexpr unsigned HashField = 9, SlotField = 12;
+constexpr unsigned HashField = 1, SlotField = 7;
 
 /// Returns the array of descriptors with this region or scope, and its place in the array.
 std::pair<GlobalVariable *, unsigned> descriptorOf(Value *Region, const DataLayout &Layout) {

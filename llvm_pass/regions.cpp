@@ -205,10 +205,8 @@ Descriptors createDescriptors(Function &F, const RegionFacts &Self, quipu_hook H
     Stream.flush();
     const size_t Number = Into.add(Entry);
 
-    PointerType *Pointer = PointerType::getUnqual(Context);
     Type *I32 = Type::getInt32Ty(Context), *I64 = Type::getInt64Ty(Context);
-    auto *Region = StructType::get(
-        Context, {Pointer, Pointer, Pointer, I32, I32, I64, Pointer, I32, I32, I64, Pointer, I32, I32, I64});
+    auto *Region = StructType::get(Context, {I64, I64, I64, I32, I32, I32, I32, I32, I32});
     Descriptors Made;
     Made.PlaceOf.assign(Within.scopes().size(), 0);
     unsigned Count = 1;
@@ -219,7 +217,6 @@ Descriptors createDescriptors(Function &F, const RegionFacts &Self, quipu_hook H
     Made.Whole = new GlobalVariable(M, Array, false, GlobalValue::PrivateLinkage, ConstantAggregateZero::get(Array),
                                     "quipu.region." + Self.Name);
     Made.Whole->setAlignment(Align(8));
-    Constant *None = ConstantPointerNull::get(Pointer);
     std::vector<Constant *> All;
     for (unsigned I = 0; I < Within.scopes().size(); I++) {
         if (I > 0 && !Made.PlaceOf[I])
@@ -231,11 +228,11 @@ Descriptors createDescriptors(Function &F, const RegionFacts &Self, quipu_hook H
         const Identity &First = *Within.scopes()[0].Function;
         const uint64_t Hash = I ? hashOf(*Within.scopes()[I].Function) + (2 * I + 1) * hashOf(First) : hashOf(Self);
         const size_t Counters = I || Weights.empty() ? 0 : Weights.size() - 1;
-        All.push_back(ConstantStruct::get(
-            Region, {None, None, None, ConstantInt::get(I32, Number), ConstantInt::get(I32, QUIPU_FUNCTION),
-                     ConstantInt::get(I64, 0), None, ConstantInt::get(I32, Counters),
-                     ConstantInt::get(I32, I ? QUIPU_HOOKED : Hook), ConstantInt::get(I64, Hash | 1), None,
-                     ConstantInt::get(I32, I), ConstantInt::get(I32, 0), Away}));
+        All.push_back(ConstantStruct::get(Region, {ConstantInt::get(I64, 0), ConstantInt::get(I64, Hash | 1), Away,
+                                                   ConstantInt::get(I32, Number), ConstantInt::get(I32, I),
+                                                   ConstantInt::get(I32, Counters),
+                                                   ConstantInt::get(I32, I ? QUIPU_HOOKED : Hook),
+                                                   ConstantInt::get(I32, 0), ConstantInt::get(I32, QUIPU_FUNCTION)}));
     }
     Made.Whole->setInitializer(ConstantArray::get(Array, All));
     return Made;

@@ -30,6 +30,7 @@ static inline QUIPU_CONSTEXPR uint32_t quipu_interface(void) {
         QUIPU_CLOCK_NONE,
         QUIPU_CLOCK_NANOSECONDS,
         sizeof(struct quipu_region),
+        QUIPU_MADE_REGION,
         offsetof(struct quipu_region, kind),
         offsetof(struct quipu_region, id),
         offsetof(struct quipu_region, weights),

@@ -34,7 +34,7 @@ constexpr uint64_t hash_of_name(const char *name) {
 }
 
 constexpr quipu_region openmp_region(const char *name) {
-    return {name, nullptr, nullptr, 0, QUIPU_OPENMP, 0, nullptr, 0, 0, hash_of_name(name), nullptr, 0, 0, 0};
+    return {0, hash_of_name(name), 0, 0, 0, 0, 0, 0, QUIPU_OPENMP, name, nullptr, nullptr, nullptr, nullptr};
 }
 
 /* Registers the callbacks of target constructs and device operations (target.cpp). */

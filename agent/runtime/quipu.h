@@ -32,27 +32,29 @@ enum {
 };
 
 /* Static descriptor of a region. It lives as long as the program or library that contains it. `id` belongs to the
- * runtime and starts as 0. The fields after `hash` are zero unless the pass wrote them. */
+ * runtime and starts as 0. If the pass made the region, the descriptor ends after `kind` (QUIPU_MADE_REGION bytes), and
+ * its details contain the rest. Otherwise `details` and `slot` are zero. */
 struct quipu_region {
-    const char *name;    /* linker name: what filters call MANGLED */
-    const char *display; /* readable name; NULL if it equals name */
-    const char *file;    /* source file, NULL if unknown */
-    uint32_t line;       /* line of the definition, 0 if unknown */
-    uint32_t kind;       /* enum quipu_kind, and QUIPU_PACKED */
     uint64_t id;
-    const void *weights; /* Rows of QUIPU_WEIGHTED int64_t. Row 0: effort of one visit; row i: effort per count of
-                            counter i. With QUIPU_PACKED in `kind`: packed, and a last column with the additions
-                            that counting executes. */
-    uint32_t counters;   /* number of counters, at most QUIPU_MOST_COUNTERS */
-    uint32_t hook;       /* enum quipu_hook */
-    uint64_t hash;       /* hash of the name; 0: the runtime computes it */
+    uint64_t hash;        /* hash of the name; 0: the runtime computes it */
+    int64_t details;      /* Offset in bytes from this region to its struct quipu_details if the pass made the region;
+                             otherwise 0. If it is not 0, `line` is the index of the entry in the details, and
+                             `scope_count` the index of the scope in the entry (0: the function). */
+    uint32_t line;        /* line of the definition, 0 if unknown */
+    uint32_t scope_count; /* number of scopes */
+    uint32_t counters;    /* number of counters, at most QUIPU_MOST_COUNTERS */
+    uint32_t hook;        /* enum quipu_hook */
+    uint32_t slot;        /* number of the slot of a region that the pass made (inlined.h) */
+    uint32_t kind;        /* enum quipu_kind, and QUIPU_PACKED */
+    const char *name;     /* linker name: what filters call MANGLED */
+    const char *display;  /* readable name; NULL if it equals name */
+    const char *file;     /* source file, NULL if unknown */
+    const void *weights;  /* Rows of QUIPU_WEIGHTED int64_t. Row 0: effort of one visit; row i: effort per count of
+                             counter i. With QUIPU_PACKED in `kind`: packed, and a last column with the additions
+                             that counting executes. */
     struct quipu_scope *scopes; /* the function, then the functions that were inlined into it */
-    uint32_t scope_count;
-    uint32_t slot;   /* number of the slot of a region that the pass made (inlined.h) */
-    int64_t details; /* Offset in bytes from this region to its struct quipu_details if the pass made the region;
-                        otherwise 0. If it is not 0, `line` is the index of the entry in the details, and
-                        `scope_count` the index of the scope in the entry (0: the function). */
 };
+enum { QUIPU_MADE_REGION = 48 };
 
 /* Names, weights and scopes of the functions of one file, written by the pass. If `packed` is less than `size`, they
  * are compressed by zlib (agent/runtime/details.cpp). */

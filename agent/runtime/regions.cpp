@@ -295,6 +295,12 @@ static uint64_t registered(quipu_region *region, const void *address) {
     return whole->id;
 }
 
+/* Returns an element of an array of regions that the pass made. */
+static quipu_region *made_region(quipu_region *first, int64_t number) {
+    static_assert(offsetof(quipu_region, name) == QUIPU_MADE_REGION);
+    return reinterpret_cast<quipu_region *>(reinterpret_cast<char *>(first) + number * QUIPU_MADE_REGION);
+}
+
 void register_region(quipu_region *region) {
     if (!region->details) {
         const uint64_t id = registered(region, region->weights);
@@ -311,8 +317,9 @@ void register_region(quipu_region *region) {
     const uint64_t id = registered(&whole, region);
     for (uint64_t i = 1; id && i < whole.scope_count; i++)
         if (const quipu_region &scope = whole.scopes[i].region; scope.details) {
-            region[scope.details].hook = scope.hook;
-            __atomic_store_n(&region[scope.details].id, id + i, __ATOMIC_RELEASE);
+            quipu_region *made = made_region(region, scope.details);
+            made->hook = scope.hook;
+            __atomic_store_n(&made->id, id + i, __ATOMIC_RELEASE);
         }
     region->hook = whole.hook;
     __atomic_store_n(&region->id, id, __ATOMIC_RELEASE);

@@ -5,7 +5,7 @@
 ; Weights: a visit is entry and done, without the iterations; 1 in the counter is an iteration of 6 instructions with an
 ; addition and a load of 8 bytes in order.
 ; Packed (quipu.h): columns that are not 0, and their values. A visit adds once to the counter: the last column.
-; CHECK: @quipu.region.sum = private global {{.*}} i32 0, i32 0, i64 0, ptr null, i32 1, i32 0,
+; CHECK: @quipu.region.sum = private global {{.*}} i32 0, i32 0, i32 1, i32 0,
 ; CHECK: @quipu.details = private constant {{.*}}\83\08\02\03\01\B7\05\01\06\01\01\01\08\08
 
 ; CHECK-LABEL: define internal double @sum.quipu(
