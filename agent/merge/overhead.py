@@ -96,8 +96,8 @@ def totals(processes: Iterable[Mapping[str, float]], nodes: Sequence[Mapping[str
     - pair, outside: seconds of one pair, and its part in the time of the caller; means over the processes.
     - untimed: number of call paths whose time belongs to their callers, because they were entered too often.
       untimed_first, untimed_last: seconds after the start of the process when the first and the last became untimed.
-    - setup: seconds of starting and ending the measurement and of registering regions, sum over the processes. It is
-      not in total, because most of it is outside of the measured time.
+    - setup: processor seconds of starting and ending the measurement and of registering regions, sum over the
+      processes. It is not in total, because most of it is outside of the measured time.
     - agents: processor seconds of the node agents.
     """
     known = [costs for costs in processes if costs]

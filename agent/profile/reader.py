@@ -72,7 +72,7 @@ class ProcessProfile:
     - counters: counters of the nodes, if requested. names: digest of all regions of the file and their ids.
     - addresses: code addresses of samples, if recorded.
     - delays: causes of the waiting of others; records of the same call paths add up.
-    - setup_seconds: time of starting and ending the measurement and of registering regions; 0: unknown.
+    - setup_seconds: processor time of starting and ending the measurement and of registering regions; 0: unknown.
     """
 
     path: Path

@@ -324,7 +324,7 @@ __attribute__((constructor(200))) void start() {
 __attribute__((destructor(200))) void end() {
     if (!active || !profile.header || is_unknown_child())
         return;
-    const uint64_t begun = nanoseconds(CLOCK_MONOTONIC);
+    const uint64_t begun = processor_time();
     for_each_thread(settle);
     sample_now();
     count_before_flush(false);
@@ -341,10 +341,10 @@ bool open_profile() {
         return active;
     const Locked locked;
     if (!opened) {
-        const uint64_t begun = nanoseconds(CLOCK_MONOTONIC);
+        const uint64_t begun = processor_time();
         const bool made = make_profile();
         if (made)
-            profile.header->setup_ns = nanoseconds(CLOCK_MONOTONIC) - begun;
+            profile.header->setup_ns = processor_time_since(begun);
         set_active(active && made);
         __atomic_store_n(&opened, made ? 1 : -1, __ATOMIC_RELEASE);
     }

@@ -378,7 +378,7 @@ void Profile::seal(uint64_t begun) {
     if (!whole)
         return;
     whole->chunks = chunks;
-    whole->setup_ns += nanoseconds(CLOCK_MONOTONIC) - begun;
+    whole->setup_ns += processor_time_since(begun);
     whole->crc = checksum.of(whole, sizeof(quipu_profile_header));
     munmap(whole, sizeof(quipu_profile_header));
     /* Removes reserved and unused space. The private copies of used chunks are not affected. */

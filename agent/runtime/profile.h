@@ -84,7 +84,7 @@ class Profile {
      * measured. */
     QUIPU_BARE bool detach();
     /* Runs at the end of the process. The file is final and gets its checksums. Threads that still count write into
-     * private copies. begun: CLOCK_MONOTONIC at the begin of the end of the process (nanoseconds). */
+     * private copies. begun: processor_time() where the end of the process begins. */
     void seal(uint64_t begun);
     /* Stops changes of the file size, and therefore system calls. */
     void freeze();

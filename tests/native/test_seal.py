@@ -25,7 +25,7 @@ def test_the_runtime_and_the_reader_agree_and_damage_is_told(workshop) -> None:
     profile = read_profile(path)
     assert profile.state == ProfileState.ENDED
     assert profile.problems == ()
-    assert 1e-3 <= profile.setup_seconds < PATIENCE  # at least the comparison of the clocks at the start
+    assert 1e-4 <= profile.setup_seconds < PATIENCE
     content = path.read_bytes()
     assert content[4064:4068] != bytes(4)
     for position in (3000, 4096 + 70, 4096 + 16):
