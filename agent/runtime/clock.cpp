@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "clock.h"
-#include "tree.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -42,8 +41,6 @@ bool counter_is_forbidden;
 void forbid_counter() { counter_is_forbidden = true; }
 
 void read_clock_of_kernel(clockid_t id, struct timespec *now) { syscall(SYS_clock_gettime, id, now); }
-
-uint64_t processor_time() { return may_call_system() ? nanoseconds(CLOCK_THREAD_CPUTIME_ID) : 0; }
 
 uint32_t choose_clock(const char *choice) {
     if (choice && !strcmp(choice, "none"))

@@ -324,7 +324,7 @@ __attribute__((constructor(200))) void start() {
 __attribute__((destructor(200))) void end() {
     if (!active || !profile.header || is_unknown_child())
         return;
-    const uint64_t begun = processor_time();
+    const uint64_t begun = may_call_system() ? processor_time() : 0;
     for_each_thread(settle);
     sample_now();
     count_before_flush(false);

@@ -305,7 +305,7 @@ bool make_known(quipu_region *region) {
         return false;
     const Locked locked;
     if (id_of(region) == 0) {
-        const uint64_t begun = processor_time();
+        const uint64_t begun = may_call_system() ? processor_time() : 0;
         register_region(region);
         if (profile.header)
             profile.header->setup_ns += processor_time_since(begun);
