@@ -166,9 +166,12 @@ class CountModels:
         return terms < 2 or np.unique(values[values > 0]).size > terms + 1
 
     def text(self, metric: str, path: int) -> str:
-        """Return the likeliest law of a call path as a formula."""
+        """Return the likeliest law of a call path as a formula. A law with errors is not expanded."""
         model = self.models[metric][path]
-        return self._written(model.terms, model.program.leading(model.parts).grid)
+        if model.exact:
+            return self._written(model.terms, model.program.leading(model.parts).grid)
+        law = model.text
+        return f"({law})/{self.ranks}" if self.per_rank and law != UNKNOWN else law
 
     @property
     def per_rank(self) -> bool:
