@@ -18,7 +18,8 @@ from .prices import PRICES
 from .products import EXACT, WINDOW, FactorClass, Library
 
 ONE = "1"  # the name of the factor that changes nothing
-UNKNOWN = "not known"  # the text of a count without a law; its value is the largest count
+UNKNOWN = "?"  # the product of a count without a law; its value is the largest count
+NOT_KNOWN = "not known"
 _UNKNOWN_CONDITION = 12.0  # bits of zeros that no condition of the grammar explains
 _MOST_MEMBERS = 12  # members of a class that become separate laws
 _MOST_LAWS = 400
@@ -183,7 +184,7 @@ def formula(terms: Iterable[tuple[float, str]]) -> str:
         name = "" if product == ONE else product
         together[name] = together.get(name, 0.0) + coefficient
     if UNKNOWN in together:
-        return UNKNOWN
+        return NOT_KNOWN
     texts = [product if c == 1 and product else f"{c:.12g}·{product}".rstrip("·") for product, c in together.items()]
     return " + ".join(texts).replace("+ -", "- ") or "0"
 

@@ -17,7 +17,7 @@ from ..pmnf.model.text import plain
 from ..process_grid import ProcessGrid
 from .deciding import Deciding, deciding
 from .formulas import form_of
-from .laws import UNKNOWN, Terms
+from .laws import Terms
 from .products import EXACT
 from .program import Model, fit
 from .unvaried import EXPONENT_DEVIATION, distance
@@ -170,8 +170,7 @@ class CountModels:
         model = self.models[metric][path]
         if model.exact:
             return self._written(model.terms, model.program.leading(model.parts).grid)
-        law = model.text
-        return f"({law})/{self.ranks}" if self.per_rank and law != UNKNOWN else law
+        return f"({model.text})/{self.ranks}" if self.per_rank and model.known else model.text
 
     @property
     def per_rank(self) -> bool:
@@ -180,8 +179,6 @@ class CountModels:
 
     def _written(self, law: Terms, grid: ProcessGrid | None) -> str:
         """Return a law as a formula, divided by the number of ranks if the values are means."""
-        if any(product == UNKNOWN for _, product in law):
-            return UNKNOWN
         return plain(*form_of(law, self.experiment.parameters, grid, self.per_rank))
 
     def _ranks_of(self, points: FloatArray) -> FloatArray:

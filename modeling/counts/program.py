@@ -78,6 +78,11 @@ class Model:
         return formula(self.terms)
 
     @property
+    def known(self) -> bool:
+        """Return whether all vectors have a law."""
+        return all(product != UNKNOWN for _, product in self.terms)
+
+    @property
     def terms(self) -> Terms:
         """Return the terms of the likeliest laws."""
         return tuple(term for law, factor in self._laws for term in law.scaled(factor).terms)

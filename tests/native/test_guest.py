@@ -100,7 +100,7 @@ def test_call_paths_beyond_the_limit_count_with_their_callers(workshop, level: s
     done, (limited,) = profiles_of(raw_folder(workshop), program, "24", QUIPU_PROFILE_LIMIT="1")
     assert done.returncode == 0
     assert "limit of 1 MiB" in done.stderr
-    assert any("count with their callers" in problem for problem in limited.problems)
+    assert any("their callers contain their counts" in problem for problem in limited.problems)
     assert limited.lost == 0
     assert limited.path.stat().st_size <= (1 << 20) + (1 << 18)
     assert len(limited.parent) < len(whole.parent) / 2

@@ -24,11 +24,11 @@ def frame() -> pandas.DataFrame:
 @pytest.mark.parametrize(
     ("column", "words"),
     [
-        (pandas.array([1] * 15 + [None], dtype="Int64"), r"column 'ranks' holds <NA> in row 15"),
-        ([1.0] * 15 + [np.nan], r"column 'ranks' holds nan in row 15"),
+        (pandas.array([1] * 15 + [None], dtype="Int64"), r"column 'ranks' contains <NA> in row 15"),
+        ([1.0] * 15 + [np.nan], r"column 'ranks' contains nan in row 15"),
         (["row"] + ["col"] * 15, r"column 'ranks' holds the text 'row' in row 0"),
         (pandas.Categorical(["a", "b"] * 8), r"column 'ranks' holds the text 'a' in row 0"),
-        (pandas.date_range("2020-01-01", periods=16), r"column 'ranks' holds Timestamp.* in row 0"),
+        (pandas.date_range("2020-01-01", periods=16), r"column 'ranks' contains Timestamp.* in row 0"),
     ],
 )
 def test_rows_of_a_frame_that_are_no_numbers(column: Any, words: str) -> None:
@@ -43,7 +43,7 @@ def test_rows_of_a_frame_that_are_no_numbers(column: Any, words: str) -> None:
 def test_times_that_are_no_numbers() -> None:
     data = frame().astype({"seconds": "Float64"})
     data.loc[3, "seconds"] = pandas.NA
-    with pytest.raises(ValueError, match=r"column 'seconds' holds <NA> in row 3"):
+    with pytest.raises(ValueError, match=r"column 'seconds' contains <NA> in row 3"):
         TensorModel(**QUICK).fit(data[["size", "ranks"]], data["seconds"])
 
 

@@ -4,10 +4,10 @@
 #include <quipu.h>
 #include <stddef.h>
 
-static struct quipu_region post = {"post", NULL, NULL, 0, QUIPU_USER, 0};
-static struct quipu_region complete = {"complete", NULL, NULL, 0, QUIPU_USER, 0};
-static struct quipu_region prepare = {"prepare", NULL, NULL, 0, QUIPU_USER, 0};
-static struct quipu_region start = {"start", NULL, NULL, 0, QUIPU_USER, 0};
+static struct quipu_region post = {.name = "post", .kind = QUIPU_USER};
+static struct quipu_region complete = {.name = "complete", .kind = QUIPU_USER};
+static struct quipu_region prepare = {.name = "prepare", .kind = QUIPU_USER};
+static struct quipu_region start = {.name = "start", .kind = QUIPU_USER};
 
 int main(int argc, char **argv) {
     int rank, ranks;
