@@ -195,7 +195,9 @@ def test_an_experiment_without_times_in_a_browser(tmp_path: Path) -> None:
     experiment = replace(experiment, metrics=counted, values=values)
     page = tmp_path / "report.html"
     of_counts = [one for one in models if one.metric in counted]
-    page.write_text(html_report(experiment, of_counts, target={"p": 32, "n": 256}), "utf-8")
+    verdict = "document.getElementById('overview-verdict').textContent"
+    report = html_report(experiment, of_counts, target={"p": 32, "n": 256})
+    page.write_text(instrumented(report, f"whenDrawn(() => until(() => {verdict}, () => {{}}));"), "utf-8")
     dom, console = document(page, tmp_path / "profile")
     assert console == ""
     assert "How many blocks, and how sure?" in dom
