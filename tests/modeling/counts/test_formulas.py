@@ -84,6 +84,7 @@ def test_the_formula_of_a_call_path_predicts_what_its_law_predicts() -> None:
     counts = count_models(experiment((sums / POINTS[:, 0])[None, :, None]))
     assert counts is not None
     (model,) = models_of(counts, "blocks")
+    assert isinstance(model, Model)
     assert model is not None and model.quality is not None
     point = {"p": 24.0, "n": 64.0}
     (law,) = counts.predict(point, "blocks")
