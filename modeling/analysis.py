@@ -40,6 +40,7 @@ from .visits.by_visits import by_visits
 
 __all__ = ["Analysis", "analyze", "fit_metrics"]
 
+_ROUNDING = 1e-6  # relative errors of models that reproduce all counts
 _NOT_TIMED = "only runs that keep no time executed it"
 
 
@@ -170,7 +171,12 @@ def _exact_laws(laws: CountModels | None, metric: str, paths: int) -> list[Model
     if laws is None or metric not in laws.metrics:
         return [None] * paths
     models = enumerate(models_of(laws, metric))
-    return [model if laws.is_exact(metric, path) and isinstance(model, Model) else None for path, model in models]
+    return [model if laws.is_exact(metric, path) and _reproduces(model) else None for path, model in models]
+
+
+def _reproduces(model: Model | NoModel) -> bool:
+    """Return whether a model reproduces all counts."""
+    return isinstance(model, Model) and model.quality is not None and model.quality.rms_relative < _ROUNDING
 
 
 def _waiting(experiment: Experiment, known: Mapping[int, PathModel], options: Options) -> tuple[PathModel, ...]:

@@ -59,20 +59,23 @@ class _Parser:
         self.extents = () if grid is None else tuple(_extent(grid, d) for d in range(grid.dimensions))
         ordered = sorted(parameters, key=len, reverse=True)
         self.renamed = {name: f"v{number}_" for number, name in enumerate(ordered)}
+        self.taken: dict[str, str] = {}
         names = {self.renamed[name]: Factor(name, Fraction(1)) for name in parameters}
         if grid is not None and grid.dimensions > 1:
             free = [f"p{LETTERS[d]}" for d in range(grid.dimensions)]
-            names |= {f"({name})" if name in parameters else name: self.extents[d] for d, name in enumerate(free)}
+            self.taken = {name: f"extent{d}_" for d, name in enumerate(free) if name in parameters}
+            names |= {self.taken.get(name, name): self.extents[d] for d, name in enumerate(free)}
         self.scope = _Scope(names)
 
     def expanded(self, text: str) -> tuple[float, tuple[Term, ...]]:
         """Return the constant and the terms of a law."""
         if text == UNKNOWN:
             return 1.0, ()
-        plain = text
-        for name, other in self.renamed.items():
-            plain = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", other, plain)
-        plain = _LEVELS.sub(lambda own: f"levels({own[1]}, {own[2]}, {own[3].replace(' ', '')}, {own[4]})", plain)
+        plain = _LEVELS.sub(lambda own: f"levels({own[1]}, {own[2]}, {own[3].replace(' ', '')}, {own[4]})", text)
+        for name, other in self.taken.items():  # such an extent is written in parentheses
+            plain = re.sub(rf"(?<!\w)\({name}\)", other, plain)
+        for name, other in self.renamed.items():  # a parameter may have the name of a function
+            plain = re.sub(rf"(?<!\w){re.escape(name)}(?![\w(\[])", other, plain)
         plain = plain.replace("·", "*").replace("^", "**")
         plain = _SUM_OF_CONDITIONS.sub("holds[", plain)
         try:

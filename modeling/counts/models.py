@@ -20,7 +20,7 @@ from ..pmnf.uncertainty.doubt import open_notes
 from ..process_grid import ProcessGrid
 from . import program
 from .factors import Floats
-from .formulas import Form, form_of
+from .formulas import Form, NotConvertible, form_of
 from .predictions import CountModels
 from .unvaried import EXPONENT_DEVIATION, directions
 
@@ -64,7 +64,10 @@ class _Converter:
             return NoModel(_NEVER_EXECUTED)
         key = laws.parts, measured.tobytes()
         if key not in self._models:
-            self._models[key] = self._converted(laws, self.points[measured])
+            try:
+                self._models[key] = self._converted(laws, self.points[measured])
+            except NotConvertible as error:  # a parameter has the name of an extent, such as pd
+                return NoModel(f"{error} is not in the grammar of formulas")
         model, means = self._models[key], mean_over_repetitions(values[None])[0]
         notes = dict.fromkeys((*_notes(self.names, self.points, values, measured, executed), *model.notes))
         return replace(model, quality=_quality(model, self.points, means), notes=tuple(notes))

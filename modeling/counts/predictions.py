@@ -16,8 +16,8 @@ from ..pmnf.model import Prediction
 from ..pmnf.model.text import plain
 from ..process_grid import ProcessGrid
 from .deciding import Deciding, deciding
-from .formulas import form_of
-from .laws import Terms
+from .formulas import NotConvertible, form_of
+from .laws import Terms, formula
 from .products import EXACT
 from .program import Model, fit
 from .unvaried import EXPONENT_DEVIATION, distance
@@ -178,8 +178,14 @@ class CountModels:
         return self.experiment.over_ranks == "mean" and self.ranks is not None
 
     def _written(self, law: Terms, grid: ProcessGrid | None) -> str:
-        """Return a law as a formula, divided by the number of ranks if the values are means."""
-        return plain(*form_of(law, self.experiment.parameters, grid, self.per_rank))
+        """Return a law as a formula, divided by the number of ranks if the values are means.
+
+        A law that is not in the grammar of formulas stays as it is.
+        """
+        try:
+            return plain(*form_of(law, self.experiment.parameters, grid, self.per_rank))
+        except NotConvertible:
+            return formula(law)
 
     def _ranks_of(self, points: FloatArray) -> FloatArray:
         """Return the ratio of a sum over the ranks to the value of a configuration."""

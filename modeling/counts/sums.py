@@ -28,6 +28,7 @@ _NEGATIVE = 4.0  # bits of a negative coefficient
 _WINDOW = 20.0
 _PAIRS = 24  # most pairs that are solved
 _SEEN = 3  # least number of configurations where a term is not 0; fewer do not determine its form
+_MOST_TERMS, _MOST_SIZE_TERMS = 8000, 600  # more than all terms of five parameters
 _MOST_COLUMNS = 200
 _KEPT = 12
 _FEWEST = {2: 2, 3: 4}  # a sum needs more configurations than this, by number of terms
@@ -50,9 +51,12 @@ class Column:
 
 
 def terms_of(axes: Axes) -> list[Factor]:
-    """Return products of a function of the sizes and a function of the ranks."""
+    """Return products of a function of the sizes and a function of the ranks; of many, the cheapest."""
+    pairs = list(itertools.product(_size_terms(axes), _rank_shapes(axes)))
+    if len(pairs) > _MOST_TERMS:
+        pairs = sorted(pairs, key=lambda pair: pair[0].bits + pair[1].bits)[:_MOST_TERMS]
     found = []
-    for size, shape in itertools.product(_size_terms(axes), _rank_shapes(axes)):
+    for size, shape in pairs:
         name = "·".join(text for text in (size.name, shape.name) if text) or "1"
         found.append(Factor(name, size.bits + shape.bits, size.values * shape.values))
     return found
@@ -109,6 +113,8 @@ def _size_terms(axes: Axes) -> list[Factor]:
             if a.bits + b.bits < 8
         ]
         every = every + own + combined
+        if len(every) > _MOST_SIZE_TERMS:
+            every = [every[0], *sorted(every[1:], key=lambda term: term.bits)[: _MOST_SIZE_TERMS - 1]]
     return every
 
 

@@ -92,3 +92,18 @@ def test_the_formula_of_a_call_path_predicts_what_its_law_predicts() -> None:
     assert formula.value == pytest.approx(law.value)
     assert model.quality.smape == pytest.approx(0, abs=1e-9)
     assert (formula.lower, formula.upper) == pytest.approx((law.lower, law.upper))
+
+
+@pytest.mark.parametrize("name", ["sum", "m", "log2", "px", "pd", "ceil", "max", "levels", "lambda", "v0_", "e", "p2"])
+def test_parameters_may_have_the_names_of_functions_and_extents(name: str) -> None:
+    p, n = POINTS.T
+    extents = GRIDS[1].extents(p)
+    sums = [p * n**2, (n + 2 * extents[:, 0]) * (n + 2 * extents[:, 1]), 5 * p * np.ceil(np.log2(n)), (p - 1) * n]
+    values = np.array(sums)[:, :, None] / p[None, :, None]
+    tree = CallTree((Region("f", "f"),), np.zeros(len(sums), dtype=np.int64), np.full(len(sums), -1))
+    measured = {"blocks": Metric("blocks", "1", "effort")}
+    counts = count_models(Experiment("x", ("p", name), POINTS, tree, measured, {"blocks": values}, grids=GRIDS[1:2]))
+    assert counts is not None
+    for path, model in enumerate(models_of(counts, "blocks")):
+        assert isinstance(model, Model) and model.quality is not None
+        assert model.quality.rms_relative < 1e-9, f"{counts.text('blocks', path)} is {model}"

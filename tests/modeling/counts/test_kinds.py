@@ -51,3 +51,14 @@ def test_a_kind_is_found_and_continues(count: Callable[[int], int], sizes: tuple
     prediction = model.at([float(far)])
     assert prediction.quantile(0.05) == pytest.approx(count(far), rel=1e-9)
     assert prediction.quantile(0.95) == pytest.approx(count(far), rel=1e-9)
+
+
+def test_twenty_parameters_have_a_law_of_two_of_them() -> None:
+    random = np.random.default_rng(0)
+    names = ["p", "n", *(f"a{number}" for number in range(18))]
+    others = random.integers(1, 6, (40, 18)).astype(float)
+    points = np.column_stack([2.0 ** random.integers(0, 4, 40), random.integers(4, 40, 40), others])
+    p, n, first = points.T[:3]
+    (model,) = fit(points, names, [p * (3 * n**2 + 5 * first)])
+    assert model.exact
+    assert model.at([64.0] * 20).quantile(0.5) == pytest.approx(64 * (3 * 64**2 + 5 * 64), rel=1e-9)
