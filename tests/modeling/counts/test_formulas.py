@@ -102,7 +102,7 @@ def test_parameters_may_have_the_names_of_functions_and_extents(name: str) -> No
     values = np.array(sums)[:, :, None] / p[None, :, None]
     tree = CallTree((Region("f", "f"),), np.zeros(len(sums), dtype=np.int64), np.full(len(sums), -1))
     measured = {"blocks": Metric("blocks", "1", "effort")}
-    counts = count_models(Experiment("x", ("p", name), POINTS, tree, measured, {"blocks": values}, grids=GRIDS[1:2]))
+    counts = count_models(Experiment("x", ("p", name), POINTS, tree, measured, {"blocks": values}, grids=(GRIDS[1],)))
     assert counts is not None
     for path, model in enumerate(models_of(counts, "blocks")):
         assert isinstance(model, Model) and model.quality is not None
