@@ -34,6 +34,7 @@ _STEP = 3.0  # bits of the threshold of a condition, if it is not 2
 _BASES = (2, 4, 8, 16)  # of numbers of steps
 _CALLS = (3, 5, 6, 7)  # of recursions on halves
 _BLOCKS = (2, 4, 8, 16, 32, 64, 128, 256)
+_FEWEST_LEVELS = 4  # values of a size that is a number of doublings
 _MOST_DOUBLINGS = 60  # largest logarithm of a count
 _NONE: frozenset[int] = frozenset()
 _LINEAR = frozenset({"size form", "half form", "divided form", "joined form", "pairs"})
@@ -320,7 +321,14 @@ def _steps(name: str, size: Floats) -> Iterator[Factor]:
 
 
 def exponentials(name: str, size: Floats, measured: int) -> Iterator[Factor]:
-    """Yield powers of bases, for a size that is a number of doublings, such as levels or the scale of a graph."""
+    """Yield powers of bases, for a size that is a number of doublings, such as levels or the scale of a graph.
+
+    Such sizes are consecutive whole numbers. Between other sizes the powers differ by so much that a power is a
+    condition on the largest size, which fits any remainder.
+    """
+    values = np.unique(size[:measured])
+    if values.size < _FEWEST_LEVELS or not (np.diff(values) == 1).all():
+        return
     for base in _BASES:
         if size[:measured].max() * math.log2(base) <= _MOST_DOUBLINGS:
             number = math.log2(base) - 1

@@ -62,3 +62,12 @@ def test_twenty_parameters_have_a_law_of_two_of_them() -> None:
     (model,) = fit(points, names, [p * (3 * n**2 + 5 * first)])
     assert model.exact
     assert model.at([64.0] * 20).quantile(0.5) == pytest.approx(64 * (3 * 64**2 + 5 * 64), rel=1e-9)
+
+
+def test_a_remainder_at_the_largest_size_is_no_exponential() -> None:
+    """Adaptive meshes count a little more at some size. 2^n of that size would predict millions of times as much."""
+    n = np.array([8.0, 12.0, 16.0, 24.0, 32.0])
+    counts = np.rint(40 * n**2 * np.array([1.0, 1.01, 0.98, 1.02, 1.1]))
+    (model,) = fit(n[:, None], ["n"], [counts])
+    assert "2^n" not in model.text
+    assert model.at([64.0]).quantile(0.95) < 100 * 40 * 64**2
