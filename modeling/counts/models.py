@@ -76,14 +76,15 @@ class _Converter:
         weights: dict[Form, float] = {}
         noisy: dict[Form, list[tuple[float, Form]]] = {}
         grids: dict[Form, ProcessGrid | None] = {}
-        for law in laws.cases():
+        far = 2.0 * points.max(axis=0)
+        for law in laws.cases(far.tolist()):
             parts = [self._part(case.terms, law.grid) for case in law.parts]
             whole = collect(sum(c for c, _ in parts), [term for _, terms in parts for term in terms])
             weights[whole] = weights.get(whole, 0.0) + law.weight
             noisy.setdefault(whole, [(case.noise, own) for case, own in zip(law.parts, parts, strict=True)])
             grids.setdefault(whole, law.grid)
         total = sum(weights.values())
-        chosen = self._median(weights, points)
+        chosen = self._median(weights, far)
         alternatives = tuple(
             Alternative(weight / total, *form)
             for form, weight in weights.items()
@@ -104,12 +105,11 @@ class _Converter:
             self._parts[key] = form_of(law, self.names, grid, self.per_rank)
         return self._parts[key]
 
-    def _median(self, weights: Mapping[Form, float], points: Floats) -> Form:
-        """Return the law whose value at twice the largest measured values is the median."""
+    def _median(self, weights: Mapping[Form, float], far: Floats) -> Form:
+        """Return the law whose value at twice the largest measured values is the median. far: shape (parameters,)."""
         if len(weights) == 1:
             return next(iter(weights))
-        point = [2.0 * points.max(axis=0)]
-        values = {form: float(evaluate(self.names, *form, point)[0]) for form in weights}
+        values = {form: float(evaluate(self.names, *form, [far])[0]) for form in weights}
         below = 0.0
         for form in sorted(weights, key=values.__getitem__):
             below += weights[form]

@@ -7,6 +7,7 @@ vectors share one process grid.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,7 +44,7 @@ _DEAR = 45.0  # exact laws with more bits compete with sums
 _LAWLESS = 16.0  # bits against counts without a law
 _LARGEST = 2.0**53  # largest exact count
 _SPREADS = (0.0, -0.25, -0.5, -0.75)  # standard error as a power of the mean
-_MOST_CASES = 12  # laws of a sum of vectors that become alternatives of a formula
+_MOST_CASES = 20  # laws of a sum of vectors under one grid that become alternatives of a formula
 _EXPLAINED = 160  # largest number of vectors with exact laws that are tried as terms of sums
 
 
@@ -54,6 +55,22 @@ class Alternative:
     weight: float
     grid: ProcessGrid | None
     parts: tuple[Case, ...]
+
+
+class _Ordered:
+    """The laws of a multiple of a vector, ordered by their values at a place.
+
+    reached: share of the weights at or below each law.
+    """
+
+    def __init__(self, cases: Sequence[Case], factor: float, place: Place) -> None:
+        order = sorted(cases, key=lambda case: case.value(place))
+        self.cases = [case.scaled(factor) for case in order]
+        self.reached = np.cumsum([case.weight for case in order])
+
+    def at(self, share: float) -> Case:
+        """Return the law that is this quantile."""
+        return self.cases[min(int(np.searchsorted(self.reached, share)), len(self.cases) - 1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,18 +104,24 @@ class Model:
         """Return the terms of the likeliest laws."""
         return tuple(term for law, factor in self._laws for term in law.scaled(factor).terms)
 
-    def cases(self) -> list[Alternative]:
-        """Return the likeliest laws of the sum, likeliest first."""
+    def cases(self, point: Sequence[float]) -> list[Alternative]:
+        """Return laws of the sum that have the quantiles of its prediction at a point (one value per parameter).
+
+        The dependence of the vectors is not known, so each law combines the laws that are the same quantile of each
+        vector, as `Distribution.together` does with values.
+        """
         found = []
         for number, share in self.program.shares(self.parts):
             grid = self.program.grids[number]
-            whole: list[tuple[float, tuple[Case, ...]]] = [(share, ())]
-            for key, factor in self.parts:
-                own = [case.scaled(factor) for case in grid.laws[key].each()]
-                more = ((weight * case.weight, (*cases, case)) for weight, cases in whole for case in own)
-                whole = sorted(more, key=lambda entry: -entry[0])[:_MOST_CASES]
-            found += [Alternative(weight, grid.grid, cases) for weight, cases in whole]
-        return sorted(found, key=lambda entry: -entry.weight)[:_MOST_CASES]
+            place = grid.place(tuple(map(float, point)))
+            each = [_Ordered(grid.laws[key].each(), factor, place) for key, factor in self.parts]
+            reached = np.unique(np.round(np.concatenate([[1.0], *(own.reached for own in each)]), 9))
+            if len(reached) > _MOST_CASES:
+                reached = np.arange(1, _MOST_CASES + 1) / _MOST_CASES
+            for low, high in itertools.pairwise([0.0, *reached.tolist()]):
+                cases = tuple(own.at((low + high) / 2) for own in each)
+                found.append(Alternative(share * (high - low), grid.grid, cases))
+        return found
 
     @property
     def _laws(self) -> list[tuple[Laws, float]]:
