@@ -12,42 +12,38 @@ HEAD = """\
 
 *For people who change Quipu.*
 
-This page lists the bytes, messages and waiting of each MPI operation. `python -m quipu.mpi_wrap page` writes it from
-`mpi_wrap/operations.toml`, and a test compares the two.
+This page lists the bytes, messages and waiting that Quipu counts for each MPI operation. `python -m quipu.mpi_wrap
+page` writes it from `mpi_wrap/operations.toml`, and a test compares the two.
 
 Every function of `mpi.h` is a region with visits and time. The operations below also count bytes, messages and the
-number of processes of the communicator (both groups of an inter-communicator). For each communication operation, the
-sum of the sent bytes over ranks equals the sum of the received bytes. One-sided operations are the exception: only
-the origin counts.
+number of processes of the communicator.
 
-- **Bytes** are count × size of the datatype, without gaps. A receive counts the bytes in its status. `MPI_PROC_NULL`
-  as a peer counts no bytes and no message.
-- **Messages.** A collective operation counts one sent message if it sends more than 0 bytes, and one received message
-  if it receives more than 0 bytes.
-- **Own part.** The part that a process sends to itself counts, with and without `MPI_IN_PLACE`. A broadcast therefore
-  sends *size*·*n* bytes.
-- **Nonblocking operations.** A send or a collective operation counts where the program posts it. A completed receive
-  counts on the call path that posted it. Any wait or test function completes it, and so does `MPI_Request_free` of a
-  complete receive. A cancelled receive counts nothing. A cancelled send counts, because no current MPI cancels sends.
-- **Persistent requests** count at each start, on the call path of the start.
-- **Forms.** *I* is nonblocking (`MPI_Ibcast`), *P* is persistent (`MPI_Bcast_init`). Large-count functions
-  (`MPI_Bcast_c`) follow the same rule.
-- **MPICH** does not define the status of `MPI_Isendrecv` and `MPI_Isendrecv_replace`. There, these operations count
-  the size of the receive buffer, which is an upper bound.
-- **Languages.** Fortran programs count in the same way through `mpif.h`, `use mpi` and `use mpi_f08`, and Python
-  programs through mpi4py.
-- **Sessions.** A program that begins with `MPI_Session_init` instead of `MPI_Init` counts in the same way. The number
-  of a process is its rank in the process set `mpi://WORLD`. Collective operations are not probed
-  (`QUIPU_MPI_WAIT=sample` acts like `local`), and the ranks are merged after the run.
+*Example.* 8 ranks broadcast 1 MB. The root counts 8 MB sent, including its own part, and each rank counts 1 MB
+received. Over all ranks, as many bytes are sent as received. This holds for all operations except one-sided
+operations, where only the origin counts.
+
+- **Bytes** are count × size of the datatype, without gaps. A receive counts the bytes that arrived. Messages to and
+  from `MPI_PROC_NULL` do not count.
+- **Messages.** A collective operation counts one sent message if it sends any bytes, and one received message if it
+  receives any.
+- **Own part.** The part that a process sends to itself counts, with and without `MPI_IN_PLACE`.
+- **Nonblocking operations** (column *forms*: I, as `MPI_Ibcast`). Sends and collective operations count where the
+  program posts them. A receive also counts at the call path that posted it, when any wait or test function completes
+  it. A cancelled receive counts nothing.
+- **Persistent requests** (column *forms*: P, as `MPI_Bcast_init`) count at each start.
+- **Large counts.** Functions such as `MPI_Bcast_c` follow the same rules.
 - **MPI-IO** counts written bytes as sent and read bytes as received, and no messages.
+- **Languages.** C, Fortran (`mpif.h`, `use mpi` and `use mpi_f08`) and Python (mpi4py) count in the same way.
+- **Sessions.** Programs that begin with `MPI_Session_init` count in the same way. Their collective operations are not
+  [probed](mpi-waiting.md#collective-operations).
+- **MPICH** does not define the status of `MPI_Isendrecv`. There, this operation counts the size of the receive buffer.
 
-Score-P follows the same conventions with three exceptions. It omits the own part of a process with `MPI_IN_PLACE`.
-For `MPI_Allreduce` it counts *size*·*n* bytes on each side, where Quipu counts *n*. For scans it counts by rank.
+Score-P follows the same rules with three exceptions. It omits the own part of a process with `MPI_IN_PLACE`. For an
+`MPI_Allreduce` of *n* bytes it counts *size*·*n* bytes on each side, where Quipu counts *n*. For scans its count
+depends on the rank.
 
-The column *waits for* names what the blocking form may wait for; nonblocking and persistent forms do not wait. The
-separation of [waiting](mpi-waiting.md) and the causes of a diagnosis use this column. *model* is the communication
-model of the time, a row of `modeling/priors/table.py`. The first lines of `mpi_wrap/operations.toml` explain the
-terms.
+The column *waits for* names the object for which the blocking form may wait. *model* is the formula of the time, a row
+of `modeling/priors/table.py`. The first lines of `mpi_wrap/operations.toml` explain all terms of the tables.
 
 """
 
