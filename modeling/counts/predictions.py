@@ -166,11 +166,9 @@ class CountModels:
         return terms < 2 or np.unique(values[values > 0]).size > terms + 1
 
     def text(self, metric: str, path: int) -> str:
-        """Return the likeliest law of a call path as a formula. A law with errors is not expanded."""
+        """Return the likeliest law of a call path as a formula."""
         model = self.models[metric][path]
-        if model.exact:
-            return self._written(model.terms, model.program.leading(model.parts).grid)
-        return f"({model.text})/{self.ranks}" if self.per_rank and model.known else model.text
+        return self._written(model.terms, model.program.leading(model.parts).grid)
 
     @property
     def per_rank(self) -> bool:
