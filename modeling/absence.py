@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from .experiment import Experiment, FloatArray
 from .pmnf.data.preparation import absent_values, not_executed, ranges
-from .pmnf.model import Factor, Model, Term
+from .pmnf.model import Factor, Model, Term, collect
 from .pmnf.uncertainty.doubt import open_notes
 from .priors.path_model import PathModel
-from .visits.through_visits import Sum, covariance_through, put_in
 
 # Smallest number of larger values without execution for a model f - f·[x > 1].
 _LEAST_LARGER = 2
@@ -127,16 +126,41 @@ def _at_one(experiment: Experiment, path: int, name: str, entry: PathModel) -> P
     said += open_notes(experiment.parameters, points[executed[path]], only=name)
 
     def only(model: Model) -> Model:
-        constant, terms = put_in(alone, model.constant, model.terms)
-        forms = [put_in(alone, other.constant, other.terms) for other in model.alternatives]
+        constant, terms = _times(alone, model.constant, model.terms)
+        forms = [_times(alone, other.constant, other.terms) for other in model.alternatives]
         others = [
             replace(other, constant=form[0], terms=form[1])
             for other, form in zip(model.alternatives, forms, strict=True)
         ]
         notes = (*(note for note in model.notes if note not in said), f"executed at {name}=1 only")
         found = replace(model, constant=constant, terms=terms, ranges=measured, alternatives=tuple(others), notes=notes)
-        return replace(found, covariance=covariance_through(alone, model, found))
+        return replace(found, covariance=_covariance(alone, model, found))
 
     measured = ranges(points[known])
-    alone = Sum((0.0, ()), (1.0, (Term(-1.0, (Factor(name, several=True),)),)))
+    alone = (Term(1.0, ()), Term(-1.0, (Factor(name, several=True),)))
     return replace(entry, model=only(entry.model), lower=None if entry.lower is None else only(entry.lower))
+
+
+def _times(factor: Sequence[Term], constant: float, terms: Sequence[Term]) -> tuple[float, tuple[Term, ...]]:
+    """Return a sum of terms times a formula."""
+    own = [Term(constant, ()), *terms]
+    return collect(0.0, [a.times(b) for a in factor for b in own if b.coefficient])
+
+
+def _covariance(factor: Sequence[Term], before: Model, after: Model) -> tuple[tuple[float, ...], ...]:
+    """Return the covariance of a model times `factor`, which is linear in the coefficients of the model `before`."""
+    if not before.covariance:
+        return ()
+    place = {term.shape: number for number, term in enumerate(after.terms, 1)} | {(): 0}
+    linear = np.zeros((len(after.terms) + 1, len(before.terms) + 1))
+    for column, own in enumerate([Term(1.0, ()), *before.terms]):
+        for piece in factor:
+            if (row := place.get(piece.times(own).shape)) is not None:
+                linear[row, column] += piece.coefficient
+    parameters, size = len(before.parameters), len(before.covariance)
+    blocks = (size - parameters) // linear.shape[1] if size > linear.shape[1] else 1
+    whole = np.kron(np.eye(blocks), linear)
+    if blocks > 1:
+        growth = np.zeros((len(whole), parameters)), np.zeros((parameters, whole.shape[1]))
+        whole = np.block([[whole, growth[0]], [growth[1], np.eye(parameters)]])
+    return tuple(map(tuple, (whole @ np.asarray(before.covariance) @ whole.T).tolist()))

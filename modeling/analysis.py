@@ -32,11 +32,8 @@ from .priors.path_model import PathModel
 from .priors.untimed import with_times_at_callers
 from .progress import steps
 from .run_scatter import run_scatter
-from .shared_start import by_shared_start
-from .shared_steps import by_shared_steps
 from .slowest_rank import most_dominating
 from .times.predictions import time_models
-from .visits.by_visits import by_visits
 
 __all__ = ["Analysis", "analyze", "fit_metrics"]
 
@@ -135,8 +132,7 @@ def fit_metrics(
 ) -> dict[str, list[Model | NoModel]]:
     """Return models of the exclusive values of these metrics, one per call path.
 
-    Each cost is modeled separately. Counts are modeled together with the other counts of the call path, and with visits
-    if these are among the metrics. Costs of oversubscribed configurations are not used if enough others exist.
+    Each cost is modeled separately. Costs of oversubscribed configurations are not used if enough others exist.
     laws: of all counts, if they are known. Where loops were counted, exact laws are the models of their counts.
     """
     points, parameters, executed = experiment.points, experiment.parameters, experiment.executed
@@ -158,8 +154,6 @@ def fit_metrics(
     for name in steps("modeling costs", [name for name in names if name not in result]):
         costs = dedicated_times(experiment, name)[0]
         result[name] = fit_models(points, costs, experiment.metrics[name], parameters, options, executed)
-    result = by_shared_start(experiment, by_shared_steps(experiment, result), options)
-    result = by_visits(experiment, result, options)
     result = {name: result[name] for name in names}
     for name in effort:
         result[name] = [far_off(model) if isinstance(model, Model) else model for model in result[name]]

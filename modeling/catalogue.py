@@ -56,20 +56,6 @@ CHANGE_TOGETHER = Entry(
     "in only one of these parameters.",
     "modeling.md",
 )
-LEFT_OUT_POINT = Entry(
-    "left-out-point",
-    "without {point}",
-    "The formula reproduces the counts of all other points exactly, but not the count of this point. The fit does not "
-    "use this point, and the interval of predictions is wider. Measure this point or its neighbours again.",
-    "modeling.md",
-)
-LEFT_OUT_COUNT = Entry(
-    "left-out-count",
-    "{counted:.6g} was counted there, and this formula gives {expected:.6g}",
-    "The message follows left-out-point. The formula reproduces the counts of all other points exactly, but not the "
-    "count of the point that the fit does not use. Measure this point or its neighbours again.",
-    "modeling.md",
-)
 FEW_GRIDS = Entry(
     "few-grids",
     "the formula has almost as many functions of the process grid as numbers of processes were measured: the fit may "

@@ -109,7 +109,7 @@ class _Converter:
         """Return the law whose value at twice the largest measured values is the median. far: shape (parameters,)."""
         if len(weights) == 1:
             return next(iter(weights))
-        values = {form: float(evaluate(self.names, *form, [far])[0]) for form in weights}
+        values = {form: float(evaluate(self.names, *form, [far.tolist()])[0]) for form in weights}
         below = 0.0
         for form in sorted(weights, key=values.__getitem__):
             below += weights[form]

@@ -101,23 +101,6 @@ FEW_TOLERANCE = 1e-6
 # Parts of a coefficient below this part of the counts are 0.
 FEW_NOTHING = 1e-9
 
-# --- counts that are exact functions of visits: benchmarks/effort_sums.py
-# Ratios of counts to visits are equal if they differ by less than this, relatively; runs or configurations that a sum
-# must reproduce in addition to the number of its coefficients.
-VISITS_AGREE, VISITS_LEAST_FREE = 1e-9, 2
-# The same number if other sums of functions reproduce the counts, too. With one less, counts of an adaptive mesh
-# (miniAMR), and of blocks distributed over a grid, are such sums by coincidence, and predictions at four times the
-# ranks are worse.
-VISITS_UNDECIDED_FREE = 3
-# Powers of a parameter in the work per visit; terms of sums, by the number of parameters that vary.
-VISITS_MOST_POWER = 3
-VISITS_TERMS = {1: 4, 2: 2}
-# With two parameters: terms of richer sums, and additional runs beyond the number of terms.
-VISITS_MOST_TERMS, VISITS_RICHER_FREE = 3, 8
-# Largest number of call paths whose visits are tried for the counts of a call path:
-# tests/modeling/visits/test_carriers.py
-VISITS_MOST_TRIED = 8
-
 # --- counts that grow fast: tests/modeling/pmnf/test_steep.py
 # Steep functions are searched if the growth between the last two values exceeds this power of the parameter. The
 # library ends at n³, and terms of lower order make growth look slower. The second number is the largest power (tensors
@@ -136,14 +119,6 @@ FAR_BETTER = 1 / 3
 # number, a model of counts with equal repetitions has a note.
 FAR_OFF, SAID_OFF = 0.25, 0.05
 
-# --- counts that are exact but at one configuration: tests/modeling/pmnf/test_one_exception.py
-# Smallest number of configurations, and configurations beyond the coefficients, to identify one exception; the
-# posterior weight of the model with the exception.
-EXCEPTION_LEAST_POINTS, EXCEPTION_FREE, EXCEPTION_DOUBT = 9, 6, 0.1
-# An exception deviates by at least this part of the largest count; otherwise the remaining counts have a function by
-# coincidence.
-EXCEPTION_LEAST = 1e-6
-
 # --- counts of the share of a process in a whole: tests/modeling/pmnf/test_shares.py
 # Dimensions of the whole (items, matrices, volumes), and the smallest number of different shares. Functions of shares
 # are searched if smooth functions, with up to this power of the logarithm, leave smaller residuals than the model.
@@ -154,6 +129,8 @@ SHARE_MISSED = 0.05
 # --- counts that rise in steps: tests/modeling/pmnf/test_steps.py, benchmarks/effort_sums.py
 # Units of steps that are tried: lengths of sorted runs before merging, blocks, leaves of trees.
 STEPS_MOST_UNIT = 64
+# Counts that a sum must reproduce in addition to the number of its coefficients.
+STEPS_LEAST_FREE = 2
 # Smallest number of steps in the values, largest number of functions in a sum, and sums with small residuals that are
 # tried for exactness.
 STEPS_LEAST, STEPS_MOST_TERMS, STEPS_TRIED = 2, 3, 32

@@ -270,7 +270,7 @@ def _fit_combined(
         notes = not_executed(names, points, measured[paths[0]] & ~where)
         nonnegative = options.nonnegative and not key[-1]
         part = take(repetitions, paths, where)
-        batch = Batch(points[where], part, task.effort, names, options, nonnegative, notes, options.exact_only)
+        batch = Batch(points[where], part, task.effort, names, options, nonnegative, notes)
         models, near = batch.fits()
         unit = np.ldexp(1.0, exponent[paths]).tolist()
         for path, model, by in zip(paths.tolist(), models, unit, strict=True):
@@ -292,8 +292,7 @@ def _fit_combined(
     counts = np.ldexp(centre, exponent[:, None])
     grids = Grids(options.grids, options.ranked, options.library) if options.grids else None
     found = [model if isinstance(model, Model) else None for model in result]
-    once_more = None if options.exact_only else again
-    forms = OtherForms(points, counts, measured, pattern, repetitions, names, grids, once_more)
+    forms = OtherForms(points, counts, measured, pattern, repetitions, names, grids, again)
     others = [model for own in forms.models(found, metrics) for model in own]
     rows = [row for own in metrics for row in own.tolist()]
     return [result[row] if model is None else model for row, model in zip(rows, others, strict=True)], nearest

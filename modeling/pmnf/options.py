@@ -34,7 +34,6 @@ class Options:
         alternatives), by the lowest cross-validated "smape", or by the rule of "extra-p", for comparison.
     grids: what the process grid of the program may be, the likeliest first; counts may depend on it. ranked: their
         order counts; else that which most call paths follow comes first.
-    exact_only: counts that no sum of functions reproduces stay constants.
     at_largest: the coefficients of a cost are fitted to the largest values of the parameters more than to others, as
         is best where no form explains the values (fit/largest.py); for the selector "evidence". also_at_largest: such
         models are wanted besides, of costs whose model misses the values (Fits.nearest).
@@ -47,7 +46,6 @@ class Options:
     selector: Selector = "evidence"
     grids: tuple[ProcessGrid, ...] = ()
     ranked: bool = False
-    exact_only: bool = False
     at_largest: bool = False
     also_at_largest: bool = False
 

@@ -32,7 +32,7 @@ class OtherForms:
     """Counts of call paths at the points (C, m).
 
     counts: (N, C), 0 if not measured; measured, used: (N, C), where a call path was measured, and also executed. grids:
-    possible process grids, if any. again: fits call paths once more; None if only functions of grids are searched.
+    possible process grids, if any. again: fits call paths once more.
     """
 
     points: FloatArray
@@ -42,7 +42,7 @@ class OtherForms:
     repetitions: Repetitions
     names: tuple[str, ...]
     grids: Grids | None
-    again: Fit | None
+    again: Fit
 
     def models(self, models: Sequence[Model | None], metrics: Sequence[NDArray[np.int64]]) -> list[list[Model | None]]:
         """Return the models of the call paths of each metric, with other forms where these explain more.
@@ -50,7 +50,7 @@ class OtherForms:
         Models that miss the counts get a note. metrics: the rows of the call paths of each metric; equal counts share a
         row.
         """
-        found = list(models) if self.again is None else self._by_functions(models, self.again)
+        found = self._by_functions(models, self.again)
         result = []
         for rows in metrics:
             part, own = self._part(rows), [found[row] for row in rows.tolist()]

@@ -30,10 +30,10 @@ from ..calibration import (
     NEARLY_EXACT,
     STEPS_BEFORE_ONE,
     STEPS_LEAST,
+    STEPS_LEAST_FREE,
     STEPS_MOST_TERMS,
     STEPS_MOST_UNIT,
     STEPS_TRIED,
-    VISITS_LEAST_FREE,
     WHOLE,
 )
 from ..fit.projection import residual_bases, squares_left
@@ -169,7 +169,7 @@ def sums_of(x: FloatArray, values: FloatArray, steps: Iterable[Steps], powers: S
     found = []
     everything: list[Powers] = [_CONSTANT, *powers]
     fewer = [[own for own in everything if own != left_out] for left_out in everything]
-    for own in steps if x.size >= len(everything) + VISITS_LEAST_FREE else ():
+    for own in steps if x.size >= len(everything) + STEPS_LEAST_FREE else ():
         columns = {one: _column(x, own, one) for one in everything}
         apart = np.linalg.matrix_rank(np.array([column / column.max() for column in columns.values()]))
         for chosen in [everything] if apart == len(everything) else fewer:

@@ -31,7 +31,7 @@ def _documents(models: Sequence[Model | NoModel]) -> list[object]:
     return [model.reason if isinstance(model, NoModel) else to_json(model) for model in models]
 
 
-@pytest.mark.parametrize("options", [Options(), Options(grids=assumed("p")), Options(exact_only=True)])
+@pytest.mark.parametrize("options", [Options(), Options(grids=assumed("p"))])
 def test_models_are_those_of_each_metric_by_itself(options: Options) -> None:
     counts = [_counts(1), _counts(2)[:5], _counts(3)]
     executed = [np.nan_to_num(own[:, :, 0]) > 0 for own in counts]

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Counts that depend on data, through how often something happens: models of effort through visits."""
